@@ -9,14 +9,32 @@ import torch
 
 from tests.bench.winner_facts import DEVICES, Config, Winner, read_facts
 from tests.bench.winner_fit import START, predict, read_row
-from tests.bench.winner_ranks import PAGE, RECORD, make_table, on_page
-from tests.bench.winner_work import count_tiles, make_tile, make_work
-from workbench.analysis.product_configs.product_model import estimate_product, load_parameters
+from tests.bench.winner_noise import compare_again
+from tests.bench.winner_ranks import PAGE, RECORD, TABLES, make_table, on_page
+from tests.bench.winner_work import make_tile, make_work
+from workbench.analysis.product_configs.product_model import (
+    count_tiles,
+    estimate_product,
+    load_parameters,
+)
 from workbench.specs import Catalogue
 
 
-def test_the_page_shows_the_record() -> None:
-    assert on_page(PAGE.read_text()) == make_table(json.loads(RECORD.read_text()))
+@pytest.mark.parametrize("name", TABLES)
+def test_the_page_shows_the_record(name: str) -> None:
+    assert on_page(PAGE.read_text(), name) == TABLES[name](json.loads(RECORD.read_text()))
+
+
+def test_the_later_winner_of_two_releases_has_a_place_by_nearness_to_the_earlier() -> None:
+    near, far = Config(64, 64, 128, 4, 4), Config(16, 64, 128, 4, 3)
+    winners = [
+        Winner("h100", "moe fp8", 8, 1024, 0, 128, m, config, 1, triton)
+        for m, pair in ((16, (near, far)), (32, (far, far)))
+        for config, triton in zip(pair, ("3.1.0", "3.5.1"), strict=True)
+    ]
+    (row,) = compare_again(winners)
+    assert row["shares"] == {"same": 0.5, "five": 1.0, "fifth": 0.5}
+    assert row["releases"] == ["3.1.0", "3.5.1"]
 
 
 def test_a_share_below_its_reach_or_below_a_baseline_is_bold() -> None:

@@ -68,6 +68,7 @@ class Winner:
     m: int
     config: Config
     group: int
+    triton: str = ""
 
 
 def read_winners(path: Path, devices: Mapping[str, str] = DEVICES) -> Iterator[Winner]:
@@ -88,6 +89,7 @@ def read_winners(path: Path, devices: Mapping[str, str] = DEVICES) -> Iterator[W
                 m=int(row["M"]),
                 config=Config(*(int(row[name]) for name in names)),
                 group=int(row["GROUP_SIZE_M"]),
+                triton=row["triton"].removeprefix("triton_").replace("_", "."),
             )
 
 

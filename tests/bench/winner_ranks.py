@@ -11,9 +11,11 @@ from __future__ import annotations
 import datetime
 import json
 import math
+import statistics
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -22,15 +24,19 @@ import torch
 
 from tests.bench.winner_facts import DEVICES, Config, Winner, read_facts, read_winners
 from tests.bench.winner_fit import Problems, fit, join, predict_times, read_row
-from tests.bench.winner_work import list_candidates, make_tile, make_work
+from tests.bench.winner_noise import compare_again, count_groups
+from tests.bench.winner_work import list_candidates, make_tile, make_work, to_tile, to_tuned
+from workbench.analysis.product_configs.prior import OTHER_GENERATION, OTHER_VENDOR, Prior
 from workbench.analysis.product_configs.product_model import FILE
+from workbench.analysis.product_configs.tuned_files import Problem
 from workbench.specs import Catalogue
 
 ROOT = Path(__file__).parents[2]
 RECORD = Path(__file__).with_name("winner_ranks.json")
 PARAMETERS = ROOT / "workbench" / "specs" / "data" / FILE
 PAGE = ROOT / "docs" / "pages" / "about" / "ranked-configurations.md"
-BEGIN, END = "<!-- ranks: written by tests.bench.winner_ranks -->\n", "<!-- end of ranks -->\n"
+BEGIN, END = "<!-- {}: written by tests.bench.winner_ranks -->\n", "<!-- end of {} -->\n"
+FEW_ROWS = 256
 REACH = {"five": 0.75, "fifth": 0.85}
 WAYS = {
     "model": "the model",
@@ -39,12 +45,8 @@ WAYS = {
     "same": "what won most often for this M on this device, other problems",
 }
 SOURCE = "configurations tuned on H100, H200, B200, A100, MI300X, from the wheel of sglang 0.5.23"
-_OTHER_GENERATION, _OTHER_VENDOR = 0.1, 0.02
-"""What a device of these counts in a fit, beside one of the same generation."""
-_PRIOR = 0.5
 _EVERY = {"gemm": 1, "moe": 3}
 """Of which problems a fit takes all or each third: thousands do not change it, but take minutes."""
-_NEAR, _FAR, _LESS = 1.6, 0.02, 0.3
 
 Order = Callable[[Winner], list[Config]]
 
@@ -85,7 +87,7 @@ def weigh(device: str) -> dict[str, float]:
         if other != device:
             is_vendor = gpus[other].vendor == gpus[device].vendor
             is_generation = gpus[other].architecture == gpus[device].architecture
-            far = _OTHER_GENERATION if is_vendor else _OTHER_VENDOR
+            far = OTHER_GENERATION if is_vendor else OTHER_VENDOR
             made[other] = 1.0 if is_generation else far
     return made
 
@@ -126,67 +128,83 @@ def _problem(winner: Winner) -> tuple[int, int, int, int]:
 
 
 def weigh_prior(bench: Bench, device: str) -> Callable[[Winner], list[float]]:
-    """Of each candidate, in logarithms, how often what is like it won on the other devices.
-
-    Winners for about as many rows count, those of other values and generations less.
-    """
+    """Of each candidate, in logarithms, how much likelier winners of other devices make it."""
     gpus = Catalogue.built_in()
-    pool = Counter((w.kind, w.device, w.m, w.config) for w in bench.winners if w.device != device)
+    others = [to_tuned(winner) for winner in bench.winners if winner.device != device]
+    prior = Prior(others, gpus)
 
     @cache
-    def weigh_at(kind: str, m: int) -> list[float]:
-        names = bench.candidates[device, kind]
-        found = dict.fromkeys(names, 0.0)
-        for (of, other, rows, config), count in pool.items():
-            near = count * math.exp(-((math.log2(rows / m) / 0.7) ** 2) / 2)
-            if near < _FAR:
-                continue
-            near *= 1.0 if of == kind else _LESS
-            near *= 1.0 if gpus[other].architecture == gpus[device].architecture else _LESS
-            for one in names:
-                found[one] += near * math.exp(-_NEAR * _measure_distance(one, config))
-        whole = sum(found.values()) or 1.0
-        return [math.log(weight / whole + 0.01) for weight in found.values()]
+    def weigh_at(kind: str, problem: Problem) -> list[float]:
+        tiles = [to_tile(config) for config in bench.candidates[device, kind]]
+        return [math.log(each) for each in prior.weigh(gpus[device], problem, tiles)]
 
-    return lambda winner: weigh_at(winner.kind, winner.m)
+    return lambda winner: weigh_at(winner.kind, to_tuned(winner).problem)
 
 
-def _measure_distance(one: Config, other: Config) -> float:
-    sizes = (one.m / other.m, one.n / other.n, one.k / other.k, one.warps / other.warps)
-    return sum(abs(math.log2(ratio)) for ratio in sizes) + 0.7 * abs(one.stages - other.stages)
+@dataclass(frozen=True)
+class Place:
+    """Where the winner of a problem stands by each way, of how many; its time over the first's."""
+
+    winner: Winner
+    candidates: int
+    by_way: Mapping[str, int]
+    over_first: float
 
 
 def measure(bench: Bench) -> Iterator[dict[str, Any]]:
-    """A row for each device: shares by way of ranking."""
+    """A row for each device: shares by way of ranking, and by kind where they come from."""
     for device, winners in bench.by_device.items():
         values = fit(bench.gather(weigh(device), _EVERY[bench.kind]))
         with torch.no_grad():
             times = predict_times(bench.gather({device: 1.0}), values)
         prior, others, same = (f(bench, device) for f in (weigh_prior, rank_others, rank_same))
-        places: dict[str, list[tuple[int, int]]] = defaultdict(list)
+        places = []
         for winner, row in zip(winners, times.tolist(), strict=True):
             names = bench.candidates[device, winner.kind]
             won = names.index(winner.config)
             scores = [-values["spread"] * math.log(time) for time in row[: len(names)]]
-            both = [s + _PRIOR * w for s, w in zip(scores, prior(winner), strict=True)]
-            for way, scored in (("model", scores), ("both", both)):
-                places[way].append((sum(s > scored[won] for s in scored), len(names)))
-            for way, order in (("others", others), ("same", same)):
-                places[way].append((order(winner).index(winner.config), len(names)))
-        counts = [count for _, count in places["model"]]
+            both = [s + w for s, w in zip(scores, prior(winner), strict=True)]
+            by_way = {
+                "model": sum(s > scores[won] for s in scores),
+                "both": sum(s > both[won] for s in both),
+                "others": others(winner).index(winner.config),
+                "same": same(winner).index(winner.config),
+            }
+            over_first = row[won] / min(row[: len(names)])
+            places.append(Place(winner, len(names), by_way, over_first))
         yield {
             "device": device,
             "kind": bench.kind,
             "problems": len(winners),
-            "candidates": [min(counts), max(counts)],
-            "shares": {way: share(places[way]) for way in WAYS},
+            "candidates": [f(place.candidates for place in places) for f in (min, max)],
+            "shares": {way: share(places, way) for way in WAYS},
+            "parts": list(part(places)),
         }
 
 
-def share(places: Sequence[tuple[int, int]]) -> dict[str, float]:
+def part(places: Sequence[Place]) -> Iterator[dict[str, Any]]:
+    """By kind of kernel: shares with the prior for few and many rows, how near the model's are."""
+    by_kind: dict[str, list[Place]] = defaultdict(list)
+    for place in places:
+        by_kind[place.winner.kind].append(place)
+    for kind, own in sorted(by_kind.items()):
+        few = [place for place in own if place.winner.m <= FEW_ROWS]
+        many = [place for place in own if place.winner.m > FEW_ROWS]
+        yield {
+            "kind": kind,
+            "problems": len(own),
+            "candidates": own[0].candidates,
+            "few": share(few, "both"),
+            "many": share(many, "both"),
+            "over_first": round(statistics.median(place.over_first for place in own), 3),
+        }
+
+
+def share(places: Sequence[Place], way: str) -> dict[str, float]:
     """In how many problems the winner is among the first five, and in the first fifth."""
-    five = sum(place < 5 for place, _ in places) / len(places)
-    fifth = sum(place < count / 5 for place, count in places) / len(places)
+    found = [(place.by_way[way], place.candidates) for place in places]
+    five = sum(place < 5 for place, _ in found) / len(found)
+    fifth = sum(place < count / 5 for place, count in found) / len(found)
     return {"five": round(five, 3), "fifth": round(fifth, 3)}
 
 
@@ -209,6 +227,37 @@ def make_table(record: Mapping[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def make_parts(record: Mapping[str, Any]) -> str:
+    """The table of where it misses, by kind of kernel."""
+    heads = ["device", "kernel", "problems", "candidates", f"M ≤ {FEW_ROWS}", f"M > {FEW_ROWS}",
+             "modelled time of the winner over that of the first"]  # fmt: skip
+    lines = [f"| {' | '.join(heads)} |", f"| {' | '.join(['---'] * len(heads))} |"]
+    for row in record["rows"]:
+        for each in row["parts"]:
+            few, many = (_say(each[name]) for name in ("few", "many"))
+            cells = (row["device"], each["kind"], each["problems"], each["candidates"], few, many,
+                     f"{each['over_first']:.2f}")  # fmt: skip
+            lines.append(f"| {' | '.join(map(str, cells))} |")
+    return "\n".join(lines) + "\n"
+
+
+def make_again(record: Mapping[str, Any]) -> str:
+    """The table of devices that were tuned twice."""
+    heads = ["device", "releases of Triton", "problems", "the same won twice",
+             "the later winner by nearness to the earlier"]  # fmt: skip
+    lines = [f"| {' | '.join(heads)} |", f"| {' | '.join(['---'] * len(heads))} |"]
+    for row in record["again"]:
+        same = f"{math.floor(row['shares']['same'] * 100 + 1e-6)} %"
+        cells = (row["device"], ", then ".join(row["releases"]), row["problems"], same,
+                 _say(row["shares"]))  # fmt: skip
+        lines.append(f"| {' | '.join(map(str, cells))} |")
+    return "\n".join(lines) + "\n"
+
+
+def _say(shares: Mapping[str, float]) -> str:
+    return " / ".join(f"{math.floor(shares[name] * 100 + 1e-6)} %" for name in REACH)
+
+
 def _tell(way: str, shares: Mapping[str, Mapping[str, float]]) -> str:
     """Both shares of a way; a model's is bold where it misses its reach or is below a baseline."""
     parts = []
@@ -221,9 +270,13 @@ def _tell(way: str, shares: Mapping[str, Mapping[str, float]]) -> str:
     return " / ".join(parts)
 
 
-def on_page(page: str) -> str:
+TABLES = {"ranks": make_table, "parts": make_parts, "again": make_again}
+"""By the word in its marks, what makes a table of the page."""
+
+
+def on_page(page: str, name: str) -> str:
     """What stands between the marks of a page."""
-    return page.partition(BEGIN)[2].partition(END)[0]
+    return page.partition(BEGIN.format(name))[2].partition(END.format(name))[0]
 
 
 def main(path: Path) -> None:
@@ -238,10 +291,15 @@ def main(path: Path) -> None:
         for row in measure(bench):
             print(json.dumps(row), flush=True)
             rows.append(row)
-    found = {**record, "reach": REACH, "rows": rows}
+    again, groups = list(compare_again(winners)), count_groups(winners)
+    found = {**record, "reach": REACH, "rows": rows, "again": again, "groups": groups}
     RECORD.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
     page = PAGE.read_text()
-    PAGE.write_text(page.replace(on_page(page), make_table(found)))
+    for name, make in TABLES.items():
+        before, begin, rest = page.partition(BEGIN.format(name))
+        _, end, after = rest.partition(END.format(name))
+        page = f"{before}{begin}{make(found)}{end}{after}"
+    PAGE.write_text(page)
 
 
 def write_parameters(values: Mapping[str, float], record: Mapping[str, str]) -> None:

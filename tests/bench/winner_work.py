@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cache
-from math import ceil, sqrt
+from math import ceil
 
 from tests.bench.winner_facts import ARCHITECTURES, Config, Winner
 from workbench.analysis.product_configs.inner_loop import InnerLoop
-from workbench.analysis.product_configs.product_model import ProductTile, ProductWork
+from workbench.analysis.product_configs.product_model import ProductTile, ProductWork, count_tiles
+from workbench.analysis.product_configs.tuned_files import Problem, Tile, TunedWinner
 from workbench.specs import Catalogue, Gpu
 
 Facts = Mapping[tuple[str, str, Config], Mapping[str, str]]
-_MANY = 400  # rows of an expert from which a mean stands for their distribution
 
 
 def make_tile(facts: Facts, winner: Winner, config: Config) -> ProductTile | None:
@@ -95,26 +94,22 @@ def find_model(experts: int, n: int) -> tuple[int, int]:
             return 4096, 2 if experts <= 32 else 8
 
 
-@cache
-def count_tiles(experts: int, top: int, tokens: int, rows: int) -> tuple[float, float]:
-    """Tiles of rows and experts that have some, as means where tokens choose at random."""
-    share = min(1.0, top / experts)
-    if share >= 1:
-        return experts * ceil(tokens * top / experts / rows), float(experts)
-    mean = tokens * share
-    if mean > _MANY:
-        return experts * (mean / rows + 0.5 if mean > rows else 1.0), float(experts)
-    chance = (1 - share) ** tokens
-    idle, tiles = chance, 0.0
-    for count in range(1, min(tokens, ceil(mean + 12 * sqrt(mean) + 12)) + 1):
-        chance *= (tokens - count + 1) / count * share / (1 - share)
-        tiles += chance * ceil(count / rows)
-    return experts * tiles, experts * (1 - idle)
-
-
 def list_candidates(winners: Sequence[Winner]) -> dict[tuple[str, str], list[Config]]:
     """By device and kind every configuration that ever won there."""
     found: dict[tuple[str, str], set[Config]] = {}
     for winner in winners:
         found.setdefault((winner.device, winner.kind), set()).add(winner.config)
     return {key: sorted(configs) for key, configs in found.items()}
+
+
+def to_tile(config: Config) -> Tile:
+    """A configuration as a prior takes it."""
+    return Tile(config.m, config.n, config.k, config.warps, config.stages)
+
+
+def to_tuned(winner: Winner) -> TunedWinner:
+    """A winner as a prior takes it."""
+    name = Catalogue.built_in()[winner.device].device_name
+    values = winner.kind.split()[1]
+    problem = Problem(values, winner.m, winner.n, winner.k, winner.experts)
+    return TunedWinner(name.replace(" ", "_"), problem, to_tile(winner.config))

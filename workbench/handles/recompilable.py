@@ -270,6 +270,8 @@ class Recompilable(CompiledBase, ABC):
         blocks: Mapping[str, Iterable[int]] | None = None,
         warps: Iterable[int] | None = None,
         stages: Iterable[int] | None = None,
+        sizes: Mapping[str, int] | None = None,
+        prior: str | PathLike[str] | Sequence[str | PathLike[str]] | None = None,
         progress: ProgressCallback | None = None,
     ) -> RankedConfigs:
         """Compile the configurations of one Triton kernel and rank them by a model; none is run.
@@ -277,12 +279,16 @@ class Recompilable(CompiledBase, ABC):
         Time the first few: of four kernels on an H100 the model's first took 1.06 to 1.54 times the
         fastest, the best of its first five at most 1.03 times. For products that you wrote in
         Triton, `docs/pages/about/ranked-configurations.md` says how often the configuration that
-        won on a device is among the first; a step along K that your kernel does not allow, such as
-        one longer than a block of its scales, is yours to leave out.
+        won on a device is among the first. A step along K that reaches over a block of scales is
+        refused where an argument is called `SCALE_K`, `group_k` or alike, or `sizes` has `SCALE_K`.
 
         `kernel` is an id or a name. `blocks` are powers of two by parameter, such as
-        `{"XBLOCK": (64, 128)}`; what is not given derives from the kernel. Raises `UsageError` for
-        a kernel or parameter that does not exist; the message lists those that do.
+        `{"XBLOCK": (64, 128)}`; what is not given derives from the kernel. For such products
+        `sizes` are M, N and K where the call does not give them as numbers, and E (experts) and TOP
+        (those of a token, M then counts tokens) for a fused mixture of experts. `prior` are files
+        or folders of configurations that won on other GPUs, as vLLM and sglang write them: what is
+        near a winner of a like problem on a like GPU is ranked higher. Raises `UsageError` for a
+        kernel, parameter, size or file that does not exist; the message lists those that do.
         """
         from workbench.handles.kernels.ranked import get_gpu, rank_configs
         from workbench.handles.running.progress_line import follow_in_a_line
@@ -295,5 +301,7 @@ class Recompilable(CompiledBase, ABC):
                 blocks=blocks,
                 warps=warps,
                 stages=stages,
+                sizes=sizes,
+                prior=prior,
                 progress=told,
             )

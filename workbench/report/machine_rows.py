@@ -188,7 +188,7 @@ class RankedConfig:
     """One configuration of a kernel in a static sweep: compiled, not run, and ranked by a model.
 
     `model_us` is what the cost model gives it in µs, `rank` its place from 1, `rejection` what
-    is against it, in words ("spills 12 registers").
+    is against it, in words ("spills 12 registers"). With a prior it is ranked by `placed_us`.
     """
 
     kernel: str  # the kernel, by its id
@@ -209,6 +209,14 @@ class RankedConfig:
     rejection: str | None = field(default=None, metadata={"former": "losing"})
     estimate: bool = True  # from limits of the device or a model: nothing was run
     note: str | None = None  # a remark, such as why a value is missing
+    placed_us: float | None = number(
+        "Model, prior", "us", "The model's time, less for what won elsewhere", source="model"
+    )
+
+    @property
+    def ranked_us(self) -> float | None:
+        """The µs by which it has its place."""
+        return self.model_us if self.placed_us is None else self.placed_us
 
 
 @dataclass(frozen=True, slots=True)

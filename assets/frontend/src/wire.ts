@@ -413,6 +413,7 @@ export interface Ranked {
   occupancy: number | null;
   limiter: string | null;
   model_us: number | null;
+  placed_us: number | null;
   rank: number | null;
   rejection: string | null;
   note: string | null;

@@ -19,6 +19,7 @@ function ranked(id: string, size: number, warps: number, more: Partial<Ranked> =
     occupancy: 1,
     limiter: "warps",
     model_us: 1,
+    placed_us: null,
     rank: 1,
     rejection: null,
     note: null,
@@ -84,4 +85,10 @@ test("an order among those that the model gives one time says nothing", () => {
   expect(sayEqual(same.slice(0, 2))).toContain("gives all 2 the same time");
   expect(countBest(same)).toBe(2); // so none is "first"
   expect(sayEqual(same.slice(1))).toBe("");
+});
+
+test("with a prior those with one time of the model have an order", () => {
+  const placed = [0.9, 1].map((placed_us, at) => ranked(`r${at}`, 128, 4, { placed_us }));
+  expect(countBest(placed)).toBe(1);
+  expect(sayEqual(placed)).toBe("");
 });

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pytest
+
 from tests.analysis.product_configs.test_inner_loop import HOPPER
 from workbench.analysis.kernel_configs.config_space import Config, find_tunable, space
 from workbench.analysis.kernel_configs.triton_source import TritonSource
+from workbench.analysis.product_configs.prior import Prior
 from workbench.analysis.product_configs.product_model import ProductTime
+from workbench.analysis.product_configs.tuned_files import Problem, Tile, TunedWinner
 from workbench.analysis.product_configs.user_product import (
+    NO_LIKE,
     NO_LOOP,
     NO_SIZES,
+    check_sizes,
     estimate_user_product,
+    explain_no_step,
     read_product,
+    weigh_user_product,
 )
+from workbench.errors import UsageError
 from workbench.specs import Catalogue
 
 H100 = Catalogue.built_in()["h100"]
@@ -39,7 +50,7 @@ def test_sizes_are_those_of_the_call() -> None:
 
 
 def test_a_size_that_is_only_known_at_run_time_is_none() -> None:
-    assert read_product(SOURCE, "mm_0", [WRAPPER.format(rows="s0")]) == {}
+    assert read_product(SOURCE, "mm_0", [WRAPPER.format(rows="s0")]) == {"N": 1024, "K": 2048}
     assert read_product(SOURCE, "other", [WRAPPER.format(rows=256)]) == {}
 
 
@@ -63,3 +74,67 @@ def test_a_product_has_a_time_and_what_it_waits_for() -> None:
 def test_what_is_not_known_is_said() -> None:
     assert estimate_user_product(H100, SOURCE, {}, CONFIG, resident=2, code=HOPPER) == NO_SIZES
     assert estimate_user_product(H100, SOURCE, SIZES, CONFIG, resident=2, code=None) == NO_LOOP
+
+
+def test_experts_have_more_tiles_and_read_more_weights_than_one_product() -> None:
+    one = estimate_user_product(H100, SOURCE, SIZES, CONFIG, resident=2, code=HOPPER)
+    sizes = {**SIZES, "E": 64, "TOP": 4}
+    experts = estimate_user_product(H100, SOURCE, sizes, CONFIG, resident=2, code=HOPPER)
+    assert isinstance(one, ProductTime)
+    assert isinstance(experts, ProductTime)
+    assert experts.us > 4 * one.us
+
+
+@pytest.mark.parametrize("name", ["SCALE_K", "group_k", "quant_group_k", "scale_k", "a_scale_k"])
+def test_a_step_over_a_block_of_scales_is_refused(name: str) -> None:
+    source = replace(SOURCE, constants={**BLOCKS, name: 32})
+    sizes = read_product(source, "mm_0", [WRAPPER.format(rows=256)])
+    assert sizes == {**SIZES, "SCALE_K": 32}
+    assert explain_no_step(source, sizes, CONFIG) is None
+    long = Config(tuple({**BLOCKS, "BLOCK_K": 64}.items()), 4, 3)
+    said = "its step along K, 64, reaches over a block of scales, 32"
+    assert explain_no_step(source, sizes, long) == said
+
+
+@pytest.mark.parametrize("name", ["stride_scale_k", "K_BLOCK", "BLOCK_K"])
+def test_what_is_no_block_of_scales_refuses_nothing(name: str) -> None:
+    source = replace(SOURCE, constants={**BLOCKS, name: 32})
+    assert "SCALE_K" not in read_product(source, "mm_0", [WRAPPER.format(rows=256)])
+
+
+def test_sizes_of_another_name_or_kind_are_refused() -> None:
+    check_sizes({"M": 1, "E": 8, "TOP": 2})
+    with pytest.raises(UsageError, match=r"no size 'Q'. It has M \(rows, or tokens"):
+        check_sizes({"Q": 1})
+    with pytest.raises(UsageError, match="M is 0: expected a positive integer"):
+        check_sizes({"M": 0})
+    with pytest.raises(UsageError, match="Experts need both"):
+        check_sizes({"E": 8})
+    with pytest.raises(UsageError, match="TOP is 9, more than the 8 experts"):
+        check_sizes({"E": 8, "TOP": 9})
+
+
+def test_winners_of_either_product_of_experts_speak_for_it() -> None:
+    won = Tile(128, 64, 32, 4, 3)
+    problem = Problem("fp8", 256, 512, experts=8)
+    prior = Prior([TunedWinner("NVIDIA_H200", problem, won)], Catalogue.built_in())
+    other = Config(tuple({**BLOCKS, "BLOCK_M": 16}.items()), 4, 3)
+    for sizes in ({"N": 1024, "K": 2048}, {"N": 2048, "K": 512}):
+        given = {"M": 256, **sizes, "E": 8, "TOP": 2}
+        found = weigh_user_product(H100, SOURCE, given, [CONFIG, other], prior)
+        assert isinstance(found, list)
+        assert found[0] > 1 > found[1]
+
+
+def test_a_prior_of_nothing_alike_says_so() -> None:
+    prior = Prior([], Catalogue.built_in())
+    assert weigh_user_product(H100, SOURCE, SIZES, [CONFIG], prior) == NO_LIKE
+    assert weigh_user_product(H100, SOURCE, {}, [CONFIG], prior) == NO_SIZES
+
+
+def test_the_group_of_tiles_is_varied_only_where_it_is_asked_for() -> None:
+    source = replace(SOURCE, constants={**SOURCE.constants, "GROUP_SIZE_M": 8})
+    assert find_tunable(source) == ("BLOCK_M", "BLOCK_N", "BLOCK_K")
+    own = [Config(tuple(BLOCKS.items()), 4, 3)]
+    made = space(source, own, blocks={"GROUP_SIZE_M": (1, 32)}, warps=(4,), stages=(3,))
+    assert {dict(config.sizes)["GROUP_SIZE_M"] for config in made} == {1, 32}

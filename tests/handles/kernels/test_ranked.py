@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+from typing import Any
+
 import pytest
 import torch
 from torch import Tensor
@@ -13,6 +17,7 @@ from workbench.compiler.virtual_gpu.client import CrossCompiler
 from workbench.errors import UsageError
 from workbench.handles.cross_compiled import CrossCompiled, compile_for_gpu
 from workbench.handles.kernels.ranked import get_gpu, rank_configs
+from workbench.report.machine_rows import RankedConfig
 from workbench.specs import Catalogue
 
 H100 = Catalogue.built_in()["h100"]
@@ -84,6 +89,46 @@ def test_a_product_of_the_user_is_ranked_by_what_its_loop_issues(worker: CrossCo
     assert best.model_us
     assert worst.model_us > best.model_us > 256 * 1024 * 2048 * 2 / 1979e6
     assert str(best.note).startswith("by the model a step along K mostly waits for ")
+
+
+def test_a_prior_and_a_block_of_scales_change_the_order_of_experts(
+    worker: CrossCompiler, tmp_path: Path
+) -> None:
+    function, inputs = make_inputs("moe fp8 blocks", torch.float8_e4m3fn)
+    there = compile_for_gpu(CompileRequest(function, inputs), H100, worker=worker)
+    config = {"BLOCK_SIZE_M": 16, "BLOCK_SIZE_N": 64, "BLOCK_SIZE_K": 128, "GROUP_SIZE_M": 1}
+    won = {"256": {**config, "num_warps": 4, "num_stages": 3}}
+    name = "E=8,N=512,device_name=NVIDIA_H200,dtype=fp8_w8a8,block_shape=[128,128].json"
+    (tmp_path / name).write_text(json.dumps(won))
+    blocks = {"BLOCK_SIZE_M": (16, 64), "BLOCK_SIZE_N": (64,), "BLOCK_SIZE_K": (128, 256)}
+    sizes = {"M": 256, "E": 8, "TOP": 2}
+
+    def rank(**more: Any) -> list[RankedConfig]:
+        given = {"blocks": blocks, "warps": (4,), "stages": (3,), **more}
+        return list(rank_configs(there.report, H100, "k0", worker=worker, **given).rows)
+
+    unknown = rank()
+    assert all(row.model_us is None for row in unknown if row.rank)
+    plain, known = rank(sizes=sizes), rank(sizes=sizes, prior=tmp_path)
+    other = rank(sizes={**sizes, "M": 1 << 20}, prior=[tmp_path])
+    assert str(other[0].note).endswith("like this, so that it changes nothing")
+    for rows in (plain, known):
+        assert [row.rank for row in rows] == [1, 2, None, None]
+        assert str(rows[-1].rejection).startswith("its step along K, 256, reaches over a block")
+        assert rows[-1].registers is None
+    times = {row.choice: row.ranked_us or 0.0 for row in plain}
+    placed = {row.choice: row.ranked_us or 0.0 for row in known if row.rank}
+    small, large = placed
+    if "=16" not in small:
+        small, large = large, small
+    assert placed[small] / placed[large] < times[small] / times[large]
+
+
+def test_a_prior_is_for_products_of_the_user(compiled: CrossCompiled) -> None:
+    with pytest.raises(UsageError, match="sizes and prior are for products that you wrote"):
+        compiled.rank_configs("k0", sizes={"M": 8})
+    with pytest.raises(UsageError, match="sizes and prior are for products that you wrote"):
+        compiled.rank_configs("k0", prior="nowhere")
 
 
 @pytest.mark.slow

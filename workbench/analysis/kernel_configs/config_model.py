@@ -173,6 +173,7 @@ class RankedConfigs(Presented):
 def rank_rows(rows: Iterable[RankedConfig]) -> list[RankedConfig]:
     """The rows in the order of the model, each with its rank, and what is against the later ones.
 
+    Rows with `placed_us`, the model's time with a prior, are ordered by it.
     Equal times are ordered by spills, occupancy, then registers; without a time, by these alone. A
     row that is rejected already cannot be compiled or launched: it has no rank and comes last.
     """
@@ -186,7 +187,7 @@ def rank_rows(rows: Iterable[RankedConfig]) -> list[RankedConfig]:
 
 
 def _place(row: RankedConfig) -> tuple[float, float, float, float]:
-    time = math.inf if row.model_us is None else round(row.model_us, 4)
+    time = math.inf if row.ranked_us is None else round(row.ranked_us, 4)
     return (time, row.spills or 0, -(row.occupancy or 0.0), row.registers or 0)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import ceil, prod
@@ -14,6 +14,8 @@ from workbench.errors import UsageError
 MOST = 256
 """Configurations of one sweep: each takes a fraction of a second to compile."""
 
+GROUPS = ("GROUP_SIZE_M", "GROUP_M")
+"""In what groups of rows a product walks its tiles: no model here knows what that changes."""
 _LANES = 32
 _LEAST_OF_DOT = 16  # `tl.dot` takes no smaller block
 _PER_LANE = 32  # elements; code for more is very long
@@ -57,20 +59,22 @@ def changed(config: Config, values: Mapping[str, int]) -> Config:
     )
 
 
-def find_tunable(source: TritonSource) -> tuple[str, ...]:
+def find_tunable(source: TritonSource, asked: Collection[str] = ()) -> tuple[str, ...]:
     """The parameters that a sweep may change: arguments, and the tile of a template.
 
-    Of a product that the user wrote also those whose values the call gives, by their name.
+    Of a product that the user wrote also those whose values the call gives, by their name; the
+    group in which its tiles are walked where it is asked for.
     """
     tile = tuple(name for name in _TILES if name in source.fixed)
     if source.is_user_product:
-        tile += tuple(name for name in source.constants if _is_block(source, name))
+        tile += tuple(
+            name
+            for name, size in source.constants.items()
+            if (name.startswith("BLOCK") or (name in GROUPS and name in asked))
+            and type(size) is int
+            and size & (size - 1) == 0
+        )
     return (*source.parameters, *tile)
-
-
-def _is_block(source: TritonSource, name: str) -> bool:
-    size = source.constants[name]
-    return name.startswith("BLOCK") and type(size) is int and size & (size - 1) == 0
 
 
 def space(
@@ -86,11 +90,11 @@ def space(
     Sizes that are not given derive from the kernel: powers of two that suit its kind, not above
     its number of elements. Combinations that leave lanes without an element or give one more than
     32 are left out, as those compile for minutes and spill, unless all sizes are given.
-    Raises `UsageError` for a size that is none of the kernel's parameters or no power of two, and
-    for too many configurations.
+    `GROUP_SIZE_M` of a product is only varied where it is given. Raises `UsageError` for a size
+    that is none of the kernel's parameters or no power of two, and for too many configurations.
     """
-    names = find_tunable(source)
     asked = {name: tuple(sizes) for name, sizes in (blocks or {}).items()}
+    names = find_tunable(source, asked)
     _check(source, names, asked)
     choices = {name: asked.get(name) or _sizes(source, name, own) for name in names}
     is_template = source.kind == "template" or source.is_user_product

@@ -22,7 +22,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
-from math import ceil, floor
+from math import ceil, floor, sqrt
 
 from workbench.analysis.product_configs.inner_loop import InnerLoop
 from workbench.plain_data import parse_toml
@@ -36,6 +36,7 @@ _LEAST_ROWS = 16
 _WARP = 32  # threads; a wavefront of 64 has one generation of instructions
 _BYTES_OF_ACCESS = 4  # times 128 bytes a clock: a warp's widest access of shared memory
 _SLOW_WAVE = 4  # clocks in which a SIMD of AMD issues one vector instruction of a wave
+_MANY = 400  # rows of an expert from which a mean stands for their distribution
 
 
 @dataclass(frozen=True)
@@ -82,6 +83,23 @@ def load_parameters() -> Mapping[str, float]:
     """The parameters that were fitted: clocks, shares of a peak, bytes a clock."""
     content = resources.files("workbench.specs").joinpath("data", FILE).read_bytes()
     return {str(name): float(value) for name, value in parse_toml(content)["values"].items()}
+
+
+@cache
+def count_tiles(experts: int, top: int, tokens: int, rows: int) -> tuple[float, float]:
+    """Tiles of rows and experts that have some, as means where tokens choose `top` at random."""
+    share = min(1.0, top / experts)
+    if share >= 1:
+        return experts * ceil(tokens * top / experts / rows), float(experts)
+    mean = tokens * share
+    if mean > _MANY:
+        return experts * (mean / rows + 0.5 if mean > rows else 1.0), float(experts)
+    chance = (1 - share) ** tokens
+    idle, tiles = chance, 0.0
+    for count in range(1, min(tokens, ceil(mean + 12 * sqrt(mean) + 12)) + 1):
+        chance *= (tokens - count + 1) / count * share / (1 - share)
+        tiles += chance * ceil(count / rows)
+    return experts * tiles, experts * (1 - idle)
 
 
 def estimate_product(

@@ -3,44 +3,98 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 from workbench.analysis.kernel_configs.config_space import Config
 from workbench.analysis.kernel_configs.triton_source import TritonSource
 from workbench.analysis.product_configs.inner_loop import find_inner_loop
+from workbench.analysis.product_configs.prior import Prior, weigh_time
 from workbench.analysis.product_configs.product_model import (
     ProductTile,
     ProductTime,
     ProductWork,
+    count_tiles,
     estimate_product,
 )
+from workbench.analysis.product_configs.tuned_files import Problem, Tile, read_winners
 from workbench.artifacts.programs import Call, flatten, read_functions
+from workbench.errors import UsageError
 from workbench.specs import Gpu
 
 _BLOCK = re.compile(r"BLOCK_(?:SIZE_)?([MNK])$")
+_SCALE = re.compile(r"(?!.*stride)(?:\w*_)?(?:scale|group|quant)_?k$", re.IGNORECASE)
 _OPERANDS = 2
 _RATES = {"bf16": "bf16", "fp16": "fp16", "fp32": "tf32", "i8": "int8"}
 _BYTES = {"fp32": 4, "bf16": 2, "fp16": 2}
+_WIDE = ("bf16", "fp16")
+_LEAST_ALIKE = 0.01  # winners, or parts of one, from which on a prior says something
+Placing = Callable[[Sequence[Config], Sequence[float | None]], list[float | None] | str]
+SIZES = {
+    "M": "rows, or tokens of experts",
+    "N": "columns",
+    "K": "depth",
+    "E": "experts",
+    "TOP": "experts of a token",
+    "SCALE_K": "values along K that share a scale",
+}
+"""What a call, or the user, says of a product."""
 NO_SIZES = (
-    "The model of products needs arguments named M, N and K that are numbers, and blocks named "
-    "BLOCK_M, BLOCK_N and BLOCK_K or BLOCK_SIZE_M and so on: ordered by spills and occupancy."
+    "The model of products needs arguments named M, N and K that are numbers, or "
+    'sizes={"M": …, "N": …, "K": …}, and blocks named BLOCK_M, BLOCK_N and BLOCK_K or '
+    "BLOCK_SIZE_M and so on: ordered by spills and occupancy."
 )
+NO_LIKE = "no winner of the prior is of a problem like this, so that it changes nothing"
 NO_LOOP = "There is no loop of matrix instructions in its code: ordered by spills and occupancy."
 
 
-def read_product(source: TritonSource, kernel: str, wrappers: Iterable[str]) -> Mapping[str, int]:
-    """M, N and K of the first call of a kernel in generated programs; empty if one is unknown."""
+def read_product(source: TritonSource, kernel: str, wrappers: Iterable[str]) -> dict[str, int]:
+    """Which of `SIZES` the first call of a kernel in generated programs gives as numbers."""
     names = [name for name, kind in source.signature.items() if kind != "constexpr"]
     for text in wrappers:
         for function in read_functions(text):
             for event in flatten(function.events):
                 if isinstance(event, Call) and event.kernel == kernel:
                     given = dict(zip(names, event.split_arguments(), strict=False))
-                    sizes = {**source.constants, **given}
-                    found = {name: str(sizes.get(name, "")).strip() for name in "MNK"}
-                    if all(value.isdecimal() for value in found.values()):
-                        return {name: int(value) for name, value in found.items()}
+                    return _read_sizes({**source.constants, **given})
     return {}
+
+
+def _read_sizes(given: Mapping[str, object]) -> dict[str, int]:
+    found = {}
+    for argument, value in given.items():
+        name = "SCALE_K" if _SCALE.match(argument) else argument
+        text = str(value).strip()
+        if name in ("M", "N", "K", "SCALE_K") and text.isdecimal():
+            found[name] = int(text)
+    return found
+
+
+def check_sizes(sizes: Mapping[str, int]) -> None:
+    """Raises `UsageError` for a name that is none of `SIZES`, and for what is no size."""
+    for name, size in sizes.items():
+        if name not in SIZES:
+            known = ", ".join(f"{each} ({words})" for each, words in SIZES.items())
+            raise UsageError(f"A product has no size {name!r}. It has {known}.")
+        if type(size) is not int or size <= 0:
+            raise UsageError(f"{name} is {size!r:.40}: expected a positive integer.")
+    if sizes.get("TOP", 1) > sizes.get("E", sizes.get("TOP", 1)):
+        raise UsageError(f"TOP is {sizes['TOP']}, more than the {sizes['E']} experts there are.")
+    if ("E" in sizes) != ("TOP" in sizes):
+        raise UsageError("Experts need both: E, how many there are, and TOP, those of a token.")
+
+
+def explain_no_step(source: TritonSource, sizes: Mapping[str, int], config: Config) -> str | None:
+    """Why the kernel would take wrong scales with this step along K; None where it would not."""
+    tile, scale = _read_tile(source, config), sizes.get("SCALE_K")
+    if scale is None or "K" not in tile or scale % tile["K"] == 0:
+        return None
+    return f"its step along K, {tile['K']}, reaches over a block of scales, {scale}"
+
+
+def _read_tile(source: TritonSource, config: Config) -> dict[str, int]:
+    values = {**source.constants, **dict(config.sizes)}
+    return {match[1]: size for name, size in values.items() if (match := _BLOCK.search(name))}
 
 
 def estimate_user_product(
@@ -54,14 +108,13 @@ def estimate_user_product(
 ) -> ProductTime | str:
     """The model's time of a configuration, or why there is none.
 
-    `sizes` are M, N and K, `code` the SASS or AMD assembly of the configuration, `resident` the
-    blocks of it that fit on a multiprocessor. The first two arguments of the kernel that point to
-    memory are taken as what is multiplied, the third as the result.
+    `sizes` are those of `SIZES`, `code` the SASS or AMD assembly of the configuration, `resident`
+    the blocks of it that fit on a multiprocessor. The first two arguments of the kernel that point
+    to memory are taken as what is multiplied, the third as the result; tokens choose their experts
+    at random.
     """
-    values = {**source.constants, **dict(config.sizes)}
-    tile = {match[1]: size for name, size in values.items() if (match := _BLOCK.search(name))}
-    kinds = source.pointers
-    if len(sizes) < len("MNK") or len(tile) < len("MNK") or len(kinds) < _OPERANDS:
+    tile, kinds = _read_tile(source, config), source.pointers
+    if not sizes.keys() >= set("MNK") or len(tile) < len("MNK") or len(kinds) < _OPERANDS:
         return NO_SIZES
     loop = None if code is None else find_inner_loop(code)
     if loop is None:
@@ -72,15 +125,72 @@ def estimate_user_product(
     rate = gpu.matrix.of(_RATES.get(kinds[0], "fp8")) or gpu.matrix.of("fp16")
     if not rate:
         return f"The rate of the matrix units of {gpu.title} for {kinds[0]} is not known."
+    tiles, busy = float(-(-m // tile["M"])), 1.0
+    if "E" in sizes:
+        tiles, busy = count_tiles(sizes["E"], sizes["TOP"], m, tile["M"])
     work = ProductWork(
-        row_tiles=-(-m // tile["M"]),
+        row_tiles=tiles,
         columns=n,
         depth=k,
-        loaded=m * k * left + n * k * right,
-        stored=m * n * out,
+        loaded=m * k * left + busy * n * k * right,
+        stored=m * sizes.get("TOP", 1) * n * out,
         left_bytes=left,
         right_bytes=right,
         tflops=rate,
     )
     made = ProductTile(tile["M"], tile["N"], tile["K"], config.warps, config.stages, resident, loop)
     return estimate_product(gpu, work, made)
+
+
+def read_prior(
+    paths: Any, gpus: Iterable[Gpu], gpu: Gpu, source: TritonSource, sizes: Mapping[str, int]
+) -> Placing:
+    """What won on these GPUs, by files: it gives the µs by which configurations are placed.
+
+    It takes configurations with their modelled µs, and answers with a sentence where it knows of
+    no problem like this. Raises `UsageError` for what is no file or folder of winners.
+    """
+    prior = Prior(read_winners(paths), gpus)
+
+    def place(configs: Sequence[Config], times: Sequence[float | None]) -> list[float | None] | str:
+        found = weigh_user_product(gpu, source, sizes, configs, prior)
+        if isinstance(found, str):
+            return found
+        pairs = zip(times, found, strict=True)
+        return [None if us is None else weigh_time(us, weight) for us, weight in pairs]
+
+    return place
+
+
+def weigh_user_product(
+    gpu: Gpu,
+    source: TritonSource,
+    sizes: Mapping[str, int],
+    configs: Sequence[Config],
+    prior: Prior,
+) -> list[float] | str:
+    """How many times likelier than by chance each configuration wins, or why that is not known.
+
+    Files of experts name their inner width: half the columns of the first product, the depth of
+    the second; what more winners are alike to is taken.
+    """
+    tiles = [_read_tile(source, config) for config in configs]
+    if not sizes.keys() >= set("MNK") or not all(tile.keys() >= set("MNK") for tile in tiles):
+        return NO_SIZES
+    kinds = source.pointers[:_OPERANDS]
+    values = "bf16" if kinds[0] in _WIDE else "int8" if kinds[0] == "i8" else kinds[0][:3]
+    if values == "bf16" and kinds[-1] not in _WIDE:
+        values = "w8a16"
+    m, n, k, experts = (sizes.get(name, 0) for name in "MNKE")
+    problem = Problem(values, m, n, k)
+    if experts:
+        widths = (max(n // 2, 1), k)
+        likely = [Problem(values, m, width, experts=experts) for width in widths]
+        problem = max(likely, key=lambda each: prior.count(gpu, each))
+    if prior.count(gpu, problem) < _LEAST_ALIKE:
+        return NO_LIKE
+    given = [
+        Tile(tile["M"], tile["N"], tile["K"], config.warps, config.stages)
+        for tile, config in zip(tiles, configs, strict=True)
+    ]
+    return prior.weigh(gpu, problem, given)

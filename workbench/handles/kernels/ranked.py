@@ -8,8 +8,9 @@ Nothing is run: a device may order the first few differently.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from workbench.analysis.gpu_model.roofline import rooflines
 from workbench.analysis.kernel_configs.config_model import (
@@ -20,6 +21,7 @@ from workbench.analysis.kernel_configs.config_model import (
     rank_rows,
 )
 from workbench.analysis.kernel_configs.config_space import (
+    GROUPS,
     Config,
     changed,
     find_tunable,
@@ -27,7 +29,14 @@ from workbench.analysis.kernel_configs.config_space import (
     space,
 )
 from workbench.analysis.kernel_configs.triton_source import TritonSource, read_source, replace_fixed
-from workbench.analysis.product_configs.user_product import estimate_user_product, read_product
+from workbench.analysis.product_configs.user_product import (
+    Placing,
+    check_sizes,
+    estimate_user_product,
+    explain_no_step,
+    read_prior,
+    read_product,
+)
 from workbench.compiler.internals.local_device import has_gpu
 from workbench.compiler.request.compile_request import list_known_gpus
 from workbench.compiler.virtual_gpu.client import CrossCompiler, build_all, keep_warm_worker
@@ -61,7 +70,7 @@ class _Sweep:
     source: TritonSource
     roof: KernelRoofline | None
     own: tuple[Config, ...]
-    product: Mapping[str, int]  # M, N and K of a product that the user wrote
+    product: Mapping[str, int]  # sizes of a product that the user wrote, those that are known
 
 
 def rank_configs(
@@ -72,17 +81,29 @@ def rank_configs(
     blocks: Mapping[str, Iterable[int]] | None = None,
     warps: Iterable[int] | None = None,
     stages: Iterable[int] | None = None,
+    sizes: Mapping[str, int] | None = None,
+    prior: Any = None,
     progress: ProgressCallback | None = None,
     worker: CrossCompiler | None = None,
 ) -> RankedConfigs:
     """Compile the configurations of a kernel for a GPU and rank them.
 
     The report must be that of a compilation of this process: its source is run through Triton.
-    Raises `UsageError` for a kernel or a block size that does not exist.
+    `sizes` and `prior` are for products that the user wrote: see `user_product.SIZES` and
+    `read_prior` there. Raises `UsageError` for what does not exist.
     """
-    sweep = _sweep(report, gpu, kernel)
+    sweep = _sweep(report, gpu, kernel, blocks or ())
+    if not sweep.source.is_user_product and (sizes or prior is not None):
+        raise UsageError(
+            f"sizes and prior are for products that you wrote in Triton: {sweep.kernel.id} is none."
+        )
+    check_sizes(sizes or {})
+    sweep = replace(sweep, product={**sweep.product, **(sizes or {})})
+    place = None
+    if prior is not None:
+        place = read_prior(prior, list_known_gpus(), gpu, sweep.source, sweep.product)
     configs = space(sweep.source, sweep.own, blocks=blocks, warps=warps, stages=stages)
-    return _ranked(report, sweep, configs, progress, worker)
+    return _ranked(report, sweep, configs, progress, worker, place)
 
 
 def rank_changed(
@@ -109,22 +130,47 @@ def _ranked(
     configs: Sequence[Config],
     progress: ProgressCallback | None = None,
     worker: CrossCompiler | None = None,
+    place: Placing | None = None,
 ) -> RankedConfigs:
     gpu = sweep.gpu
-    builds = {f"{sweep.kernel.id}:r{n}": config for n, config in enumerate(configs)}
+    against = {
+        config: explain_no_step(sweep.source, sweep.product, config)
+        if sweep.source.is_user_product
+        else None
+        for config in configs
+    }
+    builds = {
+        f"{sweep.kernel.id}:r{n}": config for n, config in enumerate(configs) if not against[config]
+    }
     built = build_all(
         [_build(sweep, id, config) for id, config in builds.items()],
         worker or keep_warm_worker(),
         progress,
         "configuration",
     )
-    rows = rank_rows(_row(sweep, config, built[id]) for id, config in builds.items())
+    made = [_row(sweep, config, built[id]) for id, config in builds.items()]
+    if place is not None:
+        placed = place(list(builds.values()), [row.model_us for row in made])
+        if isinstance(placed, str):
+            made = [
+                row if row.note == placed else replace(row, note=f"{row.note}; {placed}")
+                for row in made
+            ]
+        else:
+            pairs = zip(made, placed, strict=True)
+            made = [replace(row, placed_us=us) for row, us in pairs]
+    wrong = (
+        replace(_make_empty_row(sweep, config), rejection=why)
+        for config, why in against.items()
+        if why
+    )
+    rows = rank_rows([*made, *wrong])
     others = [
         r for r in report.ranked_configs if (r.kernel, r.target) != (sweep.kernel.id, gpu.name)
     ]
     table = Table.of(RankedConfig, [*others, *rows])
-    made = replace(report, tables={**report.tables, "ranked_configs": table})
-    return RankedConfigs(made, sweep.kernel.id, gpu.name)
+    kept = replace(report, tables={**report.tables, "ranked_configs": table})
+    return RankedConfigs(kept, sweep.kernel.id, gpu.name)
 
 
 def get_gpu(report: Report) -> Gpu:
@@ -147,13 +193,13 @@ def get_gpu(report: Report) -> Gpu:
     return describe_local_gpu()[0].spec
 
 
-def _sweep(report: Report, gpu: Gpu, name: str) -> _Sweep:
+def _sweep(report: Report, gpu: Gpu, name: str, asked: Collection[str] = ()) -> _Sweep:
     kernel = find_kernel(report, name)
     text = report.texts.get(kernel.text or "")
     if text is None:
         raise UsageError(f"The source of {kernel.id} is not in the report: compile it again.")
     source = read_source(text)
-    names = find_tunable(source)
+    names = find_tunable(source, asked)
     if not names:
         fixed = ", ".join(source.signature) or "none"
         raise UsageError(f"{kernel.id} has no block sizes to change: its arguments are {fixed}.")
@@ -187,16 +233,19 @@ def _build(sweep: _Sweep, id: str, config: Config) -> Build:
     )
 
 
-def _row(sweep: _Sweep, config: Config, built: Built) -> RankedConfig:
-    """One configuration before it has a rank."""
-    row = RankedConfig(
+def _make_empty_row(sweep: _Sweep, config: Config) -> RankedConfig:
+    return RankedConfig(
         kernel=sweep.kernel.id,
         target=sweep.gpu.name,
         choice=config.choice,
         warps=config.warps,
         stages=config.stages,
-        note=built.note,
     )
+
+
+def _row(sweep: _Sweep, config: Config, built: Built) -> RankedConfig:
+    """One configuration before it has a rank."""
+    row = replace(_make_empty_row(sweep, config), note=built.note)
     taken = built.resources
     if taken is None:
         return replace(row, rejection="does not compile")
@@ -229,7 +278,9 @@ def _model(
         )
         if isinstance(found, str):
             return None, found
-        return found.us, f"by the model a step along K mostly waits for {found.because}"
+        why = f"by the model a step along K mostly waits for {found.because}"
+        group = next((name for name, _ in config.sizes if name in GROUPS), None)
+        return found.us, f"{why}; it does not know what {group} changes" if group else why
     if sweep.source.kind == "template":
         time = _template_us(sweep, config)
         return time, None if time is not None else _NO_MODEL

@@ -50,7 +50,7 @@ _SIGNS = (
 
 def _say_equal(ranked: RankedConfigs) -> str:
     """That the order says nothing between those to which the model gives one time."""
-    times = [row.model_us for row in ranked.rows if row.rank and row.model_us]
+    times = [row.ranked_us for row in ranked.rows if row.rank and row.ranked_us]
     equal = sum(time < min(times) * 1.005 for time in times)
     if equal < 2:
         return ""
@@ -156,6 +156,8 @@ def _line(row: RankedConfig) -> Iterator[str]:
     yield f"{row.choice or 'as it is':<28}"
     yield f"{plural(row.warps, 'warp')}, {plural(row.stages, 'stage')}"
     yield f"{format_us(row.model_us):>8}"
+    if row.placed_us is not None:
+        yield f"{format_us(row.placed_us):>8} with the prior"
     yield f"{ABSENT if row.registers is None else row.registers:>3} registers"
     yield f"{ABSENT if row.occupancy is None else format_percent(row.occupancy, 1):>5}"
     yield row.rejection or ""

@@ -132,6 +132,7 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
         number_of(RankedConfig, "smem_bytes", "64px", "shared", is_wide=True),
         number_of(RankedConfig, "occupancy", "116px"),
         number_of(RankedConfig, "model_us", "68px", "time"),
+        number_of(RankedConfig, "placed_us", "92px", is_optional=True),
         Column("Why it loses", "why", width="minmax(110px, 1.4fr)", field="rejection"),
     ),
     "points": (

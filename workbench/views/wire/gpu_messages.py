@@ -67,6 +67,7 @@ class Ranked(TypedDict):
     occupancy: float | None
     limiter: str | None
     model_us: float | None
+    placed_us: float | None
     rank: int | None
     rejection: str | None
     note: str | None

@@ -118,9 +118,14 @@ function PlaneCell({ id, tile, rows, isSelected, choose }: CellProps) {
   );
 }
 
+/** The times by which rows are ranked: the model's, or with a prior those that it changed. */
+export function rankedBy(rows: readonly Ranked[]): number[] {
+  return rows.flatMap(({ rank, placed_us, model_us }) => (rank && (placed_us ?? model_us)) || []);
+}
+
 /** How many have the least time of the model; it tells no more than this apart. */
 export function countBest(rows: readonly Ranked[]): number {
-  const times = rows.flatMap(({ rank, model_us }) => (rank && model_us ? [model_us] : []));
+  const times = rankedBy(rows);
   const best = Math.min(...times);
   return times.filter((time) => time < best * 1.005).length;
 }

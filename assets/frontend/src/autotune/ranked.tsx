@@ -7,7 +7,7 @@ import { type Cells, RecordTable } from "../table/columns";
 import { Frame, Mark, Select } from "../ui/basics";
 import { usePaneState } from "../ui/kept";
 import type { Ranked } from "../wire";
-import { byRank, countBest, firstAxes, Plane, subjects, varied } from "./plane";
+import { byRank, countBest, firstAxes, Plane, rankedBy, subjects, varied } from "./plane";
 
 export function RankedConfigs({ store, all }: { store: Store; all: readonly Ranked[] }) {
   const known = useMemo(() => subjects(all), [all]);
@@ -66,7 +66,7 @@ const FIRST_FEW = "Time the first few on the device before you rely on the order
 
 /** That the order says nothing between those to which the model gives one time; "" for one alone. */
 export function sayEqual(rows: readonly Ranked[]): string {
-  const times = rows.flatMap(({ rank, model_us }) => (rank && model_us ? [model_us] : []));
+  const times = rankedBy(rows);
   const equal = countBest(rows);
   const who = equal === times.length ? `all ${equal}` : `the first ${equal}`;
   return equal > 1

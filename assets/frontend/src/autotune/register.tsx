@@ -80,6 +80,7 @@ function factsOf(row: Ranked): [string, string][] {
   const facts: [string, string | null][] = [
     ["Rank", row.rank === null ? null : String(row.rank)],
     ["Time (estimate)", row.model_us === null ? null : microseconds(row.model_us)],
+    ["With the prior", row.placed_us === null ? null : microseconds(row.placed_us)],
     ["Warps, stages", `${row.warps}, ${row.stages}`],
     ["Registers", row.registers === null ? null : String(row.registers)],
     ["Spills", row.spills === null ? null : String(row.spills)],
