@@ -21,6 +21,7 @@ _LOOKS: Mapping[str, ProfileLook] = {
     "region": "annotation",
     "synchronisation": "wait",
 }
+_SHORT = 5  # digits of a thread's number that fit beside the word
 _LOOK_NUMBERS = {look: number for number, look in enumerate(get_args(ProfileLook))}
 _NS = 1e3
 _OVERLAP = 1_000  # ns: clocks of a device are no finer
@@ -82,7 +83,7 @@ def _draw_thread(
     return _make_track(
         id=f"thread:{rank}:{thread}",
         title=_of_rank("CPU", rank),
-        note=f"thread {thread}".strip(),
+        note=thread if len(thread) > _SHORT else f"thread {thread}".strip(),
         rows=spans,
         begin=begin,
         of=[names.setdefault(span.name, len(names)) for span in spans],

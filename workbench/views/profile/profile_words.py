@@ -13,6 +13,7 @@ from workbench.report.profile.profile_rows import CollectiveTime, RanKernel
 from workbench.views.wire.profile_messages import ProfileKind
 
 _LONGEST = 60
+_LENGTH = re.compile(r"(\d{1,4})")  # before each identifier of a mangled name
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,10 @@ def _title(kernel: ProfiledKernel) -> str:
     operator = _shorten(row.operator)
     if operator:
         return f"{operator} {_say_sizes(row)}".strip()
-    return _shorten_name(row.name)
+    if kernel.kind == "product" and kernel.read.library and kernel.read.tile:
+        tile = " × ".join(map(str, kernel.read.tile))
+        return f"product of {kernel.read.library}, tile {tile}"
+    return shorten_name(row.name)
 
 
 def _say_sizes(row: RanKernel) -> str:
@@ -93,8 +97,30 @@ def _shorten(operator: str) -> str:
     return operator.rpartition("::")[2].strip("_")
 
 
-def _shorten_name(name: str) -> str:
-    """A C++ kernel without its return type, namespaces and arguments of templates."""
-    bare = re.sub(r"^void\s+", "", name).partition("<")[0].partition("(")[0]
-    short = bare.rpartition("::")[2] or name
+def shorten_name(name: str) -> str:
+    """A C++ kernel without its return type, namespaces and arguments of templates.
+
+    Of a mangled name those of its identifiers that tell what it is.
+    """
+    mangled = _demangle(name)
+    plain = re.sub(r"^void\s+", "", name.replace("(anonymous namespace)::", ""))
+    bare = plain.partition("<")[0].partition("(")[0]
+    short = mangled or bare.rpartition("::")[2] or name
     return short if len(short) <= _LONGEST else f"{short[: _LONGEST - 1]}…"
+
+
+def _demangle(name: str) -> str:
+    """The function of a mangled name, with the first type that its template is made for."""
+    if not name.startswith("_ZN"):
+        return ""
+    own, at = list[str](), 3
+    while match := _LENGTH.match(name, at):
+        at = match.end() + int(match[1])
+        own.append(name[match.end() : at])
+    if not own or at > len(name):
+        return ""
+    is_template = name.startswith("I", at)
+    of = re.search(r"NS\w?_(\d{1,4})([A-Z]\w*)", name[at:]) if is_template else None
+    if of is None:
+        return own[-1]
+    return f"{own[-1]}<{of[2][: int(of[1])]}>"
