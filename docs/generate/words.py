@@ -27,6 +27,7 @@ _TITLES = {
     "recompiles": "Compiled again",
     "break": "A graph break",
     "storages": "Memory",
+    "deviations": "Numerics",
     "budgets": "Memory budgets",
     "phases": "Timeline",
     "choices": "Autotune: what was timed",

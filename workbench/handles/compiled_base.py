@@ -160,6 +160,13 @@ class Recipe(LivePart):
             changed = change(request)
             return self._compile(changed, progress), changed, request
 
+    def compile_other(
+        self, request: CompileRequest, progress: ProgressCallback | None = None
+    ) -> CompiledBase:
+        """Compile another call under the modes of torch of this one; raises as a compilation."""
+        with self._as_then():
+            return self._compile(request, progress)
+
     def compile_in_background(self, target: str) -> Any:
         """Compile for a target in a process of its own; returns the job."""
         request = self._request(self.options(target))

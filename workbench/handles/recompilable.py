@@ -151,6 +151,7 @@ class Recompilable(CompiledBase, ABC):
     def live_actions(self) -> tuple[LiveAction, ...]:
         """What a live view can start while this is alive, each with the reason where it cannot."""
         from workbench.handles import autotuned, live_files
+        from workbench.handles.numerics import numerics_actions
         from workbench.handles.running.profile import describe_profile, start_profile
         from workbench.tasks.live_action import LiveAction
 
@@ -174,6 +175,13 @@ class Recompilable(CompiledBase, ABC):
                 no_choices,
                 cost=autotuned.COST,
             ),
+            LiveAction(
+                "numerics",
+                lambda: numerics_actions.start_comparison(self),
+                numerics_actions.explain_no_comparison(self),
+                cost=numerics_actions.COST,
+            ),
+            LiveAction("numerics-cure", lambda cure: numerics_actions.start_cure(self, cure)),
             LiveAction(
                 "save",
                 lambda path: live_files.start_save(self, path),

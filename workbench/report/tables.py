@@ -143,6 +143,9 @@ class Tables:
     numerics_outputs = TableOf(
         numerics_rows.NumericsOutput, "The outputs of the call and of eager, beside float64."
     )
+    numerics_cures = TableOf(
+        numerics_rows.NumericsCure, "Options that change the numbers, where they were tried."
+    )
     artifact = TableOf(
         file_rows.ArtifactFact, "What the file is that it was saved to or loaded from."
     )

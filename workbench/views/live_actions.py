@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from workbench.analysis.numerics.numerics_cures import name_option
 from workbench.device_kinds import CPU, GPU
 from workbench.errors import UsageError
 from workbench.live_only import LivePart
@@ -234,6 +235,20 @@ ACTIONS: Mapping[str, ShownAction] = {
         task="trial",
         title=lambda name, given: f"{name} with {given[0].rule}",
         show=lambda live, view, given, tried: view.learn_trial(given[0].key, tried),
+    ),
+    "numerics": ShownAction(
+        "Nothing is alive here to be compared: show what `wb.aot_compile` returned.",
+        None,
+        lambda view, question: (),
+        task="comparison",
+        title=lambda name, given: f"{name} with eager",
+    ),
+    "numerics-cure": ShownAction(
+        "The function is not alive here: show what `wb.aot_compile` returned to try it.",
+        TrialQuestion,
+        lambda view, question: (view.find_opportunity(question["opportunity"]),),
+        task="trial",
+        title=lambda name, given: f"{name} with {name_option(given[0])}",
     ),
     "cure": ShownAction(
         "The function is not alive here: show what `wb.explain` returned.",

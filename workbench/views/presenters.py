@@ -72,7 +72,7 @@ SHOWN = {
     ),
     "Memory": ShownBy(text="memory.memory_answer", plot="memory.memory_answer"),
     "MissedBudget": ShownBy(text="answers.roundtrip_text:describe_missed_budget"),
-    "Numerics": ShownBy(plot="numerics.numerics_chart"),
+    "Numerics": ShownBy(plot="numerics.numerics_chart", display="numerics.numerics_view"),
     "Opportunity": ShownBy(text="answers.alternatives_text:describe_opportunity"),
     "ProfileDiff": ShownBy(
         page="profile.profile_page:page_of_two",

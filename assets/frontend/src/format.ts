@@ -1,7 +1,7 @@
 // Numbers as they are written everywhere, by the table of rules that Python reads too.
 
 import table from "../../../workbench/number_rules.json";
-import type { Unit } from "./wire";
+import { INFINITE, type Unit } from "./wire";
 
 export type Quantity = keyof typeof table.quantities;
 
@@ -105,11 +105,12 @@ const UNITS: Record<Exclude<Unit, "">, [Quantity, number]> = {
   us: ["seconds", 1e-6],
   share: ["percent", 1],
   amount: ["amount", 1],
+  eps: ["difference", 1],
 };
 
 export function writtenIn(unit: Unit, value: number): string {
   if (unit === "") return String(value);
   const [quantity, size] = UNITS[unit];
   if (unit === "share") return shareOfWhole(value);
-  return written(value * size, quantity);
+  return written(value < INFINITE ? value * size : Infinity, quantity);
 }

@@ -24,6 +24,7 @@ const FORMS = [
   [/^r\d+$/, "ranked"],
   [/^s\d+$/, "source"],
   [/^m\d+$/, "storage"],
+  [/^d\d+$/, "deviation"],
   [/^Z:/, "saved"],
 ] as const;
 

@@ -7,6 +7,7 @@ import { fusion } from "./fusion/register";
 import { graphs } from "./graph/register";
 import { kernels } from "./kernels/register";
 import { matrix } from "./matrix/register";
+import { numerics } from "./numerics/register";
 import { overview } from "./overview/register";
 import type { Registration } from "./registration";
 import { roofline } from "./roofline/register";
@@ -26,4 +27,5 @@ export const PANES: readonly Registration<Store>[] = [
   memory,
   matrix,
   artifact,
+  numerics,
 ];

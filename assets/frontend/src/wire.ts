@@ -695,6 +695,83 @@ export interface BudgetsPart {
   rows: Budget[];
 }
 
+export const INFINITE = 1e+300;
+
+/**
+ * What a stage departs by itself at the most; None where nothing does. `eager_off` and `noise`
+ * are those of the same value. `said` stands beside the bar, `words` say all of it, `row` is
+ * the id of the deviation.
+ */
+export interface StageBar {
+  stage: string;
+  own_off: number | null;
+  eager_off: number | null;
+  noise: number | null;
+  said: string;
+  words: string;
+  row: string | null;
+}
+
+/**
+ * One value that a part computes otherwise than eager from the same inputs. `cone` are the
+ * nodes that are computed for it, `never_rounded` those whose values eager rounds and the part
+ * does not; ids. The histograms count elements by units in the last place. `cure` is the id of
+ * the change that would take it away, `write` the line of Python that writes the part alone.
+ */
+export interface Deviation {
+  id: string;
+  stage: string;
+  kernel: string | null;
+  part: string;
+  node: string;
+  value: string;
+  line: string | null;
+  place: string;
+  cause: string;
+  detail: string;
+  verdict: string;
+  dtype: string;
+  elements: number;
+  differ: number | null;
+  max_ulp: number | null;
+  eager_off: number | null;
+  own_off: number | null;
+  noise: number | null;
+  cone: string[];
+  never_rounded: string[];
+  histogram: [string, number][];
+  exact_histogram: [string, number][];
+  option: string;
+  cure: string | null;
+  write: string;
+}
+
+/**
+ * An option that would change deviations; `price` is None where it was not tried. `why_not`
+ * says why it cannot be tried here, or is None.
+ */
+export interface NumericsCure {
+  id: string;
+  option: string;
+  action: string;
+  text: string;
+  price: string | null;
+  why_not: string | null;
+}
+
+/**
+ * What was found: the sentence, five questions with their answers, a bar for each stage.
+ * `first` is the id of the deviation that the answers are about, `cure` that of its cure.
+ */
+export interface NumericsFound {
+  sentence: string;
+  answers: [string, string][];
+  first: string | null;
+  cure: string | null;
+  stages: StageBar[];
+  cures: NumericsCure[];
+}
+
 /**
  * A piece of a sentence: text, a figure or code; `select` is an id that it leads to.
  */
@@ -897,7 +974,7 @@ export type Tone = "plain" | "captured" | "break" | "fallback" | "folded";
 
 export type LineState = "plain" | "captured" | "later" | "break" | "failed" | "fallback" | "folded" | "removed" | "traced" | "unreached";
 
-export type PaneId = "overview" | "graphs" | "breaks" | "fusion" | "kernels" | "timeline" | "autotune" | "roofline" | "memory" | "matrix" | "artifact";
+export type PaneId = "overview" | "graphs" | "breaks" | "fusion" | "kernels" | "timeline" | "autotune" | "roofline" | "memory" | "matrix" | "artifact" | "numerics";
 
 export type CostKind = "time" | "bound" | "bytes" | "memory";
 
@@ -1194,7 +1271,8 @@ export interface Artifact {
  * `compiled.report`. `file` is what the result was saved to or loaded from, `phases_said` where
  * compile time went. `no_assembly` says why no kernel has code of a GPU, or is None; `actions`,
  * by id, why what a live view starts cannot be started from here, None where it can;
- * `has_budgets`: the part `budgets:` has some. `cuda_graphs` is None where none were asked for.
+ * `has_budgets`: the part `budgets:` has some. `cuda_graphs` is None where none were asked for,
+ * `numerics` where numbers were not compared.
  */
 export interface Document {
   version: number;
@@ -1232,6 +1310,8 @@ export interface Document {
   matrix_targets: string[];
   matrix_says: string;
   matrix: MatrixRow[];
+  numerics: NumericsFound | null;
+  deviations: Deviation[];
   targets: Targets;
   artifact: Artifact[];
   file: SavedFile;
@@ -1480,12 +1560,14 @@ export interface State {
 }
 
 /**
- * What a page on disk carries: the document and the parts that fit, by name.
+ * What a page on disk carries: the document and the parts that fit, by name. `pane` is the one
+ * that it opens with; the Overview where it is not said.
  */
 export interface Embedded {
   document: Document;
   parts: Record<string, Part>;
   left_out: Record<string, string>;
+  pane?: PaneId;
 }
 
 /**
@@ -1678,7 +1760,7 @@ export interface EmbeddedSweep {
 
 export type ColumnKind = "text" | "code" | "number" | "length" | "kernel" | "kernels" | "tag" | "bar";
 
-export type Unit = "" | "count" | "B" | "s" | "ms" | "us" | "share" | "amount";
+export type Unit = "" | "count" | "B" | "s" | "ms" | "us" | "share" | "amount" | "eps";
 
 /**
  * One column: `key` names it, `title` stands over it, `width` is a track of a CSS grid. `field`
@@ -1715,6 +1797,7 @@ export const TITLES: Record<PaneId, string> = {
   memory: "Memory",
   matrix: "Matrix",
   artifact: "Artifact",
+  numerics: "Numerics",
 };
 
 export const WORDS: Record<Line["state"], string> = {

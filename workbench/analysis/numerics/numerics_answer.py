@@ -38,7 +38,7 @@ class Answer:
     @property
     def sentences(self) -> tuple[str, ...]:
         """Whether it is nearer to the truth than eager, what departs first, whether it matters."""
-        said = [self._say_nearer(), self._say_first(), self._say_logits(), self._say_unknown()]
+        said = [self._say_nearer(), self._say_first(), self.describe_logits(), self._say_unknown()]
         return tuple(filter(None, said))
 
     def _say_nearer(self) -> str:
@@ -91,7 +91,8 @@ class Answer:
         more = f": {row.detail}" if row.detail else ""
         return f"{who} {row.cause} at {place}, off by {format_off(row.own_off)}{more}."
 
-    def _say_logits(self) -> str:
+    def describe_logits(self) -> str:
+        """How many positions have another largest value; "" where the outputs are no logits."""
         rows = [row for row in self.outputs if row.rows and row.differ]
         if not rows:
             return ""

@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from workbench.analysis.numerics.causes import EMULATE, FALLBACK_RANDOM
+from workbench.analysis.numerics.numerics_answer import format_off
 from workbench.analysis.opportunities.opportunity import Opportunity
-from workbench.report.numerics.numerics_rows import Deviation
+from workbench.number_text import number_text, plural
+from workbench.report.numerics.numerics_rows import Deviation, NumericsCure
 
 _TEXTS = {
     EMULATE: "Round to 16 bits wherever eager does: the program then agrees with eager more "
@@ -25,6 +27,16 @@ def read_option(option: str) -> tuple[str, Any]:
     return name, ast.literal_eval(value)
 
 
+def describe_option(option: str) -> str:
+    """What an option does to the numbers, in a sentence."""
+    return _TEXTS.get(option, f"Compile with {option}.")
+
+
+def name_option(cure: Opportunity) -> str:
+    """The option of a change as a row has it."""
+    return ", ".join(f"{name}={value!r}" for name, value in cure.settings)
+
+
 def list_cures(rows: Sequence[Deviation]) -> tuple[Opportunity, ...]:
     """The changes that rows name, each once, with the kernels that they concern."""
     by_option: dict[str, list[str]] = {}
@@ -36,7 +48,7 @@ def list_cures(rows: Sequence[Deviation]) -> tuple[Opportunity, ...]:
             id=f"n{number}",
             rule=RULE,
             kind="option",
-            text=_TEXTS.get(option, f"Compile with {option}."),
+            text=describe_option(option),
             sure="possible",
             source="the cause of the deviation; measured when it is tried",
             kernels=tuple(dict.fromkeys(filter(None, kernels))),
@@ -45,3 +57,35 @@ def list_cures(rows: Sequence[Deviation]) -> tuple[Opportunity, ...]:
         )
         for number, (option, kernels) in enumerate(by_option.items())
     )
+
+
+def describe_effect(cure: NumericsCure) -> str:
+    """What an option removes, counted on the numbers of the call."""
+    left = f"{plural(cure.deviations_after, 'deviation')} in place of {cure.deviations}"
+    said = [left]
+    if cure.differ is not None and cure.differ_after is not None:
+        before, after = (number_text(x, "percent") for x in (cure.differ, cure.differ_after))
+        said.append(f"{after} of the outputs differ from eager in place of {before}")
+    if cure.own_off is not None and cure.own_off_after is not None:
+        before, after = format_off(cure.own_off), format_off(cure.own_off_after)
+        said.append(f"off from float64 by {after} in place of {before}")
+    return f"{'; '.join(said)}."
+
+
+def describe_price(cure: NumericsCure) -> str:
+    """What an option costs a call: time, kernels, bytes, each with where it is from."""
+    said = ["The time of a call was not measured"]
+    if cure.time_us is not None and cure.time_us_after is not None:
+        before, after = (
+            number_text(x * 1e-6, "seconds") for x in (cure.time_us, cure.time_us_after)
+        )
+        verdict = "measured in turn" if cure.is_sure else "measured in turn, too noisy to say"
+        said = [f"A call takes {after}, before {before} ({verdict})"]
+    count, kernels = cure.kernels, plural(cure.kernels_after, "kernel")
+    same = "as before" if count == cure.kernels_after else f"before {count}"
+    said.append(f"{kernels}, {same} (counted)")
+    if cure.bytes is not None and cure.bytes_after is not None:
+        before, after = (number_text(x, "bytes") for x in (cure.bytes, cure.bytes_after))
+        same = "as before" if cure.bytes == cure.bytes_after else f"before {before}"
+        said.append(f"{after}, {same} (a model)")
+    return f"{'; '.join(said)}."

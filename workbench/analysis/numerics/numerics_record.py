@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from workbench.analysis.numerics.five_questions import FiveQuestions
 from workbench.analysis.numerics.numerics_answer import Answer, is_no_rounding, sort_worst
 from workbench.arguments import checked
 from workbench.errors import UsageError
@@ -14,10 +15,11 @@ from workbench.report import Report, Table
 from workbench.report.numerics.numerics_rows import (
     BatchRow,
     Deviation,
+    NumericsCure,
     NumericsOutput,
     NumericsStage,
 )
-from workbench.report.presenter import presenter
+from workbench.report.presenter import Presented, presenter
 
 if TYPE_CHECKING:
     import matplotlib.figure
@@ -28,11 +30,12 @@ KEPT = "numerics"
 _TABLES: Mapping[str, type] = {
     "deviations": Deviation, "stages": NumericsStage, "outputs": NumericsOutput,
 }  # fmt: skip
+_CURES = "numerics_cures"
 _IN_REPORT = {"deviations": "numerics", "stages": "numerics_stages", "outputs": "numerics_outputs"}
 
 
 @dataclass(frozen=True, repr=False)
-class Numerics:
+class Numerics(Presented):
     """Where a compiled call departs from eager, why, and whether it matters.
 
     `deviations` are values that a part computes otherwise from the same inputs, in the order of the
@@ -57,6 +60,26 @@ class Numerics:
     def first(self) -> Deviation | None:
         """The first value whose deviation is no rounding and above the noise; None without one."""
         return self._answer.first
+
+    @property
+    def answers(self) -> dict[str, str]:
+        """Five questions with their answers: does it matter, where, why, its cure, the cost."""
+        return dict(self.questions.answers)
+
+    @property
+    def questions(self) -> FiveQuestions:
+        """What the answers are made of, with the row that they are about."""
+        return FiveQuestions(self._answer, self.tried)
+
+    @property
+    def sorted(self) -> list[Deviation]:
+        """The deviations, the worst cause first."""
+        return sort_worst(self.deviations)
+
+    @property
+    def tried(self) -> tuple[NumericsCure, ...]:
+        """The options that were tried, with what each removes and costs."""
+        return tuple(self.report.numerics_cures)
 
     @property
     def _answer(self) -> Answer:
@@ -106,6 +129,9 @@ class Numerics:
     def plot(self) -> matplotlib.figure.Figure:
         """A bar for each stage: what it adds by itself, beside eager and the noise floor."""
         return presenter().plot(self)
+
+    def _ipython_display_(self) -> None:
+        presenter().display(self)
 
     def __repr__(self) -> str:
         """A short stable summary: no numbers of a measurement."""
@@ -162,7 +188,7 @@ class BatchInvariance:
 
 
 def add_numerics(found: Numerics) -> Report:
-    """The report with what was found in it."""
+    """The report with what was found in it; cures of what was found before are gone."""
     tables = {
         _IN_REPORT[name]: Table.of(row_type, getattr(found, name))
         for name, row_type in _TABLES.items()
@@ -174,9 +200,16 @@ def add_numerics(found: Numerics) -> Report:
         "notes": list(found.notes),
     }
     report = found.report
-    return replace(
-        report, tables={**report.tables, **tables}, extra={**report.extra, KEPT: kept}
-    )  # fmt: skip
+    known = {name: table for name, table in report.tables.items() if name != _CURES}
+    return replace(report, tables={**known, **tables}, extra={**report.extra, KEPT: kept})
+
+
+def add_cures(report: Report, tried: Sequence[NumericsCure]) -> Report:
+    """The report with what became of options; one that was tried before is as it is now."""
+    again = {cure.option for cure in tried}
+    kept = [cure for cure in report.numerics_cures if cure.option not in again]
+    table = Table.of(NumericsCure, [*kept, *tried])
+    return replace(report, tables={**report.tables, _CURES: table})
 
 
 def read_numerics(report: Report) -> Numerics | None:

@@ -30,6 +30,7 @@ from workbench.compiler.numerics.recorded_stages import StageGraph
 from workbench.report.numerics.numerics_rows import Deviation
 
 MOST_NAMED = 12
+_MOST_NODES = 60  # of a cone, those next to its value
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,7 @@ class Place:
             stage=self.stage, kernel=self.kernel, part=self.part, node=self.node,
             graph=self.graph.id, file=shown.file, line=shown.line,
             operators=self.operators[:MOST_NAMED], cause=cause.name, detail=cause.detail,
-            option=cause.option, verdict=verdict, **given,
+            option=cause.option, verdict=verdict, cone=self.inside[-_MOST_NODES:], **given,
         )  # fmt: skip
 
 

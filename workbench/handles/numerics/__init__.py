@@ -1,6 +1,7 @@
 """Looks at the numbers of what was compiled, on inputs of the user."""
 
 DOORS = {
+    "numerics_actions": "What a live view starts about the numbers of a call.",
     "live_numerics": "Where a compiled call departs from eager, and what is alive behind that.",
 }
 """What other rooms import of this one."""

@@ -6,14 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from workbench.analysis.numerics.causes import RANDOM
-from workbench.analysis.numerics.numerics_cures import list_cures, read_option
+from workbench.analysis.numerics.numerics_cures import name_option, read_option
 from workbench.analysis.numerics.numerics_record import Numerics
+from workbench.analysis.opportunities.opportunity import Opportunity
 from workbench.compiler.numerics.isolated_kernels import IsolatedKernel
-from workbench.compiler.pipeline.pipeline import compile_ahead
 from workbench.compiler.request.compile_request import CompileOptions, CompileRequest
 from workbench.errors import UsageError
 from workbench.handles.compiled_base import CompiledBase
-from workbench.handles.compiled_module import make_compiled
 from workbench.handles.opportunities.opportunity_trial import try_opportunity
 from workbench.report.numerics.numerics_rows import (
     Deviation,
@@ -28,6 +27,7 @@ def prove_cause(
     row: Deviation,
     part: IsolatedKernel,
     options: Mapping[str, Any],
+    compile_other: Callable[[CompileRequest], Any],
     progress: ProgressCallback | None = None,
 ) -> NumericsProof:
     """Compile the nodes of one kernel as they are, and with the option of a cause; run both.
@@ -50,7 +50,7 @@ def prove_cause(
     for more in ({}, {name: value}):
         with step(progress, f"compiling {part.kernel.id} {row.option if more else 'as it is'}"):
             wanted = CompileOptions(options={**options, **more}, grad=False)
-            made = make_compiled(compile_ahead(CompileRequest(module, inputs, {}, wanted)))
+            made = compile_other(CompileRequest(module, inputs, {}, wanted))
         found.append(part.measure(row.node, made(*inputs)))
     before, after = found
     return NumericsProof(
@@ -65,39 +65,35 @@ def prove_cause(
     )
 
 
-def try_cures(
+def try_cure(
     compiled: CompiledBase,
     found: Numerics,
+    cure: Opportunity,
     look: Callable[[Any], Numerics],
     progress: ProgressCallback | None = None,
-) -> tuple[NumericsCure, ...]:
-    """A row for each option that a deviation names: the whole call compiled, compared and timed.
+) -> NumericsCure:
+    """The whole call compiled with one option, compared with `found`, and timed beside it.
 
     `look` looks at the numbers of what was compiled with it.
     """
-    rows = []
-    for cure in list_cures(found.deviations):
-        tried = try_opportunity(compiled, cure, progress)
-        after = look(tried.compiled)
-        rows.append(
-            NumericsCure(
-                option=", ".join(f"{name}={value!r}" for name, value in cure.settings),
-                deviations=len(found.deviations),
-                deviations_after=len(after.deviations),
-                differ=_find_most(found.outputs, "differ"),
-                differ_after=_find_most(after.outputs, "differ"),
-                own_off=_find_most(found.outputs, "own_off"),
-                own_off_after=_find_most(after.outputs, "own_off"),
-                kernels=tried.before.kernels,
-                kernels_after=tried.after.kernels,
-                bytes=tried.before.bytes,
-                bytes_after=tried.after.bytes,
-                time_us=tried.before.call_us,
-                time_us_after=tried.after.call_us,
-                is_sure=tried.times is not None and tried.times.is_sure,
-            )
-        )
-    return tuple(rows)
+    tried = try_opportunity(compiled, cure, progress)
+    after = look(tried.compiled)
+    return NumericsCure(
+        option=name_option(cure),
+        deviations=len(found.deviations),
+        deviations_after=len(after.deviations),
+        differ=_find_most(found.outputs, "differ"),
+        differ_after=_find_most(after.outputs, "differ"),
+        own_off=_find_most(found.outputs, "own_off"),
+        own_off_after=_find_most(after.outputs, "own_off"),
+        kernels=tried.before.kernels,
+        kernels_after=tried.after.kernels,
+        bytes=tried.before.bytes,
+        bytes_after=tried.after.bytes,
+        time_us=tried.before.call_us,
+        time_us_after=tried.after.call_us,
+        is_sure=tried.times is not None and tried.times.is_sure,
+    )
 
 
 def _find_most(outputs: Sequence[NumericsOutput], field: str) -> float | None:

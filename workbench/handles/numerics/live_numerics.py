@@ -12,7 +12,12 @@ import torch
 
 from workbench.analysis.diff.report_comparison import is_same_code
 from workbench.analysis.numerics.numerics_cures import list_cures
-from workbench.analysis.numerics.numerics_record import BatchInvariance, Numerics, add_numerics
+from workbench.analysis.numerics.numerics_record import (
+    BatchInvariance,
+    Numerics,
+    add_cures,
+    add_numerics,
+)
 from workbench.analysis.opportunities.opportunity import Opportunity
 from workbench.arguments import checked
 from workbench.compiler.call_state.call_leaves import (
@@ -57,6 +62,8 @@ class LiveNumerics(Numerics):
     program: HostProgram = field(kw_only=True, compare=False)
     compiled: CheckedCall = field(kw_only=True, compare=False)
     call: tuple[tuple[Any, ...], Mapping[str, Any]] = field(kw_only=True, compare=False)
+    asked: CheckedCall = field(kw_only=True, compare=False)
+    """What was asked about; `compiled` is what was looked at, which may be made anew."""
 
     @checked
     def subgraph(self, kernel: str, node: str | None = None) -> torch.fx.GraphModule:
@@ -80,9 +87,11 @@ class LiveNumerics(Numerics):
         row = self.find(kernel, node)
         part = self._isolate(row.kernel or kernel, row.node)
         recipe = self.compiled.recipe
-        options = {} if recipe is None else recipe.options(self.compiled.target).options
+        if recipe is None:
+            raise UsageError(_FROM_FILE)
+        options = dict(recipe.options(self.compiled.target).options or {})
         with follow_in_a_line(progress, f"Proving {row.kernel or row.part}") as told:
-            return prove_cause(row, part, dict(options or {}), told)
+            return prove_cause(row, part, options, recipe.compile_other, told)
 
     @checked
     def repro(self, kernel: str, path: str | PathLike[str], node: str | None = None) -> str:
@@ -100,6 +109,11 @@ class LiveNumerics(Numerics):
         return str(write_repro(part, chosen, title, f"What it was written for: {what}.")[0])
 
     @property
+    def tried(self) -> tuple[NumericsCure, ...]:
+        """The options that were tried since, with what each removes and costs."""
+        return tuple(self.asked.report.numerics_cures)
+
+    @property
     def opportunities(self) -> tuple[Opportunity, ...]:
         """The options that a cause names, as changes to try."""
         return list_cures(self.deviations)
@@ -109,15 +123,21 @@ class LiveNumerics(Numerics):
         """What each option that a cause names removes, and what it costs; each is compiled and run.
 
         Kernels and bytes are counted, times measured in turn with those of the call as it is.
-        `.frame("cures")` has them as a table.
+        The report keeps them; `.frame("cures")` has them as a table.
         """
-        from workbench.handles.numerics.cure_trials import try_cures
+        from workbench.handles.numerics.cure_trials import try_cure
 
         args, kwargs = self.call
+
+        def look(made: CheckedCall) -> Numerics:
+            return look_at_numbers(made, args, kwargs)
+
         with follow_in_a_line(progress, f"Cures for {self.compiled.name}") as told:
-            return try_cures(
-                self.compiled, self, lambda made: look_at_numbers(made, args, kwargs), told
+            tried = tuple(
+                try_cure(self.compiled, self, cure, look, told) for cure in self.opportunities
             )
+        self.asked.update(add_cures(self.asked.report, tried))
+        return tried
 
     @checked
     def batch_invariance(self, row: int = 0) -> BatchInvariance:
@@ -188,6 +208,7 @@ def look_at_numbers(
     made = LiveNumerics(
         program=program,
         compiled=looked_at,
+        asked=compiled,
         call=(args, named),
         report=compiled.report,
         deviations=found.deviations,

@@ -39,6 +39,7 @@ class Deviation:
     never_rounded: tuple[str, ...] = ()  # nodes inside whose values eager rounds and this does not
     histogram: tuple[tuple[str, int], ...] = ()  # elements by units from eager
     exact_histogram: tuple[tuple[str, int], ...] = ()  # elements by units from float64
+    cone: tuple[str, ...] = ()  # the nodes that are computed for it from what the part is given
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,16 +100,16 @@ class NumericsCure:
     deviations: int  # how many values deviate as it is
     deviations_after: int  # how many do with the option
     differ: float | None  # the share of elements of the outputs that differ from eager's
-    differ_after: float | None
+    differ_after: float | None  # the same with the option
     own_off: float | None  # how far the worst output is from float64, in roundings
-    own_off_after: float | None
+    own_off_after: float | None  # the same with the option
     kernels: int  # how many kernels a call starts
-    kernels_after: int
+    kernels_after: int  # how many it starts with the option
     bytes: int | None  # what they read and write, by a model
-    bytes_after: int | None
-    time_us: float | None
-    time_us_after: float | None
-    is_sure: bool = False
+    bytes_after: int | None  # the same with the option
+    time_us: float | None  # the median time of a call
+    time_us_after: float | None  # the same with the option
+    is_sure: bool = False  # whether one of the two may be called the faster one
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from workbench.analysis.numerics.numerics_record import KEPT as NUMERICS
 from workbench.number_text import plural
 from workbench.report import Report, Table, Texts
 from workbench.report.profile_record import MEASURED
@@ -16,7 +17,7 @@ from workbench.report.texts import HIDDEN
 _QUOTED = re.compile(r"(?<=, code: ).*", re.DOTALL)  # torch's trace of where a tensor was computed
 
 _NO_TEXT: Mapping[str, Callable[[Any], Any]] = {"text": lambda _: None}
-_KEPT = (MEASURED, MODULE_CLASSES)  # of what the record has beside its tables
+_KEPT = (MEASURED, MODULE_CLASSES, NUMERICS)  # of what the record has beside its tables
 _CODE = {name: lambda _: None for name in ("text", "source_text")}
 _BREAK: Mapping[str, Callable[[Any], Any]] = {
     "text": lambda _: HIDDEN,

@@ -28,5 +28,8 @@ def render_saved_view(
     if embed == "none":
         return static
     limit = CELL_BYTES - len(static.encode()) - len(loader()) - _MARKUP
-    record = pack(embedded(report, shown, embed, limit), SMALL)
+    kept = embedded(report, shown, embed, limit)
+    if context.pane != "overview":
+        kept["pane"] = context.pane
+    record = pack(kept, SMALL)
     return interactive(static, record, kind="saved", carries_bundle=carries_bundle)

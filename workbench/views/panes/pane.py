@@ -41,6 +41,8 @@ class ViewContext:
     checked: Check | None = None
     """How the file compares with a machine that was asked about in place."""
     cures: Mapping[tuple[str, int], RehearsedCure] = field(default_factory=dict)
+    pane: wire.PaneId = "overview"
+    """The pane that a view opens with."""
     """What became of the cures that were, by the break and their place among its cures."""
 
     @property

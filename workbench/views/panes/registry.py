@@ -11,6 +11,7 @@ from workbench.views.panes import (
     kernels_pane,
     matrix_pane,
     memory_pane,
+    numerics_pane,
     overview_pane,
     roofline_pane,
     timeline_pane,
@@ -29,4 +30,5 @@ PANES: tuple[Pane, ...] = (
     memory_pane.PANE,
     matrix_pane.PANE,
     artifact_pane.PANE,
+    numerics_pane.PANE,
 )

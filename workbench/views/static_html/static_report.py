@@ -28,6 +28,13 @@ _BUDGETS = (
     Column("Operators twice", "again", "number"),
     Column("Adds", "cost", "right"),
 )
+_STAGES = (
+    Column("Stage", "stage"),
+    Column("Off", "own_off", "eps"),
+    Column("Eager off", "eager_off", "eps"),
+    Column("Noise", "noise", "eps"),
+    Column("", "said"),
+)
 _STORAGES = (
     Column("Storage", "value", "code"),
     Column("Kind", "kind"),
@@ -87,7 +94,7 @@ _TABLED: Mapping[str, tuple[str, ...]] = {
 
 _LISTS = (
     *("breaks", "recompiles", "guards", "kernels", "graphs", "groups", "rejected", "cuda_graphs"),
-    *("phases", "choices", "ranked", "points", "matrix"),
+    *("phases", "choices", "ranked", "points", "matrix", "numerics"),
 )
 _EXPECTED = ("overview", "graphs", "fusion", "kernels", "timeline")
 
@@ -173,6 +180,7 @@ def _view(
         "matrix": list(matrix(shown, limits)),
         "memory": memory,
         "memory_grids": [] if memory is None else list(build_memory_grids(memory, limits, budgets)),
+        "stages": _stages(shown, limits),
         "file": _file(shown, limits),
         "codes": codes,
         "picture": picture,
@@ -191,8 +199,17 @@ def _present(shown: Document) -> Mapping[str, bool]:
         "fusion": ("groups", "rejected", "cuda_graphs"),
         **_TABLED,
         "matrix": ("matrix",),
+        "numerics": ("numerics",),
     }
     return {"overview": True, **{id: bool(lists & set(own)) for id, own in needs.items()}}
+
+
+def _stages(shown: Document, limits: Limits) -> Grid | None:
+    """What each stage departs by itself."""
+    found = shown["numerics"]
+    call = write_frame_call("report", "numerics_stages")
+    return found and grid("What each stage departs by itself, in roundings (eps)", _STAGES,
+                          found["stages"], limits, call=call)  # fmt: skip
 
 
 def _file(shown: Document, limits: Limits) -> Grid | None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Any, Literal, cast, get_args
 
+from workbench.views.wire.numerics_messages import INFINITE
 from workbench.views.wire.report_messages import Cell
 from workbench.views.wire.session_messages import SessionTable
 from workbench.views.wire.table_messages import ColumnKind, ColumnSpec
@@ -15,7 +17,7 @@ from workbench.views.words import units
 CUT = "…"
 Unit = Literal[
     "", "code", "prose", "word", "right", "length", "number",
-    "B", "s", "ms", "us", "count", "share", "ratio", "amount",
+    "B", "s", "ms", "us", "count", "share", "ratio", "amount", "eps",
 ]  # fmt: skip
 _WORDS: Mapping[str, Callable[[Any], str]] = {
     "right": str,
@@ -28,6 +30,7 @@ _WORDS: Mapping[str, Callable[[Any], str]] = {
     "count": units.count_text,
     "amount": lambda value: units.number_text(value, "amount"),
     "share": lambda value: units.format_percent(value, 1),
+    "eps": lambda value: units.number_text(inf if value >= INFINITE else value, "difference"),
     "ratio": lambda value: units.number_text(value, "ratio"),
 }
 """Units of what stands on the right, each with how a value is written."""

@@ -160,6 +160,18 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
         _figure("instructions", 90, is_optional=True),
         Column("Configuration", "choice", width="minmax(90px, 1.4fr)", look="mut", is_wide=True),
     ),
+    "deviations": (
+        replace(_KERNEL, width="52px"),
+        Column("Value", "value", "code", "minmax(84px, 1.2fr)", full="part"),
+        Column("Cause", "cause", width="minmax(140px, 1.6fr)", full="detail"),
+        Column("Verdict", "verdict", width="minmax(100px, 0.9fr)", look="mut"),
+        Column("Off", "own_off", "eps", "54px"),
+        Column("Eager off", "eager_off", "eps", "70px"),
+        Column("Noise", "noise", "eps", "56px"),
+        Column("Differ", "differ", "share", "52px"),
+        Column("Most units", "max_ulp", "count", "78px", is_wide=True),
+        Column("Line", "place", width="minmax(104px, 0.8fr)", look="mono", is_wide=True),
+    ),
     "members": (
         Column("Member", "name", "code", "minmax(120px, 1.6fr)"),
         Column("What", "what", width="minmax(90px, 1fr)", look="mut"),

@@ -16,7 +16,7 @@ from workbench.errors import UsageError
 from workbench.live_only import LiveOnly
 from workbench.report import Report
 from workbench.report.report_holder import ReportHolder
-from workbench.settings import options
+from workbench.settings import Embed, options
 from workbench.tasks.live_action import LiveAction
 from workbench.views.document import ViewContext, document
 from workbench.views.live_actions import ONLY_A_RECORD, LiveActions, describe_targets
@@ -99,9 +99,13 @@ class Shown(LiveOnly):
     def saved(self, shell: Any = None) -> dict[str, str]:
         """The static output, for a notebook that is opened without its kernel."""
         carries = shell is None or carries_bundle(shell)
-        context = replace(self.context, sandbox=None, targets=None, actions=())  # nothing is alive
-        html = render_saved_view(self.report, context, embed=options.embed, carries_bundle=carries)
+        html = self.keep(embed=options.embed, carries_bundle=carries)
         return {"text/plain": text(self.report), "text/html": html}
+
+    def keep(self, *, embed: Embed, carries_bundle: bool) -> str:
+        """The HTML that stays, of a view in which nothing is alive."""
+        context = replace(self.context, sandbox=None, targets=None, actions=())
+        return render_saved_view(self.report, context, embed=embed, carries_bundle=carries_bundle)
 
     def _ipython_display_(self) -> None:
         shell = find_kernel_shell()

@@ -8,6 +8,7 @@ from typing import Any
 
 import traitlets
 
+from workbench.analysis.numerics.numerics_cures import list_cures
 from workbench.analysis.opportunities.opportunity import Opportunity, Tried
 from workbench.analysis.opportunities.rehearsed_cures import RehearsedCure
 from workbench.analysis.opportunities.rules import opportunities
@@ -50,6 +51,7 @@ class View(RequestWidget):
         super().__init__()
         self._report = report
         self._context = context or ViewContext()
+        self.pane = self._context.pane
         self._check_guards = check_guards
         self._cancel = cancel
         self._live_actions = live_actions
@@ -132,8 +134,9 @@ class View(RequestWidget):
         return self._report
 
     def find_opportunity(self, id: str) -> Opportunity:
-        """One of the opportunities of the report; raises `UsageError` for another."""
-        for each in opportunities(self.report):
+        """One of the report, or of its numbers; raises `UsageError` for another."""
+        cures = list_cures(tuple(self.report.numerics))
+        for each in (*opportunities(self.report), *cures):
             if each.id == id:
                 return each
         raise UsageError(f"There is no opportunity {id!r} in this report.")

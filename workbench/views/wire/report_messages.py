@@ -34,6 +34,7 @@ from workbench.views.wire.gpu_messages import (
     Targets,
 )
 from workbench.views.wire.memory_messages import BudgetQuestion, BudgetsPart, MemoryPart
+from workbench.views.wire.numerics_messages import Deviation, NumericsFound
 from workbench.views.wire.overview_messages import Piece, TreeRow
 from workbench.views.wire.sweep_messages import RowQuestion, RowsQuestion
 from workbench.views.wire.table_messages import ColumnSpec, Unit
@@ -65,6 +66,7 @@ PaneId = Literal[
     "memory",
     "matrix",
     "artifact",
+    "numerics",
 ]
 """The pass of a compilation with a backward; empty for what is of both."""
 CostKind = Literal["time", "bound", "bytes", "memory"]
@@ -354,7 +356,8 @@ class Document(TypedDict):
     `file` is what the result was saved to or loaded from, `phases_said` where compile time went.
     `no_assembly` says why no kernel has code of a GPU, or is None; `actions`, by id, why what a
     live view starts cannot be started from here, None where it can; `has_budgets`: the part
-    `budgets:` has some. `cuda_graphs` is None where none were asked for.
+    `budgets:` has some. `cuda_graphs` is None where none were asked for, `numerics`
+    where numbers were not compared.
     """
 
     version: int
@@ -392,6 +395,8 @@ class Document(TypedDict):
     matrix_targets: list[str]
     matrix_says: str
     matrix: list[MatrixRow]
+    numerics: NumericsFound | None
+    deviations: list[Deviation]
     targets: Targets
     artifact: list[Artifact]
     file: SavedFile
@@ -669,8 +674,12 @@ class State(TypedDict):
 
 
 class Embedded(TypedDict):
-    """What a page on disk carries: the document and the parts that fit, by name."""
+    """What a page on disk carries: the document and the parts that fit, by name.
+
+    `pane` is the one that it opens with; the Overview where it is not said.
+    """
 
     document: Document
     parts: dict[str, Part]
     left_out: dict[str, str]
+    pane: NotRequired[PaneId]

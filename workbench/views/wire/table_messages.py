@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Literal, NotRequired, TypedDict
 
 ColumnKind = Literal["text", "code", "number", "length", "kernel", "kernels", "tag", "bar"]
-Unit = Literal["", "count", "B", "s", "ms", "us", "share", "amount"]
+Unit = Literal["", "count", "B", "s", "ms", "us", "share", "amount", "eps"]
 
 
 class ColumnSpec(TypedDict):

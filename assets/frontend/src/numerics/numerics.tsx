@@ -1,0 +1,122 @@
+// The Numerics pane: the sentence, a bar for each stage, five questions answered, every deviation.
+
+import { TryIt } from "../breaks/change";
+import { writtenIn } from "../format";
+import type { Store } from "../store";
+import { RecordTable } from "../table/columns";
+import { Copy, Frame, Prose } from "../ui/basics";
+import type { NumericsCure, StageBar } from "../wire";
+import "./numerics.css";
+
+export function NumericsPane({ store }: { store: Store }) {
+  const { numerics: found, deviations } = store.doc.value!;
+  if (!found) return null;
+  const cure = found.cures.find(({ id }) => id === found.cure);
+  return (
+    <>
+      <p class="pane-says">{found.sentence}</p>
+      <div class="nums">
+        <Stages store={store} stages={found.stages} />
+        <dl>
+          {found.answers.map(([question, answer], at) => (
+            <>
+              <dt>{question}</dt>
+              <dd>
+                <Prose text={answer} />
+                {at === 4 && cure && !cure.price && <Try store={store} cure={cure} />}
+              </dd>
+            </>
+          ))}
+        </dl>
+      </div>
+      <div class="bar">
+        <h2>Deviations</h2>
+        <span class="faint cut" data-tip="">
+          each from the same inputs as eager's nodes, nothing inherited; worst cause first
+        </span>
+        <span class="grow" />
+        <Frame store={store} name="numerics" />
+      </div>
+      <RecordTable
+        store={store}
+        label="Deviations"
+        table="deviations"
+        rows={deviations}
+        none="Nothing departs: every value is eager's bit for bit."
+      />
+    </>
+  );
+}
+
+function Try({ store, cure }: { store: Store; cure: NumericsCure }) {
+  return (
+    <TryIt
+      store={store}
+      ask="numerics-cure"
+      question={{ opportunity: cure.id }}
+      reason={cure.why_not}
+      isShort
+    />
+  );
+}
+
+/** The option, what it removes and costs, or the button that measures it. */
+export function CurePrice({ store, cure }: { store: Store; cure: NumericsCure }) {
+  return (
+    <>
+      <p class="mono">{cure.action}</p>
+      <p>{cure.price ?? cure.text}</p>
+      <div class="row">
+        <Copy text={cure.action} label="Copy option" />
+        {!cure.price && <Try store={store} cure={cure} />}
+      </div>
+    </>
+  );
+}
+
+/** Distances below are as good as nothing: where the logarithmic scale begins. */
+const LEAST = 0.01;
+
+/** What each stage departs by itself at the most, with eager and the noise for the same value. */
+function Stages({ store, stages }: { store: Store; stages: readonly StageBar[] }) {
+  const offs = stages.flatMap(({ own_off, eager_off, noise }) => [own_off, eager_off, noise]);
+  const decades = Math.max(1, ...offs.map((off) => Math.ceil(Math.log10(off || LEAST)))) + 2;
+  const at = (off: number) =>
+    `${(100 * Math.max(0, Math.log10(Math.max(off, LEAST)) + 2)) / decades}%`;
+  const step = Math.ceil(decades / 4);
+  return (
+    <figure aria-label="What each stage departs by itself">
+      {stages.map(({ stage, said, words, own_off, eager_off, noise, row }) => (
+        <button
+          key={stage}
+          type="button"
+          class={row !== null && row === store.selected.value ? "sel" : ""}
+          disabled={row === null}
+          data-tip={words}
+          onClick={() => store.select(row)}
+        >
+          <span>{stage}</span>
+          <span class="track">
+            {own_off !== null && <b style={{ width: at(own_off) }} />}
+            {noise !== null && <u style={{ left: at(noise) }} />}
+            {eager_off !== null && <i style={{ left: at(eager_off) }} />}
+          </span>
+          <span class="cut">{said}</span>
+        </button>
+      ))}
+      <div>
+        <span />
+        <span class="track">
+          {Array.from({ length: Math.floor(decades / step) + 1 }, (_, i) => (
+            <em key={i} style={{ left: at(10 ** (i * step - 2)) }}>
+              {writtenIn("eps", 10 ** (i * step - 2))}
+            </em>
+          ))}
+        </span>
+      </div>
+      <figcaption class="mut">
+        <b /> off from float64, in roundings (eps) <i /> eager <u /> noise floor
+      </figcaption>
+    </figure>
+  );
+}

@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from workbench.analysis.numerics import causes
+from workbench.analysis.numerics.five_questions import QUESTIONS, FiveQuestions
+from workbench.analysis.numerics.numerics_answer import Answer
+from workbench.analysis.numerics.numerics_record import add_cures, add_numerics, read_numerics
+from workbench.report import Report
+from workbench.report.numerics.numerics_rows import Deviation, NumericsOutput
+
+FOUND = read_numerics(Report.load(Path(__file__).parents[2] / "records" / "numerics.wbr"))
+ROW = next(row for row in FOUND.deviations if row.node == "mul_2")
+OUTPUT = FOUND.outputs[0]
+
+
+def ask(row: Deviation | None, output: NumericsOutput = OUTPUT) -> dict[str, str]:
+    rows = [] if row is None else [row]
+    return dict(FiveQuestions(Answer(rows, [output], 1), FOUND.tried).answers)
+
+
+def test_each_question_has_an_answer_in_the_record() -> None:
+    assert tuple(FOUND.answers) == QUESTIONS
+    matter, where, why, cure, cost = FOUND.answers.values()
+    assert matter.startswith("No: off by 0.43 eps, where noise in the last place of the inputs")
+    assert where.startswith("k0, value sum_1 (tests/records/record_numerics.py:18). 4 other values")
+    assert why.startswith("Casts elided by fusion: 4 values never rounded (mul, sin, add,")
+    assert cure.startswith("`emulate_precision_casts=True`: 3 deviations in place of 5; ")
+    assert cost.startswith("A call takes ")
+    assert "1 kernel, as before (counted)" in cost
+    assert cost.endswith("as before (a model).")
+
+
+@pytest.mark.parametrize(
+    ("own", "eager", "noise", "begin"),
+    [
+        (3.0, 1.0, 0.5, "Yes: off by 3 eps, eager by 1 eps, the noise floor is 0.5 eps."),
+        (0.9, 1.0, 0.5, "No more than eager: off by 0.9 eps, eager by 1 eps"),
+        (0.9, 0.1, None, "Yes: off by 0.9 eps, eager by 0.1 eps."),
+        (None, None, None, "Not checked: the outputs have no value in float64."),
+    ],
+)
+def test_whether_it_matters_is_told_by_the_outputs_beside_the_noise(
+    own: float | None, eager: float | None, noise: float | None, begin: str
+) -> None:
+    output = replace(OUTPUT, own_off=own, eager_off=eager, noise=noise)
+    assert ask(ROW, output)["Does it matter?"].startswith(begin)
+
+
+def test_what_is_no_rounding_matters_and_has_no_option() -> None:
+    wrong = replace(
+        ROW, cause=causes.SOMETHING_ELSE, option="", verdict="something else", own_off=1.7e5,
+        noise=2.0,
+    )  # fmt: skip
+    said = ask(wrong)
+    assert said["Does it matter?"] == (
+        "Yes: it is no rounding, off by 170000 eps; noise in its inputs makes 2 eps."
+    )
+    assert said["What cures it?"].startswith("No option: the generated code is wrong there.")
+    assert said["What does that cost?"] == "–"
+    formula = ask(replace(wrong, cause=causes.FORMULA, part="gelu"))
+    assert "the gelu computes another formula" in formula["What cures it?"]
+    drawn = ask(replace(wrong, cause=causes.RANDOM, option=causes.FALLBACK_RANDOM))
+    assert drawn["Does it matter?"].startswith("Not decided: other random numbers are drawn")
+    assert drawn["What does that cost?"].startswith("Not measured: ")
+
+
+def test_what_is_equal_has_nothing_to_cure() -> None:
+    said = ask(None, replace(OUTPUT, differ=0.0))
+    assert said["Does it matter?"] == "No: the outputs are eager's."
+    assert said["Where?"] == "Nothing departs."
+
+
+def test_a_cure_that_is_tried_again_takes_the_place_of_the_first_and_goes_with_new_numbers() -> (
+    None
+):
+    (first,) = FOUND.tried
+    again = add_cures(FOUND.report, [replace(first, kernels_after=3)])
+    assert [cure.kernels_after for cure in again.numerics_cures] == [3]
+    assert len(add_cures(again, [replace(first, option="x=1")]).numerics_cures) == 2
+    assert len(add_numerics(replace(FOUND, report=again)).numerics_cures) == 0

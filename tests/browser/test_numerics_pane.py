@@ -1,0 +1,89 @@
+"""The Numerics pane on a page: five answers without scrolling, rows linked with all other panes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.browser.axe import violations
+from tests.browser.panes import show
+from workbench.analysis.numerics.five_questions import QUESTIONS
+from workbench.analysis.numerics.numerics_record import read_numerics
+from workbench.report import Report
+
+REPORT = Report.load(Path(__file__).parents[1] / "records" / "numerics.wbr")
+
+
+@pytest.fixture
+def opened(open_page: Callable[..., Any], tmp_path: Path) -> Iterator[Callable[..., Any]]:
+    """Opens the pane at a size."""
+    path = tmp_path / "report.html"
+    REPORT.to_html(path)
+    opened = []
+
+    def open_at(width: int, height: int, scheme: str = "light") -> Any:
+        watched = open_page(width=width, scheme=scheme)
+        opened.append(watched)
+        watched.page.set_viewport_size({"width": width, "height": height})
+        show(watched.page, f"{path.as_uri()}#pane=numerics")
+        return watched.page
+
+    yield open_at
+    assert all(watched.errors == watched.requests == [] for watched in opened)
+
+
+def test_five_questions_are_answered_without_scrolling(opened: Callable[..., Any]) -> None:
+    page = opened(1280, 800)
+    assert page.locator(".pane-says").inner_text() == read_numerics(REPORT).sentence
+    asked, answers = page.locator(".nums dt"), page.locator(".nums dd")
+    assert asked.all_inner_texts() == list(QUESTIONS)
+    said = [answer.replace("`", "") for answer in read_numerics(REPORT).answers.values()]
+    assert answers.all_inner_texts() == said
+    for answer in answers.all():
+        box = answer.bounding_box()
+        assert box["y"] >= 0
+        assert box["y"] + box["height"] <= 800
+    last = page.get_by_role("grid", name="Deviations").get_by_role("row").nth(5).bounding_box()
+    assert last["y"] + last["height"] <= 800  # the rows, too
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("width", "height"), [(900, 700), (1280, 800), (1600, 900)])
+def test_nothing_of_it_is_cut_or_unnamed(
+    opened: Callable[..., Any], width: int, height: int, scheme: str
+) -> None:
+    page = opened(width, height, scheme)
+    page.get_by_role("grid", name="Deviations").get_by_role("row").nth(1).click()
+    page.locator(".ulps").wait_for()
+    assert violations(page) == []
+    for inside in (".nums", ".nums dl", ".ulps", ".pane"):
+        assert page.locator(inside).first.evaluate("box => box.scrollWidth <= box.clientWidth")
+
+
+def test_a_row_selects_its_line_node_and_kernel(opened: Callable[..., Any]) -> None:
+    page = opened(1280, 800)
+    page.get_by_role("grid", name="Deviations").get_by_text("mul_2", exact=True).click()
+    page.locator(".insp h2", has_text="k0, mul_2").wait_for()
+    status = page.locator(".status")
+    for word in ("1 line", "1 kernel"):
+        status.get_by_text(word).wait_for()
+    assert page.locator(".insp").get_by_text("Never rounded (6)").is_visible()
+    assert page.locator(".ulps tr").count() > 4
+    repro = page.get_by_role("button", name="Copy repro")
+    assert repro.get_attribute("data-tip").endswith('.repro("k0", "k0.py", node="mul_2")')
+    page.get_by_role("tab", name="Kernels").click()
+    page.locator(".rel", has_text="k0").first.wait_for()
+    page.get_by_role("tab", name="Overview").click()
+    page.locator(".rel", has_text="torch.softmax").first.wait_for()
+    page.keyboard.press("=")
+    page.locator("[role=tab][aria-selected=true]", has_text="Numerics").wait_for()
+
+
+def test_a_bar_selects_the_value_that_departs_most(opened: Callable[..., Any]) -> None:
+    page = opened(1280, 800)
+    page.get_by_role("button", name="kernels", exact=False).first.click()
+    page.locator(".status b", has_text="k0 sum_1").wait_for()
+    assert page.locator(".nums .track u").count() == 2  # the noise floor of the same value

@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from workbench.report import Report, Table
+from workbench.report.numerics.numerics_rows import Deviation
+from workbench.views.document import document
+from workbench.views.numerics import numerics_view
+from workbench.views.pages.redaction import redact
+from workbench.views.pages.report_page import fragment
+from workbench.views.pages.saved import render_saved_view
+from workbench.views.panes.pane import ViewContext
+from workbench.views.wire.codec import pack
+from workbench.views.wire.numerics_messages import INFINITE
+
+RECORDS = Path(__file__).parents[2] / "records"
+REPORT = Report.load(RECORDS / "numerics.wbr")
+
+
+def test_rows_stand_by_their_cause_and_are_linked() -> None:
+    shown = document(REPORT)
+    assert [row["value"] for row in shown["deviations"]] == [
+        "sum_1", "amax_default_1", "mul_2", "amax_default", "convert_element_type_1",
+    ]  # fmt: skip
+    row = shown["deviations"][2]
+    assert (row["id"], row["kernel"], row["line"]) == ("d2", "k0", "L:s0:18")
+    assert row["node"] in row["cone"]
+    assert set(row["never_rounded"]) < set(row["cone"])
+    assert row["write"] == 'wb.numerics(report, args).repro("k0", "k0.py", node="mul_2")'
+    assert row["cure"] == shown["numerics"]["cures"][0]["id"]
+    assert shown["deviations"][4]["write"] == ""  # a stage of graphs has no kernel to write
+
+
+def test_each_stage_has_a_bar_of_the_value_that_departs_most() -> None:
+    found = document(REPORT)["numerics"]
+    assert [bar["stage"] for bar in found["stages"]] == ["decompositions", "passes", "kernels"]
+    none, _, kernels = found["stages"]
+    assert (none["own_off"], none["said"]) == (None, "none departs")
+    assert kernels["row"] == found["first"] == "d0"
+    assert kernels["said"] == "4 values, most k0 sum_1"
+    assert kernels["words"].startswith(
+        "4 values, most k0 sum_1: off 2.7 eps, eager 170000 eps, noise"
+    )
+    assert kernels["own_off"] < kernels["eager_off"] < kernels["noise"]
+
+
+def test_a_distance_without_end_travels_as_json() -> None:
+    rows = [replace(row, own_off=math.inf, noise=math.nan) for row in REPORT.numerics]
+    tables = {**REPORT.tables, "numerics": Table.of(Deviation, rows)}
+    shown = document(replace(REPORT, tables=tables))
+    assert pack(shown)
+    assert {row["own_off"] for row in shown["deviations"]} == {INFINITE}
+    assert {row["noise"] for row in shown["deviations"]} == {None}
+    assert "∞" in fragment(replace(REPORT, tables=tables))
+
+
+def test_what_was_not_compared_says_how_and_an_older_record_opens() -> None:
+    shown = document(Report.load(RECORDS / "block.wbr"))
+    head = next(pane for pane in shown["panes"] if pane["id"] == "numerics")
+    assert head["empty"]["title"] == "Not compared with eager."
+    assert "`wb.numerics(compiled, args)`" in head["empty"]["text"]
+    assert (shown["numerics"], shown["deviations"]) == (None, [])
+
+
+def test_the_summary_and_a_page_to_share_have_the_answers() -> None:
+    said = REPORT.extra["numerics"]
+    for text in (fragment(REPORT), fragment(redact(REPORT)[0])):
+        assert "What does that cost?" in text
+        assert "Values that depart from eager" in text
+    assert said["compared"] > 0
+
+
+def test_a_saved_output_of_the_numbers_opens_with_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = []
+    monkeypatch.setattr(
+        numerics_view, "display_record", lambda found, make, saved: kept.append((make(), saved))
+    )
+    from workbench.analysis.numerics.numerics_record import read_numerics
+
+    numerics_view.display(read_numerics(REPORT))
+    ((view, saved),) = kept
+    assert view.pane == "numerics"
+    whole = saved(None, embed="full", carries_bundle=False)
+    assert whole == render_saved_view(
+        REPORT, ViewContext("compiled", pane="numerics"), carries_bundle=False
+    )
+    assert whole != render_saved_view(REPORT, ViewContext("compiled"), carries_bundle=False)

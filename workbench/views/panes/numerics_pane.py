@@ -1,0 +1,135 @@
+"""Numerics: where compiled code departs from eager, whether it matters, why, its cure and price."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import isfinite, isnan
+from pathlib import PurePath
+
+from workbench.analysis.cost.line_shares import list_line_ids
+from workbench.analysis.numerics.numerics_cures import (
+    describe_effect,
+    describe_price,
+    list_cures,
+    name_option,
+)
+from workbench.analysis.numerics.numerics_record import Numerics, read_numerics
+from workbench.number_text import number_text
+from workbench.report import Report
+from workbench.report.numerics.numerics_rows import Deviation
+from workbench.views.panes.pane import Content, Pane, ViewContext, missing
+from workbench.views.wire import numerics_messages as wire
+from workbench.views.wire.codec import convert_row
+from workbench.views.words.units import plural
+
+_NOT_COMPARED = (
+    "The numbers were not compared with eager's. `wb.numerics(compiled, args)` computes every part "
+    "from its own inputs as eager does, and in float64: where it departs, why, and whether it "
+    "matters."
+)
+
+
+def document(report: Report, context: ViewContext) -> Content:
+    """The sentence, the answers, the stages, and every deviation, the worst cause first."""
+    found = read_numerics(report)
+    if found is None:
+        empty = missing(report, "numerics", "Not compared with eager.", _NOT_COMPARED)
+        return Content({"numerics": None, "deviations": []}, empty=empty)
+    rows = found.sorted
+    cures = _list_cures(found, context)
+    by_option = {cure["option"]: cure["id"] for cure in cures}
+    lines, kernels = list_line_ids(report), {k.id: k.is_generated for k in report.kernels}
+    deviations = [
+        convert_row(
+            wire.Deviation,
+            row,
+            id=f"d{at}",
+            node=f"{row.graph}:{row.node}",
+            value=row.node,
+            line=lines.get((row.file or "", row.line or 0)),
+            place="" if row.file is None else f"{PurePath(row.file).name}:{row.line}",
+            eager_off=_limit(row.eager_off),
+            own_off=_limit(row.own_off),
+            noise=_limit(row.noise),
+            cone=[f"{row.graph}:{name}" for name in row.cone or (row.node,)],
+            never_rounded=[f"{row.graph}:{name}" for name in row.never_rounded],
+            cure=by_option.get(row.option),
+            write=_write(row, kernels, context.variable),
+        )
+        for at, row in enumerate(rows)
+    ]
+    ids = {id(row): f"d{at}" for at, row in enumerate(rows)}
+    worst = found.questions.worst
+    data: wire.NumericsFound = {
+        "sentence": found.sentence,
+        "answers": list(found.questions.answers),
+        "first": None if worst is None else ids[id(worst)],
+        "cure": None if worst is None else by_option.get(worst.option),
+        "stages": [
+            _bar(stage.stage, rows, ids) for stage in found.stages if stage.stage != "eager"
+        ],
+        "cures": cures,
+    }
+    return Content(
+        {"numerics": data, "deviations": deviations},
+        len(rows),
+        is_problem=found.first is not None,
+    )
+
+
+def _list_cures(found: Numerics, context: ViewContext) -> list[wire.NumericsCure]:
+    tried = {cure.option: f"{describe_effect(cure)} {describe_price(cure)}" for cure in found.tried}
+    return [
+        convert_row(
+            wire.NumericsCure,
+            cure,
+            option=(option := name_option(cure)),
+            price=tried.get(option),
+            why_not=context.why_not["numerics-cure"],
+        )
+        for cure in list_cures(found.deviations)
+    ]
+
+
+def _write(row: Deviation, kernels: Mapping[str, bool], variable: str) -> str:
+    """The line that writes the kernel of a row alone; of a library call its nodes."""
+    if row.kernel is None or row.kernel not in kernels:
+        return ""
+    call = f"wb.numerics({variable}, args)"
+    if kernels[row.kernel]:
+        return f'{call}.repro("{row.kernel}", "{row.kernel}.py", node="{row.node}")'
+    return f'{call}.subgraph("{row.kernel}", node="{row.node}")'
+
+
+def _bar(stage: str, rows: list[Deviation], ids: Mapping[int, str]) -> wire.StageBar:
+    """The value that departs most by itself, and how many do."""
+    own = [row for row in rows if row.stage == stage]
+    if not own:
+        bare: dict[str, None] = dict.fromkeys(("own_off", "eager_off", "noise", "row"))
+        return convert_row(
+            wire.StageBar, None, stage=stage, said="none departs", words="none departs", **bare
+        )
+    most = max(own, key=lambda row: row.own_off or 0.0)
+    said = f"{plural(len(own), 'value')}, most {most.kernel or ''} {most.node}".replace("  ", " ")
+    off, eager, noise = (
+        number_text(each, "difference") for each in (most.own_off, most.eager_off, most.noise)
+    )
+    return {
+        "stage": stage,
+        "own_off": _limit(most.own_off),
+        "eager_off": _limit(most.eager_off),
+        "noise": _limit(most.noise),
+        "said": said,
+        "words": f"{said}: off {off} eps, eager {eager} eps, noise floor {noise} eps",
+        "row": ids[id(most)],
+    }
+
+
+def _limit(off: float | None) -> float | None:
+    """A distance that JSON can hold."""
+    if off is None or isnan(off):
+        return None
+    return off if isfinite(off) else wire.INFINITE
+
+
+PANE = Pane("numerics", "Numerics", document)
