@@ -225,7 +225,7 @@ OPEN = {
 }
 """Rooms of plain types, a vocabulary: whoever names a type of theirs enters. Their number only
 goes down; every other room has doors."""
-MOST_FOREIGN_MODULES = 316
+MOST_FOREIGN_MODULES = 319
 
 
 def folder_of(module: str) -> str:

@@ -70,8 +70,8 @@ def _start(compiled: Any, work: Any) -> BackgroundTask[Any]:
         raise UsageError(why)
     if gone := compiled.recipe.gone():
         raise UsageError(
-            f"{', '.join(gone)} of the call that was compiled is gone. Keep it in a variable, or "
-            "write `wb.numerics(compiled, args)`."
+            f"Inputs of the call that was compiled are gone: {', '.join(gone)}. Keep them in "
+            "variables, or write `wb.numerics(compiled, args)`."
         )
 
     def look(steps: Steps) -> Any:

@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+import numerics_cases as cases
+import pytest
+import torch
+from view_mail import Mailbox
+
+import workbench as wb
+from workbench.analysis.numerics import causes
+from workbench.handles.numerics import numerics_actions
+from workbench.tasks.background_task import Cancelled
+from workbench.views.widgets.display import show
+
+
+def test_a_view_is_filled_by_a_comparison_and_its_cure_gets_a_price() -> None:
+    args = cases.draw(8, 32, dtype=cases.BF), cases.draw(32, dtype=cases.BF, seed=1)
+    compiled = wb.aot_compile(cases.softmax_chain, args, grad=False)
+    shown = show(compiled)
+    view = shown.live()
+    mail = Mailbox(view)
+    _, before = mail.ask("document")
+    assert before["numerics"] is before["actions"]["numerics"] is None
+    mail.ask("numerics")
+    shown.live_actions.join(120)
+    found = mail.ask("document")[1]["numerics"]
+    assert found["answers"][4][1].startswith("Not measured: ")
+    (cure,) = found["cures"]
+    assert (cure["price"], cure["why_not"]) == (None, None)
+    mail.ask("numerics-cure", question={"opportunity": cure["id"]})
+    shown.live_actions.join(240)
+    found = mail.ask("document")[1]["numerics"]
+    assert found["answers"][4][1].startswith("A call takes ")
+    assert found["cures"][0]["price"].endswith("(a model).")
+    assert [row.option for row in compiled.report.numerics_cures] == [causes.EMULATE]
+
+
+def test_it_ends_before_its_next_step_when_it_is_cancelled() -> None:
+    x, y = cases.draw(8, 8), cases.draw(8, 8, seed=1)
+    compiled = wb.aot_compile(cases.pointwise, (x, y), grad=False)
+    task = numerics_actions.start_comparison(compiled)
+    task.cancel()
+    with pytest.raises(Cancelled):
+        task.result()
+    assert not len(compiled.report.numerics_stages)
+
+
+def test_inputs_that_are_gone_and_other_code_are_refused_in_a_sentence() -> None:
+    compiled = wb.aot_compile(cases.gelu, (torch.ones(4, 4),), grad=False)
+    with pytest.raises(wb.UsageError, match=r"compiled are gone: args\[0\]. Keep them in"):
+        numerics_actions.start_comparison(compiled)
+    weight = torch.ones(4, requires_grad=True)
+    trained = wb.aot_compile(cases.gelu, (weight,), grad=True)
+    assert "was compiled for training" in numerics_actions.explain_no_comparison(trained)
+    x = torch.ones(4, 4)
+    eager = wb.aot_compile(cases.gelu, (x,), backend="aot_eager", grad=False)
+    assert numerics_actions.explain_no_comparison(eager) == (
+        "The backend aot_eager generated no code to compare."
+    )
