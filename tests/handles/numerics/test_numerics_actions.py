@@ -48,9 +48,6 @@ def test_inputs_that_are_gone_and_other_code_are_refused_in_a_sentence() -> None
     compiled = wb.aot_compile(cases.gelu, (torch.ones(4, 4),), grad=False)
     with pytest.raises(wb.UsageError, match=r"compiled are gone: args\[0\]. Keep them in"):
         numerics_actions.start_comparison(compiled)
-    weight = torch.ones(4, requires_grad=True)
-    trained = wb.aot_compile(cases.gelu, (weight,), grad=True)
-    assert "was compiled for training" in numerics_actions.explain_no_comparison(trained)
     x = torch.ones(4, 4)
     eager = wb.aot_compile(cases.gelu, (x,), backend="aot_eager", grad=False)
     assert numerics_actions.explain_no_comparison(eager) == (
