@@ -12,6 +12,7 @@ import pytest
 
 from tests.diffs import diff, recorded
 from tests.wire_types import mismatches
+from workbench.analysis.diff.difference import Change, KernelMatch
 from workbench.analysis.diff.report_comparison import compare
 from workbench.report import Break, Guard, Kernel, Report, Request, Table
 from workbench.views.diff.diff_page import MOST_ROWS, document, fragment, saved, unified
@@ -194,3 +195,88 @@ def test_outside_a_notebook_it_is_text_or_html() -> None:
     assert "<script" not in made["text/html"]
     with pytest.raises(NotImplementedError):
         found._ipython_display_()
+
+
+def changed(part: str, item: str, a: Any, b: Any, note: str = "", unit: str = "") -> Change:
+    return Change(part, item, "changed", a, b, unit, note)
+
+
+def rows_of(part: str, *changes: Change) -> list[Any]:
+    """The rows of a part of a difference that consists of these."""
+    shown = document(replace(diff("static", "dynamic"), changes=changes))
+    return next(each["rows"] for each in shown["parts"] if each["id"] == part)
+
+
+def test_stages_and_inputs_are_called_as_in_the_pane_of_graphs() -> None:
+    """Seen: `after_post_grad (backward)`, `L_self_modules_net_modules_0_parameters_weight_`."""
+    graphs = rows_of("graphs", changed("graphs", "after_post_grad (backward)", 5, 6))
+    assert [row["item"] for row in graphs] == ["After post-grad passes, backward"]
+    weight = "L_self_modules_net_modules_0_parameters_weight_"
+    nodes = rows_of(
+        "nodes",
+        changed("nodes", "primals_2", "float32", None, f"input {weight}"),
+        changed("nodes", weight.lower(), "float32", None, f"input {weight}"),
+        changed("nodes", "add_3", "float32", None, "aten.add.Tensor"),
+    )
+    assert [(row["item"], row["note"]) for row in nodes] == [
+        ("primals_2", "input net.0.weight"),
+        ("net.0.weight", ""),
+        ("add_3", "aten.add.Tensor"),
+    ]
+    shown = document(diff("static", "train"))
+    titles = {row["where"] for part in shown["parts"] for row in part["rows"]}
+    assert not any("_" in title for title in titles)
+
+
+def test_phases_of_one_name_are_one_row() -> None:
+    """Seen: two rows "the whole compilation", one of all, one of what no phase tells of."""
+    rows = rows_of(
+        "phases",
+        changed("phases", "the whole compilation", 9.0, 8.0, unit="s"),
+        changed("phases", "Scheduler.codegen", 1.0, 2.0, unit="s"),
+        changed("phases", "GraphLowering.codegen", 2.0, None, unit="s"),
+        changed("phases", "compile", 0.5, 0.25, unit="s"),
+        changed("phases", "dynamo", 0.25, 0.25, unit="s"),
+    )
+    assert [(row["item"], row["a"], row["b"]) for row in rows] == [
+        ("the whole compilation", "9.00 s", "8.00 s"),
+        ("writing kernels", "3.00 s", "2.00 s"),
+        ("work that no phase tells of", "750 ms", "500 ms"),
+    ]
+    assert [row["change"] for row in rows] == ["changed", "less", "less"]
+
+
+def test_reasons_of_the_scheduler_are_put_plainly() -> None:
+    reason = "intermediate nodes between node1 & node2"
+    (row,) = rows_of("fusion", changed("fusion", "k0 (add) and k1 (mul)", "together in k0", reason))
+    assert (row["a"], row["b"]) == ("together in k0", "another node lies between")
+
+
+def test_sentences_count_what_is_one_or_all() -> None:
+    """Seen: "1 of 1 matched kernel is not the same", "11 gone, such as gone: …", "…modul ….":"""
+    found = diff("static", "dynamic")
+    match = KernelMatch(("k0",), ("k0",), "changed", ("sizes became arguments",))
+    gone = [
+        replace(changed("nodes", f"n{n}", "float32", None, "aten.add.Tensor"),
+                change="removed", id_a=f"{captured(found.a)}:{n}")
+        for n in range(5)
+    ]  # fmt: skip
+    guard = changed("guards", "LAMBDA_GUARD x", "y" * 300, "z" * 300)
+    traffic = [
+        changed("traffic", "all kernels", 2e6, 1e6, unit="bytes"),
+        changed("traffic", f"k0 ({'add_mul_' * 20})", 2e6, 1e6, unit="bytes"),
+    ]
+    for matches, known in (
+        ((match,), "The one matched kernel is not the same: k0 "),
+        ((match, match), "None of the 2 matched kernels is the same: k0 "),
+    ):
+        made = replace(found, kernels=matches, changes=(*gone, guard, *traffic))
+        texts = [sentence.text for sentence in sentences(made)]
+        assert any(text.startswith(known) for text in texts)
+    assert any(text.endswith(" in a: 5 gone: add, add and 3 more.") for text in texts)
+    assert not any("…." in text for text in texts)
+    assert any(text.startswith("DRAM traffic") and len(text) < 120 for text in texts)
+
+
+def captured(report: Report) -> str:
+    return next(graph.id for graph in report.graphs if graph.stage == "dynamo")

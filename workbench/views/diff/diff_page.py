@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from os import PathLike
 from typing import Any
@@ -16,11 +17,20 @@ from workbench.analysis.diff.difference import (
     compare_sources,
     get_label,
 )
+from workbench.analysis.fusion.traffic import sum_known
 from workbench.report import Report
 from workbench.report.side_by_side import SideBySide, sign_lines, split_hunks
 from workbench.settings import Embed
 from workbench.views.diff.sentences import sentences
-from workbench.views.diff.words import CHANGES, TITLES, describe_side, format_delta, value_text
+from workbench.views.diff.words import (
+    CHANGES,
+    TITLES,
+    describe_side,
+    format_delta,
+    name_item,
+    name_note,
+    value_text,
+)
 from workbench.views.pages.interactive import interactive
 from workbench.views.static_html import render
 from workbench.views.static_html.grids import PAGE, Limits, grid, write_frame_call
@@ -33,7 +43,8 @@ from workbench.views.wire.diff_messages import (
     DiffPart,
     DiffRow,
 )
-from workbench.views.words.progress_words import name_phase
+from workbench.views.words.progress_words import find_compiler, name_own_work
+from workbench.views.words.record_words import name_stage
 from workbench.views.words.units import ABSENT, plural
 
 VERSION = 1
@@ -83,6 +94,8 @@ def _part(
     diff: Diff, part: str, same: int, missing: str | None, places: Mapping[tuple[str, str], int]
 ) -> DiffPart:
     changes = [change for change in diff.changes if change.part == part]
+    if part == "phases":
+        changes = _add_up(diff, changes)
     stages = _stages(diff) if part == "nodes" else {}
     return {
         "id": part,
@@ -96,10 +109,29 @@ def _part(
     }
 
 
+def _add_up(diff: Diff, phases: Sequence[Change]) -> list[Change]:
+    """One row for what is called by the same words, behind that of the whole compilation."""
+    compilers = {find_compiler(diff.a), find_compiler(diff.b)}
+    compiler = compilers.pop() if len(compilers) == 1 else None
+    by_words: dict[str, list[Change]] = {}
+    for change in phases[1:]:
+        by_words.setdefault(name_own_work(change.item, compiler), []).append(change)
+    rows = []
+    for words, own in by_words.items():
+        a, b = (
+            sum_known(value if isinstance(value, float) else None for value in side)
+            for side in ([c.a for c in own], [c.b for c in own])
+        )
+        name = own[0].change if a is None or b is None else "more" if b > a else "less"
+        rows.append(replace(own[0], item=words, change=name, a=a, b=b))
+    rows.sort(key=lambda row: -abs(float(row.b or 0) - float(row.a or 0)))
+    return [*phases[:1], *rows]
+
+
 def _stages(diff: Diff) -> Mapping[str, str]:
     """What each graph is, for either side, by side and id."""
     return {
-        f"{side}{graph.id}": f"{graph.stage}{' (backward)' if graph.is_backward else ''}"
+        f"{side}{graph.id}": name_stage(graph.stage, is_backward=graph.is_backward)
         for side, report in (("a", diff.a), ("b", diff.b))
         for graph in report.graphs
     }
@@ -116,9 +148,10 @@ def _row(
         DiffRow,
         change,
         change=CHANGES[change.change],
-        item=name_phase(change.item) if change.part == "phases" else change.item,
+        item=name_item(change),
         a=value_text(change, change.a),
         b=value_text(change, change.b),
+        note=name_note(change),
         delta=format_delta(change),
         where=stages.get(f"{side}{id.partition(':')[0]}", ""),
         kernels=sorted({place for place in kernel_places if place is not None}),

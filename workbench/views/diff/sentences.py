@@ -20,13 +20,14 @@ from workbench.analysis.diff.difference import (
 from workbench.analysis.diff.report_comparison import is_same_code
 from workbench.analysis.gpu_model.matrix import COUNTED
 from workbench.report import Report
-from workbench.views.diff.words import difference_text, joined, value_text
+from workbench.views.diff.words import difference_text, joined, name_item, name_note, value_text
 from workbench.views.words.record_words import short
 from workbench.views.words.units import plural
 
 _NOT_IN_TURN = "not measured in turn: no verdict"
 _SHOWN = 3
 _LETTERS = 100
+_LABEL = 32  # of a kernel
 _GPU = tuple(dict.fromkeys(("spills", *COUNTED)))
 
 
@@ -58,7 +59,8 @@ def sentences(diff: Diff) -> tuple[Sentence, ...]:
         _environment,
         _times,
     )
-    told = tuple(sentence for part in parts for sentence in part(diff))
+    made = (sentence for part in parts for sentence in part(diff))
+    told = tuple(s._replace(text=s.text[:-1]) if s.text.endswith("….") else s for s in made)
     if diff.is_same:
         same = Sentence("Nothing differs, besides what was measured.", "outcome")
         return (same, *told)
@@ -111,7 +113,7 @@ def _regrouped(diff: Diff, match: KernelMatch) -> str:
     words = f"{_label(diff, match)} became {joined(list(match.b), 4)}"
     ids = {",".join(match.a), ",".join(match.b)}
     reasons = Counter(
-        str(c.b if c.change == "apart" else c.a)
+        value_text(c, c.b if c.change == "apart" else c.a)
         for c in _of(diff, "fusion")
         if c.change in ("apart", "fused") and (c.id_a in ids or c.id_b in ids)
     )
@@ -126,7 +128,7 @@ def _regrouped(diff: Diff, match: KernelMatch) -> str:
 def _label(diff: Diff, match: KernelMatch) -> str:
     rows_a, rows_b = diff.kernel_rows
     rows = [rows_a[id] for id in match.a] or [rows_b[id] for id in match.b]
-    names = dict.fromkeys(short(get_label(kernel), 32) for kernel in rows)
+    names = dict.fromkeys(short(get_label(kernel), _LABEL) for kernel in rows)
     return f"{joined([row.id for row in rows], 4)} ({joined(list(names))})"
 
 
@@ -144,9 +146,11 @@ def _sources(diff: Diff) -> Iterator[Sentence]:
     lines = sum(match.lines or 0 for match in changed)
     why += [f"{plural(lines, 'line')} of source differ{'s' * (lines == 1)}"] if lines else []
     are = "is" if len(changed) == 1 else "are"
+    known = f"{len(changed)} of {plural(pairs, 'matched kernel')} {are} not"
+    if len(changed) == pairs:
+        known = f"None of the {pairs} matched kernels is" if pairs > 1 else "The one matched kernel is not"
     yield Sentence(
-        f"{len(changed)} of {plural(pairs, 'matched kernel')} {are} not the same: {names}"
-        f"{': ' if why else ''}{'; '.join(why)}.",
+        f"{known} the same: {names}{': ' if why else ''}{'; '.join(why)}.",
         "kernels",
     )
 
@@ -159,7 +163,10 @@ def _traffic(diff: Diff) -> Iterator[Sentence]:
                 (c for c in rows if c.item not in (ALL, EAGER, UNFUSED)),
                 key=lambda c: -abs(float(c.b or 0) - float(c.a or 0)),
             )
-            most = f", most of it in {worst[0].item}" if worst else ""
+            most = ""
+            if worst:
+                ids, _, label = worst[0].item.rstrip(")").partition(" (")
+                most = f", most of it in {ids} ({short(label, _LABEL)})"
             yield Sentence(f"DRAM traffic {difference_text(change)}, an estimate{most}.", "traffic")
 
 
@@ -192,7 +199,11 @@ def _nodes(diff: Diff) -> Iterator[Sentence]:
         if words:
             total = sum(graph.node_count for graph in diff.a.graphs if graph.id in ids)
             named = "; ".join(_named_nodes(rows))
-            such = f", such as {named}" if named else ""
+            only, _, rest = named.partition(": ")
+            if only in ("gone", "new") and len(words) == 1:  # the count says which
+                such = f": {rest}"
+            else:
+                such = f", such as {named}" if named else ""
             yield Sentence(
                 f"The {stage} graph, {plural(total, 'node')} in a: {joined(words, 9)}{such}.",
                 "nodes",
@@ -226,7 +237,9 @@ def _operator(row: Change, looks: object) -> str:
     parts = row.note.split(".")
     is_overload = len(parts) == 3 and parts[0] != "torch"  # such as aten.sin.default
     name = parts[-2] if is_overload else parts[-1]
-    if row.note.startswith(("input", "output")):
+    if row.note.startswith("input"):
+        name = name_note(row).removeprefix("input ") or name_item(row)
+    elif row.note.startswith("output"):
         name = row.item
     dtype = str(looks).partition(" ")[0]
     is_conversion = (

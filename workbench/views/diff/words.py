@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from workbench.analysis.diff.difference import MEASURED, Change, Value
+from workbench.analysis.fusion.why_not import SHORT
 from workbench.report import Report
+from workbench.report.graph_stages import name_input
+from workbench.views.words.record_words import name_stage
 from workbench.views.words.units import (
     ABSENT,
     count_text,
@@ -52,6 +55,7 @@ CHANGES: Mapping[str, str] = {
     "reason": "other reason",
     "same": "same",
 }
+_INPUT = "input "
 
 
 def value_text(change: Change, value: Value) -> str:
@@ -59,7 +63,7 @@ def value_text(change: Change, value: Value) -> str:
     if value is None:
         return ABSENT
     if isinstance(value, str):
-        return value or '""'
+        return (SHORT.get(value, value) if change.part == "fusion" else value) or '""'
     match change.unit:
         case "bytes":
             return format_bytes(value)
@@ -70,6 +74,23 @@ def value_text(change: Change, value: Value) -> str:
         case "share":
             return format_percent(value, 1)
     return count_text(value)
+
+
+def name_item(change: Change) -> str:
+    """What a change is of: stages and inputs of graphs as a person calls them."""
+    if change.part == "graphs":
+        stage, _, side = change.item.partition(" ")
+        return name_stage(stage, is_backward=bool(side))
+    is_input = change.part == "nodes" and change.note.startswith(_INPUT)
+    return name_input(change.item) if is_input else change.item
+
+
+def name_note(change: Change) -> str:
+    """What is said beside a change."""
+    if change.part != "nodes" or not change.note.startswith(_INPUT):
+        return change.note
+    name = name_input(change.note.removeprefix(_INPUT))
+    return "" if name == name_item(change) else f"{_INPUT}{name}"
 
 
 def format_delta(change: Change) -> str:

@@ -6,13 +6,13 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from workbench.report import Graph, Report
+from workbench.report import Report
 from workbench.report.column_filter import list_linked_pairs
-from workbench.report.graph_stages import GRAPH_STAGES
 from workbench.views.panes.pane import Content, Pane, ViewContext, missing
 from workbench.views.panes.passes import Passes
 from workbench.views.wire import report_messages as wire
 from workbench.views.wire.codec import convert_row
+from workbench.views.words.record_words import name_stage
 
 
 def document(report: Report, context: ViewContext) -> Content:
@@ -38,7 +38,7 @@ def _graphs(report: Report) -> list[wire.GraphHead]:
             convert_row(
                 wire.GraphHead,
                 graph,
-                title=compilation + _stage_name(graph),
+                title=compilation + name_stage(graph.stage, is_backward=graph.is_backward),
                 side=passes.graph(graph),
                 part=f"graph:{graph.id}",
                 next=[id for id in following[graph.id] if id != graph.id],
@@ -70,13 +70,6 @@ def _bytecode(row: Mapping[str, Any], compilation: str) -> wire.GraphHead:
         "part": f"bytecode:{row['id']}",
         "next": [],
     }
-
-
-def _stage_name(graph: Graph) -> str:
-    """A stage in words; says which graph when it belongs to the backward pass."""
-    known = GRAPH_STAGES.get(graph.stage)
-    name = graph.stage.replace("_", " ") if known is None else known.title
-    return f"{name}, backward" if graph.is_backward and graph.stage != "backward" else name
 
 
 PANE = Pane("graphs", "Graphs", document)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from workbench.analysis.cost.costs import CostKind, list_all_costs
 from workbench.report import Kernel, Report
-from workbench.report.graph_stages import is_input_name
+from workbench.report.graph_stages import GRAPH_STAGES, is_input_name
 from workbench.views.wire import report_messages as wire
 from workbench.views.wire.table_messages import Unit
 from workbench.views.words.units import format_bytes, format_us, plural
@@ -43,6 +43,13 @@ def list_kernel_ops(kernel: Kernel) -> str:
     work = [op for op in kernel.ops if not is_input_name(op)]
     short = [op.removeprefix("aten.").removeprefix("prims.").partition(".")[0] for op in work]
     return ", ".join(dict.fromkeys(short)) or kernel.name
+
+
+def name_stage(stage: str, *, is_backward: bool) -> str:
+    """A graph by its stage, in words; says which when it belongs to the backward pass."""
+    known = GRAPH_STAGES.get(stage)
+    name = stage.replace("_", " ") if known is None else known.title
+    return f"{name}, backward" if is_backward and stage != "backward" else name
 
 
 def short(text: str, limit: int) -> str:
