@@ -5,6 +5,7 @@ The rules stand in `number_rules.json`, which the front end reads too. For each 
 - `units`: name, size, decimals (else by the size of the number, `decimals` of the table), and
   below which number of it the unit is used (else `next_unit`);
 - `clock`: from how much on a larger and a smaller unit are written, `2 min 5 s`;
+- `least`: what stands for less than a number, which is not nothing;
 - `digits`: significant digits, of numbers below `digits_below` where that is given;
 - `integers_below`: whole numbers that stay whole; `is_grouped`: thousands are apart.
 """
@@ -41,7 +42,10 @@ def number_text(value: float | None, quantity: Quantity) -> str:
     """A number with its unit; what is unknown is a dash."""
     if value is None or math.isnan(value):
         return ABSENT
-    text = _sized(abs(float(value)), _TABLE["quantities"][quantity])
+    rule = _TABLE["quantities"][quantity]
+    if "least" in rule and 0 < value < rule["least"][0]:
+        return str(rule["least"][1])
+    text = _sized(abs(float(value)), rule)
     is_below = value < 0 and any(mark in "123456789∞" for mark in text)
     return f"{_TABLE['minus']}{text}" if is_below else text
 

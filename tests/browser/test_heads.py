@@ -61,7 +61,7 @@ def test_why_times_are_not_sure_is_said_once(opened: Callable[..., Any], width: 
 @WIDTHS
 def test_a_time_says_of_how_many_calls_it_is(opened: Callable[..., Any], width: int) -> None:
     page = opened(noisy(), width, "kernels", "&sel=k1")
-    caption = page.locator(".bar").get_by_text("Time of all calls, the rest of one")
+    caption = page.locator(".bar").get_by_text("Time: all calls; other columns: one call")
     assert caption.evaluate("one => one.scrollWidth <= one.clientWidth")
     page.locator(".insp").get_by_text("Time in 2 calls: 5.00 µs").wait_for()
     page.locator(".insp").get_by_text(" each", exact=False).first.wait_for()

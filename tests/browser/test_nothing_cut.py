@@ -33,7 +33,7 @@ def test_no_text_is_cut_without_a_way_to_see_it(
     found = {}
     for pane, address in addresses(report, path.as_uri()).items():
         show(page, address)
-        found[pane] = page.locator(".wb").evaluate(CLIPPED)
+        found[pane] = page.locator(".wb").evaluate(CLIPPED) + wider_tables(page)
     assert found == {pane: [] for pane in found}
 
 
@@ -68,8 +68,21 @@ def tabs_with_cuts(page: Any) -> dict[str, list[str]]:
     for tab in page.get_by_role("tab").all():
         tab.click()
         page.wait_for_timeout(200)
-        found[tab.inner_text()] = page.locator(".wb").evaluate(CLIPPED)
+        found[tab.inner_text()] = page.locator(".wb").evaluate(CLIPPED) + wider_tables(page)
     return found
+
+
+def wider_tables(page: Any) -> list[str]:
+    """The tables whose last columns are out of sight.
+
+    As seen at 1280 px: *Ops in it* and *Lines* of GPU kernels, and the remarks of a sweep.
+    """
+    found: list[str] = page.locator(".table:visible").evaluate_all(WIDER)
+    return found
+
+
+WIDER = """all => all.filter(one => one.scrollWidth > one.clientWidth + 1)
+    .map(one => `${one.ariaLabel} is ${one.scrollWidth} of ${one.clientWidth}`)"""
 
 
 @pytest.mark.parametrize("width", [900, 1280, 1600])
@@ -84,6 +97,8 @@ def test_no_text_of_a_sweep_or_a_session_is_cut(
     page.goto(path.as_uri())
     page.get_by_role("tab").first.wait_for()
     found = tabs_with_cuts(page)
+    if record == "long_sweep":  # its options are called by thirty letters each: it scrolls
+        found = {tab: [one for one in cut if " of " not in one] for tab, cut in found.items()}
     assert found == {tab: [] for tab in found}
 
 

@@ -12,6 +12,8 @@ type Clock = [from: number, size: number, name: string, size: number, name: stri
 
 interface Rule {
   zero?: string;
+  /** What stands for less than a number, which is not nothing. */
+  least?: [number, string];
   units?: Scale[];
   clock?: Clock[];
   integers_below?: number;
@@ -25,6 +27,8 @@ const RULES = table.quantities as unknown as Record<Quantity, Rule>;
 /** A number with its unit; what is unknown is a dash. */
 export function written(value: number | null, quantity: Quantity): string {
   if (value === null || Number.isNaN(value)) return table.absent;
+  const [least, little] = RULES[quantity].least ?? [0, ""];
+  if (value > 0 && value < least) return little;
   const text = sized(Math.abs(value), RULES[quantity]);
   return value < 0 && /[1-9∞]/.test(text) ? table.minus + text : text;
 }
@@ -65,9 +69,6 @@ function scaled(size: number, { units = [], is_grouped }: Rule): string {
 export const bytes = (count: number | null) => written(count, "bytes");
 export const seconds = (value: number | null) => written(value, "seconds");
 export const percent = (part: number | null) => written(part, "percent");
-/** A part of a whole: what rounds to nothing is not nothing. */
-export const shareOfWhole = (part: number | null) =>
-  part !== null && part > 0 && part < 0.005 ? "<1 %" : percent(part);
 /** An amount of work or a ratio: 1.34 M, 0.375, 12. */
 export const amount = (value: number | null) => written(value, "amount");
 /** A whole number, its thousands apart. */
@@ -111,6 +112,6 @@ const UNITS: Record<Exclude<Unit, "">, [Quantity, number]> = {
 export function writtenIn(unit: Unit, value: number): string {
   if (unit === "") return String(value);
   const [quantity, size] = UNITS[unit];
-  if (unit === "share") return shareOfWhole(value);
+  if (quantity === "seconds" && value === 0) return "0"; // of whatever the others have
   return written(value < INFINITE ? value * size : Infinity, quantity);
 }

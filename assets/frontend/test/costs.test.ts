@@ -141,7 +141,7 @@ test("says of how many calls the figures of a row are, where that differs", () =
   const once = { ...a, calls: 1 };
   expect(whose(cost, [once])).toBe("Time: measured");
   expect(whose(cost, [once, { ...b, calls: 3 }])).toBe(
-    "Time of all calls, the rest of one · measured",
+    "Time: all calls; other columns: one call · measured",
   );
   expect(whose({ ...cost, kind: "memory" }, [{ ...b, calls: 3 }])).toBe("Time: measured");
   expect(merged([a, { ...b, same: a.same }])[0]).toMatchObject({ alike: [a.id, b.id] });

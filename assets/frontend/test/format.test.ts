@@ -1,14 +1,6 @@
 import { expect, test } from "vitest";
 import cases from "../../../tests/number_cases.json";
-import {
-  plural,
-  seconds,
-  shareOfWhole,
-  tflops,
-  written,
-  writtenIn,
-  type Quantity,
-} from "../src/format";
+import { percent, plural, seconds, tflops, written, writtenIn, type Quantity } from "../src/format";
 
 test.each(cases as [Quantity, number | null, string][])(
   "%s: %s is written %s, as in Python",
@@ -31,6 +23,6 @@ test("one is not many", () => {
 });
 
 test("a share that rounds to nothing is not nothing", () => {
-  expect([0, 0.0026, 0.005, 0.2].map(shareOfWhole)).toEqual(["0 %", "<1 %", "1 %", "20 %"]);
+  expect([0, 0.0026, 0.005, 0.2].map(percent)).toEqual(["0 %", "<1 %", "1 %", "20 %"]);
   expect(writtenIn("share", 0.0026)).toBe("<1 %");
 });

@@ -62,9 +62,9 @@ describe("boxes", () => {
     const calls = (kernel: string) => (kernel === "k0" ? 2 : 1);
     const made = boxes(model, visible(model, false), "kernel", all, calls);
     expect(made.boxes.map((box) => [box.title, box.nodes])).toEqual([
-      ["k0 · call 1 of 2", [0, 1]],
+      ["k0 1/2", [0, 1]],
       ["k1", [2]],
-      ["k0 · call 2 of 2", [3, 4]],
+      ["k0 2/2", [3, 4]],
     ]);
   });
 

@@ -2,7 +2,7 @@ import { gzipSync } from "node:zlib";
 import { expect, test } from "vitest";
 import { liveRecords, readRecords } from "../src/opened/host";
 import type { Model } from "../src/model";
-import { cellKey, cells, front, place, ticks } from "../src/sweep/geometry";
+import { cellKey, cells, front, place, tickTexts, ticks } from "../src/sweep/geometry";
 import { bySize, constantOf, shortName } from "../src/sweep/constant";
 import { counted, SweepState } from "../src/sweep/state";
 import type { Ask, SweepDocument, SweepRow } from "../src/wire";
@@ -179,4 +179,11 @@ test("what is the same in all rows is said once, and the sizes head the forest p
   ]);
   expect(shortName(doc, rows[0]!, constant)).toBe("as it is");
   expect(shortName(SHOWN, ROWS[2]!, constantOf(SHOWN))).toBe("mode=b");
+});
+
+test("the numbers of an axis have the same decimals", () => {
+  expect(tickTexts([1, 1.5, 2])).toEqual(["1.0", "1.5", "2.0"]);
+  expect(tickTexts([0, 5, 10])).toEqual(["0", "5", "10"]);
+  expect(tickTexts([0, 20_000])).toEqual(["0", "20.0 k"]);
+  expect(tickTexts([])).toEqual([]);
 });

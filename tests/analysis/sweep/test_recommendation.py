@@ -448,4 +448,5 @@ def test_what_holds_for_every_size_is_said_once() -> None:
     sentence = choose_recommended(rows, ("rows",), "f").sentence
     against = sentence.partition("The shortest median has")[2].partition(". ")[0]
     assert against.count("too noisy to say against the original") == 1
-    assert ("at rows=8" in against, "at rows=64" in against) == (True, True)
+    assert ": at rows=8 (" in against  # seen: "the original: (0.15 × to 471 ×) at batch=1"
+    assert "), at rows=64 (" in against

@@ -2,8 +2,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from workbench.analysis.forecast.forecast import Forecast
-from workbench.analysis.forecast.forecast_rows import KernelForecast
+from workbench.analysis.forecast.forecast_rows import KernelForecast, LineForecast
 from workbench.views.gpu_model import call_answer
 
 ROWS = (
@@ -27,6 +29,27 @@ def test_what_was_not_measured_is_said_to_be_so() -> None:
         "100 µs (at least 60.0 µs, error not measured) a call on h100, modelled: 2 kernels of "
         "100 µs, at least 60.0 µs by their bound."
     )
+
+
+def test_a_lower_end_that_is_the_figure_itself_is_not_said_twice() -> None:
+    told = replace(TOLD, most_us=None, least_us=130.0)
+    assert told.sentence.startswith("130 µs (error not measured) a call on h100")
+
+
+def test_the_page_names_each_unit_once_and_writes_nothing_as_0(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Seen: the title "Own, µs" above cells of "1.57 µs" and "0 s"; "mymodel.py:4" above "2"."""
+    lines = (
+        LineForecast("m.py", 42, "block(x)", us=100.0, own_us=0.0, bound_us=60.0),
+        LineForecast("m.py", 43, "y + 1", us=100.0, own_us=100.0, bound_us=60.0),
+    )
+    monkeypatch.setattr(Forecast, "lines", lines)
+    monkeypatch.setattr(Forecast, "modules", ())
+    page = call_answer.render_forecast_page(TOLD)
+    assert ("Own</th>" in page, ", µs" in page) == (True, False)
+    assert ("0 s" in page, ">0</td>" in page) == (False, True)
+    assert 'class="word">m.py:42' in page
 
 
 def test_without_lines_the_text_has_kernels() -> None:

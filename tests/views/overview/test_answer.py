@@ -6,12 +6,14 @@ from pathlib import Path
 import pytest
 
 import workbench as wb
+from workbench.analysis.calls.module_tree import CostRow
 from workbench.analysis.opportunities.rules import opportunities
 from workbench.report import Break, Kernel, Outcome, Report, Request, Source, Table
 from workbench.report.paired import PairedTimes
 from workbench.report.profile_record import MeasuredCall, add_measured_call
 from workbench.views.document import document
 from workbench.views.overview.answer import answer, answer_text
+from workbench.views.overview.whereabouts import list_whereabouts
 from workbench.views.static_html.static_report import summary
 from workbench.views.text import text
 from workbench.views.words.units import format_us
@@ -55,6 +57,19 @@ def test_without_a_line_of_the_user_it_is_the_module_that_has_most() -> None:
 def test_a_line_that_calls_leads_to_the_line_that_has_most_of_it() -> None:
     said = answer_text(LAYERS)
     assert "About 90 % of it is line 44, layer(x), most of that line 28 of forward. " in said
+
+
+def test_a_function_of_one_line_is_gone_into() -> None:
+    """Seen of a module that returns the loss of another: no line was named, all of it was one."""
+
+    def row(kind: str, id: str, name: str, bytes: float, *parts: CostRow) -> CostRow:
+        return CostRow(kind, id, name, {"bytes": bytes}, {}, parts)  # type: ignore[arg-type]
+
+    inner = (row("line", "L:s0:28", "", 80.0), row("line", "L:s0:30", "", 20.0))
+    called = row("function", "s0", "forward", 100.0, *inner)
+    outer = row("function", "s0", "Loss.forward", 100.0, row("line", "L:s0:44", "", 100.0, called))
+    said = "".join(p["text"] for p in list_whereabouts(LAYERS, [outer], "bytes", 100.0, "it"))
+    assert said.startswith("About 80 % of it is line 28, ")
 
 
 def test_a_gpu_without_a_measurement_says_its_modelled_time_its_bound_and_launches() -> None:

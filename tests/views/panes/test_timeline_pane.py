@@ -5,10 +5,13 @@ from pathlib import Path
 import pytest
 
 from workbench.report import Report
+from workbench.report.rows import Kernel
+from workbench.report.rows import Phase as Timed
+from workbench.report.table import Table
 from workbench.views.document import document
 from workbench.views.panes.timeline_pane import tell_time
 from workbench.views.wire.report_messages import Phase
-from workbench.views.words.progress_words import name_phase
+from workbench.views.words.progress_words import describe_phase, name_phases
 
 RECORD = Report.load(Path(__file__).parents[2] / "records" / "convolutions.wbr")
 
@@ -59,5 +62,37 @@ def test_what_no_phase_tells_of_is_not_said_to_be_the_whole_compilation() -> Non
     "name", ["dynamo", "entire_frame_compile", "compile_attempt_1", "fullgraph_capture", "compile"]
 )
 def test_phases_of_dynamo_have_plain_names_too(name: str) -> None:
-    assert "_" not in name_phase(name)
-    assert name_phase(name) != name
+    assert name_of(name) != name
+    assert "_" not in name_of(name)
+
+
+@pytest.mark.parametrize("name", ["backend_compile", "gc", "TritonBundler.collect"])
+def test_phases_that_were_called_as_torch_does_have_names_too(name: str) -> None:
+    assert name_of(name) != name
+
+
+def timed(name: str, thread: str = "main") -> Timed:
+    return Timed("p0", name, 0.0, 1.0, 0, 1.0, thread)
+
+
+def named(*phases: Timed, language: str = "cpp") -> list[str]:
+    kernel = Kernel("k3", "cpp_fused_add_0", language, "g0")
+    tables = {"phases": Table.of(Timed, phases), "kernels": Table.of(Kernel, [kernel])}
+    return name_phases(Report(tables=tables))
+
+
+def name_of(name: str) -> str:
+    return named(timed(name))[0]
+
+
+def test_what_is_built_is_named_and_the_thread_that_waits_says_so() -> None:
+    """Seen: "compiling one kernel" in seven rows, and "compiling" for a wait of 18.6 s."""
+    assert named(
+        timed("async_compile.wait"),
+        timed("compile_file", "worker 1"),
+        timed("build: cpp_fused_add_0", "worker 1"),
+        timed("async_compile.precompile: cpp_fused_add_0", "worker 1"),
+    ) == ["waiting for g++", "compiling C++", "building k3", "compiling k3"]
+    alone = named(timed("async_compile.wait"), timed("async_compile.precompile: other"))
+    assert alone == ["compiling", "compiling one kernel"]
+    assert describe_phase("build: cpp_fused_add_0") == "building one kernel"

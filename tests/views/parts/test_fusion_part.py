@@ -11,7 +11,7 @@ from wire_types import mismatches
 from workbench.analysis.fusion.fusion import list_before_fusion
 from workbench.report import Kernel, Report, Table
 from workbench.views.document import document
-from workbench.views.parts import report_part
+from workbench.views.parts import fusion_part, report_part
 from workbench.views.parts.fusion_part import build_fusion_part, build_pairs_part
 from workbench.views.wire.fusion_messages import FusionPart, PairsPart
 from workbench.views.words.record_words import list_kernel_ops
@@ -39,10 +39,18 @@ def test_a_kernel_is_named_by_the_modules_and_operators_that_it_joins() -> None:
 def test_library_calls_stand_between_the_kernels_in_the_order_of_the_program() -> None:
     steps = build_fusion_part(CONVOLUTIONS)["steps"]
     assert [step["kernel"] for step in steps] == [kernel.id for kernel in CONVOLUTIONS.kernels]
-    assert steps[1]["words"] == "`conv1`: a library call, nothing is fused into it"
+    assert steps[1]["words"] == "`conv1`: a library call"
     assert steps[0]["words"] == "Rearranges data of `conv1` and `skip`"
     called = says(BLOCK)["k5"]
     assert called == "`topk` is eager's operator: Inductor has no code for it"
+
+
+def test_what_is_not_known_of_a_library_call_is_not_0_bytes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rows = [replace(row, bytes_alone=0) for row in fusion_part.list_saved_traffic(CONVOLUTIONS)]
+    monkeypatch.setattr(fusion_part, "list_saved_traffic", lambda report: rows)
+    assert {step["alone"] for step in build_fusion_part(CONVOLUTIONS)["steps"]} == {None}
 
 
 @pytest.mark.parametrize("report", [CONVOLUTIONS, BLOCK, LAYERS])

@@ -207,8 +207,11 @@ def _against_original(winner: Candidate, sizes: tuple[str, ...]) -> str:
         where = ", ".join(f"{n}={v}" for n, v in row.settings if n in sizes)
         words = describe_speedup(pairs)
         words = words.removesuffix(_AS_FAST) if are_faster else words
-        words = words.removeprefix(f"{_NOISY} ") if are_noisy else words
-        parts.append(f"{words}{f' at {where}' if where else ''}")
+        at = f"at {where}" if where else ""
+        said = [words, at]
+        if are_noisy:  # the interval stands behind what it is of
+            said = [at, words.removeprefix(f"{_NOISY} ")]
+        parts.append(" ".join(filter(None, said)))
     return f"{f'{_NOISY}: ' if are_noisy else ''}{', '.join(parts)}{_AS_FAST if are_faster else ''}"
 
 

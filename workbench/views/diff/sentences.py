@@ -148,7 +148,11 @@ def _sources(diff: Diff) -> Iterator[Sentence]:
     are = "is" if len(changed) == 1 else "are"
     known = f"{len(changed)} of {plural(pairs, 'matched kernel')} {are} not"
     if len(changed) == pairs:
-        known = f"None of the {pairs} matched kernels is" if pairs > 1 else "The one matched kernel is not"
+        known = (
+            f"None of the {pairs} matched kernels is"
+            if pairs > 1
+            else "The one matched kernel is not"
+        )
     yield Sentence(
         f"{known} the same: {names}{': ' if why else ''}{'; '.join(why)}.",
         "kernels",

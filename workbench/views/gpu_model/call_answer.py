@@ -29,6 +29,7 @@ _HOST, _DEVICE = KERNEL_COLOURS[1], KERNEL_COLOURS[0]
 _THINNEST = 0.001  # of the width of the figure, so that a bar can be seen
 _ROWS = 6
 _LETTERS = 44
+_IN_CELLS = ", µs"  # of a title: here each figure has its unit
 _NOT_MEASURED = "error not measured"
 _TIMES = ("us", "share", "error", "bound_us", "own_us")
 _COLUMNS: Mapping[str, tuple[Column, ...]] = {
@@ -37,7 +38,7 @@ _COLUMNS: Mapping[str, tuple[Column, ...]] = {
         Column("Calls", "calls", "count"),
         Column("Of", "source"),
     ),
-    "lines": (Column("Line", "place"), Column("Code", "code", "code")),
+    "lines": (Column("Line", "place", "word"), Column("Code", "code", "code")),
     "modules": (Column("Module", "module", "code"),),
 }
 
@@ -92,7 +93,9 @@ def list_forecast_sentences(told: Forecast) -> tuple[str, ...]:
 def _tell(told: Forecast) -> str:
     between = f"{format_us(told.least_us)} to {format_us(told.most_us)}"
     if told.most_us is None:
-        between = f"at least {format_us(told.least_us)}, {_NOT_MEASURED}"
+        is_least = format_us(told.least_us) == format_us(told.call_us)
+        least = "" if is_least else f"at least {format_us(told.least_us)}, "
+        between = f"{least}{_NOT_MEASURED}"
     how = " with CUDA graphs" if told.is_graphed else ""
     kernels = f"{plural(len(told.rows), 'kernel')} of {format_us(told.kernels_us)}"
     error = "" if told.error is None else f" ± {format_percent(told.error)}"
@@ -175,6 +178,10 @@ def _grid(
     name: str, title: str, row_type: Any, rows: Sequence[Mapping[str, Any]], limits: Limits
 ) -> Grid | None:
     said = {"share": measures(LineForecast)["share"], **measures(row_type)}
-    times = (Column(said[key].title, key, said[key].unit) for key in _TIMES if key in said)
+    times = (
+        Column(said[key].title.removesuffix(_IN_CELLS), key, said[key].unit)
+        for key in _TIMES
+        if key in said
+    )
     columns = (*_COLUMNS[name], *times)
     return grid(title, columns, rows, limits, call=f'.frame("{name}")') if rows else None

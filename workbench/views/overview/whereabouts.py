@@ -48,6 +48,11 @@ def list_whereabouts(
     other, as in a module of torch's own, it is the module below it: `Half of it is self_attn. `
     """
     lines = [line for row in rows if row.kind == "function" for line in row.parts]
+    while len(lines) == 1:  # all of it is that line: what it calls tells more
+        inner = [each for call in lines[0].parts if call.kind == "function" for each in call.parts]
+        if not inner:
+            break
+        lines = inner
     parts = lines or list_module_rows(report).parts
     most = max(parts, key=lambda part: part.total.get(kind, 0.0), default=None)
     share = 0.0 if most is None or not whole else most.total.get(kind, 0.0) / whole

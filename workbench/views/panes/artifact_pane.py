@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 
 from workbench.device_kinds import TARGETS
 from workbench.report import Report
@@ -92,9 +93,13 @@ def _advice(report: Report, saved: tuple[str, int] | None, context: ViewContext)
 
 def _facts(report: Report, saved: tuple[str, int] | None) -> list[wire.Artifact]:
     """Facts in groups: the file, the request, the environment, the caches, what is missing."""
-    caches = [
+    answers = Counter(
         (event.cache, f"{event.outcome}: {event.reason}" if event.reason else event.outcome)
         for event in report.cache
+    )
+    caches = [
+        (cache, f"{words}, {plural(count, 'time')}" if count > 1 else words)
+        for (cache, words), count in answers.items()
     ]
     groups: list[tuple[str, list[tuple[str, str]]]] = [
         ("File", [*_file_rows(report, saved), *_runs_on(report, saved)]),

@@ -9,7 +9,7 @@ from workbench.views.panes.pane import Content, Pane, ViewContext, missing
 from workbench.views.panes.passes import Passes
 from workbench.views.wire import report_messages as wire
 from workbench.views.wire.codec import convert_row
-from workbench.views.words.progress_words import find_compiler, name_own_work, name_phase
+from workbench.views.words.progress_words import find_compiler, name_own_work, name_phases
 from workbench.views.words.units import format_seconds
 
 _SECOND = 0.1  # of the whole: what is less is not told
@@ -24,11 +24,11 @@ def document(report: Report, context: ViewContext) -> Content:
         convert_row(
             wire.Phase,
             phase,
-            words=name_phase(phase.name),
+            words=words,
             start_s=round(phase.start_s - start, 6),
             side=side(phase),
         )
-        for phase in report.phases
+        for phase, words in zip(report.phases, name_phases(report), strict=True)
     ]
     said = tell_time(phases, find_compiler(report)) if phases else ""
     return Content({"phases": phases, "phases_said": said}, empty=None if phases else empty)

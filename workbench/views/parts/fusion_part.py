@@ -85,7 +85,7 @@ def _step(
         "words": text,
         "places": format_line_numbers(report, kernel),
         "before": before,
-        "alone": None if moved is None else moved.bytes_alone,
+        "alone": None if moved is None else moved.bytes_alone or None,
         "after": after,
         "time_us": kernel.time_us,
         "saved": round(share, 4) if is_less else None,
@@ -111,7 +111,7 @@ def describe_kernel(kernel: Kernel, name: PlainName) -> str:
     if kernel.is_fallback:
         return f"{words} {'is' if is_one else 'are'} eager's operator: Inductor has no code for it"
     if kernel.is_library:
-        return f"{words}: a library call, nothing is fused into it"
+        return f"{words}: a library call"
     if not name.words and name.laid:
         return f"Rearranges data of {_join([f'`{each}`' for each in name.laid[:_NAMED]])}"
     times = f", {kernel.calls} times a call" if kernel.calls > 1 else ""

@@ -95,7 +95,9 @@ def tables(session: Session) -> list[Shown]:
             "cost_s",
         ),
         Shown("breaks", "Graph breaks", _BREAKS, breaks, "No graph broke.", "cost_s"),
-        Shown("fallbacks", "Runs eagerly", _FALLBACKS, fallbacks, "No frame was given up.", "step"),
+        Shown(
+            "fallbacks", "Runs eagerly", _FALLBACKS, fallbacks, "No function was given up.", "step",
+        ),
         Shown(
             "regions", "Compiled graphs that were called", _REGIONS, _regions(session, compiles),
             "No graph of Inductor was called.", "total_ms",

@@ -48,6 +48,9 @@ _PLAIN: Mapping[str, str] = {
     "codegen_and_compile": _PREPARING,
     "compile_file": "compiling C++",
     "FxGraphCache.load": _CACHE,
+    "TritonBundler.collect": "collecting what Triton compiled",
+    "gc": "collecting garbage",
+    "pgo.dynamic_whitelist": "looking up sizes that changed before",
     "FxGraphHasher": _CACHE,
     "GraphLowering.codegen": _WRITING,
     "insert_deferred_runtime_asserts": "writing checks of sizes",
@@ -60,6 +63,7 @@ _AROUND: Mapping[str, str] = {
     "dynamo": "one function, from its code to a program",
     "entire_frame_compile": "one function, read and compiled",
     "fullgraph_capture": "reading all of it as one graph",
+    "backend_compile": "the backend",
     "create_aot_dispatcher_function": "from operators to code",
     "compile_fx.<locals>.fw_compiler_base": "compiling the forward",
     "compile_fx.<locals>.bw_compiler": "compiling the backward",
@@ -86,6 +90,8 @@ def describe_phase(name: str) -> str:
     """What a phase does, within a sentence; one that has no words of ours as torch calls it."""
     if name.startswith(_ONE_KERNEL):  # behind it stands the kernel's name, of any length
         return "compiling one kernel"
+    if name.startswith("build: "):
+        return "building one kernel"
     if name.startswith("pass."):
         return f"a pass over the graph: {name.rpartition('.')[2].replace('_', ' ')}"
     if name.startswith(_ATTEMPT):  # it starts again where a break was found
@@ -94,9 +100,25 @@ def describe_phase(name: str) -> str:
     return f"{words[0].lower()}{words[1:]}" if words else name
 
 
-def name_phase(name: str) -> str:
-    """What a phase is in a list of all, where each lies inside of another."""
-    return _AROUND.get(name) or describe_phase(name)
+def name_phases(report: Report) -> list[str]:
+    """What each phase is in a list of all, where each lies inside of another.
+
+    Where worker threads run the compiler, the thread that compiles waits for it.
+    """
+    kernels = {kernel.name: kernel.id for kernel in report.kernels}
+    threads = report.phases.columns.get("thread", ())
+    compiler = find_compiler(report) if len(set(threads)) > 1 else None
+    names = []
+    for phase in report.phases:
+        work, _, of = phase.name.partition(": ")
+        if of in kernels:
+            doing = "compiling" if work == _ONE_KERNEL else "building"
+            names.append(f"{doing} {kernels[of]}")
+        elif compiler is not None and phase.thread == threads[0] and phase.name in _WAITING:
+            names.append(f"waiting for {compiler}")
+        else:
+            names.append(_AROUND.get(phase.name) or describe_phase(phase.name))
+    return names
 
 
 def find_compiler(report: Report) -> str | None:

@@ -1,7 +1,7 @@
 // The one cost that lines, tables, boxes and cards show: which it is, and what each thing has of it.
 
 import { computed, type ReadonlySignal, type Signal } from "@preact/signals";
-import { shareOfWhole, writtenIn } from "../format";
+import { percent, writtenIn } from "../format";
 import type { Remembering } from "../memory";
 import { termOf } from "../ui/terms";
 import type { Cost, CostKind, Document as Report } from "../wire";
@@ -75,7 +75,7 @@ export function costText(cost: ShownCost, value: number): string {
 /** What a kernel costs and which part of the whole that is, as words. */
 export function costWords(cost: ShownCost, value: number): string {
   const whole = cost.isWhole ? "all kernels" : "the kernels of which it is known";
-  const share = cost.total > 0 ? `, ${shareOfWhole(value / cost.total)} of ${whole}` : "";
+  const share = cost.total > 0 ? `, ${percent(value / cost.total)} of ${whole}` : "";
   return `${costText(cost, value)}${share}`;
 }
 

@@ -212,5 +212,6 @@ function pairCells(store: Store): Cells<Rejected> {
           </>
         ),
     },
+    reason: { full: ({ told, why }) => (why.includes(told) ? why : `${told}\n${why}`) },
   };
 }

@@ -2,7 +2,7 @@
 
 import { useMemo } from "preact/hooks";
 import { costText, shownCost, valueOf, type ShownCost } from "../cost/cost";
-import { plural, sentence, shareOfWhole } from "../format";
+import { percent, plural, sentence } from "../format";
 import { numberOf } from "../ids";
 import type { Store } from "../store";
 import { Bars, useColumns, type Cells } from "../table/columns";
@@ -39,7 +39,9 @@ export function KernelTable({ store, kernels }: Props) {
     <>
       <div class="bar">
         <h2>Kernels</h2>
-        <span class="faint">{`${shown}${plural(kernels.length, "kernel")}${known}`}</span>
+        <span class="faint">
+          {`${shown}${plural(kernels.length, "kernel")}${known}${cost ? " ·" : ""}`}
+        </span>
         <span
           class="faint cut grow"
           data-tip={cost ? `${whose(cost, rows)}\n${sentence(cost.source)}` : undefined}
@@ -132,7 +134,7 @@ export interface Row extends Kernel {
 export function whose(cost: ShownCost, rows: readonly Kernel[]): string {
   const isSeveral = cost.kind !== "memory" && rows.some(({ calls }) => calls > 1);
   if (!isSeveral) return `${cost.title}: ${cost.brief}`;
-  return `${cost.name} of all calls, the rest of one · ${cost.brief}`;
+  return `${cost.name}: all calls; other columns: one call · ${cost.brief}`;
 }
 
 /** The kernels that have every one of these words in their names, operations, kinds or lines. */
@@ -208,7 +210,7 @@ export function cellsOf(cost: ShownCost | null, rows: readonly Kernel[]): Cells<
         return (
           <span class="share">
             <Bars parts={[{ share: (own(kernel) ?? 0) / most, look: "hot" }]} />
-            {shareOfWhole(value)}
+            {percent(value)}
           </span>
         );
       },

@@ -1,7 +1,7 @@
 // The Roofline pane: what bounds each kernel on its GPU, as a chart and as a table.
 
 import { useMemo } from "preact/hooks";
-import { amount, plural, shareOfWhole, tflops } from "../format";
+import { amount, plural, percent, tflops } from "../format";
 import type { Store } from "../store";
 import { type Cells, RecordTable } from "../table/columns";
 import { Frame, Mark, Select } from "../ui/basics";
@@ -94,8 +94,7 @@ function cellsOf(store: Store): Cells<Point> {
     },
     ops: { value: (point) => store.kernel(point.kernel)?.label ?? "" },
     of_roof: {
-      draw: (point) =>
-        isOnRoof(point) ? <b>{shareOfWhole(point.of_roof)}</b> : shareOfWhole(point.of_roof),
+      draw: (point) => (isOnRoof(point) ? <b>{percent(point.of_roof)}</b> : percent(point.of_roof)),
       full: (point) => roofTip(point),
     },
     bound: { full: (point) => point.note ?? boundWords(point) },
@@ -106,7 +105,7 @@ function roofTip(point: RooflinePoint): string {
   const said = standing(point);
   if (said === "on the roof") return "On the roof: only less work makes it faster";
   if (said) return "Above the roof: the data was in the cache, or the roof is too low";
-  return shareOfWhole(point.of_roof);
+  return percent(point.of_roof);
 }
 
 function boundWords(point: RooflinePoint): string {

@@ -59,7 +59,12 @@ function Whole({ state, isHidden }: { state: SessionState; isHidden: boolean }) 
 
 function tabsOf(doc: SessionDocument): readonly Tab[] {
   return [
-    ...doc.tables.map(({ id, title, rows, more }) => ({ id, title, count: rows.length + more })),
+    ...doc.tables.map(({ id, title, rows, more, none }) => ({
+      id,
+      title,
+      count: rows.length + more,
+      ...(rows.length ? {} : { vacant: none }),
+    })),
     { id: ADVICE, title: "What to change", count: doc.advice.length },
   ];
 }

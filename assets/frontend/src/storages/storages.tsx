@@ -244,10 +244,10 @@ function cellsOf(part: MemoryPart): Cells<Shown> {
     value: {
       draw: ({ value, in_layers, all, kind }) =>
         all.length > 1 ? (
-          <>
-            {kind === "weights" || kind === "input" ? in_layers : value}
-            <b>{` × ${all.length}`}</b>
-          </>
+          <span class="row">
+            <span class="cut">{kind === "weights" || kind === "input" ? in_layers : value}</span>
+            <b>{`× ${all.length}`}</b>
+          </span>
         ) : (
           value
         ),

@@ -10,6 +10,7 @@ const HEIGHT = 340;
 const TOP = 36;
 const BOTTOM = 20;
 const SIDE = 90;
+const FAINT = 0.35;
 const LETTERS = 16;
 const LETTER = 6.4; // the width of one, at 11 px
 
@@ -39,7 +40,7 @@ export function Axes({ state, doc }: { state: SweepState; doc: SweepDocument }) 
             <polyline
               key={row.id}
               class={`strand${state.selected.value === row.id ? " chosen" : ""}${isNoisy(row) ? " noisy" : ""}`}
-              style={{ opacity: 0.15 + 0.85 * (1 - share) ** 2 }}
+              style={{ opacity: isNoisy(row) ? FAINT : FAINT + (1 - FAINT) * (1 - share) ** 2 }}
               data-tip={`${row.id}: ${state.words(row)}`}
               points={pointsOf(row, doc, px, py, py(share))}
               onClick={() => void state.open(row)}

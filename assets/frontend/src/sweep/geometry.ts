@@ -1,7 +1,10 @@
 // Where the marks of the charts of a sweep stand; numbers only.
 
+import { amount } from "../format";
 import { roundStep } from "../lists";
 import type { SweepRow } from "../wire";
+
+const MANY = 10_000;
 
 /** Round numbers from `low` to `high`, about `count` of them; one at least. */
 export function ticks(low: number, high: number, count: number): number[] {
@@ -12,6 +15,13 @@ export function ticks(low: number, high: number, count: number): number[] {
   for (let n = Math.ceil(low / step); n * step <= high + step * 1e-9; n++)
     found.push(Number((n * step).toPrecision(12)));
   return found.length ? found : [low];
+}
+
+/** Numbers of one axis, all with the decimals that one of them needs. */
+export function tickTexts(values: readonly number[]): string[] {
+  if (values.some((value) => Math.abs(value) >= MANY)) return values.map(amount);
+  const decimals = values.map((value) => String(value).split(".")[1]?.length ?? 0);
+  return values.map((value) => value.toFixed(Math.max(0, ...decimals)));
 }
 
 /** A value from one range as a place in another; a range without width gives its middle. */

@@ -1,10 +1,10 @@
 // The figure of each setting against its compile time; what nothing of its size beats is filled.
 
 import { useRef } from "preact/hooks";
-import { amount, seconds } from "../format";
+import { seconds } from "../format";
 import { useWidth } from "../ui/size";
 import type { SweepDocument } from "../wire";
-import { front, place, type Spot, ticks } from "./geometry";
+import { front, place, type Spot, tickTexts, ticks } from "./geometry";
 import { bySize } from "./constant";
 import { isNoisy, type SweepState } from "./state";
 
@@ -46,7 +46,10 @@ export function Pareto({ state, doc }: { state: SweepState; doc: SweepDocument }
   const px = (x: number) => place(x, ends.x, [LEFT, width - RIGHT]);
   const py = (y: number) => place(y, ends.y, [HEIGHT - BOTTOM, TOP]);
   const title = doc.figures.find(({ id }) => id === doc.by)?.title ?? doc.by;
-  const word = isLess ? (y: number) => seconds(y / 1e6) : (y: number) => `${amount(y)} ×`;
+  const scale = ticks(...ends.y, 5);
+  const words = isLess
+    ? scale.map((y) => seconds(y / 1e6))
+    : tickTexts(scale).map((text) => `${text} ×`);
   return (
     <div class="scroll sweep-chart" ref={box}>
       <p class="mut">
@@ -55,11 +58,11 @@ export function Pareto({ state, doc }: { state: SweepState; doc: SweepDocument }
         } is better in both.${noisy ? ` Grey: too noisy to say (${noisy}).` : ""}`}
       </p>
       <svg width={width} height={HEIGHT} role="img" aria-label={`${title} against compile time`}>
-        {ticks(...ends.y, 5).map((y) => (
+        {scale.map((y, at) => (
           <g key={y}>
             <line class="grid" x1={LEFT} x2={width - RIGHT} y1={py(y)} y2={py(y)} />
             <text x={LEFT - 8} y={py(y) + 4} text-anchor="end">
-              {word(y)}
+              {words[at]}
             </text>
           </g>
         ))}

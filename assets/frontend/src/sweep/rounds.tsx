@@ -5,7 +5,7 @@ import { amount, plural } from "../format";
 import { useWidth } from "../ui/size";
 import type { SweepDocument, SweepRow } from "../wire";
 import { axesOf, bySize, constantOf, shortName, valuesOf } from "./constant";
-import { place, ticks } from "./geometry";
+import { place, tickTexts, ticks } from "./geometry";
 import { isNoisy, type SweepState } from "./state";
 
 const ROW = 26;
@@ -41,6 +41,8 @@ export function Rounds({ state, doc }: { state: SweepState; doc: SweepDocument }
   const px = (value: number) => place(Math.min(value, ends[1]), ends, [left, width - RIGHT]);
   const far = shown.flatMap((row) => row.rounds.slice(3)).filter((value) => value > ends[1]).length;
   const height = lines.length * ROW + BOTTOM;
+  const scale = ticks(...ends, Math.max(2, Math.floor((width - left) / 90)));
+  const words = tickTexts(scale);
   const more =
     rows.length > shown.length ? ` ${shown.length} of ${plural(rows.length, "setting")}.` : "";
   return (
@@ -68,9 +70,9 @@ export function Rounds({ state, doc }: { state: SweepState; doc: SweepDocument }
             </text>
           );
         })}
-        {ticks(...ends, Math.max(2, Math.floor((width - left) / 90))).map((value) => (
+        {scale.map((value, at) => (
           <text key={value} x={px(value)} y={height - BOTTOM + 16} text-anchor="middle">
-            {amount(value)}
+            {words[at]}
           </text>
         ))}
         <text x={(left + width - RIGHT) / 2} y={height - 6} text-anchor="middle">

@@ -1,12 +1,12 @@
 // The table of every pane: a sticky head, rows drawn as they come into sight, sorting, selection.
 
 import type { ReadonlySignal } from "@preact/signals";
-import type { ComponentChildren } from "preact";
+import type { ComponentChildren, RefObject } from "preact";
 import { useContext, useId, useMemo, useRef } from "preact/hooks";
 import type { Remembering } from "../memory";
 import { lookOf } from "../pair";
 import { usePaneState, useReveal } from "../ui/kept";
-import { RoomContext } from "../ui/size";
+import { RoomContext, useWidth } from "../ui/size";
 import { type Rows, useRows } from "../ui/virtual";
 import { type Order, type Sortable, sorted, turned } from "./sorting";
 
@@ -60,7 +60,7 @@ export function Table<Row>(given: TableProps<Row>) {
   const { store, rows, id } = props;
   const scroller = useRef<HTMLDivElement>(null);
   const prefix = useId();
-  const columns = useColumns(props.columns);
+  const columns = useColumns(props.columns, scroller);
   const [order, setOrder] = usePaneState<Order | null>(
     store,
     `order ${props.label}`,
@@ -114,10 +114,33 @@ function ownId<Row>(row: Row): string {
   return (row as { id: string }).id;
 }
 
-/** The columns that the room allows. */
-function useColumns<Row>(columns: Column<Row>[]): Column<Row>[] {
+/** The columns that the room allows: of those for a wide view the last ones fall away first. */
+function useColumns<Row>(
+  columns: Column<Row>[],
+  box: RefObject<HTMLElement | null>,
+): Column<Row>[] {
   const isNarrow = useContext(RoomContext) === "narrow";
-  return useMemo(() => columns.filter((column) => !(isNarrow && column.wide)), [columns, isNarrow]);
+  const width = useWidth(box, Infinity);
+  return useMemo(() => {
+    const kept = columns.filter((column) => !(isNarrow && column.wide));
+    while (leastWidth(kept) > width) {
+      const last = kept.findLastIndex(({ wide }) => wide);
+      if (last < 0) break;
+      kept.splice(last, 1);
+    }
+    return kept;
+  }, [columns, isNarrow, width]);
+}
+
+const GAP = 16;
+
+/** Pixels that the columns take at least, with the gaps between them and the sides. */
+function leastWidth<Row>(columns: readonly Column<Row>[]): number {
+  return (
+    columns.reduce((sum, { width }) => sum + Number(/\d+/.exec(width)), 0) +
+    GAP * columns.length +
+    GAP / 2
+  );
 }
 
 /** The index of the selected row; brings it, or the first related one, into sight. */

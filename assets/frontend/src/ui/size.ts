@@ -28,8 +28,8 @@ export function useRoom(root: RefObject<HTMLElement | null>) {
 }
 
 /** How wide an element is; until that is known, a guess. */
-export function useWidth(box: RefObject<HTMLElement | null>): number {
-  return useMeasured(box, (width) => width, 800);
+export function useWidth(box: RefObject<HTMLElement | null>, guess = 800): number {
+  return useMeasured(box, (width) => width, guess);
 }
 
 /** What follows from the width of an element; it is drawn anew when that is another. */

@@ -97,7 +97,7 @@ function placer(
       const place = { key: kernel, id: kernel, isOpen: isOpen(kernel), isOne: true };
       const at = call.get(node);
       if (at === undefined) return { ...place, title: kernel };
-      const title = `${kernel} · call ${at + 1} of ${calls(kernel)}`;
+      const title = `${kernel} ${at + 1}/${calls(kernel)}`; // a box may be one node wide
       return { ...place, title, isCall: true, part: at };
     };
   }
