@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from workbench.api.host import require_torch
 from workbench.arguments import checked
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from workbench.analysis.gpu_model.matrix import Matrix
     from workbench.analysis.layers.fit import Fit
+    from workbench.analysis.numerics.numerics_record import ProgramsApart
     from workbench.analysis.sweep.sweep import Sweep
     from workbench.compiler.comparison.output_comparison import Verification
     from workbench.handles.compiled import Compiled
@@ -186,6 +187,28 @@ def verify(
     return run(x, args, kwargs, reference=reference, rtol=rtol, atol=atol)
 
 
+@overload
+def numerics(
+    x: Compiled,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any] | None = None,
+    *,
+    against: None = None,
+    progress: ProgressCallback | None = None,
+) -> LiveNumerics: ...
+
+
+@overload
+def numerics(
+    x: Compiled,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any] | None = None,
+    *,
+    against: Compiled | str | PathLike[str],
+    progress: ProgressCallback | None = None,
+) -> ProgramsApart: ...
+
+
 @require_torch
 @checked
 def numerics(
@@ -193,8 +216,9 @@ def numerics(
     args: tuple[Any, ...],
     kwargs: Mapping[str, Any] | None = None,
     *,
+    against: Any = None,
     progress: ProgressCallback | None = None,
-) -> LiveNumerics:
+) -> LiveNumerics | ProgramsApart:
     """Where compiled code departs from eager in its numbers, why, and whether it matters.
 
     Every operator that was taken apart, every pass and every kernel is computed from its own inputs
@@ -210,6 +234,10 @@ def numerics(
         well, with outputs weighed at random: the gradient of each operator beside autograd's.
     args, kwargs
         The inputs of the call; they hold numbers.
+    against
+        Another program of the same call in place of eager: compiled in another mode, or for
+        training, or the file that `.save_values(path)` wrote in another release of torch. The
+        result then says where the two part first, bit for bit: `.sentence`, `.first`, `.frame()`.
     progress
         Called with the name of each phase and the seconds since the start; without it a line says
         how far it is, in a terminal and a person's notebook.
@@ -228,7 +256,7 @@ def numerics(
     """
     from workbench.compiler.request.compile_request import check_args
     from workbench.handles.compiled import Compiled
-    from workbench.handles.numerics.live_numerics import look_at_numbers
+    from workbench.handles.numerics.live_numerics import compare_numbers, look_at_numbers
     from workbench.handles.running.progress_line import follow_in_a_line
 
     check_args(args, kwargs)
@@ -238,6 +266,8 @@ def numerics(
             f"{type(x).__name__}."
         )
     with follow_in_a_line(progress, f"The numbers of {x.name}") as told:
+        if against is not None:
+            return compare_numbers(x, against, tuple(args), dict(kwargs or {}), told)
         return look_at_numbers(x, tuple(args), dict(kwargs or {}), told)
 
 

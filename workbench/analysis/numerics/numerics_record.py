@@ -1,4 +1,4 @@
-"""What was found about the numbers of one call, as it is kept in the record of its compilation."""
+"""What was found about the numbers of one call, of rows of its batch, of it and another program."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from workbench.number_text import plural
 from workbench.report import Report, Table
 from workbench.report.numerics.numerics_rows import (
     BatchRow,
+    CommonValue,
     Deviation,
     NumericsCure,
     NumericsOutput,
@@ -185,6 +186,74 @@ class BatchInvariance:
         """A short stable summary."""
         word = {True: "invariant", False: "not invariant", None: "not checked in every case"}
         return f"BatchInvariance(row {self.row}: {word[self.is_invariant]})"
+
+
+@dataclass(frozen=True, repr=False)
+class ProgramsApart:
+    """Where two programs part: values that both write down, in the order of the first one.
+
+    `outputs` has a row for each output, `notes` what the two ran on, where that is not the same.
+    """
+
+    name: str
+    other: str
+    values: tuple[CommonValue, ...]
+    outputs: tuple[CommonValue, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def first(self) -> CommonValue | None:
+        """The first value that differs while all that it is computed from agrees; None without one.
+
+        Where nothing that both write down differs, the first output that does.
+        """
+        own = (row for row in (*self.values, *self.outputs) if row.differ and not row.inherited)
+        return next(own, None)
+
+    @property
+    def is_equal(self) -> bool:
+        """Whether all that was compared is the same bit for bit."""
+        return not any(row.differ for row in (*self.values, *self.outputs))
+
+    @property
+    def sentence(self) -> str:
+        """Where the two part first, why, and how much of what they write down differs."""
+        counted = f"{plural(len(self.values), 'value')} and {plural(len(self.outputs), 'output')}"
+        row = self.first
+        if row is None:
+            said = f"{self.name} and {self.other} agree bit for bit in {counted}."
+            return " ".join((said, *self.notes))
+        place = f"{row.node} ({row.file}:{row.line})" if row.file and row.line else row.node
+        who = f" by {row.kernel} ({row.part}) and {row.other_kernel} ({row.other_part})"
+        why = f": {row.reason}" if row.reason else ""
+        units = "unit" if row.max_ulp == 1 else "units"
+        differ = sum(bool(other.differ) for other in (*self.values, *self.outputs))
+        said = (
+            f"They part first at {place}{who * bool(row.kernel)}: {row.differ:.1%} of the elements "
+            f"differ, at most {row.max_ulp} {units} in the last place{why}. In all {differ} of "
+            f"{counted} differ."
+        )
+        return " ".join((said, *self.notes))
+
+    @checked
+    def frame(self, name: str = "values") -> pandas.DataFrame:
+        """The `values` that both write down, or the `outputs`, as a DataFrame.
+
+        Raises `UsageError` for another name.
+        """
+        if name not in ("values", "outputs"):
+            raise UsageError(f"There is no table {name!r}. Take one of: values, outputs.")
+        rows = self.values if name == "values" else self.outputs
+        return presenter().rows_frame(rows, CommonValue)
+
+    def __repr__(self) -> str:
+        """A short stable summary."""
+        word = "equal" if self.is_equal else "not equal"
+        return f"ProgramsApart({self.name}, {self.other}: {word})"
+
+    def __str__(self) -> str:
+        """The sentence."""
+        return self.sentence
 
 
 def add_numerics(found: Numerics) -> Report:

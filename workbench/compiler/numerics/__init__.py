@@ -1,7 +1,6 @@
 """Where a compiled program departs from eager: each part by its own inputs, three times."""
 
 DOORS = {
-    "batch_rows": "One row of a batch in other company.",
     "host_microscope": "Looks at one call of a program of this machine.",
     "isolated_kernels": "One kernel by itself: its nodes, its inputs, a script.",
 }

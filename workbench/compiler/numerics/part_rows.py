@@ -80,10 +80,11 @@ class Place:
             ("differ", "max_ulp", "eager_off", "own_off", "noise")
         )
         given |= {"elements": 0, "dtype": shown.dtype or "", **measured}
+        file, line = self.graph.find_line(self.inside)
         verdict = judge(cause, given["eager_off"], given["own_off"], given["noise"])
         return Deviation(
             stage=self.stage, kernel=self.kernel, part=self.part, node=self.node,
-            graph=self.graph.id, file=shown.file, line=shown.line,
+            graph=self.graph.id, file=file, line=line,
             operators=self.operators[:MOST_NAMED], cause=cause.name, detail=cause.detail,
             option=cause.option, verdict=verdict, cone=self.inside[-_MOST_NODES:], **given,
         )  # fmt: skip

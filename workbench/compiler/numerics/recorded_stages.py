@@ -34,6 +34,11 @@ class StageGraph(IndexedGraph):
         self.stage = stage
         self.rows = rows
 
+    def find_line(self, names: Iterable[str]) -> tuple[str | None, int | None]:
+        """File and line of the last of these nodes that has one: what a pass made has none."""
+        shown = (self.rows[name] for name in reversed(tuple(names)) if name in self.rows)
+        return next(((row.file, row.line) for row in shown if row.line), (None, None))
+
     def name_low(self, names: tuple[str, ...]) -> tuple[str, ...]:
         """Those of these nodes whose values eager rounds to 16 bits."""
         return tuple(

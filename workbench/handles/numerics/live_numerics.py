@@ -10,49 +10,33 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from workbench.analysis.diff.report_comparison import is_same_code
 from workbench.analysis.numerics.numerics_cures import list_cures
 from workbench.analysis.numerics.numerics_record import (
     BatchInvariance,
     Numerics,
     add_cures,
+    ProgramsApart,
     add_numerics,
 )
 from workbench.analysis.opportunities.opportunity import Opportunity
 from workbench.arguments import checked
-from workbench.compiler.call_state.call_leaves import (
-    copy_all_inputs,
-    find_held_inputs,
-    find_learning_tensors,
-    leaves_of,
-    restore_state,
-)
+from workbench.compiler.call_state.call_leaves import restore_state
 from workbench.compiler.calls.paths import Path as LeafPath
 from workbench.compiler.calls.paths import leaves
-from workbench.compiler.numerics.batch_rows import Batch, compare_rows
-from workbench.compiler.numerics.host_microscope import (
-    HostProgram,
-    StagesMissing,
-    look_at,
-    open_program,
-)
+from workbench.compiler.numerics.comparisons import Batch, compare_rows
+from workbench.compiler.numerics.host_microscope import HostProgram, look_at
 from workbench.compiler.numerics.isolated_kernels import IsolatedKernel, isolate, write_repro
 from workbench.errors import UsageError
 from workbench.file_path import check_file_path
 from workbench.handles.checked_call import CheckedCall
+from workbench.handles.numerics.watched_numbers import watch_numbers
 from workbench.handles.running.progress_line import follow_in_a_line
 from workbench.report.numerics.numerics_rows import NumericsCure, NumericsProof
 from workbench.report.presenter import presenter
-from workbench.tasks.progress_events import ProgressCallback, step
+from workbench.tasks.progress_events import ProgressCallback
 
 if TYPE_CHECKING:
     import pandas
-
-_AGAIN = "The graphs of its compilation were not at hand, and it was compiled once more for them"
-_FROM_FILE = (
-    "It was loaded from a file, which holds code and no graphs: there is nothing to compare its "
-    "kernels with. Compile the call itself: wb.aot_compile(fn, args)."
-)
 
 
 @dataclass(frozen=True, repr=False)
@@ -107,6 +91,19 @@ class LiveNumerics(Numerics):
         what = rows[0].cause if rows else "it does not deviate from eager"
         title = f"{part.kernel.id} ({part.kernel.name}) of {self.compiled.name}, by itself."
         return str(write_repro(part, chosen, title, f"What it was written for: {what}.")[0])
+
+    @checked
+    def save_values(self, path: str | PathLike[str]) -> str:
+        """Write what each kernel left in this call, to compare another program with; the path.
+
+        In another release of torch, or with other options: `wb.numerics(other, args, against=path)`
+        with the same inputs and weights. The file holds numbers of yours.
+        """
+        from workbench.compiler.numerics.comparisons import keep_call
+
+        chosen = check_file_path(path)
+        keep_call(self.program, self.compiled.name).save(Path(chosen))
+        return chosen
 
     @property
     def tried(self) -> tuple[NumericsCure, ...]:
@@ -189,25 +186,11 @@ def look_at_numbers(
     the way, and `ContractError` for a call that does not fit.
     """
     named = dict(kwargs or {})
-    _refuse_without_numbers(args, named)
-    program, notes = _open(compiled, progress)
-    looked_at = program.compiled
-    held = find_held_inputs(looked_at.original, args, named)
-    with restore_state(looked_at.module, held=held):
-        copied, names = copy_all_inputs(args, named, held)
-        learned = find_learning_tensors(looked_at.original, looked_at.module, (copied, names))
-        with step(progress, "running the program"):
-            program.call(lambda: looked_at(*copied, **names), learned)
-        given = leaves_of(program.seen.outputs)
-        if not any(isinstance(leaf, torch.Tensor) for _, leaf in given):
-            raise UsageError(
-                f"{compiled.name} returns no tensor: there are no numbers to compare. Look at a "
-                "function that returns the values in question."
-            )
+    with watch_numbers(compiled, args, named, progress) as (program, notes):
         found = look_at(program, progress)
     made = LiveNumerics(
         program=program,
-        compiled=looked_at,
+        compiled=program.compiled,
         asked=compiled,
         call=(args, named),
         report=compiled.report,
@@ -223,38 +206,11 @@ def look_at_numbers(
     return replace(made, report=compiled.report)
 
 
-def _refuse_without_numbers(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-    for path, leaf in leaves((args, dict(kwargs)), LeafPath("call")):
-        if isinstance(leaf, torch.Tensor) and (leaf.is_meta or type(leaf).__name__ == "FakeTensor"):
-            raise UsageError(
-                f"{path} has no data, so nothing can be computed with it. Pass tensors that hold "
-                "numbers."
-            )
+def compare_numbers(
+    compiled: CheckedCall, other: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any],
+    progress: ProgressCallback | None = None,
+) -> ProgramsApart:  # fmt: skip
+    """Where a program and another part first on the same call; see `compare_programs`."""
+    from workbench.handles.numerics.two_programs import compare_programs
 
-
-def _open(
-    compiled: CheckedCall, progress: ProgressCallback | None
-) -> tuple[HostProgram, tuple[str, ...]]:
-    """What is looked at, with its stages, and what to know of it.
-
-    Graphs that torch took from its cache, or that were made in another process, are made again.
-    """
-    try:
-        return open_program(compiled), ()
-    except StagesMissing as error:
-        if compiled.recipe is None:
-            raise UsageError(_FROM_FILE) from error
-    made, _, _ = compiled.recipe.compile_changed(
-        lambda call: replace(call, options=replace(call.options, capture="full")), progress
-    )
-    assert isinstance(made, CheckedCall)
-    try:
-        program = open_program(made)
-    except StagesMissing as error:
-        raise UsageError(
-            f"There is nothing to look at: {error}. Compile with backend='inductor' and without "
-            "cpp_wrapper."
-        ) from error
-    same = is_same_code(compiled.report, made.report)
-    note = f"{_AGAIN}{'' if same else '; its code is another one now, which is what is judged'}."
-    return program, (note,)
+    return compare_programs(compiled, other, args, kwargs, progress)

@@ -160,3 +160,27 @@ class BatchRow:
     differ: float | None = None  # the share of its elements that differ there
     max_ulp: int | None = None  # the largest distance there, in units in the last place
     reason: str = ""  # why it is another one, or why it was not compared
+
+
+@dataclass(frozen=True, slots=True)
+class CommonValue:
+    """A value that two programs write down, from the same call, with all that each inherited.
+
+    `part` and `other_part` are the kernels or library calls that wrote it. `inherited` says that a
+    common value which it is computed from differs already; `reason` is why it parts where it is
+    the first to.
+    """
+
+    node: str  # the node of the captured graph, or of the lowered ones where it has no other name
+    file: str | None  # the file, from the home folder or from site-packages on; or the cell
+    line: int | None  # the line, from 1
+    kernel: str  # the kernel of the one program, by its id
+    part: str  # its name
+    other_kernel: str  # the kernel of the other program, by its id
+    other_part: str  # its name
+    dtype: str  # its dtype
+    elements: int  # how many elements it has
+    differ: float  # the share of elements that differ
+    max_ulp: int  # the largest distance between the two, in units in the last place
+    inherited: bool = False  # whether something that it is computed from differs already
+    reason: str = ""  # why it parts here

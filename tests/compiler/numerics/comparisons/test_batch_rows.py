@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import workbench as wb
-from workbench.compiler.numerics.batch_rows import Batch
+from workbench.compiler.numerics.comparisons.batch_rows import Batch
 
 
 def attention_of(x, w):

@@ -1,0 +1,96 @@
+"""A compiled call run once on copies of its inputs, with what its programs were given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import torch
+
+from workbench.analysis.diff.report_comparison import is_same_code
+from workbench.compiler.call_state.call_leaves import (
+    copy_all_inputs,
+    find_held_inputs,
+    find_learning_tensors,
+    leaves_of,
+    restore_state,
+)
+from workbench.compiler.calls.paths import Path as LeafPath
+from workbench.compiler.calls.paths import leaves
+from workbench.compiler.numerics.host_microscope import HostProgram, StagesMissing, open_program
+from workbench.errors import UsageError
+from workbench.handles.checked_call import CheckedCall
+from workbench.tasks.progress_events import ProgressCallback, step
+
+_AGAIN = "The graphs of its compilation were not at hand, and it was compiled once more for them"
+_FROM_FILE = (
+    "It was loaded from a file, which holds code and no graphs: there is nothing to compare its "
+    "kernels with. Compile the call itself: wb.aot_compile(fn, args)."
+)
+
+
+@contextmanager
+def watch_numbers(
+    compiled: CheckedCall, args: tuple[Any, ...], kwargs: Mapping[str, Any],
+    progress: ProgressCallback | None = None,
+) -> Iterator[tuple[HostProgram, tuple[str, ...]]]:  # fmt: skip
+    """The program of a call that has run, and what to know of it; state is put back thereafter.
+
+    Raises `UsageError` with what stands in the way, and `ContractError` for a call that does not
+    fit.
+    """
+    _refuse_without_numbers(args, kwargs)
+    program, notes = _open(compiled, progress)
+    looked_at = program.compiled
+    held = find_held_inputs(looked_at.original, args, kwargs)
+    with restore_state(looked_at.module, held=held):
+        copied, names = copy_all_inputs(args, kwargs, held)
+        learned = find_learning_tensors(looked_at.original, looked_at.module, (copied, names))
+        with step(progress, "running the program"):
+            program.call(lambda: looked_at(*copied, **names), learned)
+        given = leaves_of(program.seen.outputs)
+        if not any(isinstance(leaf, torch.Tensor) for _, leaf in given):
+            raise UsageError(
+                f"{compiled.name} returns no tensor: there are no numbers to compare. Look at a "
+                "function that returns the values in question."
+            )
+        yield program, notes
+
+
+def _refuse_without_numbers(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+    for path, leaf in leaves((args, dict(kwargs)), LeafPath("call")):
+        if isinstance(leaf, torch.Tensor) and (leaf.is_meta or type(leaf).__name__ == "FakeTensor"):
+            raise UsageError(
+                f"{path} has no data, so nothing can be computed with it. Pass tensors that hold "
+                "numbers."
+            )
+
+
+def _open(
+    compiled: CheckedCall, progress: ProgressCallback | None
+) -> tuple[HostProgram, tuple[str, ...]]:
+    """What is looked at, with its stages, and what to know of it.
+
+    Graphs that torch took from its cache, or that were made in another process, are made again.
+    """
+    try:
+        return open_program(compiled), ()
+    except StagesMissing as error:
+        if compiled.recipe is None:
+            raise UsageError(_FROM_FILE) from error
+    made, _, _ = compiled.recipe.compile_changed(
+        lambda call: replace(call, options=replace(call.options, capture="full")), progress
+    )
+    assert isinstance(made, CheckedCall)
+    try:
+        program = open_program(made)
+    except StagesMissing as error:
+        raise UsageError(
+            f"There is nothing to look at: {error}. Compile with backend='inductor' and without "
+            "cpp_wrapper."
+        ) from error
+    same = is_same_code(compiled.report, made.report)
+    note = f"{_AGAIN}{'' if same else '; its code is another one now, which is what is judged'}."
+    return program, (note,)
