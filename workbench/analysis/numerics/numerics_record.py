@@ -227,11 +227,12 @@ class ProgramsApart:
         who = f" by {row.kernel} ({row.part}) and {row.other_kernel} ({row.other_part})"
         why = f": {row.reason}" if row.reason else ""
         units = "unit" if row.max_ulp == 1 else "units"
-        differ = sum(bool(other.differ) for other in (*self.values, *self.outputs))
+        every = (*self.values, *self.outputs)
+        differ = sum(bool(other.differ) for other in every)
         said = (
             f"They part first at {place}{who * bool(row.kernel)}: {row.differ:.1%} of the elements "
-            f"differ, at most {row.max_ulp} {units} in the last place{why}. In all {differ} of "
-            f"{counted} differ."
+            f"differ, at most {row.max_ulp} {units} in the last place{why}. {differ} of "
+            f"{len(every)} differ ({counted})."
         )
         return " ".join((said, *self.notes))
 
