@@ -14,8 +14,8 @@ from workbench.analysis.numerics.numerics_cures import list_cures
 from workbench.analysis.numerics.numerics_record import (
     BatchInvariance,
     Numerics,
-    add_cures,
     ProgramsApart,
+    add_cures,
     add_numerics,
 )
 from workbench.analysis.opportunities.opportunity import Opportunity
@@ -29,7 +29,7 @@ from workbench.compiler.numerics.isolated_kernels import IsolatedKernel, isolate
 from workbench.errors import UsageError
 from workbench.file_path import check_file_path
 from workbench.handles.checked_call import CheckedCall
-from workbench.handles.numerics.watched_numbers import watch_numbers
+from workbench.handles.numerics.watched_numbers import FROM_FILE, watch_numbers
 from workbench.handles.running.progress_line import follow_in_a_line
 from workbench.report.numerics.numerics_rows import NumericsCure, NumericsProof
 from workbench.report.presenter import presenter
@@ -72,7 +72,7 @@ class LiveNumerics(Numerics):
         part = self._isolate(row.kernel or kernel, row.node)
         recipe = self.compiled.recipe
         if recipe is None:
-            raise UsageError(_FROM_FILE)
+            raise UsageError(FROM_FILE)
         options = dict(recipe.options(self.compiled.target).options or {})
         with follow_in_a_line(progress, f"Proving {row.kernel or row.part}") as told:
             return prove_cause(row, part, options, recipe.compile_other, told)

@@ -25,10 +25,11 @@ from workbench.handles.checked_call import CheckedCall
 from workbench.tasks.progress_events import ProgressCallback, step
 
 _AGAIN = "The graphs of its compilation were not at hand, and it was compiled once more for them"
-_FROM_FILE = (
+FROM_FILE = (
     "It was loaded from a file, which holds code and no graphs: there is nothing to compare its "
     "kernels with. Compile the call itself: wb.aot_compile(fn, args)."
 )
+"""What to say of code that nobody can compile again."""
 
 
 @contextmanager
@@ -79,7 +80,7 @@ def _open(
         return open_program(compiled), ()
     except StagesMissing as error:
         if compiled.recipe is None:
-            raise UsageError(_FROM_FILE) from error
+            raise UsageError(FROM_FILE) from error
     made, _, _ = compiled.recipe.compile_changed(
         lambda call: replace(call, options=replace(call.options, capture="full")), progress
     )
