@@ -171,3 +171,42 @@ def test_a_kernel_leads_to_its_line_what_is_fused_and_its_nodes(
     assert page.locator(".tbody .tr.rel").count() > 0
     assert violations(page) == []
     assert watched.errors == []
+
+
+def test_a_kernel_leads_to_its_lines_in_the_record_and_back(
+    open_page: Callable[..., Any], tmp_path: Path
+) -> None:
+    report = wb.Report.load(TRACES / "workbench.wbr")
+    profile = wb.read_profile(TRACES / "workbench.json.gz").with_report(report)
+    profile.to_html(tmp_path / "p.html")
+    watched = open_page(width=1280)
+    page = watched.page
+    page.goto((tmp_path / "p.html").as_uri())
+    page.get_by_role("tab", name="Record").click()
+    page.locator(".tbody .tr").first.click()
+    facts = page.locator(".insp .btn.link")
+    name = facts.first.inner_text()
+    facts.first.click()
+    page.get_by_role("tab", name="Kernels", selected=True).wait_for()
+    assert name.split()[0] in page.locator(".wb:visible .tbody .tr.sel").first.inner_text()
+    page.get_by_role("button", name="The profile").click()
+    page.locator(".prof-tracks").wait_for()
+    page.locator(".insp .btn.link").nth(1).click()
+    page.get_by_role("tab", name="Overview", selected=True).wait_for()
+    page.keyboard.press("Escape")
+    page.locator(".prof-tracks").wait_for()
+    assert watched.errors == watched.requests == []
+
+
+def test_where_the_record_is_not_there_its_lines_are_no_links(
+    open_page: Callable[..., Any], tmp_path: Path
+) -> None:
+    report = wb.Report.load(TRACES / "workbench.wbr")
+    wb.read_profile(TRACES / "workbench.json.gz").with_report(report).save(tmp_path / "p.wbr")
+    wb.RunProfile.load(tmp_path / "p.wbr").to_html(tmp_path / "p.html")
+    page = open_page(width=1280).page
+    page.goto((tmp_path / "p.html").as_uri())
+    page.get_by_role("tab", name="Record").click()
+    page.locator(".tbody .tr").first.click()
+    assert "Kernel" in page.locator(".insp").inner_text()
+    assert page.locator(".insp .btn.link").count() == 0

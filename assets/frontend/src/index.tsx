@@ -99,7 +99,8 @@ export function mount(
 function drawn(el: HTMLElement, embedded: Embedding, kind: "page" | "saved"): Mounted {
   if ("diff" in embedded) return openDiff(el, embedded.diff).state;
   if ("sweep" in embedded) return RECORDS.sweep(el, readRecords(embedded.sweep, kind)).state;
-  if ("profile" in embedded) return RECORDS.profile(el, readRecords(embedded.profile, kind)).state;
+  if ("profile" in embedded)
+    return RECORDS.profile(el, readRecords(embedded.profile, kind, embedded.records)).state;
   if ("profile_diff" in embedded)
     return RECORDS.profile_diff(el, readRecords(embedded.profile_diff, kind)).state;
   if ("session" in embedded) return RECORDS.session(el, readRecords(embedded.session, kind)).state;

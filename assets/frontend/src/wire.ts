@@ -874,6 +874,17 @@ export interface ProfileChange {
 }
 
 /**
+ * What a record says of a kernel: "Line" and its text; the record of this key has it as `id`.
+ * `id` is null for what has no place of its own there.
+ */
+export interface RecordFact {
+  label: string;
+  text: string;
+  of: string;
+  id: string | null;
+}
+
+/**
  * What the inspector says of an id: caption, name, costs, why, what next, its full name.
  * `record` has what a record says of it: lines of the program, what is fused, nodes of the
  * graph.
@@ -885,7 +896,7 @@ export interface ProfileCard {
   why: string;
   next: string;
   code: string;
-  record: [string, string][];
+  record: RecordFact[];
   full: string;
   path: string;
 }
@@ -911,7 +922,8 @@ export interface ProfileAnswer {
  * A profile of a device. `facts` say of what it is and what it recorded, `warnings` what is
  * wrong with it, `notes` what it lacks. `boxes_words` say what the width of the modules is.
  * `span_ns` is how long the trace is. `kinds` are those of the rows of `kernels`, in their
- * order. `ties` are what belongs to an id, each way.
+ * order. `records` are the keys of the records that can be opened from here. `ties` are what
+ * belongs to an id, each way.
  */
 export interface ProfileDocument {
   version: number;
@@ -932,6 +944,7 @@ export interface ProfileDocument {
   boxes_words: string;
   kinds: ProfileKind[];
   titles: string[];
+  records: string[];
   changes: ProfileChange[];
   tables: SessionTable[];
   cards: Record<string, ProfileCard>;
@@ -939,10 +952,11 @@ export interface ProfileDocument {
 }
 
 /**
- * What a page or a saved output of a profile carries.
+ * What a page or a saved output of a profile carries; a page has records by their keys, too.
  */
 export interface EmbeddedProfile {
   profile: ProfileDocument;
+  records: Record<string, Embedded>;
 }
 
 /**

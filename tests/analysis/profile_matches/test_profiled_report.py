@@ -7,7 +7,7 @@ import pytest
 import workbench as wb
 from tests.made_profile import make_profile, run
 from workbench.analysis.cost.costs import choose_cost
-from workbench.analysis.profile_matches.profiled_report import hash_kernel
+from workbench.analysis.profile_matches.profiled_report import add_reports, hash_kernel
 from workbench.views.profile.profile_document import document
 
 TRACES = Path(__file__).parents[2] / "gpu" / "traces"
@@ -75,6 +75,25 @@ def test_a_profile_gets_the_lines_nodes_and_operations_of_a_record() -> None:
     assert ran[norm.kernel].name == "triton_per_fused_add_native_layer_norm_view_1"
 
 
+def test_a_profile_keeps_its_record_with_the_measured_times() -> None:
+    report = wb.Report.load(TRACES / "workbench.wbr")
+    profile = wb.read_profile(TRACES / "workbench.json.gz").with_report(report)
+    (record,) = profile.of_own_rank().records.values()
+    assert any(kernel.time_us for kernel in record.kernels)
+    assert document(profile, opens=True)["records"] == [""]
+
+
+def test_of_several_records_those_that_ran_are_found() -> None:
+    report = wb.Report.load(TRACES / "workbench.wbr")
+    other = wb.Report.load(TRACES.parents[1] / "records" / "norm_h100.wbr")
+    profile = wb.read_profile(TRACES / "workbench.json.gz")
+    both = add_reports(profile, {"0: 0/0": other, "1: 0/0": report})
+    assert list(both.records) == ["1: 0/0"]
+    assert {row.of for row in both.tables["record"]} == {"1: 0/0"}
+    without = make_profile(kernels=[run("k0", "gemm", "aten::mm")])
+    assert add_reports(without, {"0: 0/0": report}) is without
+
+
 def test_a_profile_with_a_record_is_saved_and_shows_it(tmp_path: Path) -> None:
     report = wb.Report.load(TRACES / "workbench.wbr")
     profile = wb.read_profile(TRACES / "workbench.json.gz").with_report(report)
@@ -86,7 +105,9 @@ def test_a_profile_with_a_record_is_saved_and_shows_it(tmp_path: Path) -> None:
     row = next(each for each in table["rows"] if each["record"] == "k4")
     (kernel,) = shown["ties"][str(row["row"])]
     said = shown["cards"][kernel]["record"]
-    assert ("Line", str(row["line"]).split("; ")[0]) in said
-    assert any(label == "Fused" and "rsqrt" in words for label, words in said)
+    lines = {fact["text"]: fact["id"] for fact in said if fact["label"] == "Line"}
+    assert str(lines[str(row["line"]).split("; ")[0]]).startswith("L:")
+    assert any(fact["label"] == "Fused" and "rsqrt" in fact["text"] for fact in said)
+    assert shown["records"] == []  # the record is not in the file
     with pytest.raises(wb.errors.UsageError, match="another program"):
         make_profile().with_report(report)

@@ -1,12 +1,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import torch
 
 import workbench as wb
 from workbench.compiler.internals import torch_private as tp
+
+TRACES = Path(__file__).parents[2] / "gpu" / "traces"
 
 
 @pytest.fixture(autouse=True)
@@ -39,6 +42,22 @@ def test_a_session_takes_a_profile_of_its_own() -> None:
     steps = [row.name for row in profile.tables["steps"] if row.kind == "profiler step"]
     assert len(steps) >= 3
     assert s.frame("compiles")["id"].nunique() == 1
+
+
+def test_the_profile_of_a_gpu_has_the_lines_of_the_reports_of_the_session(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What an H100 ran takes the place of what this machine did."""
+    report = wb.Report.load(TRACES / "workbench.wbr")
+    ran = wb.read_profile(TRACES / "workbench.json.gz")
+    with wb.session(profile=True) as s:
+        torch.compiler.reset()
+        train(s, 1)
+    monkeypatch.setattr(s, "_profile", ran)
+    monkeypatch.setattr(type(s), "reports", {0: report})
+    name = f"0: {next(iter(s.tables['compiles'])).id}"
+    assert {row.of for row in s.profile.tables["record"]} == {name}
+    assert list(s.profile.records) == [name]
 
 
 def test_a_session_without_one_says_how_to_take_one() -> None:

@@ -167,7 +167,32 @@ def add_report(profile: RunProfile, report: Report) -> RunProfile:
     """
     if not isinstance(report, Report):
         raise UsageError(f"report: expected a report, got {type(report).__name__}.")
-    times = {kernel.id: kernel.time_us for kernel in add_profile(report, profile).kernels}
+    measured = add_profile(report, profile)
+    found = Table.of(RecordedKernel, _list_recorded(profile, measured, ""))
+    return RunProfile(profile.header, {**profile.tables, "record": found}, {"": measured})
+
+
+def add_reports(profile: RunProfile, reports: Mapping[str, Report]) -> RunProfile:
+    """The profile with what several reports say of its kernels, those of which none ran left out.
+
+    Where the profile has no kernel that Inductor generated, it is as it was.
+    """
+    if not any(row.kernel_hash for row in profile.of_own_rank().tables["kernels"]):
+        return profile
+    records, rows = dict[str, Report](), list[RecordedKernel]()
+    for name, report in reports.items():
+        try:
+            measured = add_profile(report, profile)
+        except UsageError:
+            continue  # another compile ran
+        records[name] = measured
+        rows += _list_recorded(profile, measured, name)
+    found = Table.of(RecordedKernel, rows)
+    return RunProfile(profile.header, {**profile.tables, "record": found}, records)
+
+
+def _list_recorded(profile: RunProfile, report: Report, name: str) -> list[RecordedKernel]:
+    """The kernels of a measured report that ran in the profile."""
     rows = {row.id: row for row in profile.of_own_rank().tables["kernels"]}
     pairs: dict[str, dict[str, Kernel]] = {id: {} for id in rows}
     generated = defaultdict(list)
@@ -182,7 +207,7 @@ def add_report(profile: RunProfile, report: Report) -> RunProfile:
             for id in call.kernels:
                 pairs[id][own.id] = own
     sources = {source.id: source for source in report.sources}
-    found = [
+    return [
         RecordedKernel(
             kernel=id,
             record=kernel.id,
@@ -191,13 +216,14 @@ def add_report(profile: RunProfile, report: Report) -> RunProfile:
             lines=tuple(_quote_line(line, sources, report) for line in kernel.lines),
             nodes=tuple(node.partition(":")[2] for node in kernel.nodes),
             operations=tuple(dict.fromkeys(op.split(".")[1] for op in kernel.ops if "." in op)),
-            time_us=times[kernel.id],
+            time_us=kernel.time_us,
             rank=profile.header.rank,
+            of=name,
+            line_ids=tuple(kernel.lines),
         )
         for id, own_kernels in pairs.items()
         for kernel in own_kernels.values()
     ]
-    return profile.with_tables(record=Table.of(RecordedKernel, found))
 
 
 def _quote_line(line: str, sources: Mapping[str, Source], report: Report) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from os import PathLike
 from typing import Any, Literal, Self, TypeVar
 
+from workbench.analysis.profile_matches.profiled_report import add_reports
 from workbench.arguments import checked
 from workbench.compiler.session.session_recorder import SessionRecorder
 from workbench.errors import UsageError
@@ -45,6 +46,7 @@ class LiveSession(LiveOnly, Session):
         self._recorder: SessionRecorder | None = None
         self._profiler = SessionProfile() if profile else None
         self._profile: RunProfile | None = None
+        self._matched: RunProfile | None = None
 
     def start(self) -> Self:
         """Begin to record; raises `UsageError` when it has begun, or another one records."""
@@ -77,6 +79,7 @@ class LiveSession(LiveOnly, Session):
     def profile(self) -> RunProfile:
         """What torch's profiler saw from start to stop; see `wb.read_profile`.
 
+        On a GPU its kernels have the lines and nodes of the reports that the session kept.
         Raises `UsageError` while it records, and where it takes no profile.
         """
         if self._profile is None:
@@ -86,7 +89,11 @@ class LiveSession(LiveOnly, Session):
                 if self._profiler is not None
                 else "This session takes no profile: begin it with wb.session(profile=True)."
             )
-        return self._profile
+        if self._matched is None:
+            ids = [row.id for row in self.tables["compiles"]]
+            named = {f"{at}: {ids[at]}": report for at, report in self.reports.items()}
+            self._matched = add_reports(self._profile, named)
+        return self._matched
 
     def __enter__(self) -> Self:
         return self.start()

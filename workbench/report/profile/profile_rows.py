@@ -369,8 +369,9 @@ class ProfileOpportunity:
 class RecordedKernel:
     """A kernel of a record that ran in the profile as the row `kernel` of `kernels`.
 
-    `record` is its id in the record, such as "k3". `lines` are lines of the program with their
-    text, `nodes` those of its graph, `operations` what is fused in it. `time_us` is the median of
+    `record` is its id in the record, such as "k3", `of` which record that is where there are
+    several. `lines` are lines of the program with their text, `line_ids` their ids in the record,
+    `nodes` those of its graph, `operations` what is fused in it. `time_us` is the median of
     all its calls in one call of the program; None where it could not be told from others.
     """
 
@@ -385,6 +386,8 @@ class RecordedKernel:
         "Time, µs", "us", "Of one call of the program, the median", source="measured"
     )
     rank: int | None = None
+    of: str = ""
+    line_ids: tuple[str, ...] = ()
 
 
 PROFILE_TABLES: dict[str, type] = {

@@ -33,8 +33,13 @@ class RunProfile(Presented):
     RunProfile(h100, 50 kernels, 352 calls)
     """
 
-    def __init__(self, header: ProfileHeader, tables: Mapping[str, Table[Any]]):
-        self._header, self._tables = header, tables
+    def __init__(
+        self,
+        header: ProfileHeader,
+        tables: Mapping[str, Table[Any]],
+        records: Mapping[str, Any] | None = None,
+    ):
+        self._header, self._tables, self._records = header, tables, dict(records or {})
 
     def __repr__(self) -> str:
         """A short stable summary: no times."""
@@ -59,7 +64,7 @@ class RunProfile(Presented):
 
     def with_tables(self, **tables: Table[Any]) -> RunProfile:
         """A copy with these tables in the place of its own."""
-        return RunProfile(self._header, {**self._tables, **tables})
+        return RunProfile(self._header, {**self._tables, **tables}, self._records)
 
     def of_own_rank(self) -> RunProfile:
         """The rows of the rank that the totals are of, and the list of all ranks."""
@@ -81,6 +86,11 @@ class RunProfile(Presented):
         kernels that Inductor generated for the report ran.
         """
         return cast("RunProfile", presenter().add_report(self, report))
+
+    @property
+    def records(self) -> Mapping[str, Any]:
+        """The records of `with_report`, measured, by `of` in the table `record`; not saved."""
+        return self._records
 
     @property
     def sentence(self) -> str:

@@ -21,7 +21,7 @@ from workbench.views.static_html.grids import PAGE
 from workbench.views.static_html.static_report import Code, body, summary
 from workbench.views.wire.codec import SMALL, bundle, pack
 from workbench.views.wire.memory_messages import MemoryPart
-from workbench.views.wire.report_messages import SavedPage
+from workbench.views.wire.report_messages import Embedded, SavedPage
 from workbench.views.words.record_words import text_of
 from workbench.views.words.units import plural
 
@@ -49,6 +49,11 @@ def page(report: Report, path: str | PathLike[str] | None = None, *, redact: boo
     record = pack(embedded(report, shown, "full", limit, has_scripts=True), SMALL)
     view = interactive(static, record, kind="page", carries_bundle=True)
     return render.page(f"{shown['name']}, compiled", view, path, has_view=True)
+
+
+def embed_record(report: Report, limit: int) -> Embedded:
+    """What the page of something else carries of a report that is opened from it, in bytes."""
+    return embedded(report, document(report), "full", limit, has_scripts=True)
 
 
 def _memory(report: Report) -> MemoryPart | None:

@@ -17,7 +17,7 @@ from workbench.report.profile.profile_rows import (
 )
 from workbench.report.profile.run_profile import RunProfile
 from workbench.views.profile.profile_words import KernelWords
-from workbench.views.wire.profile_messages import ProfileCard
+from workbench.views.wire.profile_messages import ProfileCard, RecordFact
 
 MOST_CARDS = 1000
 """Rows of a table with a card: the rest has its table and frame."""
@@ -62,15 +62,19 @@ def make_cards(
     return cards
 
 
-def _tell_record(row: RecordedKernel) -> list[tuple[str, str]]:
+def _tell_record(row: RecordedKernel) -> list[RecordFact]:
     """What a record says of a kernel: its lines, what is fused, its nodes."""
-    facts = [("Kernel", f"{row.record} {row.name}"), *(("Line", line) for line in row.lines)]
-    if len(row.operations) > 1:
-        facts.append(("Fused", ", ".join(row.operations)))
-    return [*facts, ("Nodes", ", ".join(row.nodes))] if row.nodes else facts
+    ids: list[str | None] = [*row.line_ids, *[None] * (len(row.lines) - len(row.line_ids))]
+    facts: list[tuple[str, str, str | None]] = [("Kernel", f"{row.record} {row.name}", row.record)]
+    facts += [("Line", line, id) for line, id in zip(row.lines, ids, strict=True)]
+    fused = ", ".join(row.operations) if len(row.operations) > 1 else ""
+    facts += [("Fused", fused, None), ("Nodes", ", ".join(row.nodes), None)]
+    return [
+        {"label": label, "text": text, "of": row.of, "id": id} for label, text, id in facts if text
+    ]
 
 
-def _card_recorded(row: RecordedKernel, said: list[tuple[str, str]]) -> ProfileCard:
+def _card_recorded(row: RecordedKernel, said: list[RecordFact]) -> ProfileCard:
     facts = [("In one call of the program", _us(row.time_us))] if row.time_us is not None else []
     side = "Of the backward" if row.is_backward else "Of the forward"
     card = _make_card(

@@ -26,8 +26,8 @@ _DRAWN = ("kind", "bound_us", "modelled_us", "modelled_error")
 """What is drawn of a kernel besides its columns."""
 
 
-def document(profile: RunProfile, variable: str = "p") -> ProfileDocument:
-    """Everything that a view shows of a profile."""
+def document(profile: RunProfile, variable: str = "p", *, opens: bool = False) -> ProfileDocument:
+    """Everything that a view shows of a profile; `opens` says whether its records can be opened."""
     profile = profile.of_own_rank()
     with no_collection():
         kernels = read_kernels(profile, None)
@@ -54,6 +54,7 @@ def document(profile: RunProfile, variable: str = "p") -> ProfileDocument:
             "boxes_words": _describe_width(profile),
             "kinds": [each.kind for each in words.values()],
             "titles": [each.title for each in words.values()],
+            "records": list(profile.records) if opens else [],
             "changes": [_change(at, each, words) for at, each in enumerate(changes)],
             "tables": [pack_table(each, MOST_ROWS, _DRAWN) for each in list_tables(profile, words)],
             "cards": make_cards(profile, kernels, words, changes),

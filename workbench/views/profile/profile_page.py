@@ -14,6 +14,7 @@ from workbench.report.table import Table
 from workbench.report.texts import HIDDEN
 from workbench.settings import Embed
 from workbench.views.pages.interactive import interactive
+from workbench.views.pages.report_page import embed_record
 from workbench.views.profile.difference_document import document_of_two, list_changes
 from workbench.views.profile.profile_document import document
 from workbench.views.profile.profile_sentence import facts
@@ -29,6 +30,8 @@ _PATHS: Mapping[str, tuple[str, ...]] = {
     "ranks": ("file",),
 }
 """By table: the columns that hold paths."""
+_ROOM = 1_500_000
+"""Bytes of the records that a page carries."""
 
 
 def page(
@@ -40,7 +43,10 @@ def page(
     """
     shown = _hide_paths(profile) if redact else profile
     static = render.body("profile", partial(_view, shown))
-    view = interactive(static, _record(shown), kind="page", carries_bundle=True)
+    records = {} if redact else shown.records
+    made = {id: embed_record(each, _ROOM // len(records)) for id, each in records.items()}
+    packed = pack({"profile": document(shown, opens=not redact), "records": made}, SMALL)
+    view = interactive(static, packed, kind="page", carries_bundle=True)
     return render.page("Profile", view, path, has_view=True)
 
 
@@ -65,12 +71,8 @@ def saved(profile: RunProfile, *, embed: Embed, carries_bundle: bool) -> str:
     """The static output of a notebook, which a script makes interactive."""
     if embed == "none":
         return fragment(profile)
-    record = _record(profile)
+    record = pack({"profile": document(profile), "records": {}}, SMALL)
     return interactive(fragment(profile), record, kind="saved", carries_bundle=carries_bundle)
-
-
-def _record(profile: RunProfile) -> bytes:
-    return pack({"profile": document(profile)}, SMALL)
 
 
 def fragment(profile: RunProfile) -> str:

@@ -12,26 +12,31 @@ from workbench.report.profile.run_profile import RunProfile
 from workbench.views.profile.difference_document import document_of_two
 from workbench.views.profile.profile_document import document
 from workbench.views.profile.profile_page import saved, saved_of_two
-from workbench.views.widgets.display import display_record
+from workbench.views.widgets.display import display_record, show_row
 from workbench.views.widgets.request_widget import RequestWidget
 from workbench.views.wire.codec import pack
 
 
 class ProfileView(RequestWidget):
-    """The view of a profile; everything that it shows comes with it."""
+    """The view of a profile; all of it comes with it, its records are opened on request."""
 
     profile = traitlets.Bytes().tag(sync=True)
 
     def __init__(self, profile: RunProfile, variable: str = "p") -> None:
-        super().__init__(profile=pack(document(profile, variable)))
-        self.variable = variable
+        super().__init__(profile=pack(document(profile, variable, opens=True)))
+        self.variable, self._records = variable, profile.records
 
     def __repr__(self) -> str:
         """A short stable line: no times, no addresses."""
         return "Workbench view of a profile"
 
     def _answer(self, ask: Any, question: Any) -> Any:
-        raise UsageError(f"A profile has no part {ask!r}: all of it is shown.")
+        if ask != "row":
+            raise UsageError(f"A profile has no part {ask!r}: it has row.")
+        report = self._records.get(question["row"])
+        if report is None:
+            raise UsageError(f"This profile has no record {question['row']!r:.80}.")
+        return show_row(report, question["part"], f"{self.variable}.records[{question['row']!r}]")
 
 
 def display(profile: RunProfile) -> None:

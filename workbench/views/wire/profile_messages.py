@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Literal, TypedDict
 
 from workbench.views.wire.overview_messages import Piece
+from workbench.views.wire.report_messages import Embedded
 from workbench.views.wire.session_messages import SessionTable
 
 ProfileKind = Literal[
@@ -83,6 +84,18 @@ class ProfileChange(TypedDict):
     ties: list[str]
 
 
+class RecordFact(TypedDict):
+    """What a record says of a kernel: "Line" and its text; the record of this key has it as `id`.
+
+    `id` is null for what has no place of its own there.
+    """
+
+    label: str
+    text: str
+    of: str
+    id: str | None
+
+
 class ProfileCard(TypedDict):
     """What the inspector says of an id: caption, name, costs, why, what next, its full name.
 
@@ -95,7 +108,7 @@ class ProfileCard(TypedDict):
     why: str
     next: str
     code: str
-    record: list[tuple[str, str]]
+    record: list[RecordFact]
     full: str
     path: str
 
@@ -120,8 +133,8 @@ class ProfileDocument(TypedDict):
 
     `facts` say of what it is and what it recorded, `warnings` what is wrong with it, `notes` what
     it lacks. `boxes_words` say what the width of the modules is. `span_ns` is how long
-    the trace is. `kinds` are those of the rows of `kernels`, in their order. `ties` are what
-    belongs to an id, each way.
+    the trace is. `kinds` are those of the rows of `kernels`, in their order. `records` are the keys
+    of the records that can be opened from here. `ties` are what belongs to an id, each way.
     """
 
     version: int
@@ -142,6 +155,7 @@ class ProfileDocument(TypedDict):
     boxes_words: str
     kinds: list[ProfileKind]
     titles: list[str]
+    records: list[str]
     changes: list[ProfileChange]
     tables: list[SessionTable]
     cards: dict[str, ProfileCard]
@@ -149,9 +163,10 @@ class ProfileDocument(TypedDict):
 
 
 class EmbeddedProfile(TypedDict):
-    """What a page or a saved output of a profile carries."""
+    """What a page or a saved output of a profile carries; a page has records by their keys, too."""
 
     profile: ProfileDocument
+    records: dict[str, Embedded]
 
 
 class ProfileDiffDocument(TypedDict):

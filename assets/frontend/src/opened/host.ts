@@ -2,10 +2,10 @@
 // message. On a page and in a saved output it is only read.
 
 import { signal, type Signal } from "@preact/signals";
-import { type Host, hostSignals, idle, PartCache, type Question } from "../host";
+import { type Host, hostSignals, idle, pageHost, PartCache, type Question } from "../host";
 import { Mail, unpack } from "../live";
 import type { Model } from "../model";
-import type { Answer, Progress, Document as Report } from "../wire";
+import type { Answer, Document as Report, Embedded, Progress } from "../wire";
 
 export interface RecordsHost<Shown> {
   readonly kind: "live" | "saved" | "page";
@@ -84,8 +84,12 @@ function rowHost(
   };
 }
 
-/** What was embedded, without the records. */
-export function readRecords<Shown>(shown: Shown, kind: "page" | "saved"): RecordsHost<Shown> {
+/** What was embedded, and of its records those that were, too. */
+export function readRecords<Shown>(
+  shown: Shown,
+  kind: "page" | "saved",
+  records: Record<string, Embedded> = {},
+): RecordsHost<Shown> {
   const refuse = () => Promise.reject(new Error("The records are where it was recorded."));
   const document = signal<Shown | null>(shown);
   return {
@@ -93,7 +97,7 @@ export function readRecords<Shown>(shown: Shown, kind: "page" | "saved"): Record
     document,
     lost: signal(null),
     progress: signal(idle()),
-    row: refuse,
+    row: (id) => (records[id] ? Promise.resolve(pageHost(records[id], kind)) : refuse()),
     ask: refuse,
     cancel() {},
     close() {},

@@ -4,7 +4,7 @@ import { signal, type Signal } from "@preact/signals";
 import { DiffState } from "../diff/state";
 import { PANES } from "../panes";
 import { Store } from "../store";
-import type { DiffDocument } from "../wire";
+import type { DiffDocument, PaneId } from "../wire";
 import type { RecordsHost } from "./host";
 
 export type Opened =
@@ -19,10 +19,12 @@ export class Opening {
 
   constructor(private readonly host: RecordsHost<unknown>) {}
 
-  /** Opens the record of a row. */
-  row(id: string, title = id): Promise<void> {
+  /** Opens the record of a row, at a thing of it where one is given. */
+  row(id: string, title = id, at?: { pane: PaneId; selected: string }): Promise<void> {
     return this.present(title, async () => {
-      return { kind: "report", title, store: new Store(await this.host.row(id), PANES) };
+      const store = new Store(await this.host.row(id), PANES);
+      if (at) store.begin(at);
+      return { kind: "report", title, store };
     });
   }
 

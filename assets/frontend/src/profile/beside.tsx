@@ -4,7 +4,7 @@ import { microseconds } from "../format";
 import { Section } from "../inspector/sections";
 import { Button, Copy, Facts, Prose } from "../ui/basics";
 import { usePaneState } from "../ui/kept";
-import type { ProfileCard, ProfileChange, ProfileDocument } from "../wire";
+import type { ProfileCard, ProfileChange, ProfileDocument, RecordFact } from "../wire";
 import type { ProfileState } from "./state";
 import { said } from "./timeline";
 
@@ -91,7 +91,10 @@ function Inspector({ state }: { state: ProfileState }) {
   const place = state.place.value;
   const note = place ? said(state, place) : "";
   const hint = "A click on an event, a module, a row or a gap says more of it here.";
-  return <Card card={state.card.value} note={note} hint={hint} />;
+  const records = state.doc.value?.records ?? [];
+  const canOpen = ({ id, of }: RecordFact) => id !== null && records.includes(of);
+  const open = (fact: RecordFact) => state.openRecord(fact);
+  return <Card card={state.card.value} note={note} hint={hint} canOpen={canOpen} open={open} />;
 }
 
 interface CardProps {
@@ -99,9 +102,12 @@ interface CardProps {
   note?: string;
   /** What is said where nothing is selected. */
   hint: string;
+  /** Whether what a record says can be gone to, and how. */
+  canOpen?(fact: RecordFact): boolean;
+  open?(fact: RecordFact): void;
 }
 
-export function Card({ card, note = "", hint }: CardProps) {
+export function Card({ card, note = "", hint, canOpen, open }: CardProps) {
   if (!card)
     return (
       <div class="insp" role="group" aria-label="Inspector">
@@ -131,10 +137,16 @@ export function Card({ card, note = "", hint }: CardProps) {
         )}
       </Section>
       <Section title="In the record" has={card.record.length > 0}>
-        {card.record.map(([label, value], at) => (
-          <p key={at} class={label === "Line" ? "mono" : ""}>
-            <span class="mut">{`${label} `}</span>
-            {value}
+        {card.record.map((fact, at) => (
+          <p key={at} class={fact.label === "Line" ? "mono" : ""}>
+            <span class="mut">{`${fact.label} `}</span>
+            {canOpen?.(fact) ? (
+              <Button look="link" press={() => open?.(fact)}>
+                {fact.text}
+              </Button>
+            ) : (
+              fact.text
+            )}
           </p>
         ))}
       </Section>

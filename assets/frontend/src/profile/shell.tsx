@@ -2,6 +2,7 @@
 
 import { useRef } from "preact/hooks";
 import { plural } from "../format";
+import { Openable, useReturn } from "../opened/opened";
 import { Frame, useFrame } from "../shell/frame";
 import type { KeyWords } from "../shell/keys";
 import { SearchBox } from "../shell/searchbox";
@@ -34,7 +35,16 @@ const STEERING = ["w", "a", "s", "d", "f"];
 const WIDTH = 320;
 
 export function ProfileShell({ state }: { state: ProfileState }) {
+  return (
+    <Openable opening={state.opening} all="The profile">
+      {(isHidden) => <Whole state={state} isHidden={isHidden} />}
+    </Openable>
+  );
+}
+
+function Whole({ state, isHidden }: { state: ProfileState; isHidden: boolean }) {
   const frame = useFrame();
+  useReturn(frame, isHidden);
   const doc = state.doc.value;
   const search = useRef<HTMLInputElement>(null);
   const [width, setWidth] = usePaneState(state, "width", WIDTH);

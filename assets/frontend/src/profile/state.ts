@@ -1,11 +1,13 @@
 // The state of the view of a profile: what is selected, the part of the trace that is seen.
 
 import { computed, signal, type ReadonlySignal, type Signal } from "@preact/signals";
+import { kindOf } from "../ids";
 import { Memory } from "../memory";
 import type { RecordsHost } from "../opened/host";
+import { Opening } from "../opened/state";
 import type { ShownRow } from "../table/shown";
 import type { Selecting } from "../table/table";
-import type { ProfileCard, ProfileDocument } from "../wire";
+import type { ProfileCard, ProfileDocument, RecordFact } from "../wire";
 import { around, type Span, type Track, trackOf, within } from "./tracks";
 
 export type Row = ShownRow;
@@ -32,8 +34,10 @@ export class ProfileState implements Selecting {
   readonly card: ReadonlySignal<ProfileCard | undefined>;
   private readonly seen: Signal<Span | null> = signal(null);
   readonly span: ReadonlySignal<Span>;
+  readonly opening: Opening;
 
   constructor(readonly host: RecordsHost<ProfileDocument>) {
+    this.opening = new Opening(host);
     this.doc = computed(() => host.document.value);
     this.tracks = computed(() => this.doc.value?.tracks.map(trackOf) ?? []);
     this.span = computed(() => this.seen.value ?? this.ofDevice());
@@ -165,7 +169,13 @@ export class ProfileState implements Selecting {
     this.look({ begin: middle - half, end: middle + half });
   }
 
+  /** Opens a record at one of its kernels or lines. */
+  openRecord({ of, id, text }: RecordFact): void {
+    const pane = kindOf(id!) === "line" ? "overview" : "kernels";
+    void this.opening.row(of, text, { pane, selected: id! });
+  }
+
   close(): void {
-    this.host.close();
+    this.opening.close();
   }
 }
