@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import json
+import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,6 +11,7 @@ import workbench as wb
 from tests.made_profile import make_profile, run
 from workbench.analysis.profile_matches.profile_difference import compare_profiles
 from workbench.report.profile.profile_rows import ProfiledStep
+from workbench.views.profile.difference_document import document_of_two
 
 TRACES = Path(__file__).parents[2] / "gpu" / "traces"
 
@@ -82,3 +86,21 @@ def test_a_profile_is_not_compared_with_a_report() -> None:
     report = wb.Report.load(TRACES / "workbench.wbr")
     with pytest.raises(wb.errors.UsageError, match="with_profile"):
         wb.diff(make_profile(), report)
+
+
+def test_of_two_profiles_of_a_cpu_operators_are_told() -> None:
+    def on_cpu(*kernels: object) -> wb.RunProfile:
+        made = make_profile(kernels=kernels)
+        return wb.RunProfile(replace(made.header, on_cpu=True), made.tables)
+
+    add = run("k1", "aten::add", "aten::add", (8,), time_us=5.0)
+    a, b = on_cpu(product(10.0), add), on_cpu(product(8.0))
+    difference = compare_profiles(a, b)
+    assert "1 operator only in a; 0 operators only in b" in difference.sentence
+    assert [row.what for row in difference.changes][-1] == "operators"
+    shown = document_of_two(difference)
+    told = " ".join((str(difference), json.dumps(shown["tables"]), json.dumps(shown["cards"])))
+    assert "kernels only" not in told
+    assert not re.search(r"\bKernels?\b", told)
+    mixed = compare_profiles(a, make_profile(kernels=[product(8.0)]))
+    assert "operator only in a; 0 kernels only in b" in mixed.sentence

@@ -105,10 +105,12 @@ class ProfileDiff(Presented):
         operators: tuple[OperatorChange, ...],
         kernels: tuple[OneSided, ...] = (),
         notes: tuple[str, ...] = (),
+        *,
+        on_cpu: tuple[bool, bool] = (False, False),
     ):
         self.names, self.changes = names, changes
         self.modules, self.operators, self.kernels = modules, operators, kernels
-        self.notes = notes
+        self.notes, self._on_cpu = notes, on_cpu
 
     @checked
     def frame(self, name: str = "whole") -> pandas.DataFrame:
@@ -130,6 +132,11 @@ class ProfileDiff(Presented):
         }
 
     @property
+    def what(self) -> str:
+        """What the calls are of: "operator" where neither has work of a GPU, else "kernel"."""
+        return name_work(all(self._on_cpu))
+
+    @property
     def sentence(self) -> str:
         """How long both took, where the largest difference is, and that it is no verdict."""
         whole = self.changes[0]
@@ -146,8 +153,9 @@ class ProfileDiff(Presented):
                 times = f"{_us(most.a_us or most.b_us)}, only in {'a' if most.a_us else 'b'}"
             pieces.append(f"the largest difference: {where}, {times}")
         counts = [
-            f"{plural(sum(row.side == side for row in self.kernels), 'kernel')} only in {side}"
-            for side in ("a", "b")
+            f"{plural(sum(row.side == side for row in self.kernels), name_work(on_cpu))} only in "
+            f"{side}"
+            for side, on_cpu in zip("ab", self._on_cpu, strict=True)
         ]
         return f"{'; '.join((*pieces, *counts))}. Not taken in turn, so without a verdict."
 
@@ -157,7 +165,7 @@ class ProfileDiff(Presented):
         whole = (f"{one.what}: {one.words}" for one in self.changes if one.a != one.b)
         parts = (
             f"{one.module or 'outside of modules'}: {_us(one.a_us)} → {_us(one.b_us)}, "
-            f"{one.a_kernels:,.0f} → {one.b_kernels:,.0f} kernels"
+            f"{one.a_kernels:,.0f} → {one.b_kernels:,.0f} {self.what}s"
             for one in self.modules[:_MOST]
             if one.difference_us
         )
@@ -215,7 +223,13 @@ def compare_profiles(
         _compare_operators(one, other),
         _list_one_sided((a, b), of_one, compiled),
         tuple(notes),
+        on_cpu=(a.header.on_cpu, b.header.on_cpu),
     )
+
+
+def name_work(on_cpu: bool) -> str:
+    """What ran: "operator" on a CPU, else "kernel"."""
+    return "operator" if on_cpu else "kernel"
 
 
 def _name(profile: RunProfile) -> str:
@@ -265,7 +279,9 @@ def _compare_whole(a: RunProfile, b: RunProfile, steps: tuple[int, ...]) -> tupl
         tuple(sum(row.calls for row in each.tables[table]) / count for each, count in both)
         for table in ("kernels", "launches")
     )
-    rows = [*times, ("kernels", *kernels, "count"), ("launches", *launches, "count")]
+    rows = [*times, (f"{name_work(a.header.on_cpu and b.header.on_cpu)}s", *kernels, "count")]
+    if any(launches):
+        rows.append(("launches", *launches, "count"))
     return tuple(
         WholeChange(f"{what}{suffix}", one, other, unit) for what, one, other, unit in rows
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from workbench.analysis.profile_matches.profile_difference import (
@@ -69,11 +69,13 @@ def list_changes(diff: ProfileDiff) -> list[Shown]:
     ]
     kernels = [{**asdict(row), "class_name": _shorten(row.module, 1)} for row in diff.kernels]
     whole = [{"what": row.what, "words": row.words, "size": row.a} for row in diff.changes]
-    by = "size"
+    by, what, none = "size", diff.what.capitalize(), f"Neither has {diff.what}s."
+    in_modules = (*_MODULES[:-1], replace(_MODULES[-1], title=f"{what}s"))
+    alone = (replace(_KERNELS[0], title=what), *_KERNELS[1:])
     return [
-        Shown("modules", "Modules", _MODULES, modules, "Neither has a kernel.", by),
-        Shown("operators", "Operators", _OPERATORS, operators, "Neither has a kernel.", by),
-        Shown("kernels", "Only in one", _KERNELS, kernels, "Both ran the same.", "time_us"),
+        Shown("modules", "Modules", in_modules, modules, none, by),
+        Shown("operators", "Operators", _OPERATORS, operators, none, by),
+        Shown("kernels", "Only in one", alone, kernels, "Both ran the same.", "time_us"),
         Shown("whole", "Whole", _WHOLE, whole, "", by),
     ]
 
@@ -117,13 +119,18 @@ def document_of_two(diff: ProfileDiff) -> ProfileDiffDocument:
     modules = {row.module: f"modules:{place}" for place, row in enumerate(diff.modules)}
     cards: dict[str, ProfileCard] = {}
     for place, row in enumerate(diff.modules[:MOST_ROWS]):
-        cards[f"modules:{place}"] = _card_times("Module", _shorten(row.module), row, row.module)
+        card = _card_times("Module", _shorten(row.module), row, row.module)
+        calls = (f"{diff.what.capitalize()}s", f"{row.a_kernels:,.0f} → {row.b_kernels:,.0f}")
+        cards[f"modules:{place}"] = {**card, "facts": [*card["facts"], calls]}
     parts: list[tuple[str, OperatorChange | OneSided]] = [
         *((f"operators:{place}", each) for place, each in enumerate(diff.operators[:MOST_ROWS])),
         *((f"kernels:{place}", each) for place, each in enumerate(diff.kernels[:MOST_ROWS])),
     ]
     for id, part in parts:
-        cards[id] = _card_operator(part) if isinstance(part, OperatorChange) else _card(part)
+        if isinstance(part, OperatorChange):
+            cards[id] = _card_operator(part)
+        else:
+            cards[id] = _card(part, diff.what.capitalize())
         if (module := modules.get(part.module)) is not None:
             ties[id].append(module)
             ties[module].append(id)
@@ -150,11 +157,9 @@ def _card_times(
         facts.append(
             ("Difference", f"{_sign(row.difference_us)}: only in {'b' if row.b_us else 'a'}")
         )
-    if isinstance(row, ModuleChange):
-        facts.append(("Kernels", f"{row.a_kernels:,.0f} → {row.b_kernels:,.0f}"))
     return {
         "caption": caption, "title": title, "facts": facts, "why": "", "next": "", "code": "",
-        "record": [],        "full": full, "path": f"{title}: {_us(row.a_us)} → {_us(row.b_us)}",
+        "record": [], "full": full, "path": f"{title}: {_us(row.a_us)} → {_us(row.b_us)}",
     }  # fmt: skip
 
 
@@ -166,13 +171,13 @@ def _card_operator(row: OperatorChange) -> ProfileCard:
     return {**card, "facts": [*card["facts"], *(fact for fact in more if fact[1])]}
 
 
-def _card(row: OneSided) -> ProfileCard:
+def _card(row: OneSided, what: str) -> ProfileCard:
     facts = [("Time", _us(row.time_us)), ("Calls", f"{row.calls:,.4g}")]
     more = (("Operator", row.operator), ("Module", row.module))
     return {
-        "caption": f"Kernel, only in {row.side}", "title": row.operator or row.name[:60],
+        "caption": f"{what}, only in {row.side}", "title": row.operator or row.name[:60],
         "facts": [*facts, *(fact for fact in more if fact[1])], "why": "", "next": "", "code": "",
-        "record": [],        "full": row.name, "path": f"only in {row.side}: {_us(row.time_us)}",
+        "record": [], "full": row.name, "path": f"only in {row.side}: {_us(row.time_us)}",
     }  # fmt: skip
 
 
