@@ -114,7 +114,7 @@ class Decoder(nn.Module):
                 nn.init.normal_(parameter, std=0.02)
 
     def forward(self, ids):
-        x = self.tokens(ids) + self.places(torch.arange(ids.shape[1]))
+        x = self.tokens(ids) + self.places(torch.arange(ids.shape[1], device=ids.device))
         for block in self.blocks:
             x = block(x)
         return self.head(self.norm(x))

@@ -212,7 +212,7 @@ def numerics(
 @require_torch
 @checked
 def numerics(
-    x: Compiled,
+    x: Compiled | CrossCompiled,
     args: tuple[Any, ...],
     kwargs: Mapping[str, Any] | None = None,
     *,
@@ -230,8 +230,10 @@ def numerics(
     Parameters
     ----------
     x
-        What `aot_compile` made for this machine. Of a training step the backward is looked at as
-        well, with outputs weighed at random: the gradient of each operator beside autograd's.
+        What `aot_compile` made. Of a training step the backward is looked at as well, with outputs
+        weighed at random: the gradient of each operator beside autograd's. Of a virtual GPU every
+        Triton kernel is run on the CPU by Triton's interpreter; what a library of the GPU computes
+        is not checked.
     args, kwargs
         The inputs of the call; they hold numbers.
     against
@@ -256,14 +258,14 @@ def numerics(
     """
     from workbench.compiler.request.compile_request import check_args
     from workbench.handles.compiled import Compiled
+    from workbench.handles.cross_compiled import CrossCompiled
     from workbench.handles.numerics.live_numerics import compare_numbers, look_at_numbers
     from workbench.handles.running.progress_line import follow_in_a_line
 
     check_args(args, kwargs)
-    if not isinstance(x, Compiled):
+    if not isinstance(x, Compiled | CrossCompiled):
         raise UsageError(
-            "numerics takes what aot_compile made for this machine; this is of type "
-            f"{type(x).__name__}."
+            f"numerics takes what aot_compile made; this is of type {type(x).__name__}."
         )
     with follow_in_a_line(progress, f"The numbers of {x.name}") as told:
         if against is not None:

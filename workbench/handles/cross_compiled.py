@@ -5,8 +5,11 @@ from __future__ import annotations
 from os import PathLike
 from typing import TYPE_CHECKING, Any, NoReturn
 
+import torch
+
 from workbench.arguments import checked
 from workbench.compiler.captured_graphs.program_parts import NoProgram, Program
+from workbench.compiler.request.callables import resolve
 from workbench.compiler.request.compile_request import CompileRequest
 from workbench.compiler.virtual_gpu.client import CrossCompiler, keep_warm_worker, pack_job
 from workbench.errors import UsageError
@@ -44,6 +47,11 @@ class CrossCompiled(Recompilable):
             f"{self.name} was compiled for {self.gpu.device_name}, whose code cannot run here. "
             "Look at .report, or compile with target='host' to call it."
         )
+
+    @property
+    def module(self) -> torch.nn.Module | None:
+        """The module that is called, or None."""
+        return resolve(self.original).module
 
     def verify(self, /, *args: Any, **kwargs: Any) -> Verification:
         """Run the whole program on the CPU and compare; short for `workbench.verify`."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 
-from workbench.compiler.interpreter.interpreter_messages import Arena
+from workbench.compiler.interpreter.interpreter_messages import Arena, Products
 from workbench.compiler.interpreter.interpreter_session import Interpreter, KernelFailed, Session
 
 HEAD = """
@@ -141,3 +142,43 @@ def test_a_kernel_that_ends_the_process(launch: Launch, interpreter: Interpreter
         launch("import os\nos.abort()", x)
     assert torch.equal(launch("tl.store(out + at, tl.load(x + at))", x), x)
     assert interpreter.pid != before
+
+
+PRODUCT = """
+m = tl.arange(0, BLOCK)
+a = tl.load(x + m[:, None] * BLOCK + m[None, :])
+b = tl.load(x + BLOCK * BLOCK + m[:, None] * BLOCK + m[None, :])
+tl.store(out + m[:, None] * BLOCK + m[None, :], tl.dot(a, b{}))
+"""
+
+
+@pytest.mark.parametrize(
+    ("asked", "products", "kept"),
+    [
+        ("", Products.of("sm_90", has_units=True), 10),
+        ("", Products.of("gfx942", has_units=True), 10),
+        ("", Products.of("gfx90a", has_units=False), 23),
+        ("", Products(), 23),
+        (", input_precision='tf32'", Products.of("gfx942", has_units=True), 10),
+        (", input_precision='ieee'", Products.of("sm_90", has_units=True), 23),
+        (", input_precision='tf32x3'", Products.of("sm_90", has_units=True), 21),
+        (", allow_tf32=True", Products.of("gfx90a", has_units=False), 23),
+        (", allow_tf32=True", Products.of("sm_75", has_units=False), 23),
+    ],
+)
+def test_a_product_of_float32_keeps_the_digits_that_the_units_read(
+    asked: str, products: Products, kept: int, interpreter: Interpreter
+) -> None:
+    # what an H200 gave with Triton 3.6: steps of 2**-13 above 1 are cut off in TF32, not rounded
+    steps = torch.arange(16, dtype=torch.float32)
+    left = torch.zeros(16, 16)
+    left[:, 0] = 1 + steps * 2**-13
+    right = torch.zeros(16, 16)
+    right[0] = 1
+    x, out = torch.cat([left, right]).reshape(-1), torch.empty(256)
+    with Arena() as arena, closing(Session(interpreter, arena, products=products)) as session:
+        body = "".join(f"    {line}\n" for line in PRODUCT.format(asked).strip().split("\n"))
+        kernel = session.kernel("kernel", HEAD + body, "kernel")
+        kernel.run_on((1, 1, 1), {"x": x, "out": out, "BLOCK": 16})
+    found = (out.reshape(16, 16)[:, 0] - 1) * 2**13
+    assert torch.equal(found, steps if kept > 10 else (steps // 8) * 8)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import inf
 
 RANDOM = "random numbers are drawn differently"
+TF32 = "float32 is multiplied in TF32"
 ELIDED = "casts elided by fusion"
 SOMETHING_ELSE = "computes something else than its nodes"
 REDUCTION = "order of a reduction"
@@ -18,8 +19,8 @@ ELSEWHERE = "rounds elsewhere"
 UNKNOWN = "not compared"
 NO_ROUNDING = (SOMETHING_ELSE, FORMULA, RANDOM)
 """Causes that are no matter of rounding; the worst first."""
-ORDER = (SOMETHING_ELSE, FORMULA, RANDOM, UNKNOWN, DECIDED, ELIDED, ELSEWHERE, REDUCTION, FUNCTION,
-         ROUNDING)  # fmt: skip
+ORDER = (SOMETHING_ELSE, FORMULA, RANDOM, UNKNOWN, DECIDED, TF32, ELIDED, ELSEWHERE, REDUCTION,
+         FUNCTION, ROUNDING)  # fmt: skip
 """All of them in the order in which a reader wants them."""
 
 FORMULA_CHANGED = 1e-9
@@ -41,6 +42,7 @@ GRADIENT = "gradient of "
 """What the part of a row begins with that is about the backward of an operator."""
 NO_OPTION = ""
 FALLBACK_RANDOM = "fallback_random=True"
+FULL_PRODUCTS = "float32_matmul_precision='highest'"
 EMULATE = "emulate_precision_casts=True"
 
 
@@ -49,7 +51,8 @@ class Measured:
     """What was measured of one value of a part; errors in roundings at the scale of the tensor.
 
     `to_eager` is the distance from eager's nodes, `to_upcast` that from the same nodes with values
-    of 16 bits held in float32. `low` are the nodes inside whose values eager rounds to 16 bits.
+    of 16 bits held in float32, `to_tf32` that with factors in TF32 in the `products` inside. `low`
+    are the nodes inside whose values eager rounds to 16 bits.
     """
 
     operators: tuple[str, ...]
@@ -61,6 +64,8 @@ class Measured:
     is_float: bool = True
     differ: float = 0.0
     is_library: bool = False
+    to_tf32: float = inf
+    products: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -79,6 +84,8 @@ class Cause:
 
 def classify(found: Measured) -> Cause:
     """The class of a value that a kernel computes otherwise than its nodes."""
+    if found.to_tf32 * _WORSE <= found.to_eager:
+        return _name_tf32(found)
     if found.low and _explains(found):
         return Cause(ELIDED, describe_elided(found.low), EMULATE)
     if not found.is_float:
@@ -87,6 +94,18 @@ def classify(found: Measured) -> Cause:
     if found.own_off > _WRONG and found.own_off > _WORSE * found.eager_off:
         return Cause(SOMETHING_ELSE)
     return guess_rounding(found.operators, found.low, is_library=found.is_library)
+
+
+def _name_tf32(found: Measured) -> Cause:
+    names = ", ".join(name.split(".")[1] for name in found.products)
+    how = "a library rounds" if found.is_library else "the kernel cuts"
+    is_convolution = any("convolution" in name for name in found.products)
+    switch = f"; torch.backends.cudnn.allow_tf32 = False changes {names}" if is_convolution else ""
+    return Cause(
+        TF32,
+        f"{how} the factors of {names} to 10 bits{switch}",
+        NO_OPTION if is_convolution else FULL_PRODUCTS,
+    )
 
 
 def _explains(found: Measured) -> bool:

@@ -6,15 +6,20 @@ import ast
 from collections.abc import Sequence
 from typing import Any
 
-from workbench.analysis.numerics.causes import EMULATE, FALLBACK_RANDOM
+from workbench.analysis.gpu_model.roofline import compute_roofline
+from workbench.analysis.numerics.causes import EMULATE, FALLBACK_RANDOM, FULL_PRODUCTS, TF32
 from workbench.analysis.numerics.numerics_answer import format_off
 from workbench.analysis.opportunities.opportunity import Opportunity
 from workbench.number_text import number_text, plural
+from workbench.report import Report
 from workbench.report.numerics.numerics_rows import Deviation, NumericsCure
+from workbench.specs import Gpu
 
 _TEXTS = {
     EMULATE: "Round to 16 bits wherever eager does: the program then agrees with eager more "
     "closely, which is not the same as with float64.",
+    FULL_PRODUCTS: "Multiply float32 in full, without the units for TF32: the same kernels, at the "
+    "rate of float32.",
     FALLBACK_RANDOM: "Draw random numbers as eager does: by a library call, which is not fused.",
 }
 RULE = "numerics"
@@ -75,6 +80,11 @@ def describe_effect(cure: NumericsCure) -> str:
 def describe_price(cure: NumericsCure) -> str:
     """What an option costs a call: time, kernels, bytes, each with where it is from."""
     said = ["The time of a call was not measured"]
+    if cure.bound_us is not None and cure.bound_us_after is not None:
+        before, after = (
+            number_text(x * 1e-6, "seconds") for x in (cure.bound_us, cure.bound_us_after)
+        )
+        said = [f"A call takes at least {after} on the GPU, before {before} (a model)"]
     if cure.time_us is not None and cure.time_us_after is not None:
         before, after = (
             number_text(x * 1e-6, "seconds") for x in (cure.time_us, cure.time_us_after)
@@ -89,3 +99,27 @@ def describe_price(cure: NumericsCure) -> str:
         same = "as before" if cure.bytes == cure.bytes_after else f"before {before}"
         said.append(f"{after}, {same} (a model)")
     return f"{'; '.join(said)}."
+
+
+def price_full_products(report: Report, rows: Sequence[Deviation], gpu: Gpu) -> str:
+    """What leaving TF32 costs by the roofline of a GPU, in a sentence; "" where nothing took it."""
+    wanted = {row.kernel for row in rows if row.cause == TF32}
+    known = [
+        row for row in report.own_roofline
+        if row.kernel in wanted and row.flops and row.moved_bytes is not None and row.bound_us
+    ]  # fmt: skip
+    if not known:
+        return ""
+    before = sum(row.bound_us or 0.0 for row in known)
+    after = sum(
+        compute_roofline(
+            gpu, moved_bytes=row.moved_bytes or 0, flops=row.flops or 0, dtype="fp32", matrix=True
+        ).time_us
+        for row in known
+    )
+    names = ", ".join(row.kernel for row in known)
+    return (
+        f"torch.set_float32_matmul_precision('highest') multiplies in full float32: the least time "
+        f"of {names} on {gpu.title} then goes from {number_text(before / 1e6, 'seconds')} to "
+        f"{number_text(after / 1e6, 'seconds')}, by a model."
+    )

@@ -174,8 +174,9 @@ class BatchInvariance:
         ]
         if same:
             said.append(f"Row {self.row} is the same bit for bit {', '.join(same)}.")
-        if lost:
-            said.append(f"Not checked {', '.join(row.case for row in lost)}: {lost[0].reason}.")
+        for reason in dict.fromkeys(row.reason for row in lost):
+            cases = ", ".join(row.case for row in lost if row.reason == reason)
+            said.append(f"Not checked {cases}: {reason}.")
         return " ".join(said)
 
     def frame(self) -> pandas.DataFrame:

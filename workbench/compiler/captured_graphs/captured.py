@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import pickle
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from typing import Any
@@ -84,6 +85,11 @@ class CapturedGraph:
         return named.union(*(part.targets for part in self.parts.values()))
 
 
+_NONE: Mapping[str, CapturedGraph] = {}
+# pybind11 raises RuntimeError for what belongs to this process
+_NOT_SENDABLE = (pickle.PicklingError, TypeError, AttributeError, RuntimeError)
+
+
 class GraphKeeper(Patches):
     """Keeps every graph that is lowered until it is closed."""
 
@@ -92,10 +98,16 @@ class GraphKeeper(Patches):
         self.graphs: list[CapturedGraph] = []
         self.observe(tp.LOG_POST_FUSION, PANE, before=self._keep)
 
-    def added(self, program: Program | NoProgram) -> Program | NoProgram:
-        """The program with the graphs, or with the reason why they cannot be kept."""
+    def added(
+        self, program: Program | NoProgram, stages: Mapping[str, CapturedGraph] = _NONE
+    ) -> Program | NoProgram:
+        """The program with the graphs, or with the reason why they cannot be kept.
+
+        Of the `stages` those that cannot be sent are left out.
+        """
         if isinstance(program, NoProgram):
             return program
+        program = replace(program, stages=dict(_list_sendable(stages)))
         why = self.missing.get(PANE) or self.failed.get(PANE)
         if why is not None:
             return replace(program, no_graphs=why)
@@ -103,8 +115,7 @@ class GraphKeeper(Patches):
             return program
         try:
             return replace(program, graphs=pickle.dumps(tuple(self.graphs)))
-        except (pickle.PicklingError, TypeError, AttributeError, RuntimeError) as error:
-            # pybind11 raises RuntimeError for what belongs to this process
+        except _NOT_SENDABLE as error:
             return replace(program, no_graphs=f"it cannot be sent: {error}")
 
     def _keep(self, nodes: Any) -> None:
@@ -114,6 +125,12 @@ class GraphKeeper(Patches):
             writes = tuple(_writes(node, graph.scheduler) for node in nodes)
             loops, layouts = _loops(graph, writes)
             self.graphs.append(replace(kept, writes=writes, loops=loops, layouts=layouts))
+
+
+def _list_sendable(stages: Mapping[str, CapturedGraph]) -> Iterator[tuple[str, bytes]]:
+    for id, graph in stages.items():
+        with suppress(*_NOT_SENDABLE):
+            yield id, pickle.dumps(graph)
 
 
 def _writes(node: Any, scheduler: Any) -> tuple[Write, ...]:

@@ -71,8 +71,8 @@ def described(value: Any) -> Any:
         return OperatorRef(str(value))  # Inductor's own graphs of scatters have such without one
     if isinstance(value, operators.HigherOrderOperator):
         return HigherOrderRef(str(value))
-    if isinstance(value, torch.device):
-        return torch.device(CPU) if is_gpu(value) else value
+    if isinstance(value, torch.device | str) and is_gpu(value):  # a word as in `x.to("cuda")`
+        return type(value)(CPU)
     if isinstance(value, tuple):
         return tuple(map(described, value))
     if isinstance(value, list):

@@ -6,7 +6,7 @@ This module imports nothing of torch: the worker reads it before torch is there.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from workbench.artifacts.manifest.manifest import BuiltFor
@@ -21,8 +21,9 @@ class Program:
 
     `contract`, `specialized` and `guards` are the JSON of a manifest. `not_packed` are the kernels
     whose machine code is not in `serialized`. `graphs` are the pickled graphs that were lowered,
-    for a comparison kernel by kernel; where they are empty, `no_graphs` says why. `unreadable`
-    says in a sentence why no load would take a file of it, where that is so.
+    for a comparison kernel by kernel; where they are empty, `no_graphs` says why. `stages` has
+    those of every stage, each pickled, by their ids in the record. `unreadable` says in a sentence
+    why no load would take a file of it, where that is so.
     """
 
     serialized: Serialized
@@ -32,6 +33,7 @@ class Program:
     built_for: BuiltFor
     not_packed: tuple[str, ...] = ()
     graphs: bytes = b""
+    stages: Mapping[str, bytes] = field(default_factory=dict)
     no_graphs: str = "no graph was lowered"
     unreadable: str = ""
 

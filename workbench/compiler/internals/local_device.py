@@ -98,3 +98,29 @@ def set_product_precision(precision: str) -> None:
     # "highest" is "none" or "ieee" for each backend, which guards tell apart since torch 2.15
     if torch.backends.cuda.matmul.fp32_precision != precision:
         torch.backends.cuda.matmul.fp32_precision = precision
+
+
+_DROPPED = 13
+_KEPT = -1 << _DROPPED
+"""TF32 has 10 bits of mantissa in place of the 23 of float32.
+
+Measured on an H200 (torch 2.11, Triton 3.6): `tl.dot` hands over the bits as they are, of which the
+units read the upper ones, while cuBLAS rounds to the nearest, ties to even, before.
+"""
+
+
+def cut_to_tf32(value: torch.Tensor) -> torch.Tensor:
+    """Operands of `tl.dot` as the units read them: cut off; what is no float32 stays as it is."""
+    if value.dtype is not torch.float32:
+        return value
+    return (value.contiguous().view(torch.int32) & _KEPT).view(torch.float32)
+
+
+def round_to_tf32(value: torch.Tensor) -> torch.Tensor:
+    """Operands of a library's product as it rounds them; what is no float32 stays as it is."""
+    if value.dtype is not torch.float32:
+        return value
+    bits = value.contiguous().view(torch.int32)
+    even = (bits >> _DROPPED) & 1
+    rounded = ((bits + ((1 << (_DROPPED - 1)) - 1) + even) & _KEPT).view(torch.float32)
+    return torch.where(value.isfinite(), rounded, value)

@@ -20,13 +20,18 @@ def _scores(
     query: Tensor, key: Tensor, bias: Tensor | None, is_causal: bool, scale: float | None
 ) -> Tensor:
     factor = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
-    scores = query.float() @ key.float().transpose(-2, -1) * factor
+    scores = _wide(query) @ _wide(key).transpose(-2, -1) * factor
     if bias is not None:
-        scores = scores + bias.float()
+        scores = scores + _wide(bias)
     if is_causal:
         seen = torch.ones(scores.shape[-2:], dtype=torch.bool).tril()
         scores = scores.masked_fill(~seen, float("-inf"))
     return scores
+
+
+def _wide(value: Tensor) -> Tensor:
+    """At least float32; a reference in double precision stays in it."""
+    return value if value.dtype is torch.float64 else value.float()
 
 
 def _repeated(query: Tensor, key: Tensor) -> Tensor:
@@ -44,7 +49,7 @@ def _attend(
     key, value = _repeated(query, key), _repeated(query, value)
     scores = _scores(query, key, bias, is_causal, scale)
     weights = torch.softmax(scores, -1)
-    output = (weights @ value.float()).to(query.dtype)
+    output = (weights @ _wide(value)).to(query.dtype)
     # the fused kernels give [batch, sequence, heads, features], seen as [batch, heads, ...]
     laid_out = output.transpose(1, 2).contiguous().transpose(1, 2)
     return laid_out, torch.logsumexp(scores, -1)

@@ -11,6 +11,7 @@ import ast
 import builtins
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
+from functools import partial
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -18,11 +19,16 @@ import torch
 
 from workbench.artifacts.programs import find_kernels, split_parts
 from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.internals.local_device import round_to_tf32
+from workbench.compiler.internals.patches import Overlay
 from workbench.compiler.interpreter.device_operators import STAND_INS
 from workbench.compiler.interpreter.interpreter_session import Session
 from workbench.device_kinds import CPU, GPU, is_gpu
 
 _KERNELS = "AsyncCompile"
+_EXTERN = "extern_kernels"
+_PRODUCTS = ("mm", "addmm", "bias_addmm", "bmm", "baddbmm")
+"""Products of a library in a generated program; the last two arguments are what is multiplied."""
 _OBSERVER = "_observe"
 _RESTRIDE = "_restride"
 _STAND_IN = "_stand_in"
@@ -46,7 +52,60 @@ def run_on_cpu(source: str, name: str, host: Session, attributes: Mapping[str, A
     exec(compile(tree, file, "exec", dont_inherit=True), space)
     space.update(_surroundings(host))
     space.update(attributes)
+    if host.products.widens_library:
+        space[_EXTERN] = _Widened(partial(getattr, space[_EXTERN]))
+        space[_STAND_IN] = {name: _widen(function) for name, function in STAND_INS.items()}
+    elif host.products.rounds_library:
+        space[_EXTERN] = _round_products(space[_EXTERN])
     return module
+
+
+class _Widened:
+    """Library calls of a program that compute in float64 and round once."""
+
+    def __init__(self, find: Callable[[str], Callable[..., Any]]):
+        self._find = find
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        return _widen(self._find(name))
+
+
+def _widen(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of tensors in float64, whose results have the type of its first one."""
+    map_tensors = tp.TREE_MAP_ONLY.get()
+
+    def call(*args: Any, out: torch.Tensor | None = None, **named: Any) -> Any:
+        given = [leaf for leaf in tp.TREE_LEAVES.get()((args, named)) if _is_float(leaf)]
+        wide = map_tensors(torch.Tensor, lambda t: t.double() if _is_float(t) else t, (args, named))
+        dtype = given[0].dtype if given else torch.float32
+        found = map_tensors(
+            torch.Tensor,
+            lambda t: t.to(dtype) if _is_float(t) else t,
+            function(*wide[0], **wide[1]),
+        )
+        return found if out is None else out.copy_(found)
+
+    return call
+
+
+def _is_float(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and value.is_floating_point()
+
+
+def _round_products(library: Any) -> Overlay:
+    """Library calls of a program, whose products round float32 to TF32 before."""
+
+    def rounding(name: str) -> Callable[..., Any]:
+        def multiply(*args: Any, **named: Any) -> Any:
+            *others, left, right = args
+            return getattr(library, name)(
+                *others, round_to_tf32(left), round_to_tf32(right), **named
+            )
+
+        return multiply
+
+    names = [name for name in _PRODUCTS if hasattr(library, name)]
+    return Overlay(library, **{name: rounding(name) for name in names})
 
 
 class _Kernels:

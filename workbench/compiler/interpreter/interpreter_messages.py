@@ -37,6 +37,34 @@ class Define:
 
 
 @dataclass(frozen=True)
+class Products:
+    """How `tl.dot` of a target multiplies float32: what it may be asked for, its own choice.
+
+    Only where `has_tf32`, operands in TF32 lose the digits that the units of the target drop; else
+    they are multiplied in float32. `rounds_library` has library products round to TF32 too,
+    `widens_library` has library calls compute in float64, so that what a row gives does not depend
+    on how many others there are.
+    """
+
+    default: str = "tf32"
+    allowed: tuple[str, ...] = ("tf32", "tf32x3", "ieee", "bf16x3", "bf16x6")
+    has_tf32: bool = False
+    rounds_library: bool = False
+    widens_library: bool = False
+
+    @classmethod
+    def of(cls, arch: str, *, has_units: bool, rounds_library: bool = False) -> Products:
+        """Those of an architecture, as Triton has them for `sm_90` or `gfx942`, in TF32."""
+        if arch.startswith("sm_"):
+            return cls(has_tf32=has_units, rounds_library=has_units and rounds_library)
+        own = ("ieee", "bf16x3", "bf16x6")
+        return cls("ieee", ("tf32", *own) if has_units else own, has_units, rounds_library)
+
+
+IN_FLOAT32 = Products()
+
+
+@dataclass(frozen=True)
 class Run:
     """One launch of a kernel; tensors among the arguments are `SharedTensor`.
 
@@ -47,6 +75,7 @@ class Run:
     args: tuple[Any, ...]
     named: Mapping[str, Any]
     grid: tuple[int, int, int] | None = None
+    products: Products = IN_FLOAT32
 
 
 @dataclass(frozen=True)

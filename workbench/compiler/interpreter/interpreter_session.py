@@ -86,8 +86,13 @@ class Session:
     """The host of a program: defines and launches its kernels, allocates its buffers."""
 
     def __init__(
-        self, interpreter: Interpreter, arena: interpreter_messages.Arena, edit: Edit | None = None
+        self,
+        interpreter: Interpreter,
+        arena: interpreter_messages.Arena,
+        edit: Edit | None = None,
+        products: interpreter_messages.Products = interpreter_messages.IN_FLOAT32,
     ):
+        self.products = products
         self._interpreter = interpreter
         self._arena = arena
         self._edit = edit
@@ -142,7 +147,7 @@ class Session:
         options = {n: self._sent(v, moved) for n, v in named.items()}
         try:
             ended = self._interpreter.run(
-                interpreter_messages.Run(key, tuple(values), options, grid), name
+                interpreter_messages.Run(key, tuple(values), options, grid, self.products), name
             )
         except WorkerEnded as error:
             raise KernelFailed(name, "ended the process that ran it: it reaches into memory "

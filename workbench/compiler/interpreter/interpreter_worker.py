@@ -75,6 +75,8 @@ class _Served:
             return kernel
         args = [self._here(value) for value in message.args]
         named = {name: self._here(value) for name, value in message.named.items()}
+        asked = message.products
+        self._builder.choose_products(asked.default, asked.allowed, has_tf32=asked.has_tf32)
         try:
             config, programs = kernel.run(args, named, message.grid)
         except KernelFailure as failure:

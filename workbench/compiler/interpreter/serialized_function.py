@@ -63,11 +63,13 @@ def list_constants(graph: Any) -> dict[str, Any]:
 
 
 def make_callable_here(
-    serialized: Serialized, contract: Mapping[str, Any], callee: Callee, parts: GraphParts
-) -> Callable[..., Any]:
+    serialized: Serialized, contract: Mapping[str, Any], callee: Callee, parts: GraphParts,
+    watch: Callable[[Callable[..., Any]], Callable[..., Any]] | None = None,
+) -> Callable[..., Any]:  # fmt: skip
     """The function that was compiled, with `parts` in place of its compiled graphs.
 
-    Its guards are not checked: they are about a device that is not here.
+    Its guards are not checked: they are about a device that is not here. `watch` is given what
+    takes the inputs of Dynamo's graph, and gives what is called in its place.
     """
     function = callee.function
     scope = dict(function.__globals__)
@@ -91,6 +93,9 @@ def make_callable_here(
         )
     callee.share_closure(loaded)
     _without_streams(loaded.fn.__globals__)
+    if watch is not None:
+        name = tp.artifacts_of(loaded).backend_id
+        loaded.fn.__globals__[name] = watch(loaded.fn.__globals__[name])
     return wrap_writing_back(loaded, callee)
 
 

@@ -45,15 +45,17 @@ from workbench.compiler.comparison.output_comparison import (
 )
 from workbench.compiler.interpreter import buffer_checks, compared_leaves, serialized_function
 from workbench.compiler.interpreter.gpu_program import extract_kernel_sources, run_on_cpu
+from workbench.compiler.interpreter.interpreted_call import InterpretedCall as InterpretedCall
 from workbench.compiler.interpreter.interpreter_messages import Arena
+from workbench.compiler.interpreter.interpreter_messages import Products as Products
 from workbench.compiler.interpreter.interpreter_session import (
     PROGRAMS,
     Edit,
     Interpreter,
-    KernelFailed,
     Session,
     keep_warm_interpreter,
 )
+from workbench.compiler.interpreter.interpreter_session import KernelFailed as KernelFailed
 from workbench.compiler.interpreter.kernel_draws import read_drawing
 from workbench.compiler.interpreter.original import interpret_users_kernels
 from workbench.compiler.interpreter.random_draws import (
@@ -73,8 +75,8 @@ from workbench.tasks.progress_events import ProgressCallback, step
 _OTHER_SEED = 20
 _NOTHING: AbstractContextManager[None] = nullcontext()
 NOT_MODELLED = (
-    "Races between programs, the rounding of TF32, TMA, warps and the limits of shared memory are "
-    "not modelled."
+    "Races between programs, TMA, warps and the limits of shared memory are not modelled, TF32 is by "
+    "wb.numerics only."
 )
 
 

@@ -170,6 +170,7 @@ class Cone:
             args, kwargs = tp.TREE_MAP_ONLY.get()(torch.Tensor, torch.clone, (args, kwargs))
         if node.op == "call_method":
             return self.precision.method(node.target)(*args, **kwargs)
+        args = self.precision.take_factors(name_operator(node), args)
         if isinstance(node.target, HigherOrderRef):
             return getattr(torch.ops.higher_order, node.target.name)(*args, **kwargs)
         return find_function(node.target)(*args, **kwargs)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
 
 import torch
 
@@ -26,10 +26,10 @@ from workbench.compiler.numerics.output_changes import (
     list_outputs,
     list_stages,
 )
-from workbench.compiler.numerics.recorded_stages import RecordedStages, read_stages
-from workbench.compiler.numerics.recorded_stages import StagesMissing as StagesMissing
+from workbench.compiler.numerics.recorded_stages import RecordedStages
 from workbench.compiler.numerics.stage_walk import DECOMPOSITIONS, PASSES, StageWalk, walk_stages
 from workbench.errors import UsageError, read_first_line
+from workbench.report import Kernel
 from workbench.report.numerics.numerics_rows import Deviation, NumericsOutput, NumericsStage
 from workbench.tasks.progress_events import ProgressCallback, step, tell_count
 
@@ -67,9 +67,24 @@ class HostProgram:
             for node in self.stages.captured.graph.nodes
         )
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What stood in for something else, in sentences."""
+        return ()
+
+    @property
+    def unchecked(self) -> tuple[Kernel, ...]:
+        """The calls of libraries that are not those that the program will run with."""
+        return ()
+
+    def renew(self) -> Self:
+        """The same program, ready for another call of it."""
+        return replace(self, seen=ObservedCall())
+
     def call(
-        self, call: Callable[[], Any], learned: Mapping[str, torch.Tensor] | None = None
-    ) -> None:
+        self, args: tuple[Any, ...], kwargs: Mapping[str, Any],
+        learned: Mapping[str, torch.Tensor] | None = None,
+    ) -> None:  # fmt: skip
         """Call the compiled code once and note what its graphs are given.
 
         Of a training step the gradients of `learned` follow. Raises `UsageError` where no program
@@ -77,7 +92,7 @@ class HostProgram:
         """
         is_kept = not self.writes
         with watch_call(self.compiled, lambda value: is_kept) as seen:
-            output = call()
+            output = self.compiled(*args, **kwargs)
             if self.stages.backward is not None:
                 with watch_programs(seen):
                     try:
@@ -128,6 +143,10 @@ class HostProgram:
             }
         return made
 
+    def start_walk(self, tell: Callable[[int, int], object]) -> KernelWalk:
+        """What compares every kernel with its nodes, ready for `walk_kernels`."""
+        return KernelWalk(self.stages, self.aten_inputs(), tell)
+
     def walk_kernels(self, walk: KernelWalk) -> Any:
         """Run the program again with its own kernels, and tell the walk of each step.
 
@@ -136,11 +155,6 @@ class HostProgram:
         program, names = self.seen.programs[0], {k.kernel.name for k in self.stages.kernels}
         given = list(self.aten_inputs().values())
         return run_observed(self.stages.source, program.scope, given, frozenset(names), walk)
-
-
-def open_program(compiled: Any) -> HostProgram:
-    """A compiled call with its stages; raises `StagesMissing` for one that was not recorded."""
-    return HostProgram(compiled, read_stages(compiled.report, compiled.graphs))
 
 
 def look_at(program: HostProgram, progress: ProgressCallback | None = None) -> Findings:
@@ -167,8 +181,7 @@ def look_at(program: HostProgram, progress: ProgressCallback | None = None) -> F
             found.append(_walk_backward(program, tell))
     given = []
     for part in filter(None, (program, program.backward)):
-        walk = KernelWalk(part.stages, part.aten_inputs(),
-                          lambda done, of: tell_count(progress, done, of, "kernel"))  # fmt: skip
+        walk = part.start_walk(lambda done, of: tell_count(progress, done, of, "kernel"))
         with step(progress, "kernels" + " of the backward" * part.stages.is_backward):
             given.append(part.walk_kernels(walk))
         found.append(walk)

@@ -143,7 +143,8 @@ class _Isolating(KernelWalk):
     ) -> None:
         if kernel.id == self.wanted.kernel.id and node in {n for _, n in self.wanted.values}:
             graph = self._stages.lowered
-            leaves = {leaf: known[leaf] for leaf in graph.find_leaves(node, known)}
+            order = sorted(graph.find_leaves(node, known), key=graph.position.__getitem__)
+            leaves = {leaf: known[leaf] for leaf in order}
             constants = {
                 name: graph.graph.constants[graph.nodes[name].target]
                 for name in graph.find_inside(node, known)

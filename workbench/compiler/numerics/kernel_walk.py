@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -10,11 +11,24 @@ import torch
 from workbench.analysis.numerics.causes import FALLBACK_RANDOM, RANDOM, Cause
 from workbench.compiler.numerics.cones import select_known
 from workbench.compiler.numerics.part_rows import Place, compare_value
+from workbench.compiler.numerics.precisions import Precision
 from workbench.compiler.numerics.recorded_stages import RecordedStages, find_call
 from workbench.report import Kernel
 from workbench.report.numerics.numerics_rows import Deviation
 
 KERNELS = "kernels"
+
+
+@dataclass(frozen=True)
+class Target:
+    """What runs the kernels: how it may multiply float32, and what of it was not run here.
+
+    `why_not` gives, for a kernel and the nodes that it computes, why comparing it would say
+    nothing; else "".
+    """
+
+    tf32: Callable[[Kernel], Precision | None] = lambda kernel: None
+    why_not: Callable[[Kernel, Iterable[str]], str] = lambda kernel, inside: ""
 
 
 class KernelWalk:
@@ -26,8 +40,9 @@ class KernelWalk:
 
     def __init__(
         self, stages: RecordedStages, inputs: Mapping[str, Any],
-        tell: Callable[[int, int], object] = lambda done, of: None,
+        tell: Callable[[int, int], object] = lambda done, of: None, target: Target | None = None,
     ):  # fmt: skip
+        self._target = target or Target()
         self._stages = stages
         self._known: dict[str, Any] = dict(inputs)
         self._inputs = frozenset(inputs)
@@ -98,7 +113,11 @@ class KernelWalk:
             return
         own = select_known(lowered, node, {leaf: known[leaf] for leaf in leaves})
         is_library = not kernel.is_generated
-        place = Place(KERNELS, kernel.name, lowered, node, own, kernel.id, is_library)
+        tf32 = self._target.tf32(kernel)
+        place = Place(KERNELS, kernel.name, lowered, node, own, kernel.id, is_library, tf32)
+        if why := self._target.why_not(kernel, place.inside):
+            self.not_compared.append(f"{kernel.id} {node}: {why}")
+            return
         self.compared += 1
         if place.is_random:
             if not is_library:

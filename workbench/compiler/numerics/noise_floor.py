@@ -32,6 +32,9 @@ class Noisy(Mapping[str, Any]):
         moved = _move_by_one(self._values[name], self._signs)
         return Precision.WIDE.fit(moved) if self._is_wide else moved
 
+    def __contains__(self, name: object) -> bool:
+        return name in self._values  # that of Mapping moves the value to find out
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._values)
 

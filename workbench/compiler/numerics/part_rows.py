@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 import torch
@@ -25,7 +26,7 @@ from workbench.compiler.numerics.distances import (
     measure_relative,
 )
 from workbench.compiler.numerics.noise_floor import measure_noise
-from workbench.compiler.numerics.precisions import LOW, Precision
+from workbench.compiler.numerics.precisions import LOW, Precision, find_factors
 from workbench.compiler.numerics.recorded_stages import StageGraph
 from workbench.report.numerics.numerics_rows import Deviation
 
@@ -37,7 +38,8 @@ _MOST_NODES = 60  # of a cone, those next to its value
 class Place:
     """The value that is looked at: a node of a graph, and the part that computes it otherwise.
 
-    `known` are the values that the node is computed from, the same on both sides.
+    `known` are the values that the node is computed from, the same on both sides. `tf32` is how
+    products of the part may take float32, on a GPU that has units for it.
     """
 
     stage: str
@@ -47,6 +49,7 @@ class Place:
     known: Mapping[str, Any]
     kernel: str | None = None
     is_library: bool = False
+    tf32: Precision | None = None
 
     @property
     def inside(self) -> tuple[str, ...]:
@@ -116,6 +119,10 @@ def _measured_row(
     low: tuple[str, ...],
 ) -> Deviation:  # fmt: skip
     dtype, apart = got.dtype, measure_apart(got, eager)
+    products = tuple(name for name in place.operators if find_factors(name) is not None)
+    to_tf32 = inf
+    if place.tf32 is not None and products:
+        to_tf32 = measure_off(got, place.compute(place.tf32), dtype)
     found = Measured(
         operators=place.operators,
         eager_off=measure_off(eager, exact, dtype),
@@ -126,6 +133,8 @@ def _measured_row(
         is_float=dtype.is_floating_point or dtype.is_complex,
         differ=apart.differ,
         is_library=place.is_library,
+        to_tf32=to_tf32,
+        products=products,
     )
     return place.row(
         classify(found),

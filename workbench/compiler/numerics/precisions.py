@@ -8,6 +8,8 @@ from typing import Any
 
 import torch
 
+from workbench.compiler.internals.local_device import cut_to_tf32, round_to_tf32
+
 LOW = (torch.float16, torch.bfloat16)
 """The types that a fused kernel computes in float32."""
 _FLOATS = (*LOW, torch.float32)
@@ -16,17 +18,33 @@ _CASTS = frozenset({"half", "bfloat16", "float"})
 """Methods that cast to one type, as Dynamo's graph calls them."""
 
 
+_FACTORS = {
+    "mm": slice(0, 2), "bmm": slice(0, 2), "addmm": slice(1, 3), "baddbmm": slice(1, 3),
+    "convolution": slice(0, 2),
+}  # fmt: skip
+
+
+def find_factors(operator: str) -> slice | None:
+    """Which arguments an operator of ATen multiplies as matrices; None for one that does not."""
+    namespace, _, name = operator.partition(".")
+    return _FACTORS.get(name.partition(".")[0]) if namespace == "aten" else None
+
+
 class Precision(Enum):
     """How the values of a graph are held.
 
     SAME is rounded after every node, as eager does it. In WIDE every value, and every type that is
     asked for, is float64. UPCAST holds float16 and bfloat16 in float32, as a fused kernel does.
-    Types of 8 bits stay: rounding to them is what a quantised formula means.
+    Types of 8 bits stay: rounding to them is what a quantised formula means. CUT and NEAREST are
+    SAME but for products, whose factors of float32 have the digits of TF32, as `tl.dot` and a
+    library of a GPU take them.
     """
 
     SAME = "same"
     WIDE = "wide"
     UPCAST = "upcast"
+    CUT = "cut"
+    NEAREST = "nearest"
 
     def dtype(self, dtype: torch.dtype) -> torch.dtype:
         """The type that stands for one here."""
@@ -50,6 +68,15 @@ class Precision(Enum):
     def leaf(self, leaf: Any) -> Any:
         """An argument of a node that is no value of another."""
         return self.dtype(leaf) if isinstance(leaf, torch.dtype) else leaf
+
+    def take_factors(self, operator: str, args: Any) -> Any:
+        """The arguments of an operator; those that a product multiplies have its digits."""
+        change = {Precision.CUT: cut_to_tf32, Precision.NEAREST: round_to_tf32}.get(self)
+        place = find_factors(operator)
+        if change is None or place is None:
+            return args
+        factors = tuple(change(value) for value in args[place])
+        return (*args[: place.start], *factors, *args[place.stop :])
 
     def method(self, name: str) -> Callable[..., Any]:
         """A method of a tensor; one that casts gives this precision."""

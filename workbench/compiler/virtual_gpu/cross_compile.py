@@ -238,7 +238,8 @@ def _compile(
             asked = call.request.options
             inductor, _ = merge_options("inductor", asked.mode, asked.options)
             report = add_fidelity(recorder.added(compiled.report), job.gpu, inductor)
-            return report, keeper.added(program_of(compiled, job.gpu.spec, recorder.registers()))
+            program = program_of(compiled, job.gpu.spec, recorder.registers())
+            return report, keeper.added(program, compiled.graphs)
         except KeyboardInterrupt as error:
             recorder.hurry()
             if (record := getattr(error, "report", None)) is not None:

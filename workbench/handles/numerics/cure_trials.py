@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
+
+import torch
 
 from workbench.analysis.numerics.causes import RANDOM
 from workbench.analysis.numerics.numerics_cures import name_option, read_option
@@ -77,7 +80,8 @@ def try_cure(
     `look` looks at the numbers of what was compiled with it.
     """
     tried = try_opportunity(compiled, cure, progress)
-    after = look(tried.compiled)
+    with _set_products(dict(cure.settings)):
+        after = look(tried.compiled)
     return NumericsCure(
         option=name_option(cure),
         deviations=len(found.deviations),
@@ -93,7 +97,24 @@ def try_cure(
         time_us=tried.before.call_us,
         time_us_after=tried.after.call_us,
         is_sure=tried.times is not None and tried.times.is_sure,
+        bound_us=tried.before.bound_us,
+        bound_us_after=tried.after.bound_us,
     )
+
+
+@contextmanager
+def _set_products(settings: Mapping[str, Any]) -> Iterator[None]:
+    """Multiply as a change has it while the block runs: code refuses a call under another way."""
+    wanted = settings.get("float32_matmul_precision")
+    if wanted is None:
+        yield
+        return
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision(wanted)
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)
 
 
 def _find_most(outputs: Sequence[NumericsOutput], field: str) -> float | None:

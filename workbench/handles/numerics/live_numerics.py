@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from workbench.analysis.numerics.numerics_cures import list_cures
+from workbench.analysis.numerics.numerics_cures import list_cures, price_full_products
 from workbench.analysis.numerics.numerics_record import (
     BatchInvariance,
     Numerics,
@@ -24,11 +24,11 @@ from workbench.compiler.call_state.call_leaves import restore_state
 from workbench.compiler.calls.paths import Path as LeafPath
 from workbench.compiler.calls.paths import leaves
 from workbench.compiler.numerics.comparisons import Batch, compare_rows
-from workbench.compiler.numerics.host_microscope import HostProgram, look_at
 from workbench.compiler.numerics.isolated_kernels import IsolatedKernel, isolate, write_repro
+from workbench.compiler.numerics.microscope import HostProgram, look_at
 from workbench.errors import UsageError
 from workbench.file_path import check_file_path
-from workbench.handles.checked_call import CheckedCall
+from workbench.handles.compiled_base import CompiledBase
 from workbench.handles.numerics.watched_numbers import FROM_FILE, watch_numbers
 from workbench.handles.running.progress_line import follow_in_a_line
 from workbench.report.numerics.numerics_rows import NumericsCure, NumericsProof
@@ -44,9 +44,9 @@ class LiveNumerics(Numerics):
     """The same where the compilation is alive: parts of it are compiled again, or written down."""
 
     program: HostProgram = field(kw_only=True, compare=False)
-    compiled: CheckedCall = field(kw_only=True, compare=False)
+    compiled: CompiledBase = field(kw_only=True, compare=False)
     call: tuple[tuple[Any, ...], Mapping[str, Any]] = field(kw_only=True, compare=False)
-    asked: CheckedCall = field(kw_only=True, compare=False)
+    asked: CompiledBase = field(kw_only=True, compare=False)
     """What was asked about; `compiled` is what was looked at, which may be made anew."""
 
     @checked
@@ -126,7 +126,7 @@ class LiveNumerics(Numerics):
 
         args, kwargs = self.call
 
-        def look(made: CheckedCall) -> Numerics:
+        def look(made: CompiledBase) -> Numerics:
             return look_at_numbers(made, args, kwargs)
 
         with follow_in_a_line(progress, f"Cures for {self.compiled.name}") as told:
@@ -150,15 +150,9 @@ class LiveNumerics(Numerics):
         if not sizes or not 0 <= row < sizes[0]:
             have = f"the batch has {sizes[0]}" if sizes else "no input has a first dimension"
             raise UsageError(f"There is no row {row}: {have}.")
-        compiled = self.compiled
-
-        def call(own: tuple[Any, ...], named: Mapping[str, Any]) -> None:
-            compiled(*own, **named)
-
-        with restore_state(compiled.module):
-            return BatchInvariance(
-                row, compare_rows(self.program, Batch(args, kwargs, sizes[0], row), call)
-            )
+        with restore_state(self.program.compiled.module):
+            rows = compare_rows(self.program, Batch(args, kwargs, sizes[0], row))
+            return BatchInvariance(row, rows)
 
     @checked
     def frame(self, name: str = "deviations") -> pandas.DataFrame:
@@ -177,8 +171,8 @@ class LiveNumerics(Numerics):
 
 
 def look_at_numbers(
-    compiled: CheckedCall, args: tuple[Any, ...], kwargs: Mapping[str, Any] | None = None,
-    progress: ProgressCallback | None = None,
+    compiled: CompiledBase, args: tuple[Any, ...],
+    kwargs: Mapping[str, Any] | None = None, progress: ProgressCallback | None = None,
 ) -> LiveNumerics:  # fmt: skip
     """Compare every stage and kernel of a compiled call with what it was made from.
 
@@ -188,6 +182,8 @@ def look_at_numbers(
     named = dict(kwargs or {})
     with watch_numbers(compiled, args, named, progress) as (program, notes):
         found = look_at(program, progress)
+    gpu = getattr(compiled, "gpu", None)
+    price = "" if gpu is None else price_full_products(compiled.report, found.deviations, gpu)
     made = LiveNumerics(
         program=program,
         compiled=program.compiled,
@@ -200,14 +196,14 @@ def look_at_numbers(
         compared=found.compared,
         not_compared=found.not_compared,
         threads=torch.get_num_threads(),
-        notes=notes,
+        notes=tuple(filter(None, (*program.notes, price, *notes))),
     )
     compiled.update(add_numerics(made))
     return replace(made, report=compiled.report)
 
 
 def compare_numbers(
-    compiled: CheckedCall, other: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any],
+    compiled: CompiledBase, other: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any],
     progress: ProgressCallback | None = None,
 ) -> ProgramsApart:  # fmt: skip
     """Where a program and another part first on the same call; see `compare_programs`."""

@@ -17,14 +17,14 @@ from workbench.compiler.numerics.comparisons import (
 )
 from workbench.errors import UsageError
 from workbench.file_path import check_file_path, explain_no_path
-from workbench.handles.checked_call import CheckedCall
+from workbench.handles.compiled_base import CompiledBase
 from workbench.handles.numerics.watched_numbers import watch_numbers
 from workbench.tasks.progress_events import ProgressCallback
 
 
 def compare_programs(
-    compiled: CheckedCall,
-    other: CheckedCall | str | PathLike[str],
+    compiled: CompiledBase,
+    other: CompiledBase | str | PathLike[str],
     args: tuple[Any, ...],
     kwargs: Mapping[str, Any],
     progress: ProgressCallback | None = None,
@@ -33,20 +33,20 @@ def compare_programs(
 
     Raises `UsageError` for what is neither, and where both were not given the same.
     """
-    if not isinstance(other, CheckedCall) and explain_no_path(other) is not None:
+    if not isinstance(other, CompiledBase) and explain_no_path(other) is not None:
         raise UsageError(
             f"against is of type {type(other).__name__}: expected what aot_compile made, or the "
             "path of a file that numerics(x, args).save_values(path) wrote."
         )
     notes: list[str] = []
 
-    def kept(each: CheckedCall) -> KeptCall:
+    def kept(each: CompiledBase) -> KeptCall:
         with watch_numbers(each, args, kwargs, progress) as (program, own):
             notes.extend(own)
             return keep_call(program, each.name)
 
     one = kept(compiled)
-    two = kept(other) if isinstance(other, CheckedCall) else load_call(Path(check_file_path(other)))
+    two = kept(other) if isinstance(other, CompiledBase) else load_call(Path(check_file_path(other)))
     if one.place != two.place:
         notes.append(f"They ran with {one.place} and with {two.place}.")
     values = tuple(compare_calls(one, two))

@@ -19,9 +19,9 @@ from workbench.compiler.call_state.call_leaves import (
 )
 from workbench.compiler.calls.paths import Path as LeafPath
 from workbench.compiler.calls.paths import leaves
-from workbench.compiler.numerics.host_microscope import HostProgram, StagesMissing, open_program
+from workbench.compiler.numerics.microscope import HostProgram, StagesMissing, open_program
 from workbench.errors import UsageError
-from workbench.handles.checked_call import CheckedCall
+from workbench.handles.compiled_base import CompiledBase
 from workbench.tasks.progress_events import ProgressCallback, step
 
 _AGAIN = "The graphs of its compilation were not at hand, and it was compiled once more for them"
@@ -34,7 +34,7 @@ FROM_FILE = (
 
 @contextmanager
 def watch_numbers(
-    compiled: CheckedCall, args: tuple[Any, ...], kwargs: Mapping[str, Any],
+    compiled: CompiledBase, args: tuple[Any, ...], kwargs: Mapping[str, Any],
     progress: ProgressCallback | None = None,
 ) -> Iterator[tuple[HostProgram, tuple[str, ...]]]:  # fmt: skip
     """The program of a call that has run, and what to know of it; state is put back thereafter.
@@ -50,7 +50,7 @@ def watch_numbers(
         copied, names = copy_all_inputs(args, kwargs, held)
         learned = find_learning_tensors(looked_at.original, looked_at.module, (copied, names))
         with step(progress, "running the program"):
-            program.call(lambda: looked_at(*copied, **names), learned)
+            program.call(copied, names, learned)
         given = leaves_of(program.seen.outputs)
         if not any(isinstance(leaf, torch.Tensor) for _, leaf in given):
             raise UsageError(
@@ -70,7 +70,7 @@ def _refuse_without_numbers(args: tuple[Any, ...], kwargs: Mapping[str, Any]) ->
 
 
 def _open(
-    compiled: CheckedCall, progress: ProgressCallback | None
+    compiled: CompiledBase, progress: ProgressCallback | None
 ) -> tuple[HostProgram, tuple[str, ...]]:
     """What is looked at, with its stages, and what to know of it.
 
@@ -84,7 +84,6 @@ def _open(
     made, _, _ = compiled.recipe.compile_changed(
         lambda call: replace(call, options=replace(call.options, capture="full")), progress
     )
-    assert isinstance(made, CheckedCall)
     try:
         program = open_program(made)
     except StagesMissing as error:

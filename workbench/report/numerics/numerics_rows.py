@@ -93,7 +93,8 @@ class NumericsCure:
     """What one option does to the whole call: what it removes, and what it costs.
 
     Values before and after; times are medians of calls measured in turn, `is_sure` whether one of
-    the two may be called the faster one. None where something was not measured.
+    the two may be called the faster one. None where something was not measured; of a GPU that is
+    not here there are bounds by a model only.
     """
 
     option: str  # what is passed to the compilation
@@ -110,6 +111,8 @@ class NumericsCure:
     time_us: float | None  # the median time of a call
     time_us_after: float | None  # the same with the option
     is_sure: bool = False  # whether one of the two may be called the faster one
+    bound_us: float | None = None  # the least time of a GPU that is not here, by its roofline
+    bound_us_after: float | None = None  # the same with the option
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ interpreter have the shape (1,) and are such arrays already.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ import triton.language as tl
 from triton.runtime import interpreter as stock
 from triton.runtime.interpreter import TensorHandle
 
+from workbench.compiler.internals.local_device import cut_to_tf32
 from workbench.compiler.interpreter.triton.checked_memory import Memory
 
 Array = np.ndarray[Any, Any]
@@ -54,6 +56,16 @@ class BatchedBuilder(stock.InterpreterBuilder):  # type: ignore[misc]  # triton 
         self.programs: tuple[Array, ...] = ()
         self.memory = Memory(())
         self.widest = 1
+        self._has_tf32 = False
+
+    def choose_products(self, default: str, allowed: tuple[str, ...], *, has_tf32: bool) -> None:
+        """Have `tl.dot` of float32 take what a target does; without TF32 in full precision."""
+        self._has_tf32 = has_tf32
+        self.options: Any = replace(
+            stock.InterpreterOptions(),
+            default_dot_input_precision=default,
+            allowed_dot_input_precisions=allowed,
+        )
 
     # programs
     def create_get_program_id(self, axis: int) -> Handle:
@@ -239,10 +251,19 @@ class BatchedBuilder(stock.InterpreterBuilder):  # type: ignore[misc]  # triton 
         counted = [np.bincount(row[valid], minlength=bins)[:bins] for row, valid in pairs]
         return TensorHandle(np.array(counted, dtype=np.int32), tl.int32)
 
-    def create_dot(self, a: Handle, b: Handle, d: Handle, *_: Any) -> Handle:
+    def create_dot(self, a: Handle, b: Handle, d: Handle, precision: Any, *_: Any) -> Handle:
         wide = d.data.dtype
         left, right = (decode(part.data, part.dtype).astype(wide, copy=False) for part in (a, b))
-        return TensorHandle((np.matmul(left, right) + d.data).astype(wide), d.dtype.scalar)
+        asked = precision.name if self._has_tf32 and a.dtype.scalar is tl.float32 else "IEEE"
+        if asked not in ("TF32", "TF32x3"):
+            product = np.matmul(left, right)
+        else:
+            high, other = _cut(left), _cut(right)
+            product = np.matmul(high, other)
+            if asked == "TF32x3":  # the small parts first, as Triton takes it apart
+                low, rest = _cut(left - high), _cut(right - other)
+                product = np.matmul(low, other) + np.matmul(high, rest) + product
+        return TensorHandle((product + d.data).astype(wide), d.dtype.scalar)
 
     def create_assert(self, condition: Handle, message: str) -> None:
         if not np.all(condition.data):
@@ -251,6 +272,11 @@ class BatchedBuilder(stock.InterpreterBuilder):  # type: ignore[misc]  # triton 
     def create_assume(self, condition: Handle) -> None:
         if not np.all(condition.data):
             raise AssertionError("what tl.assume promises does not hold")
+
+
+def _cut(values: Array) -> Array:
+    cut: Array = cut_to_tf32(torch.from_numpy(np.ascontiguousarray(values))).numpy()
+    return cut
 
 
 def _level(lhs: Handle, rhs: Handle) -> list[Array]:

@@ -1,0 +1,127 @@
+"""One call of a program for a GPU, run on the CPU for whoever looks inside, again and again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from workbench.compiler.captured_graphs.captured import CapturedGraph
+from workbench.compiler.captured_graphs.program_parts import Program
+from workbench.compiler.interpreter import compared_leaves, serialized_function
+from workbench.compiler.interpreter.gpu_program import extract_kernel_sources, run_on_cpu
+from workbench.compiler.interpreter.interpreter_messages import IN_FLOAT32, Arena, Products
+from workbench.compiler.interpreter.interpreter_session import (
+    Edit,
+    Observe,
+    Session,
+    keep_warm_interpreter,
+)
+from workbench.compiler.request.callables import Callee
+
+
+@dataclass
+class InterpretedCall:
+    """A program for a GPU with what its graphs were given in one call on the CPU.
+
+    `inputs` and `outputs` are those of the graph that Dynamo captured, `given` those of the
+    generated programs: of the forward, and of the backward where it was run. `edit` changes the
+    sources of kernels before they run.
+    """
+
+    program: Program
+    callee: Callee
+    products: Products = IN_FLOAT32
+    edit: Edit | None = None
+    inputs: tuple[Any, ...] = ()
+    outputs: Any = None
+    given: list[list[Any]] = field(default_factory=list)
+    _graphs: list[Any] = field(default_factory=list)
+
+    @property
+    def sources(self) -> Mapping[str, str]:
+        """The sources of the Triton kernels by the names of their functions."""
+        return {
+            name: source
+            for graph in self._graphs
+            for name, source in extract_kernel_sources(graph.source_code).items()
+        }
+
+    def run(
+        self, args: tuple[Any, ...], kwargs: Mapping[str, Any],
+        finish: Callable[[Any], object] = lambda output: None,
+    ) -> None:  # fmt: skip
+        """Call it once on the CPU and keep what its graphs are given.
+
+        `finish` is given what it returns and may run the backward. Raises `ContractError` for a
+        call that does not fit, `KernelFailed` for a kernel that cannot be run to its end.
+        """
+        serialized_function.refuse_misfit(self.callee, args, kwargs)
+        serialized_function.refuse_unfit(self.program, self.callee, args, kwargs)
+
+        def start(graph: Any, is_backward: bool) -> serialized_function.GraphCall:
+            def call(inputs: list[Any]) -> Any:
+                self._graphs.append(graph)
+                self.given.append(compared_leaves.copy_inputs(inputs))
+                return self._load(graph, session).call(inputs)
+
+            return call
+
+        def watch(real: Callable[..., Any]) -> Callable[..., Any]:
+            def called(*given: Any) -> Any:
+                self.inputs = tuple(compared_leaves.copy_inputs(list(given)))
+                self.outputs = real(*given)
+                return self.outputs
+
+            return called
+
+        grad_mode = serialized_function.grad_mode(self.program.contract)
+        with self._open() as session, grad_mode, torch.autocast("cpu", enabled=False):
+            parts = serialized_function.GraphParts(start)
+            finish(
+                serialized_function.make_callable_here(
+                    self.program.serialized, self.program.contract, self.callee, parts, watch
+                )(*args, **kwargs)
+            )
+            self.outputs = _copied(self.outputs)
+
+    def observe(self, observer: Observe, number: int = 0) -> Any:
+        """Run the forward (0) or the backward (1) again, and tell what each step was given.
+
+        Returns what it returns.
+        """
+        with self._open() as session, torch.no_grad(), torch.autocast("cpu", enabled=False):
+            module = self._load(self._graphs[number], session)
+            session.observer = observer
+            return _copied(module.call(compared_leaves.copy_inputs(self.given[number])))
+
+    def launch(self, graph: CapturedGraph, kwargs: Mapping[str, Any]) -> None:
+        """Run a Triton kernel of the user by itself; `kwargs` are those of its node."""
+        kernel = graph.kernels[kwargs["kernel_idx"], kwargs["constant_args_idx"]]
+        with self._open() as session:
+            made = session.unedited(kernel.name, self.sources[kernel.name], kernel.name)
+            x, y, z, *_ = (*map(int, kwargs["grid"][0]), 1, 1)
+            made.run_on((x, y, z), {**kernel.constants, **kwargs["kwargs"]})
+
+    @contextmanager
+    def _open(self) -> Iterator[Session]:
+        interpreter = keep_warm_interpreter()
+        with (
+            Arena() as arena,
+            closing(Session(interpreter, arena, self.edit, self.products)) as session,
+        ):
+            yield session
+
+    def _load(self, graph: Any, session: Session) -> Any:
+        constants = serialized_function.list_constants(graph)
+        return run_on_cpu(graph.source_code, graph.cache_key, session, constants)
+
+
+def _copied(value: Any) -> Any:
+    """The same values in memory that outlives the arena of the program."""
+    if isinstance(value, torch.Tensor):
+        return value.detach().clone()
+    return type(value)(map(_copied, value)) if type(value) in (tuple, list) else value

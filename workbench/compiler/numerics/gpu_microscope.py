@@ -1,0 +1,169 @@
+"""A program for a GPU that is not here, looked at on the CPU: its Triton kernels interpreted."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+import torch
+
+from workbench.analysis.gpu_model.roofline import PRODUCTS
+from workbench.compiler.captured_graphs.program_parts import NoProgram
+from workbench.compiler.comparison.effects import compute_gradients
+from workbench.compiler.interpreter.verification import InterpretedCall, KernelFailed, Products
+from workbench.compiler.numerics.cones import name_operator
+from workbench.compiler.numerics.host_microscope import HostProgram
+from workbench.compiler.numerics.kernel_walk import KernelWalk, Target
+from workbench.compiler.numerics.observed_calls import ObservedCall, ProgramCall
+from workbench.compiler.numerics.precisions import Precision, find_factors
+from workbench.compiler.numerics.recorded_stages import read_stages
+from workbench.compiler.request.callables import resolve
+from workbench.errors import UsageError
+from workbench.number_text import plural
+from workbench.report import Kernel
+from workbench.specs import Gpu
+
+_LIBRARY = "a library of the GPU computes it; here torch did, whose numbers are not the library's"
+
+
+@dataclass
+class GpuProgram(HostProgram):
+    """A call that was compiled for a virtual GPU, and its inputs, run by Triton's interpreter.
+
+    `compiled` has the program and its original. Library calls are computed by torch on this
+    machine; where the record says that products may be in TF32, their factors are rounded so.
+    """
+
+    gpu: Gpu | None = None
+    edit: Callable[[str, str], str] | None = None
+    widens_library: bool = False
+    _made: InterpretedCall = field(init=False, repr=False)
+    _number: int = field(default=0, init=False)
+
+    def call(
+        self, args: tuple[Any, ...], kwargs: Mapping[str, Any],
+        learned: Mapping[str, torch.Tensor] | None = None,
+    ) -> None:  # fmt: skip
+        """Call the program once on the CPU and note what its graphs are given.
+
+        Raises `UsageError` where a kernel cannot be run to its end.
+        """
+        self._made = InterpretedCall(
+            self.compiled.program, resolve(self.compiled.original), self._read_products(), self.edit
+        )
+
+        def finish(output: Any) -> None:
+            if self.stages.backward is not None:
+                compute_gradients(output, learned or {})
+
+        try:
+            self._made.run(args, kwargs, finish)
+        except KernelFailed as failure:
+            raise UsageError(
+                f"{failure.kernel} {failure}: there are no numbers to compare. wb.verify says more."
+            ) from failure
+        seen = ObservedCall(self._made.inputs, self._made.outputs)
+        seen.programs = [ProgramCall({}, given) for given in self._made.given]
+        if len(seen.programs) < 1 + (self.stages.backward is not None):
+            raise UsageError("No backward ran: nothing in the call needs a gradient.")
+        self.seen = seen
+
+    @property
+    def backward(self) -> GpuProgram | None:
+        """The backward of the same call; None of a call without one."""
+        if self.stages.backward is None:
+            return None
+        seen = ObservedCall(programs=self.seen.programs[1:])
+        part = replace(self, stages=self.stages.backward, seen=seen)
+        part._made, part._number = self._made, 1
+        return part
+
+    @property
+    def unchecked(self) -> tuple[Kernel, ...]:
+        """The calls of libraries, which torch computed here in place of those of the GPU."""
+        both = (self.stages, self.stages.backward)
+        calls = (call.kernel for stages in both if stages is not None for call in stages.kernels)
+        return tuple(kernel for kernel in calls if not kernel.is_generated)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What stood in for the GPU, in sentences."""
+        title = self.compiled.gpu.title
+        said = [f"For {title}, which is not here: its Triton kernels ran in Triton's interpreter"]
+        if self.unchecked:
+            names = ", ".join(dict.fromkeys(kernel.name for kernel in self.unchecked))
+            calls = plural(len(self.unchecked), "library call")
+            said.append(f", and torch on this machine computed {calls} ({names})")
+            said.append(
+                ", with factors rounded to TF32, as the record allows it"
+                if self._made.products.rounds_library
+                else ", whose own rounding is not checked"
+            )
+        return ("".join(said) + ".",)
+
+    def renew(self) -> Self:
+        """The same for another call; what stands in for libraries then treats each row alike."""
+        return replace(self, seen=ObservedCall(), widens_library=True)
+
+    def start_walk(self, tell: Callable[[int, int], object]) -> KernelWalk:
+        """What compares every kernel with its nodes, but for what a library of the GPU computes."""
+        target = Target(self._choose_tf32, self._explain_unchecked)
+        return KernelWalk(self.stages, self.aten_inputs(), tell, target)
+
+    def walk_kernels(self, walk: KernelWalk) -> Any:
+        """Run the program again and tell the walk of each step; returns what it returns.
+
+        The parts of what a library gives are told of one by one, by the name of its call.
+        """
+        first = {
+            variable: number
+            for number, call in enumerate(self.stages.kernels)
+            if not call.kernel.is_generated
+            for variable, _ in call.values
+        }
+        begun: set[int] = set()
+
+        def observe(step: str, values: Mapping[str, Any], written: frozenset[int] | None) -> None:
+            number = next((first[name] for name in values if name in first), None)
+            is_part = number is not None and len(values) == 1 and number in begun
+            if number is not None and len(values) == 1:
+                begun.add(number)
+            walk(f"{step}[]" if is_part else step, values)
+
+        return self._made.observe(observe, self._number)
+
+    def _read_products(self) -> Products:
+        arch = "" if self.gpu is None else self.gpu.arch
+        has_units = self.gpu is not None and bool(self.gpu.matrix.tf32)
+        rounds = PRODUCTS in self.compiled.report.request.tf32
+        made = Products.of(arch, has_units=has_units, rounds_library=rounds)
+        return replace(made, widens_library=self.widens_library)
+
+    def _choose_tf32(self, kernel: Kernel) -> Precision | None:
+        products = self._made.products
+        if kernel.is_generated:
+            return Precision.CUT if products.has_tf32 else None
+        return Precision.NEAREST if products.rounds_library else None
+
+    def _explain_unchecked(self, kernel: Kernel, inside: Iterable[str]) -> str:
+        """Why comparing a kernel with its nodes would say nothing; "" where it says something."""
+        if kernel.is_generated:
+            return ""
+        nodes = self.stages.lowered.nodes
+        products = [n for n in inside if find_factors(name_operator(nodes[n])) is not None]
+        is_modelled = self._made.products.rounds_library and products
+        return "" if is_modelled else _LIBRARY
+
+
+def open_gpu_program(compiled: Any) -> GpuProgram:
+    """A call compiled for a virtual GPU with its stages.
+
+    Raises `UsageError` for one whose program was not kept, `StagesMissing` as `read_stages` does.
+    """
+    if isinstance(compiled.program, NoProgram):
+        raise UsageError(f"The generated program cannot be run here: {compiled.program.reason}")
+    stages = compiled.program.stages
+    graphs = {id: pickle.loads(graph) for id, graph in stages.items()}
+    return GpuProgram(compiled, read_stages(compiled.report, graphs), gpu=compiled.gpu)
