@@ -75,8 +75,8 @@ from workbench.tasks.progress_events import ProgressCallback, step
 _OTHER_SEED = 20
 _NOTHING: AbstractContextManager[None] = nullcontext()
 NOT_MODELLED = (
-    "Races between programs, TMA, warps and the limits of shared memory are not modelled, TF32 is by "
-    "wb.numerics only."
+    "Races between programs, TMA, warps and the limits of shared memory are not modelled; TF32 is "
+    "by wb.numerics."
 )
 
 
