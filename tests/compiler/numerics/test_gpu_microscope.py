@@ -152,3 +152,11 @@ def test_the_backward_of_a_training_step_is_looked_at(worker: CrossCompiler) -> 
     wrong.call((x, w), {}, learned)
     rows = [row for row in look_at(wrong).deviations if row.cause == causes.SOMETHING_ELSE]
     assert len({row.kernel for row in rows}) > 1  # of the forward, and of the backward
+
+
+def test_the_nodes_of_a_triton_kernel_stand_alone(worker: CrossCompiler) -> None:
+    found = look_at_numbers(compile_for(H100, worker, product, (X, Y.T)), (X, Y.T))
+    (value,) = found.subgraph("k1")(torch.ones(3))
+    assert torch.equal(value, torch.ones(3).tanh())
+    with pytest.raises(Exception, match=r"k1 .* is a Triton kernel, and its GPU is not here"):
+        found.repro("k1", "never_written.py")

@@ -16,7 +16,7 @@ from workbench.compiler.interpreter.verification import InterpretedCall, KernelF
 from workbench.compiler.numerics.cones import name_operator
 from workbench.compiler.numerics.host_microscope import HostProgram
 from workbench.compiler.numerics.kernel_walk import KernelWalk, Target
-from workbench.compiler.numerics.observed_calls import ObservedCall, ProgramCall
+from workbench.compiler.numerics.observed_calls import Observe, ObservedCall, ProgramCall
 from workbench.compiler.numerics.precisions import Precision, find_factors
 from workbench.compiler.numerics.recorded_stages import read_stages
 from workbench.compiler.request.callables import resolve
@@ -112,7 +112,7 @@ class GpuProgram(HostProgram):
         target = Target(self._choose_tf32, self._explain_unchecked)
         return KernelWalk(self.stages, self.aten_inputs(), tell, target)
 
-    def walk_kernels(self, walk: KernelWalk) -> Any:
+    def walk_kernels(self, walk: Observe, scope: Mapping[str, Any] | None = None) -> Any:
         """Run the program again and tell the walk of each step; returns what it returns.
 
         The parts of what a library gives are told of one by one, by the name of its call.

@@ -14,6 +14,7 @@ from workbench.compiler.numerics.cones import CannotCompute, is_in_place
 from workbench.compiler.numerics.gradient_walk import walk_gradients
 from workbench.compiler.numerics.kernel_walk import KERNELS, KernelWalk
 from workbench.compiler.numerics.observed_calls import (
+    Observe,
     ObservedCall,
     copy_tensor,
     run_observed,
@@ -147,14 +148,15 @@ class HostProgram:
         """What compares every kernel with its nodes, ready for `walk_kernels`."""
         return KernelWalk(self.stages, self.aten_inputs(), tell)
 
-    def walk_kernels(self, walk: KernelWalk) -> Any:
+    def walk_kernels(self, walk: Observe, scope: Mapping[str, Any] | None = None) -> Any:
         """Run the program again with its own kernels, and tell the walk of each step.
 
-        Returns what it returns.
+        `scope` stands for the globals of the program. Returns what it returns.
         """
         program, names = self.seen.programs[0], {k.kernel.name for k in self.stages.kernels}
         given = list(self.aten_inputs().values())
-        return run_observed(self.stages.source, program.scope, given, frozenset(names), walk)
+        space = program.scope if scope is None else scope
+        return run_observed(self.stages.source, space, given, frozenset(names), walk)
 
 
 def look_at(program: HostProgram, progress: ProgressCallback | None = None) -> Findings:

@@ -17,7 +17,6 @@ from workbench.compiler.numerics.cones import select_known
 from workbench.compiler.numerics.distances import Apart, measure_apart
 from workbench.compiler.numerics.host_microscope import HostProgram
 from workbench.compiler.numerics.kernel_walk import KernelWalk
-from workbench.compiler.numerics.observed_calls import run_observed
 from workbench.compiler.numerics.precisions import Precision
 from workbench.compiler.numerics.recorded_stages import StageGraph
 from workbench.errors import UsageError
@@ -143,21 +142,22 @@ class _Isolating(KernelWalk):
     ) -> None:
         if kernel.id == self.wanted.kernel.id and node in {n for _, n in self.wanted.values}:
             graph = self._stages.lowered
-            order = sorted(graph.find_leaves(node, known), key=graph.position.__getitem__)
-            leaves = {leaf: known[leaf] for leaf in order}
+            leaves = {leaf: known[leaf] for leaf in graph.find_leaves(node, known)}
             constants = {
                 name: graph.graph.constants[graph.nodes[name].target]
                 for name in graph.find_inside(node, known)
                 if graph.nodes[name].op == "get_attr"
             }  # fmt: skip
-            self.found.inputs |= select_known(graph, node, leaves | constants)
+            given = {**self.found.inputs, **select_known(graph, node, leaves | constants)}
+            order = sorted(given, key=graph.position.__getitem__)  # a set has no order of its own
+            self.found.inputs = {name: given[name] for name in order}
             self.found.values[node] = got.clone()
 
 
 def isolate(program: HostProgram, kernel: Kernel, node: str | None = None) -> IsolatedKernel:
     """Run the program once more, and keep what one kernel is given in the call for a node."""
     walk = _Isolating(program, kernel, node)
-    scope = dict(program.seen.programs[0].scope)
+    scope = dict(program.seen.programs[0].scope)  # empty for a GPU, whose kernels run elsewhere
     calls: list[tuple[tuple[Any, ...], tuple[Any, ...]]] = []
     real: Any = scope.get(kernel.name)
 
@@ -169,7 +169,6 @@ def isolate(program: HostProgram, kernel: Kernel, node: str | None = None) -> Is
     done = walk.found
     if callable(real):
         scope[kernel.name] = called
-    names = frozenset(each.kernel.name for each in program.stages.kernels)
 
     def observe(step: str, values: Mapping[str, Any]) -> None:
         before = len(done.values)
@@ -185,7 +184,7 @@ def isolate(program: HostProgram, kernel: Kernel, node: str | None = None) -> Is
                 if isinstance(value, torch.Tensor) and value.data_ptr() in by_address:
                     done.places[name] = by_address[value.data_ptr()]
 
-    run_observed(program.stages.source, scope, list(program.aten_inputs().values()), names, observe)
+    program.walk_kernels(observe, scope)
     if not done.values:
         raise UsageError(f"{kernel.id} leaves no value of a node: there is nothing to look at.")
     return done
@@ -197,6 +196,11 @@ def write_repro(part: IsolatedKernel, path: Path, title: str, what: str) -> tupl
     Raises `UsageError` for a call of a library, which has no source.
     """
     kernel, data = part.kernel, path.with_suffix(".pt")
+    if kernel.language == "triton":
+        raise UsageError(
+            f"{kernel.id} ({kernel.name}) is a Triton kernel, and its GPU is not here to run it: "
+            "take .subgraph() of it, or the script of the kernel in the view."
+        )
     if kernel.language != "cpp" or not part.definition:
         raise UsageError(
             f"{kernel.id} ({kernel.name}) is a call of a library, which has no source of its own: "
