@@ -46,7 +46,9 @@ def compare_programs(
             return keep_call(program, each.name)
 
     one = kept(compiled)
-    two = kept(other) if isinstance(other, CompiledBase) else load_call(Path(check_file_path(other)))
+    two = (
+        kept(other) if isinstance(other, CompiledBase) else load_call(Path(check_file_path(other)))
+    )
     if one.place != two.place:
         notes.append(f"They ran with {one.place} and with {two.place}.")
     values = tuple(compare_calls(one, two))
