@@ -15,6 +15,7 @@ GUIDE = (
     "guide/virtual-gpus.md",
     "guide/sessions.md",
     "guide/memory.md",
+    "guide/numerics.md",
     "guide/packages.md",
     "guide/sweeps.md",
     "guide/two-compilations.md",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,8 @@ from typing import Any
 import pytest
 
 from tests.browser.axe import violations
+from tests.browser.cells import Notebook
+from tests.browser.driving import one_view
 from tests.browser.panes import show
 from workbench.analysis.numerics.five_questions import QUESTIONS
 from workbench.analysis.numerics.numerics_record import read_numerics
@@ -87,3 +90,36 @@ def test_a_bar_selects_the_value_that_departs_most(opened: Callable[..., Any]) -
     page.get_by_role("button", name="kernels", exact=False).first.click()
     page.locator(".status b", has_text="k0 sum_1").wait_for()
     assert page.locator(".nums .track u").count() == 2  # the noise floor of the same value
+
+
+LIVE = """import workbench as wb
+
+def chain(x, w):
+    return torch.softmax((x * w + x.sin()) * 1.7, -1)
+
+a, b = torch.randn(8, 32).bfloat16(), torch.randn(32).bfloat16()
+compiled = wb.aot_compile(chain, (a, b), grad=False)
+wb.show(compiled)"""
+
+
+def test_a_live_view_is_filled_in_the_background_and_tries_a_cure(
+    open_notebook: Callable[..., Notebook],
+) -> None:
+    notebook = open_notebook("numbers.ipynb", LIVE, "wb.numerics(compiled, (a, b))")
+    notebook.run(1)
+    notebook.ended(1)
+    view = one_view(notebook.cell(1))
+    view.get_by_role("button", name=re.compile(r"\d empty")).click()
+    view.get_by_role("button", name="Numerics Compare…").click()
+    view.get_by_role("button", name="Compare with eager…").click()
+    view.locator(".nums dt").first.wait_for(timeout=90_000)
+    cost = view.locator(".nums dd").last
+    assert cost.inner_text().startswith("Not measured: ")
+    cost.get_by_role("button", name="Try it").click()
+    cost.get_by_text("A call takes").wait_for(timeout=120_000)
+    notebook.run(2)
+    notebook.ended(2)
+    shown = one_view(notebook.cell(2))  # the same view, with its pane open
+    shown.get_by_role("tab", name="Numerics", selected=True).wait_for()
+    shown.locator(".nums dt").first.wait_for()
+    assert notebook.watched.errors == []
