@@ -105,7 +105,7 @@ function drawn(el: HTMLElement, embedded: Embedding, kind: "page" | "saved"): Mo
     return RECORDS.profile_diff(el, readRecords(embedded.profile_diff, kind)).state;
   if ("session" in embedded) return RECORDS.session(el, readRecords(embedded.session, kind)).state;
   const store = new Store(pageHost(embedded, kind), PANES);
-  if (embedded.pane) store.show(embedded.pane);
+  if (embedded.pane) store.begin({ pane: embedded.pane, selected: null });
   const forget = kind === "page" ? keepAddress(store) : () => {};
   const view = open(el, store);
   return {

@@ -41,7 +41,7 @@ def test_each_stage_has_a_bar_of_the_value_that_departs_most() -> None:
     none, _, kernels = found["stages"]
     assert (none["own_off"], none["said"]) == (None, "none departs")
     assert kernels["row"] == found["first"] == "d0"
-    assert kernels["said"] == "4 values, most k0 sum_1"
+    assert kernels["said"] == "k0 sum_1 and 3 more"
     assert kernels["words"].startswith(
         "4 values, most k0 sum_1: off 2.7 eps, eager 170000 eps, noise"
     )

@@ -110,7 +110,8 @@ def _bar(stage: str, rows: list[Deviation], ids: Mapping[int, str]) -> wire.Stag
             wire.StageBar, None, stage=stage, said="none departs", words="none departs", **bare
         )
     most = max(own, key=lambda row: row.own_off or 0.0)
-    said = f"{plural(len(own), 'value')}, most {most.kernel or ''} {most.node}".replace("  ", " ")
+    value = f"{most.kernel} {most.node}" if most.kernel else most.node
+    rest = f" and {len(own) - 1} more" if len(own) > 1 else ""
     off, eager, noise = (
         number_text(each, "difference") for each in (most.own_off, most.eager_off, most.noise)
     )
@@ -119,8 +120,9 @@ def _bar(stage: str, rows: list[Deviation], ids: Mapping[int, str]) -> wire.Stag
         "own_off": _limit(most.own_off),
         "eager_off": _limit(most.eager_off),
         "noise": _limit(most.noise),
-        "said": said,
-        "words": f"{said}: off {off} eps, eager {eager} eps, noise floor {noise} eps",
+        "said": value + rest,
+        "words": f"{plural(len(own), 'value')}, most {value}: off {off} eps, eager {eager} eps, "
+        f"noise floor {noise} eps",
         "row": ids[id(most)],
     }
 
