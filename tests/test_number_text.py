@@ -38,7 +38,7 @@ def test_one_is_not_many() -> None:
     assert plural(12_000, "entry", "entries") == "12,000 entries"
 
 
-ALWAYS_SEVERAL = 18
+ALWAYS_SEVERAL = 10
 
 
 def test_a_count_and_its_noun_are_written_by_plural() -> None:

@@ -90,7 +90,8 @@ class PairedTimes:
 
     def __post_init__(self) -> None:
         if len(self.before_us) != len(self.after_us):
-            raise ValueError(f"{len(self.before_us)} times before, {len(self.after_us)} after")
+            before = plural(len(self.before_us), "time")
+            raise ValueError(f"{before} before, {len(self.after_us)} after")
 
     def __len__(self) -> int:
         return len(self.before_us)

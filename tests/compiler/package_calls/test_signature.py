@@ -65,7 +65,7 @@ def test_a_type_that_nobody_registered_is_found_by_its_name() -> None:
     [
         ({"a": 1}, "input: 'b' is missing"),
         ({"a": 1, "b": [2], "c": 3}, "input: 'c' is unexpected"),
-        ({"a": 1, "b": [2, 3]}, r"input\['b'\]: expected 1 items, got 2"),
+        ({"a": 1, "b": [2, 3]}, r"input\['b'\]: expected 1 item, got 2"),
         ({"a": 1, "b": (2,)}, r"input\['b'\]: expected a list, got tuple"),
         ([1, [2]], "input: expected a dict, got list"),
     ],

@@ -180,7 +180,8 @@ def _sentence(words: str) -> str:
 def _left_out(unsized: int) -> str:
     if not unsized:
         return ""
-    return f" Sizes that data decide are in no number: up to {unsized} tensors and operators."
+    what = plural(unsized, "tensor or operator", "tensors and operators")
+    return f" Sizes that data decide are in no number: up to {what}."
 
 
 def _bytes(point: BudgetPoint) -> str:

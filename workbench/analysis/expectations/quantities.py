@@ -9,6 +9,7 @@ from typing import Literal
 from workbench.analysis.memory.memory import memory
 from workbench.analysis.session.nothing import explain_nothing_compiled
 from workbench.errors import UsageError, suggest
+from workbench.number_text import plural
 from workbench.report import Report
 from workbench.report.measures import measure_compile_seconds
 from workbench.report.session.own_breaks import find_own_breaks
@@ -86,7 +87,7 @@ def _report_fallbacks(report: Report) -> Quantity:
 
 def _report_graphs(report: Report) -> Quantity:
     rows = (g for g in report.graphs if g.stage == "dynamo")
-    rows_text = (f"{g.id}: {g.node_count} nodes" for g in rows)
+    rows_text = (f"{g.id}: {plural(g.node_count, 'node')}" for g in rows)
     return _counted("graphs", rows_text, _no_captured_graph(report))
 
 
@@ -189,7 +190,8 @@ def _not_kept(session: Session) -> str:
     """Why not all compiles can be looked into; nothing where they can."""
     rows = [row for row in session.tables["compiles"] if row.outcome == "graph"]
     missing = sum(not row.has_report for row in rows)
-    return f"the session kept no report of {missing} of {len(rows)} compiles" if missing else ""
+    of = f"{missing} of {plural(len(rows), 'compile')}"
+    return f"the session kept no report of {of}" if missing else ""
 
 
 _OF_REPORT: Mapping[str, Callable[[Report], Quantity]] = {

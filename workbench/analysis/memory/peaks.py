@@ -10,6 +10,7 @@ from workbench.analysis.memory.storages import Storage
 from workbench.analysis.memory.timeline import Timeline, is_on_cpu, list_devices
 from workbench.artifacts.programs import is_cpp_program
 from workbench.device_kinds import is_gpu
+from workbench.number_text import plural
 from workbench.report import Report
 from workbench.report.memory_rows import Kind, MemoryPeak
 
@@ -51,7 +52,8 @@ def read_eager_peak(report: Report, base: int) -> MemoryPeak | None:
     row = next(iter(report.eager_memory), None)
     if row is None:
         return None
-    unsized = f"; {row.unsized} tensors whose size data decide" if row.unsized else ""
+    tensors = plural(row.unsized, "tensor")
+    unsized = f"; {tensors} whose size data decide" if row.unsized else ""
     missing = f"{row.missing}{unsized}"
     return MemoryPeak(
         "eager", base + row.bytes, base, None, None, row.operator, missing, row.source

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from workbench.number_text import plural
+
 _STRINGS = frozenset(("SHORT_BINUNICODE", "BINUNICODE", "BINUNICODE8", "UNICODE"))
 _BYTES = frozenset(("SHORT_BINBYTES", "BINBYTES", "BINBYTES8", "BYTEARRAY8", "BINSTRING"))
 _CALLS = frozenset(("REDUCE", "NEWOBJ", "NEWOBJ_EX", "INST", "OBJ", "BUILD"))
@@ -95,7 +97,7 @@ def _read(content: bytes, depth: int, budget: _Budget) -> PickleFacts:
             _keep(state, argument, budget)
             end = place
     except (ValueError, IndexError, KeyError, OverflowError) as error:
-        problem = f"unreadable after {len(state.globals)} names: {error}"
+        problem = f"unreadable after {plural(len(state.globals), 'name')}: {error}"
     rest = content[(end or 0) + 1 :]  # what follows STOP
     if not problem and _is_pickle(rest):
         state.nested.append(rest)

@@ -19,7 +19,7 @@ from workbench.compiler.internals.tensor_like import TensorLike
 from workbench.compiler.request.compile_request import CompileRequest
 from workbench.compiler.sizes.dims import Dynamic, Size
 from workbench.errors import ArtifactError, UsageError
-from workbench.number_text import number_text
+from workbench.number_text import number_text, plural
 
 DTYPES = (
     *("float32", "float64", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8"),
@@ -152,9 +152,8 @@ class Description:
         shape = _sizes(data.get("shape", known.shape), f"the shape of {known.path}")
         stride = _sizes(data.get("stride", known.stride), f"the stride of {known.path}")
         if len(shape) != len(stride):
-            raise UsageError(
-                f"{known.path} has {len(shape)} sizes and {len(stride)} strides: give as many."
-            )
+            has = f"{plural(len(shape), 'size')} and {plural(len(stride), 'stride')}"
+            raise UsageError(f"{known.path} has {has}: give as many.")
         dtype = str(data.get("dtype", known.dtype)).removeprefix("torch.")
         if not isinstance(getattr(torch, dtype, None), torch.dtype):
             raise UsageError(f"{dtype!r} is no dtype: expected one of {', '.join(DTYPES)}.")

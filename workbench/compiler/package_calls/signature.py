@@ -19,6 +19,7 @@ from typing import Any
 from workbench.artifacts.manifest.package_manifest import PackagedModel
 from workbench.compiler.internals import torch_private as tp
 from workbench.errors import ArtifactError, ContractError
+from workbench.number_text import plural
 from workbench.plain_data import parse_json
 
 _PLAIN: Mapping[str, type] = {
@@ -191,7 +192,8 @@ def _parts(tree: Tree, value: Any, place: str) -> Sequence[tuple[str | int, Any]
                 f"{place}: expected a {wanted.__name__}, got {type(value).__name__}"
             )
         if len(value) != len(tree.children):
-            raise StructureError(f"{place}: expected {len(tree.children)} items, got {len(value)}")
+            items = plural(len(tree.children), "item")
+            raise StructureError(f"{place}: expected {items}, got {len(value)}")
         return list(enumerate(value))
     if tree.type == "builtins.dict" or (tree.keys is not None and isinstance(value, Mapping)):
         return _items(tree, value, place)

@@ -22,6 +22,7 @@ from workbench.compiler.internals.local_device import find_stream
 from workbench.compiler.running.library import BACKTRACE, Library
 from workbench.device_kinds import is_gpu
 from workbench.errors import ArtifactError, RunError
+from workbench.number_text import plural
 
 
 class _String(ctypes.Structure):
@@ -161,7 +162,8 @@ class NativeContainer:
 
         def run(values: list[torch.Tensor]) -> list[Any]:
             if len(values) != inputs:  # beyond the interface the process would end
-                raise ValueError(f"{len(values)} tensors for a library that takes {inputs}")
+                count = plural(len(values), "tensor")
+                raise ValueError(f"{count} for a library that takes {inputs}")
             given, answers = InputPlaces(), OutputPlaces()
             try:
                 given[:] = [_pointer(handle, None) for handle in handles(values)]

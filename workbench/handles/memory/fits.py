@@ -167,7 +167,7 @@ def _models(request: FitRequest) -> tuple[Callable[[int], torch.nn.Module], int]
     there = len(model.get_submodule(name))  # type: ignore[arg-type]
     if total is not None and max(request.layers, default=total) > there:
         raise UsageError(
-            f"{name} of this {type(model).__name__} has {there} layers, and layers="
+            f"{name} of this {type(model).__name__} has {plural(there, 'layer')}, and layers="
             f"{request.layers} asks for more: pass depths up to {there}."
         )
     return lambda count: copy_with_layers(model, name, count), total or there

@@ -175,7 +175,7 @@ def _list_details(
     if compiled:
         yield "In kernels of Inductor", _us(compiled)
     if header.unlaunched:
-        note = f"{header.unlaunched:,} calls, {_us(header.unlaunched_us)}, not in the total"
+        note = f"{plural(header.unlaunched, 'call')}, {_us(header.unlaunched_us)}, not in the total"
         yield "Launched before the profile", note
 
 
