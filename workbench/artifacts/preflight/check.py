@@ -40,10 +40,11 @@ class Check(Presented):
         """Whether it can be loaded, and where; that is not said where something was not checked."""
         verdicts = [row.verdict for row in self.requirements]
         unknown = verdicts.count(NOT_CHECKED)
+        there = f"a machine with {repr(self.machine).removeprefix('Machine(').removesuffix(')')}"
         if "fail" in verdicts or not unknown:
-            return f"{'can' if self.ok else 'cannot'} be loaded on {self.machine!r}"
+            return f"{'can' if self.ok else 'cannot'} be loaded on {there}"
         needs = plural(len(verdicts), "need")
-        return f"not checked: {unknown} of {needs}, unknown of {self.machine!r}"
+        return f"not checked: {unknown} of {needs}, unknown of {there}"
 
     table = FormerTable()
 

@@ -86,5 +86,5 @@ export const LEAVES: Cells<TripLeaf> = {
 /** A kernel's hash is shortened: `kernels/avx2/f25647210950….so`. */
 export function shortName(name: string): string {
   // what tells them apart stands last
-  return name.replace(/\b([0-9a-f]{12})[0-9a-f]{52}\b/, "$1…").replace(/\/.+\//, "/…/");
+  return name.replace(/\b([0-9a-f]{8})[0-9a-f]{56}\b/, "$1…").replace(/\/.+\//, "/…/");
 }
