@@ -144,3 +144,37 @@ def test_patches_that_are_tried_at_once_take_turns(
     assert all("2 → 0 recompiles" in each.inner_text() for each in tried.all())
     view.get_by_role("group", name="Work in the background").wait_for(state="detached")
     assert notebook.watched.errors == []
+
+
+GROWING = """class Grows(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.history = []
+
+    def forward(self, x):
+        self.history.append(float(1.0))
+        return x + 1
+
+growing = torch.compile(Grows(), backend="eager")"""
+GROWN = """%%aot_session -o grown
+for _ in range(4):
+    growing(torch.ones(3))"""
+
+
+def test_lines_that_stand_above_a_function_of_a_cell_are_tried_too(
+    open_notebook: Callable[..., Notebook],
+) -> None:
+    """As seen: "3 → 0 recompiles … It raises UsageError: The line is not in a function"."""
+    notebook = open_notebook("grown.ipynb", GROWING, GROWN)
+    for cell in (1, 2):
+        notebook.run(cell)
+        notebook.ended(cell)
+    view = one_view(notebook.cell(2))
+    view.get_by_role("tab", name="What to change").click()
+    lines = view.locator(".ses-patch pre").inner_text()
+    assert "def add_to_history(self):" in lines
+    view.get_by_role("button", name="Try it").click()
+    said = view.locator(".msg", has_text="Tried.")
+    said.wait_for(timeout=LONG)
+    assert "3 → 0 recompiles" in said.inner_text()
+    assert "raises" not in said.inner_text()

@@ -3,6 +3,7 @@ from __future__ import annotations
 import builtins
 import linecache
 import os
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -53,6 +54,16 @@ def test_a_notebook_cell_is_named_by_its_number(monkeypatch: pytest.MonkeyPatch)
     places = Places()
     assert places.shown("/tmp/ipykernel_1/5.py") == "cell 12"
     assert places.kind("/tmp/ipykernel_1/5.py") == "notebook"
+
+
+def test_it_has_its_number_between_cells_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A patch is tried when no cell runs: IPython has taken `get_ipython` away by then."""
+    compile_ = SimpleNamespace(_filename_map={"/tmp/ipykernel_1/5.py": 12})
+    shell = SimpleNamespace(compile=compile_)
+    shells = SimpleNamespace(InteractiveShell=SimpleNamespace(_instance=shell))
+    monkeypatch.delattr(builtins, "get_ipython", raising=False)
+    monkeypatch.setitem(sys.modules, "IPython.core.interactiveshell", shells)
+    assert Places().shown("/tmp/ipykernel_1/5.py") == "cell 12"
 
 
 CELL = """import torch

@@ -11,6 +11,7 @@ import torch
 
 import workbench as wb
 from workbench.analysis.session.advice import Advice, advice
+from workbench.handles.rehearsing.recompile_trials import TriedPatch
 
 SCALE = 1
 
@@ -23,6 +24,22 @@ class Grows(torch.nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         self.log.append(x)
         return x + 1
+
+
+class Shifts(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.notes: list[float] = []
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x + 1
+
+
+class Notes(Shifts):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = super().forward(x)
+        self.notes.append(1.0)
+        return y
 
 
 class Counts(torch.nn.Module):
@@ -132,6 +149,14 @@ def run_layout() -> Any:
         call(x)
 
 
+def run_notes() -> Any:
+    notes = Notes()
+    call = torch.compile(notes, backend="eager")
+    for _ in range(4):
+        call(torch.ones(4))
+    return notes
+
+
 @pytest.fixture(autouse=True)
 def nothing_is_left() -> Iterator[None]:
     torch._dynamo.reset()
@@ -149,6 +174,7 @@ def record(program: Callable[[], Any]) -> tuple[wb.Session, Advice, Any]:
 
 CURED = [
     (run_list, 0, "add_to_log(self, x)", "3 → 0 recompiles, 0 → 1 graph breaks"),
+    (run_notes, 0, "add_to_notes(self)", "3 → 0 recompiles, 0 → 1 graph breaks"),
     (run_counter, 0, "self.register_buffer('seen', torch.tensor(0), persistent=False)", "3 → 0"),
     (run_rate, 0, "rated.rate = torch.tensor(k)", "1 → 0"),
     (run_global, 0, "SCALE = torch.tensor(1)", "2 → 0"),
@@ -181,6 +207,12 @@ def test_a_patch_that_does_not_help_is_refused() -> None:
     session, found, _kept = record(run_loop)
     made = session.start_patch(found.patches[0].id).result()
     assert made.verdict in ("refused", "no help")
+
+
+def test_what_cannot_be_tried_counts_no_recompiles() -> None:
+    """Seen: "3 → 0 recompiles in 4 calls … It raises UsageError"."""
+    made = TriedPatch("refused", "It raises KeyError: 'x'.", 0, 3)
+    assert made.sentence == "It raises KeyError: 'x'."
 
 
 def test_what_is_gone_is_said() -> None:

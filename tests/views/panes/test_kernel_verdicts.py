@@ -29,6 +29,17 @@ def test_a_measured_time_says_how_much_of_the_roof_was_reached(sample_report: Re
     assert "Measured by profile(): 16.5 µs of one call." in source
 
 
+def test_a_kernel_far_below_its_roof_is_not_said_to_be_bound_by_it(
+    sample_report: Report,
+) -> None:
+    """Seen: "bound by memory" of a kernel that reached less than 1 % of it."""
+    text, _ = verdicts(with_roof(sample_report, measured_us=4000.0))["k1"]
+    assert text == (
+        "At least 15.0 µs by memory, which is not what bounds it: <1 % of the roof "
+        "(4.00 ms measured)"
+    )
+
+
 def test_faster_than_the_roof_is_explained(sample_report: Report) -> None:
     text, _ = verdicts(with_roof(sample_report, measured_us=10.0))["k1"]
     assert "faster than DRAM allows: its data may stay in a cache" in text

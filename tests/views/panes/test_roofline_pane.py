@@ -72,6 +72,14 @@ def test_a_profile_of_a_cpu_gives_it_a_roof_with_the_rates_that_it_measured() ->
     assert ("Reads", "8.00 kB each") in [tuple(fact) for fact in kernel["facts"]]
 
 
+def test_far_below_the_roof_nothing_is_said_to_bind() -> None:
+    made = document(on_a_cpu(4000.0))
+    (roof,) = made["roofs"]
+    assert roof["sentence"].startswith("k0 takes 100 % of the time, at <1 % of its roof. ")
+    share = next(point["of_roof"] for point in made["points"] if point["kernel"] == "k0")
+    assert share == pytest.approx(0.00025)  # seen: "0 %" of what rounds to nothing
+
+
 def test_a_kernel_above_its_roof_is_not_said_to_be_limited_by_it(sample_report: Report) -> None:
     rows = [
         replace(row, measured_us=(row.bound_us or 1.0) / factor)

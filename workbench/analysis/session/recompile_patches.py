@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -179,7 +180,8 @@ def _move_out(row: SessionRecompile) -> Iterator[RecompilePatch]:
     loaded = sorted(
         (node.col_offset, node.id) for node in ast.walk(tree) if isinstance(node, ast.Name)
     )
-    names = ", ".join(dict.fromkeys(name for _, name in loaded if name != "torch"))
+    known = {"torch", *vars(builtins)}  # what every line can name is not handed over
+    names = ", ".join(dict.fromkeys(name for _, name in loaded if name not in known))
     function = f"add_to_{match['list']}"
     above = ("@torch.compiler.disable", f"def {function}({names}):", f"    {row.changed_by}")
     edit = Edit(row.file, row.changed_at, row.changed_by, (f"{function}({names})",))

@@ -7,6 +7,7 @@ import inspect
 import linecache
 import os
 import re
+import sys
 import sysconfig
 import tokenize
 from collections.abc import Iterable, Mapping, Sequence
@@ -55,7 +56,10 @@ class Places:
         """Execution count by file name, inside IPython; its files are made up."""
         if CELLS.get():
             return dict(CELLS.get())
-        shell = getattr(builtins, "get_ipython", lambda: None)()
+        get = getattr(builtins, "get_ipython", None)  # IPython puts it there while a cell runs
+        shells = sys.modules.get("IPython.core.interactiveshell")
+        between = getattr(getattr(shells, "InteractiveShell", None), "_instance", None)
+        shell = between if get is None else get()
         names = getattr(getattr(shell, "compile", None), "_filename_map", None)
         return dict(names or {})
 

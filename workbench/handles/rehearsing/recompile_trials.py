@@ -38,7 +38,7 @@ Verdict = Literal["cures", "helps", "no help", "refused", "not checked"]
 
 @dataclass(frozen=True)
 class TriedPatch:
-    """What came of a change on the calls that a session saw compiled.
+    """What came of a change on the calls that a session saw compiled; `calls` is 0 where it raises.
 
     Recompiles and graph breaks before and after; `checked` says what was compared. `patch` is a
     unified diff, empty where no line is known.
@@ -56,7 +56,7 @@ class TriedPatch:
     @property
     def sentence(self) -> str:
         """What came of it, in words."""
-        if self.verdict == "not checked":
+        if self.verdict == "not checked" or not self.calls:
             return self.checked
         counts = f"{self.recompiles_before} → {self.recompiles_after} recompiles"
         if self.breaks_before or self.breaks_after:
@@ -133,9 +133,11 @@ def _try_patch(
         steps(f"making {plural(len(calls), 'call')} again, with the change", 0.0)
         try:
             after = _run(known, patch, files)
+        except UsageError as error:  # the change cannot be made in a copy
+            return TriedPatch("not checked", str(error), len(calls), patch=diff)
         except Exception as error:  # the change is wrong here: it is refused
             why = f"It raises {type(error).__name__}: {_first_line(error)}."
-            return TriedPatch("refused", why, len(calls), before.recompiles, patch=diff)
+            return TriedPatch("refused", why, 0, before.recompiles, patch=diff)
     agrees, checked = difference(expected.leaves, again.leaves, after.leaves)
     made = TriedPatch(
         "no help",

@@ -31,6 +31,7 @@ from workbench.views.words.units import (
     plural,
 )
 
+FAR_BELOW = 0.1  # of its roof: a kernel that reaches less waits for something else
 _LANGUAGES = {"triton": "Triton", "cpp": "C++", "extern": "library"}
 _MODEL = (
     "Model: the bytes and operations that Inductor counts, at the full bandwidth and rate of the "
@@ -200,6 +201,9 @@ def _verdict(kernel: Kernel, roofs: Mapping[str, KernelRoofline]) -> Verdict:
     reached = f"{format_percent(row.bound_us, row.measured_us)} of the roof"
     if row.measured_us < row.bound_us:
         reached += ", faster than DRAM allows: its data may stay in a cache"
+    if row.bound is not None and row.bound_us < FAR_BELOW * row.measured_us:
+        least = f"At least {format_us(row.bound_us)}{_name_calls(kernel)} by {row.bound}"
+        text, reached = least, f"which is not what bounds it: {reached}"
     text = f"{text}, {reached} ({format_us(row.measured_us)} measured)"
     return Verdict(text, f"{model} {_MEASURED}: {format_us(row.measured_us)} of one call.")
 

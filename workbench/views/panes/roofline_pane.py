@@ -9,6 +9,7 @@ from workbench.analysis.cost.identical_kernels import grouped
 from workbench.analysis.gpu_model.roofline import list_host_rooflines
 from workbench.report import Report
 from workbench.report.machine_rows import KernelRoofline
+from workbench.views.panes.kernels_pane import FAR_BELOW
 from workbench.views.panes.pane import Content, Pane, ViewContext, missing, tell_cost
 from workbench.views.wire.codec import convert_row
 from workbench.views.wire.gpu_messages import Roof, RooflinePoint
@@ -88,7 +89,8 @@ def _summarize(points: Sequence[RooflinePoint], same: Mapping[str, str]) -> str:
     first, share = max(shares.items(), key=lambda item: item[1])
     own = [point for point in points if first in (point["kernel"], same.get(point["kernel"]))]
     most = own[0]
-    bound = f", bound by {most['bound']}" if most["bound"] else ""
+    reached = 1.0 if most["of_roof"] is None else most["of_roof"]
+    bound = f", bound by {most['bound']}" if most["bound"] and reached >= FAR_BELOW else ""
     timed = [point for point in points if point["of_roof"] is not None]
     time = "the time" if timed else "the least time"
     like = plural(len(own) - 1, "identical kernel")
@@ -147,7 +149,7 @@ def _measure_against_roof(row: KernelRoofline) -> float | None:
     """The least time by the measured one; more than 1 is faster than memory allows."""
     if not row.measured_us or row.bound_us is None:
         return None
-    return round(row.bound_us / row.measured_us, 4)
+    return float(f"{row.bound_us / row.measured_us:.3g}")
 
 
 PANE = Pane("roofline", "Roofline", document)
