@@ -39,6 +39,7 @@ PARTS = (
     _part("memory", "memory", estimate=60, limit=150),
     _part("profile", "profiling", estimate=20, limit=60, is_timed=True),
     _part("bounds", "bounds", estimate=85, limit=150, is_timed=True),
+    _part("forecasts", "forecasts", estimate=120, limit=300, is_timed=True),
     _part("modes", "modes", estimate=60, limit=120, is_timed=True),
     _part("verdicts", "verdicts", estimate=90, limit=200, is_timed=True),
 )

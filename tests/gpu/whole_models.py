@@ -1,4 +1,4 @@
-"""Traces of whole models, eager and compiled: `python -m tests.gpu.whole_models FOLDER`.
+"""Traces of whole models, eager and compiled: `python -m tests.gpu.whole_models FOLDER [MODEL…]`.
 
 Each is `torch.profiler`'s own, with shapes, modules and stacks.
 """
@@ -206,14 +206,19 @@ def write_trace(step: Callable[[], object], path: Path, device: str) -> None:
 
 def main(arguments: Sequence[str], device: str = "cuda") -> int:
     """Trace every model twice; one that fails says so and the others go on."""
-    folder = Path(arguments[0])
-    folder.mkdir(parents=True, exist_ok=True)
+    from tests.gpu.more_models import MORE  # it imports this module
+
+    folder, *names = arguments
+    into = Path(folder)
+    into.mkdir(parents=True, exist_ok=True)
     failed = 0
-    for name, whole in WHOLE.items():
+    every = {**WHOLE, **MORE}
+    for name in names or every:
+        whole = every[name]
         for kind in ("eager", "compiled"):
             try:
                 step = step_of(whole, device, compiled=kind == "compiled")
-                write_trace(step, folder / f"{name}_{kind}.json.gz", device)
+                write_trace(step, into / f"{name}_{kind}.json.gz", device)
             except Exception as error:
                 print(f"{name}, {kind}: {type(error).__name__}: {error}", flush=True)
                 failed += 1
