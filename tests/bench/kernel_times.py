@@ -20,6 +20,9 @@ from typing import Any
 
 from tests.bench.kernel_fit import START, Sample, fit_values, predict, score
 from tests.bench.trace_rows import OURS, ROOT, KernelRow, group_rows, read_rows
+from workbench.analysis.calibrated.calibration import Calibration
+from workbench.analysis.calibrated.kernel_times import name_kind
+from workbench.analysis.calibrated.library_choice import choose_library_kernel, name_values
 from workbench.analysis.library_kernels.kernel_bounds import bound_kernel
 from workbench.analysis.library_kernels.kernel_names import read_kernel_name
 from workbench.analysis.library_kernels.operator_work import OperatorCall, estimate_work
@@ -32,7 +35,7 @@ BEGIN, END = "<!-- errors: written by tests.bench.kernel_times -->\n", "<!-- end
 REACH = {"products": 0.10, "movers": 0.15, "sum": 0.15, "modelled": 0.90, "rank": 0.95}
 """What a trace that was not fitted has to reach: median errors, sum, share of the time, ranks."""
 SOURCES = {
-    "Hopper": "traces and single calls in tests/gpu (2026-11-26); H100 traces of TraceLens' tests",
+    "Hopper": "traces and calls in tests/gpu (2026-11-26, -27); H100 traces of TraceLens' tests",
     "CDNA 3": "MI300X traces of TraceLens' tests (AMD-AGI/TraceLens, 2026-08-21)",
 }
 WORKLOADS = {
@@ -49,6 +52,10 @@ WORKLOADS = {
     "vllm": "vLLM",
     "prefill": "prefill",
     "operators": "operators",
+    "alone": "decode",
+    "long": "prefill",
+    **{name: name for name in ("denoiser", "experts", "messages", "mixer", "speech")},
+    **{name: name for name in ("translator", "video", "words")},
 }
 """By a part of the name of a trace which program it is; all traces of one are left out at once."""
 
@@ -158,8 +165,14 @@ def leave_out(
     """How well traces of one program are told by a fit to all others of the generation."""
     own = [one for one in measured if one.generation == generation]
     samples = [s for one in own if one.workload != workload for s in one.samples]
-    values = prior.fit(samples)
-    return [judge(one, values, "others") for one in own if one.workload == workload]
+    values, kernels = prior.fit(samples), list_kernels(samples)
+    rows = []
+    for one in own:
+        if one.workload == workload:
+            row = judge(one, values, "others")
+            row["errors"] |= judge_choices(one.samples, values, kernels)
+            rows.append(row)
+    return rows
 
 
 @dataclass(frozen=True)
@@ -215,6 +228,24 @@ def judge(one: Measured, values: Mapping[str, float], fitted: str) -> dict[str, 
         "below": sum(_is_below(sample, values) for sample in one.samples),
         "errors": {kind: [round(e, 3) for e in errors] for kind, errors in found.errors.items()},
     }
+
+
+def judge_choices(
+    samples: Sequence[Sample], values: Mapping[str, float], kernels: Mapping[str, Sequence[str]]
+) -> dict[str, list[float]]:
+    """Errors where the kernel that a library took is not known but chosen among those given."""
+    named = {of: tuple(names) for of, names in kernels.items()}
+    fit = Calibration("", (), "", "", values, {}, named)
+    found: dict[str, list[float]] = defaultdict(list)
+    for sample in samples:
+        kind = name_kind(sample.kernel, sample.work)
+        if kind not in ("product", "convolution") or sample.kernel.is_helper:
+            continue
+        tf32 = sample.kernel.has_matrix_units is not False
+        taken = choose_library_kernel("", sample.work, sample.gpu, fit, may_take_tf32=tf32)
+        if taken.us is not None:
+            found[f"chosen {kind}"].append(round(abs(taken.us / sample.us - 1), 3))
+    return found
 
 
 def _is_below(sample: Sample, values: Mapping[str, float]) -> bool:
@@ -289,10 +320,39 @@ def write_parameters(
         lines += ["", f'["{generation}"]', f"devices = {json.dumps(devices)}"]
         lines += [f"source = {json.dumps(SOURCES[generation])}"]
         lines += [f'date = "{datetime.date.today().isoformat()}"', "", f'["{generation}".errors]']
-        lines += [f"{kind} = {each['four_of_five']}" for kind, each in found.items()]
+        lines += [f"{json.dumps(kind)} = {each['four_of_five']}" for kind, each in found.items()]
+        lines += ["", f'["{generation}".kernels]']
+        for of, names in list_kernels(samples).items():
+            lines += [f"{of} = [", *(f"    {json.dumps(name)}," for name in names), "]"]
         lines += ["", f'["{generation}".values]']
         lines += [f"{json.dumps(name)} = {value}" for name, value in sorted(values.items())]
     PARAMETERS.write_text("\n".join(lines) + "\n")
+
+
+def list_kernels(samples: Sequence[Sample]) -> dict[str, list[str]]:
+    """By dtype the libraries' kernels for this generation, one for each tile, the commonest first.
+
+    Those written for an older one are taken for odd sizes alone, but for float32 without matrix
+    units.
+    """
+    found: dict[str, Counter[tuple[int, ...]]] = defaultdict(Counter)
+    names: dict[tuple[str, tuple[int, ...]], str] = {}
+    own = Counter(s.kernel.architecture for s in samples if s.kernel.kind == "product")
+    newest = max((name for name in own if name), default=None)
+    for sample in samples:
+        kernel = sample.kernel
+        if name_kind(kernel, sample.work) not in ("product", "convolution"):
+            continue
+        if kernel.tile is None or len(kernel.tile) < len("MNK") or kernel.is_helper:
+            continue
+        has_units = kernel.has_matrix_units is not False
+        if has_units and kernel.architecture != newest:
+            continue
+        of = name_values(sample.work, has_units=has_units)
+        tile = (*kernel.tile, *(kernel.cluster or ()))
+        found[of][tile] += 1
+        names.setdefault((of, tile), kernel.name.partition("(")[0])
+    return {of: [names[of, tile] for tile, _ in tiles.most_common()] for of, tiles in found.items()}
 
 
 def write_page(record: Mapping[str, Any]) -> None:
@@ -335,6 +395,8 @@ _WORDS = {
     "convolution": "convolutions",
     "attention": "attention",
     "mover": "what moves memory",
+    "chosen product": "products whose kernel is chosen",
+    "chosen convolution": "convolutions whose kernel is chosen",
 }
 
 

@@ -122,3 +122,29 @@ def test_a_norm_of_short_rows_takes_its_clocks_for_each_row() -> None:
 def test_no_cache_is_slower_than_its_memory() -> None:
     for one in load_calibrations():
         assert one.value("mover.cached") >= 1.0
+
+
+def test_more_blocks_than_tiles_share_the_sum_though_no_name_says_it() -> None:
+    sgemm = read_kernel_name("void cutlass::Kernel2<cutlass_80_simt_sgemm_256x128_8x4_nt_align1>")
+    work = replace(product(512, 2048, 12_544), dtype="float32")
+    alone, shared = (time_of(sgemm, work, blocks=blocks) for blocks in (32, 128))
+    assert shared < 0.35 * alone  # 503 µs on an H200, which 128 blocks took
+
+
+def test_heads_are_filled_up_to_a_multiple_of_32() -> None:
+    flash = read_kernel_name("cudnn_generated_fort_native_sdpa_sm90_flash_fprop_wgmma_f16")
+    work = Work(
+        4 * 32 * 4096**2 * 40, 3 * 32 * 4096 * 80, 32 * 4096 * 80, "float16", is_matrix=True,
+        product=(32, 4096, 4096, 40), elements=32 * 4096 * 40,
+    )  # fmt: skip
+    assert time_of(flash, work) == pytest.approx(300, rel=0.25)  # 298 to 305 µs on an H200
+
+
+def test_each_value_of_a_depthwise_convolution_is_a_sum_of_its_own() -> None:
+    kernel = read_kernel_name("void at::native::conv_depthwise2d_forward_kernel<bf16>")
+    work = Work(
+        2 * 6_553_600 * 31, 13_000_000, 13_000_000, "bfloat16",
+        product=(512, 12_800, 1, 31), channels=1, elements=6_553_600,
+    )  # fmt: skip
+    assert name_family(kernel, work) == "depthwise"
+    assert time_of(kernel, work) > 3 * time_of(kernel, replace(work, operations=2 * 6_553_600))

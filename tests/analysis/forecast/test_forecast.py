@@ -54,7 +54,10 @@ def test_measured_kernels_keep_their_times(report: wb.Report) -> None:
 
 
 def test_what_the_model_does_not_know_is_said_and_counted_at_its_bound(report: wb.Report) -> None:
-    unknown = [replace(each, ops=("mine.op.default",)) for each in report.kernels]
+    unknown = [
+        replace(each, ops=("mine.op.default",), name=f"{each.name.split('.')[0]}.mine")
+        for each in report.kernels
+    ]
     other = replace(report, tables={**report.tables, "kernels": Table.of(Kernel, unknown)})
     told = wb.forecast(other)
     assert {row.source for row in told.rows if row.name.startswith("extern")} == {"bound"}

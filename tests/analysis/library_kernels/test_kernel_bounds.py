@@ -53,7 +53,7 @@ def test_no_kernel_of_a_trace_is_faster_than_its_bound(path: Path) -> None:
         bound = bound_kernel(row.kernel, work, GPUS[row.target])
         counted += bound is not None
         assert bound is None or bound.us <= row.us, (row.kernel.name, row.us, bound)
-    assert counted > 20
+    assert counted > 15
 
 
 @pytest.mark.parametrize("file", ["operators.json", "operators_h200.json"])
@@ -68,7 +68,7 @@ def test_no_single_call_is_faster_than_its_bound(file: str) -> None:
             counted += bound is not None
             is_alone = len(row["kernels"]) == 1
             assert bound is None or not is_alone or bound.us <= ran["warm_us"], (row, bound)
-    assert counted > 200
+    assert counted > 150
 
 
 def _slow(name: str, call: OperatorCall, grid: tuple[int, ...] = ()) -> list[str]:

@@ -11,6 +11,7 @@ from workbench.analysis.library_kernels.kernel_names import LibraryKernel, read_
 from workbench.analysis.library_kernels.operator_work import (
     OperatorCall,
     estimate_work,
+    fill_causal,
     read_operator_kind,
 )
 
@@ -219,3 +220,17 @@ def test_what_is_written_where_it_was_read_is_told_apart() -> None:
     other, own = (estimate_work(call(name, ([64], BF16), ([64], BF16))) for name in ("add", "add_"))
     assert (other.bytes, other.reused_bytes) == (384, 0)
     assert (own.bytes, own.reused_bytes) == (384, 128)
+
+
+def test_attention_that_is_written_without_the_flag_is_not_causal() -> None:
+    shapes, dtypes = [[1, 8, 64, 32]] * 3, ["c10::BFloat16"] * 3
+    call = OperatorCall("aten::_scaled_dot_product_cudnn_attention", shapes, dtypes)
+    full = estimate_work(fill_causal(call))
+    assert full.operations == 2 * 8 * 64 * 64 * (32 + 32)
+    assert full.reason is None
+
+
+def test_what_makes_scale_and_shift_of_a_group_norm_reads_no_picture() -> None:
+    call = OperatorCall("aten::native_group_norm", [[4, 320, 64, 64]], ["c10::Half"])
+    kernel = read_kernel_name("void at::native::ComputeFusedParamsCUDAKernel<c10::Half>(long)")
+    assert estimate_work(call, kernel).bytes is None

@@ -9,6 +9,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from torch.export import Dim
+from torch.utils.flop_counter import flop_registry
 
 from workbench.compiler.pipeline.pipeline import compile_ahead
 from workbench.compiler.request.compile_request import CompileOptions, CompileRequest
@@ -43,3 +44,16 @@ def test_a_convolution_counts_for_every_output_and_weight() -> None:
 def test_with_dynamic_shapes_the_example_counts() -> None:
     shapes = ({0: Dim("rows", min=2, max=64)},)
     assert flops(lambda x: x.exp() + 1, (8, 16), dynamic_shapes=shapes) == [2 * 8 * 16]
+
+
+def test_a_formula_that_refuses_its_sizes_costs_no_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As torch 2.11's of attention with fewer heads of keys does; every scheduler node was lost."""
+
+    def refuse(*_: Any, **__: Any) -> int:
+        raise AssertionError("query/key/value shapes are incompatible")
+
+    monkeypatch.setitem(flop_registry, torch.ops.aten.mm, refuse)
+    request = CompileRequest(lambda a, b: a @ b, (torch.randn(4, 8), torch.randn(8, 6)))
+    report = compile_ahead(request).report
+    assert [kernel.flops for kernel in report.kernels] == [None]
+    assert len(report.scheduler_nodes)

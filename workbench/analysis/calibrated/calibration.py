@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -21,7 +21,9 @@ class Calibration:
 
     `values` are by name, "product.latency_us": a share of a peak, elements a clock, or
     microseconds, as the name says. `errors` are by kind of kernel the relative error within which
-    four of five kernels lay that the fit had not seen.
+    four of five kernels lay that the fit had not seen; "chosen product" and "chosen convolution"
+    are of those whose kernel was not known but chosen. `kernels` names those that
+    libraries started in the traces, by dtype.
     """
 
     generation: str  # as in `Gpu.architecture`
@@ -30,6 +32,7 @@ class Calibration:
     date: str
     values: Mapping[str, float]
     errors: Mapping[str, float]
+    kernels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def value(self, *names: str) -> float:
         """The first of these that there is; raises `KeyError` where there is none."""
@@ -63,6 +66,7 @@ def build_calibration(generation: str, table: Mapping[str, Any]) -> Calibration:
         date=str(table["date"]),
         values=dict(_flatten(table["values"])),
         errors={str(kind): float(error) for kind, error in table["errors"].items()},
+        kernels={str(of): tuple(names) for of, names in table.get("kernels", {}).items()},
     )
 
 

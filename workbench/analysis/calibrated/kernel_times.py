@@ -38,6 +38,8 @@ _PER_SCORE = {"forward": 4, "backward": 10}  # operations for each element of a 
 _VECTOR = "matrix and vector"
 _USUAL_CLUSTER = (2,)  # blocks, of kernels whose name does not say how many
 _CLUSTERED = frozenset(("sm_90", "sm_100", "sm_103"))
+_SPLIT_GRID = 2  # times as many blocks as tiles
+_HEAD_STEP = 32  # to a multiple of which heads are filled up
 _NARROW = 4  # channels, below which a convolution cannot load whole vectors
 
 
@@ -149,6 +151,7 @@ def _count_steps(start: Start, tiles: int, k: int) -> float:
     kernel, depth = start.kernel, start.fit.value("product.depth")
     splits = kernel.splits or 1
     is_split = kernel.split_k or kernel.stream_k or kernel.part == "weight gradient"
+    is_split = is_split or (start.blocks or 0) >= _SPLIT_GRID * tiles  # no name says it of these
     if start.blocks and is_split and start.blocks > tiles:
         splits = max(splits, start.blocks // tiles)
     workers = start.gpu.sms
@@ -228,7 +231,8 @@ def estimate_attention_us(start: Start) -> float:
     exponential_us = scores / (_EXPONENTIALS_A_CLOCK * gpu.sms * gpu.clock_mhz)
     compute_us = (work.operations or 0) / start.find_rate() + exponential_us
     begun = 1 + fit.value("attention.depth") / max(columns, 1)
-    return latency_us + _join(compute_us / reach * uneven * begun, memory_us)
+    filled = math.ceil(width / _HEAD_STEP) * _HEAD_STEP / max(width, 1)
+    return latency_us + _join(compute_us / reach * uneven * begun * filled, memory_us)
 
 
 def estimate_mover_us(start: Start) -> float:
@@ -238,6 +242,8 @@ def estimate_mover_us(start: Start) -> float:
     moved = (work.bytes or 0) + work.gathered_bytes - work.reused_bytes
     memory_us = start.find_memory_us(moved, "mover.held", "mover.dram", "mover.cached")
     elements = float(work.elements or 0)
+    if family == "depthwise":  # every value of the result is a sum of its own
+        elements = (work.operations or 0) / 2
     if work.rows is not None and family in _ONE_BLOCK_A_ROW:
         count, length = work.rows
         elements = count * (length + _take(fit, "mover.row", family))
@@ -268,6 +274,8 @@ def name_family(kernel: LibraryKernel, work: Work) -> str:
     """Which movers a kernel goes with: they read in the same manner."""
     if kernel.library == "Inductor":
         return _name_generated(kernel, work)
+    if work.channels == 1 and not work.is_matrix:
+        return "depthwise"
     if kernel.kind == "reduction":
         return _name_reduction(kernel, work)
     for word, family in _BY_NAME:
@@ -287,6 +295,7 @@ _BY_NAME = (
     ("EmbeddingBag", "bag"),
     ("CatArrayBatchedCopy_aligned", "cat_aligned"),
     ("CatArrayBatchedCopy_contig", "cat_aligned"),
+    ("CatArrayBatchedCopy_vectorized", "vectorized"),
     ("CatArray", "cat"),
     ("pool_backward", "pool_backward"),
     ("pool", "pool"),

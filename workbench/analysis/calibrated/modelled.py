@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from workbench.analysis.calibrated.calibration import Choice, choose_calibration
 from workbench.analysis.calibrated.kernel_times import estimate_us, is_fitted, name_kind
+from workbench.analysis.calibrated.library_choice import choose_library_kernel
 from workbench.analysis.library_kernels.kernel_bounds import bound_kernel
 from workbench.analysis.library_kernels.kernel_names import LibraryKernel, read_kernel_name
 from workbench.analysis.library_kernels.operator_work import OperatorCall, Work, estimate_work
@@ -49,6 +50,22 @@ def model_kernel(
     kernel = read_kernel_name(kernel_name)
     work = estimate_work(call, kernel, launches=launches)
     return model_work(kernel, work, gpu, blocks=blocks)
+
+
+def model_library_call(name: str, work: Work, gpu: Gpu, *, may_take_tf32: bool = False) -> Modelled:
+    """The time of a product or a convolution whose kernel nobody knows yet.
+
+    The library is taken to start the fastest of the kernels that the traces show; `may_take_tf32`
+    says whether it may compute float32 in TF32. The error is that of such choices.
+    """
+    choice = choose_calibration(gpu)
+    fit = choice.calibration
+    taken = choose_library_kernel(name, work, gpu, fit, may_take_tf32=may_take_tf32)
+    made = model_work(taken.kernel, work, gpu)
+    if made.us is None or taken.us is None:
+        return made
+    error = made.error and max(made.error, fit.errors.get(f"chosen {made.kind}", made.error))
+    return replace(made, us=taken.us, error=error)
 
 
 def model_work(

@@ -17,13 +17,13 @@ from dataclasses import dataclass, field, replace
 from os import PathLike
 from typing import TYPE_CHECKING
 
-from workbench.analysis.calibrated.modelled import Modelled, model_work
+from workbench.analysis.calibrated.modelled import Modelled
 from workbench.analysis.forecast.forecast_rows import KernelForecast as KernelForecast
 from workbench.analysis.forecast.forecast_rows import LineForecast as LineForecast
 from workbench.analysis.forecast.forecast_rows import ModuleForecast as ModuleForecast
 from workbench.analysis.forecast.forecast_rows import join_errors as join_errors
 from workbench.analysis.forecast.forecast_rows import list_lines, list_modules
-from workbench.analysis.forecast.record_work import describe_kernel
+from workbench.analysis.forecast.record_work import model_record_kernel
 from workbench.analysis.fusion.traffic import read_kernel_nodes
 from workbench.analysis.gpu_model.launches import LaunchCosts, Launches, launches
 from workbench.arguments import checked
@@ -204,7 +204,7 @@ def list_kernels(
         if roof is not None and roof.bound_us is not None:
             row = replace(row, bound_us=roof.bound_us * row.calls)
         if kernel.time_us is None:
-            made = model_work(*describe_kernel(kernel, nodes, gpu), gpu)
+            made = model_record_kernel(report, kernel, nodes, gpu)
             yield _take(row, made)
         else:
             yield replace(row, us=kernel.time_us, error=0.0, source="measured", why="measured")

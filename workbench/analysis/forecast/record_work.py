@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import ast
 import math
-from collections.abc import Mapping, Sequence
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
+from workbench.analysis.calibrated.modelled import Modelled, model_library_call, model_work
 from workbench.analysis.fusion.traffic import NodeFacts, bytes_of
 from workbench.analysis.library_kernels.kernel_names import Kind, LibraryKernel, read_kernel_name
-from workbench.analysis.library_kernels.operator_work import OperatorCall, Work, estimate_work
-from workbench.report.rows import Kernel
+from workbench.analysis.library_kernels.operator_work import (
+    OperatorCall,
+    Work,
+    estimate_work,
+    fill_causal,
+)
+from workbench.report import Kernel, Report
 from workbench.specs import Gpu
 
 _PROFILED = {
@@ -26,50 +36,114 @@ _PROFILED = {
     "float8_e5m2": "c10::Float8_e5m2",
 }
 """Dtypes as torch.profiler writes them."""
+_NUMEL = re.compile(r"^    ([xyz]|r\d_)numel = (\d+)$", re.MULTILINE)
+_CONVOLVED = re.compile(
+    r"assert_size_stride\(\w+, (\([\d, ]+\)), (\([\d, ]+\)), 'torch\.ops\.aten\.convolution"
+)
+_CALLED = re.compile(r"^ +(\w+)(?:: \"[^\"]*\")? = (torch\.ops\.[^;\n]*\))(?:;|$)", re.MULTILINE)
 
 
-def describe_kernel(
-    kernel: Kernel, nodes: Mapping[str, NodeFacts], gpu: Gpu
-) -> tuple[LibraryKernel, Work]:
-    """The kernel as the model knows it, and the work of one call."""
+def model_record_kernel(
+    report: Report, kernel: Kernel, nodes: Mapping[str, NodeFacts], gpu: Gpu
+) -> Modelled:
+    """The time of one call of a kernel of a record."""
     if kernel.language == "triton":
-        return _describe_generated(kernel, nodes)
-    call = _find_call(kernel, nodes)
-    if call is None:
-        return LibraryKernel(kernel.name), Work(reason="its operator is not in the record")
-    # which of its kernels a library takes is not known before: one written for this GPU
-    taken = LibraryKernel(kernel.name, _find_kind(call), architecture=gpu.arch)
-    return taken, estimate_work(call, taken)
+        return model_work(*_describe_generated(report, kernel, nodes), gpu)
+    node = _find_library_node(kernel, nodes)
+    call = None if node is None else _read_call(report, node, nodes)
+    if node is None or call is None:
+        return model_work(
+            LibraryKernel(kernel.name), Work(reason="its operator is not in the record"), gpu
+        )
+    kind = _find_kind(call)
+    taken = LibraryKernel(kernel.name, kind, architecture=gpu.arch)
+    work = estimate_work(call, taken)
+    if kind != "product":
+        return model_work(taken, work, gpu)
+    use = "products" if work.channels is None else "convolutions"
+    has_tf32 = use in report.request.tf32
+    made = model_library_call(kernel.name, work, gpu, may_take_tf32=has_tf32)
+    has_units = work.is_matrix and (has_tf32 or work.dtype != "float32")
+    if made.us is None or work.channels is None or not has_units:
+        return made
+    strides = report.once(_read_convolutions).get(str(node.shape), node.stride or ())
+    if len(strides) > 1 and strides[1] == 1:  # channels last, and its input too
+        return made
+    return replace(made, us=made.us + sum(_time_layouts(call, work, gpu)))
+
+
+def _read_convolutions(report: Report) -> dict[str, tuple[int, ...]]:
+    """By sizes of the result of a convolution its strides, as the generated program asserts them.
+
+    Inductor lays them channels last where that pays, whatever the graph says.
+    """
+    texts = (report.texts.get(wrapper.text or "", "") for wrapper in report.wrappers)
+    return {
+        str(ast.literal_eval(sizes)): ast.literal_eval(strides)
+        for text in texts
+        for sizes, strides in _CONVOLVED.findall(text)
+    }
+
+
+def _time_layouts(call: OperatorCall, work: Work, gpu: Gpu) -> Iterator[float]:
+    """What cuDNN takes to lay pictures and weights channels last, and the result back, in µs.
+
+    Its kernels for matrix units want them so; others are converted in every call.
+    """
+    source, weight = call.tensor(0), call.tensor(1)
+    if not gpu.arch.startswith("sm_") or source is None or weight is None:
+        return
+    kernel = LibraryKernel("nchwToNhwcKernel", "copy", family="vectorized")
+    for moved in (source.bytes, weight.bytes, work.written_bytes or 0):
+        copied = Work(0, moved, moved, work.dtype, elements=moved // source.itemsize)
+        yield model_work(kernel, copied, gpu).us or 0.0
 
 
 def _describe_generated(
-    kernel: Kernel, nodes: Mapping[str, NodeFacts]
+    report: Report, kernel: Kernel, nodes: Mapping[str, NodeFacts]
 ) -> tuple[LibraryKernel, Work]:
     read = read_kernel_name(kernel.name)
     if bytes_of(kernel) is None:
         return read, Work(reason="the bytes that it moves are not known")
     calls = max(kernel.calls, 1)
     own = [nodes[id] for id in kernel.nodes if id in nodes]
-    sizes = [size for node in own if (size := _count(node.shape)) is not None]
-    inputs = [nodes[id] for node in own for id in node.inputs if id in nodes]
-    sizes += [size for node in inputs if (size := _count(node.shape)) is not None]
+    numels = {
+        axis: int(size) for axis, size in _NUMEL.findall(report.texts.get(kernel.text or "", ""))
+    }
     return read, Work(
         operations=kernel.flops or 0,
         read_bytes=(kernel.bytes_read or 0) // calls,
         written_bytes=(kernel.bytes_written or 0) // calls,
         dtype="float32",
         is_matrix=bool(read.has_matrix_units),
-        elements=max(sizes, default=None),
-        rows=_find_rows(read.kind, own, nodes),
+        elements=math.prod(numels.values()) if "x" in numels else _count_largest(own, nodes),
+        rows=_find_rows(read.kind, numels, own, nodes),
+        is_strided="y" in numels,
     )
 
 
+def _count_largest(own: Sequence[NodeFacts], nodes: Mapping[str, NodeFacts]) -> int | None:
+    """Elements of the largest tensor that is read or made; None where sizes are symbols."""
+    inputs = [nodes[id] for node in own for id in node.inputs if id in nodes]
+    sizes = [_count(node.shape) for node in (*own, *inputs)]
+    return max((size for size in sizes if size is not None), default=None)
+
+
 def _find_rows(
-    kind: Kind, own: Sequence[NodeFacts], nodes: Mapping[str, NodeFacts]
+    kind: Kind,
+    numels: Mapping[str, int],
+    own: Sequence[NodeFacts],
+    nodes: Mapping[str, NodeFacts],
 ) -> tuple[int, int] | None:
-    """Rows that are reduced and their length, by the operator that makes most of one value."""
+    """Rows that are reduced and their length, by the kernel's own sizes.
+
+    Where these are known at run time alone: by the operator that makes most of one value.
+    """
     if kind != "reduction":
         return None
+    if "x" in numels and "r0_" in numels:
+        lengths = [size for axis, size in numels.items() if axis.startswith("r")]
+        return math.prod(numels.values()) // math.prod(lengths), math.prod(lengths)
     found = []
     for node in own:
         whole = [_count(nodes[id].shape) for id in node.inputs if id in nodes]
@@ -86,25 +160,52 @@ def _count(shape: Sequence[int | str] | None) -> int | None:
     return math.prod(size for size in shape if isinstance(size, int))
 
 
-def _find_call(kernel: Kernel, nodes: Mapping[str, NodeFacts]) -> OperatorCall | None:
-    """The operator that a library computes, with the tensors that it takes."""
-    if not kernel.ops:
-        return None
-    node = next(
-        (nodes[id] for id in kernel.nodes if id in nodes and nodes[id].target == kernel.ops[0]),
-        None,
-    )
-    if node is None:
-        return None
+def _read_call(
+    report: Report, node: NodeFacts, nodes: Mapping[str, NodeFacts]
+) -> OperatorCall | None:
+    """The operator that a library computes, with the tensors and numbers that it takes."""
     inputs = [nodes[id] for id in node.inputs if id in nodes]
     if any(_count(each.shape) is None for each in inputs):
         return None
-    return OperatorCall(
+    named = {each.id.partition(":")[2]: each for each in inputs}
+    written = report.once(_read_calls).get(node.id)
+    arguments = written if written is not None else [ast.Name(name) for name in named]
+    tensors = [named.get(each.id) if isinstance(each, ast.Name) else None for each in arguments]
+    call = OperatorCall(
         "::".join(node.target.split(".")[:2]),
-        [each.shape for each in inputs],
-        [_PROFILED.get(each.dtype or "", "") for each in inputs],
-        [each.stride or () for each in inputs],
+        [() if each is None else each.shape for each in tensors],
+        ["" if each is None else _PROFILED.get(each.dtype or "", "") for each in tensors],
+        [() if each is None else each.stride or () for each in tensors],
+        ["" if isinstance(each, ast.Name) else ast.unparse(each) for each in arguments],
     )
+    return call if written is None else fill_causal(call)
+
+
+def _find_library_node(kernel: Kernel, nodes: Mapping[str, NodeFacts]) -> NodeFacts | None:
+    """The node of the operator that the kernel is named after; others may be fused into it."""
+    name = kernel.name.removeprefix("torch.ops.").split(".")
+    own = [nodes[id] for id in kernel.nodes if id in nodes]
+    for node in own:
+        if node.target.split(".")[1:2] == name[1:2]:
+            return node
+    return next((node for node in own if node.target == next(iter(kernel.ops), "")), None)
+
+
+def _read_calls(report: Report) -> dict[str, list[ast.expr]]:
+    """By id of a node that a library computes the arguments of its call, as torch prints it."""
+    kernels = [kernel for kernel in report.kernels if not kernel.is_generated]
+    wanted: dict[str, set[str]] = defaultdict(set)
+    for id in {id for kernel in kernels for id in kernel.nodes}:
+        of, _, name = id.partition(":")
+        wanted[of].add(name)
+    found: dict[str, list[ast.expr]] = {}
+    for graph in report.graphs:
+        for name, code in _CALLED.findall(report.texts.get(graph.text or "", "")):
+            if name in wanted[graph.id]:
+                call = ast.parse(code, mode="eval").body
+                assert isinstance(call, ast.Call)
+                found[f"{graph.id}:{name}"] = call.args  # of those by name none counts for the work
+    return found
 
 
 def _find_kind(call: OperatorCall) -> Kind:

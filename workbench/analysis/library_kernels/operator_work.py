@@ -11,11 +11,15 @@ from workbench.analysis.library_kernels.kernel_work import Work as Work
 from workbench.analysis.library_kernels.kernel_work import unknown
 from workbench.analysis.library_kernels.library_kernel import Kind, LibraryKernel
 from workbench.analysis.library_kernels.operator_call import OperatorCall as OperatorCall
+from workbench.analysis.library_kernels.product_work import fill_causal as fill_causal
 
 _SUMS = frozenset(
     f"native_{norm}_norm{end}" for norm in ("batch", "group", "layer") for end in ("", "_backward")
 )
-"""Norms of torch's own: their helpers are kernels that read everything, and are counted."""
+"""Norms of torch's own: their helpers are kernels that read everything, and are counted.
+
+Not so those that make scale and shift of each channel from its sums: `ComputeFusedParams`.
+"""
 _FILLED = frozenset(("fill_", "zero_", "zeros", "ones", "full"))
 _KINDS: Mapping[Kind, str] = {
     "attention": "attention",
@@ -50,7 +54,7 @@ def estimate_work(
     estimate = estimate or memory_work.ESTIMATORS.get(name)
     if estimate is None:
         return unknown(f"what {call.name} moves and computes is not known")
-    if told.is_helper and name not in _SUMS:
+    if told.is_helper and (name not in _SUMS or "FusedParams" in told.name):
         return unknown(f"it prepares or finishes what another kernel of {name} computes")
     if told.family == "fill" and name not in _FILLED:
         return unknown(f"it clears memory for {name}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from workbench.analysis.library_kernels.kernel_work import Work, unknown
@@ -216,6 +217,21 @@ _SUMMED = {
     "_efficient_attention_backward": 6,
 }
 """Where the lengths of sequences that are packed behind one another would stand."""
+
+
+def fill_causal(call: OperatorCall) -> OperatorCall:
+    """A call of attention with all its arguments: where it does not say so, it is not causal."""
+    place = _ATTENTION.get(call.base_name, (0, None, False))[1]
+    if place is None or len(call) > place:
+        return call
+    numbers = [*call.concrete_inputs, *[""] * (place - len(call.concrete_inputs)), "False"]
+    missing = place + 1 - len(call)
+    return replace(
+        call,
+        shapes=[*call.shapes, *[()] * missing],
+        dtypes=[*call.dtypes, *[""] * missing],
+        concrete_inputs=numbers,
+    )
 
 
 def estimate_attention(call: OperatorCall, _kernel: LibraryKernel) -> Work:

@@ -115,6 +115,7 @@ _NORM_PARTS: tuple[tuple[str, Part], ...] = (
     ("batch_norm_calc_invstd", "helper"),
     ("batch_norm_reduce_statistics", "helper"),
     ("RowwiseMoments", "helper"),
+    ("FusedParams", "helper"),
     ("batch_norm_backward_reduce", "helper"),
 )
 

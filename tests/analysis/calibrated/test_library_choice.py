@@ -1,0 +1,72 @@
+"""The kernel that a library is taken to start, beside those that it did start on an H200."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from workbench.analysis.calibrated.calibration import choose_calibration
+from workbench.analysis.calibrated.library_choice import choose_library_kernel
+from workbench.analysis.calibrated.modelled import model_library_call
+from workbench.analysis.library_kernels.operator_work import OperatorCall, Work, estimate_work
+from workbench.specs import Catalogue
+
+H200 = Catalogue.built_in()["h200"]
+FIT = choose_calibration(H200).calibration
+
+
+def describe_product(m: int, n: int, k: int, dtype: str = "c10::BFloat16") -> Work:
+    return estimate_work(OperatorCall("aten::mm", [[m, k], [k, n]], [dtype] * 2))
+
+
+@pytest.mark.parametrize(
+    ("sizes", "measured_us"),
+    [((2048, 5632, 2048), 60.6), ((2048, 2048, 2048), 24.2), ((1, 32_000, 2048), 32.7)],
+)
+def test_the_fastest_known_kernel_takes_about_what_the_gpu_took(
+    sizes: tuple[int, int, int], measured_us: float
+) -> None:
+    made = model_library_call("extern_kernels.mm", describe_product(*sizes), H200)
+    assert made.us == pytest.approx(measured_us, rel=0.2)
+    assert made.kind == "product"
+
+
+def test_a_long_sum_for_few_results_is_taken_in_parts() -> None:
+    taken = choose_library_kernel("mm", describe_product(256, 256, 65_536), H200, FIT,
+                                  may_take_tf32=False)  # fmt: skip
+    assert taken.kernel.splits is not None
+
+
+def test_float32_takes_matrix_units_only_where_tf32_is_allowed() -> None:
+    work = describe_product(4096, 4096, 4096, "float")
+    plain, tf32 = (
+        choose_library_kernel("mm", work, H200, FIT, may_take_tf32=may) for may in (False, True)
+    )
+    assert plain.kernel.has_matrix_units is False
+    assert plain.us is not None
+    assert tf32.us is not None
+    assert plain.us > 4 * tf32.us
+
+
+def test_rows_that_begin_anywhere_take_an_older_kernel() -> None:
+    odd = choose_library_kernel("mm", describe_product(4096, 513, 4096), H200, FIT,
+                                may_take_tf32=False)  # fmt: skip
+    even = choose_library_kernel("mm", describe_product(4096, 512, 4096), H200, FIT,
+                                 may_take_tf32=False)  # fmt: skip
+    assert (odd.kernel.architecture, odd.kernel.alignment) == ("sm_80", 1)
+    assert even.kernel.architecture == "sm_90"
+
+
+def test_a_generation_without_known_kernels_takes_the_usual_tile() -> None:
+    bare = replace(FIT, kernels={})
+    taken = choose_library_kernel("mm", describe_product(512, 512, 512), H200, bare,
+                                  may_take_tf32=False)  # fmt: skip
+    assert taken.kernel.tile is None
+    assert taken.us is not None
+
+
+def test_the_error_of_a_choice_is_no_smaller_than_that_of_a_kernel_that_is_known() -> None:
+    made = model_library_call("mm", describe_product(512, 512, 512), H200)
+    assert made.error is not None
+    assert made.error >= FIT.errors["product"]

@@ -1,0 +1,69 @@
+"""What a record says of its library calls and generated kernels, as the model takes it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+import workbench as wb
+from workbench.analysis.forecast.forecast_rows import KernelForecast
+
+
+class Mixed(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.convolution = torch.nn.Conv2d(8, 64, 3, padding=1)
+        self.wide = torch.nn.Linear(64, 128)
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = self.convolution(x.relu()).flatten(2).transpose(1, 2)
+        a, b = self.wide(y).chunk(2, -1)
+        heads = (a.sigmoid() * b).unflatten(-1, (2, 32)).transpose(1, 2)
+        return F.scaled_dot_product_attention(heads, heads, heads)
+
+
+@pytest.fixture(scope="module")
+def compiled() -> wb.CompiledModule:
+    module, x = Mixed().half().eval(), torch.randn(2, 8, 16, 16).half()
+    return wb.aot_compile(module, (x,), target="h100", grad=False)
+
+
+def forecast_by_name(report: wb.Report) -> dict[str, KernelForecast]:
+    return {row.name.rpartition(".")[2]: row for row in wb.forecast(report).rows}
+
+
+def test_a_convolution_has_its_padding_from_the_graph(compiled: wb.CompiledModule) -> None:
+    row = next(r for n, r in forecast_by_name(compiled.report).items() if n == "convolution")
+    assert (row.source, row.kind) == ("modelled", "convolution")
+
+
+def test_attention_is_causal_only_where_the_call_says_so(compiled: wb.CompiledModule) -> None:
+    report = compiled.report
+    call = re.compile(r"(_scaled_dot_product_\w+\.default\([^)]*)\)")
+    texts = {key: call.sub(r"\1, 0.0, True)", text) for key, text in report.texts.items()}
+    plain, causal = (
+        next(row for row in wb.forecast(each).rows if row.kind == "attention")
+        for each in (report, replace(report, texts=texts))
+    )
+    assert causal.us < plain.us
+
+
+def test_a_generated_kernel_has_the_elements_that_it_goes_through(
+    compiled: wb.CompiledModule,
+) -> None:
+    """Both halves of what is taken apart are read, and no element twice."""
+    report = compiled.report
+    kernel = next(k for k in report.kernels if k.language == "triton" and "mul" in k.name)
+    halves = re.compile(r"^    ([xyz])numel = (\d+)$", re.MULTILINE)
+    twice = halves.sub(r"    \1numel = 1000000", report.texts[kernel.text or ""])
+    larger = replace(report, texts={**report.texts, kernel.text or "": twice})
+    told, more = (
+        next(row.us for row in wb.forecast(each).rows if row.kernel == kernel.id)
+        for each in (report, larger)
+    )
+    assert more > told

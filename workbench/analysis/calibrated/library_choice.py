@@ -1,0 +1,83 @@
+"""Which kernel a library will start, where nothing ran yet: the fastest of those that traces show.
+
+A library has dozens of kernels for a product and takes one by rules of its own. Those that started
+in the traces of a generation stand beside its parameters; the model takes the one that it tells the
+least time for, with the sum over K in parts where that is faster. Over the traces such a choice is
+off by little more than the kernel that was really taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from math import gcd
+
+from workbench.analysis.calibrated.calibration import Calibration
+from workbench.analysis.calibrated.kernel_times import estimate_us
+from workbench.analysis.library_kernels.kernel_names import LibraryKernel, read_kernel_name
+from workbench.analysis.library_kernels.operator_work import Work
+from workbench.specs import Gpu
+
+_SPLITS = (None, 2, 4, 8, 16)
+_SPLIT_SUM_US = 2.0
+"""The kernel that adds up the parts: `splitKreduce_kernel` in traces of an H200."""
+_VECTOR_BYTES = 16  # that every row has to begin at for a kernel of the own generation
+_OLDER = "sm_80"
+_OLDER_TILES = ((128, 128, 32), (64, 64, 32), (256, 128, 32), (128, 64, 32))
+"""Of CUTLASS, for rows that begin anywhere."""
+
+
+@dataclass(frozen=True)
+class Taken:
+    """A kernel that a library is taken to start, and its time in µs; None where none is known."""
+
+    kernel: LibraryKernel
+    us: float | None
+
+
+def choose_library_kernel(
+    name: str, work: Work, gpu: Gpu, fit: Calibration, *, may_take_tf32: bool
+) -> Taken:
+    """The fastest of the kernels that a library is known to have for a product or convolution."""
+    usual = LibraryKernel(name, "product", architecture=gpu.arch)
+    if work.product is None or not work.is_matrix:
+        return Taken(usual, estimate_us(usual, work, gpu, fit))
+    best: Taken | None = None
+    for kernel in _list_kernels(usual, work, fit, may_take_tf32=may_take_tf32):
+        us = estimate_us(kernel, work, gpu, fit)
+        if us is None:
+            break
+        us += _SPLIT_SUM_US if kernel.splits else 0.0
+        if best is None or best.us is None or us < best.us:
+            best = Taken(kernel, us)
+    return best or Taken(usual, estimate_us(usual, work, gpu, fit))
+
+
+def name_values(work: Work, *, has_units: bool) -> str:
+    """Under which name a calibration has the kernels for such work."""
+    values = "half" if work.dtype in ("float16", "bfloat16") else str(work.dtype)
+    if work.dtype == "float32" and has_units:
+        values = "tf32"
+    return f"convolution_{values}" if work.channels is not None else values
+
+
+def _list_kernels(
+    usual: LibraryKernel, work: Work, fit: Calibration, *, may_take_tf32: bool
+) -> Iterator[LibraryKernel]:
+    has_units = work.dtype != "float32" or may_take_tf32
+    if work.dtype == "float32" and not has_units:
+        usual = replace(usual, architecture=_OLDER, has_matrix_units=False)
+    _, _, n, k = work.product or (1, 1, 1, 1)
+    vector = _VECTOR_BYTES // (4 if work.dtype == "float32" else 2)
+    aligned = gcd(n, k, vector)
+    if has_units and work.channels is None and aligned < vector:
+        for tile in _OLDER_TILES:
+            yield replace(usual, architecture=_OLDER, tile=tile, alignment=aligned)
+        return
+    names = fit.kernels.get(name_values(work, has_units=has_units), ())
+    for name in names:
+        known = replace(read_kernel_name(name), name=usual.name, splits=None, split_k=None)
+        for splits in _SPLITS if work.channels is None else (None,):
+            yield replace(known, splits=splits, split_k=True if splits else None)
+    if not names:
+        yield usual
