@@ -60,8 +60,8 @@ class Prior:
     def _compare_device(self, name: str, gpu: Gpu) -> float:
         known = self._gpus.get(name.casefold().removesuffix("_down"))
         if known is None:
-            is_amd = name.upper().startswith("AMD")
-            return OTHER_GENERATION if is_amd == (gpu.vendor == "amd") else OTHER_VENDOR
+            is_of_vendor = name.lower().startswith(gpu.vendor)
+            return OTHER_GENERATION if is_of_vendor else OTHER_VENDOR
         if known.vendor != gpu.vendor:
             return OTHER_VENDOR
         return 1.0 if known.architecture == gpu.architecture else OTHER_GENERATION
