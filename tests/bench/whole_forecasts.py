@@ -74,8 +74,8 @@ def make_table(rows: Sequence[Row]) -> str:
     held = [row["holds"] for row in whole if row["holds"] is not None]
     lines = [
         f"{len(whole)} of {len(rows)} programs are known whole and call the same libraries here: "
-        f"their forecasts are off by {statistics.median(offs):.0%} in the middle (≤ {REACH:.0%} to reach), and the interval "
-        f"holds in {sum(held)} of {len(held)}.",
+        f"their forecasts are off by {statistics.median(offs):.0%} in the middle (≤ {REACH:.0%} to "
+        f"reach), and the interval holds in {sum(held)} of {len(held)}.",
         "",
         "| program | kernels | measured | forecast | off | interval holds | not known |",
         "| --- | --- | --- | --- | --- | --- | --- |",
@@ -95,7 +95,7 @@ def _explain(row: Row) -> str:
     """What keeps a program from being compared."""
     if not row["is_same"]:
         return "this torch calls other libraries than the one that ran"
-    return f"{row['unknown']} library calls" if row["unknown"] else ""
+    return f"{row['unknown']} of the library calls" if row["unknown"] else ""
 
 
 def on_page(text: str) -> str:

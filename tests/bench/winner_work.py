@@ -33,7 +33,7 @@ def make_tile(facts: Facts, winner: Winner, config: Config) -> ProductTile | Non
         int(row["shared"]),
     )
     sizes = (config.m, config.n, config.k, config.warps, config.stages)
-    return ProductTile(*sizes, int(row["blocks"]), loop)
+    return ProductTile(*sizes, int(row["blocks"]), loop, int(row["spills"] or 0))
 
 
 def make_work(winner: Winner, rows: int) -> list[ProductWork]:

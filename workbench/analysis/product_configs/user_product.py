@@ -105,13 +105,14 @@ def estimate_user_product(
     *,
     resident: int,
     code: str | None,
+    spills: int = 0,
 ) -> ProductTime | str:
     """The model's time of a configuration, or why there is none.
 
     `sizes` are those of `SIZES`, `code` the SASS or AMD assembly of the configuration, `resident`
-    the blocks of it that fit on a multiprocessor. The first two arguments of the kernel that point
-    to memory are taken as what is multiplied, the third as the result; tokens choose their experts
-    at random.
+    the blocks of it that fit on a multiprocessor, `spills` its stores and loads of registers. The
+    first two arguments of the kernel that point to memory are taken as what is multiplied, the
+    third as the result; tokens choose their experts at random.
     """
     tile, kinds = _read_tile(source, config), source.pointers
     if not sizes.keys() >= set("MNK") or len(tile) < len("MNK") or len(kinds) < _OPERANDS:
@@ -138,7 +139,9 @@ def estimate_user_product(
         right_bytes=right,
         tflops=rate,
     )
-    made = ProductTile(tile["M"], tile["N"], tile["K"], config.warps, config.stages, resident, loop)
+    made = ProductTile(
+        tile["M"], tile["N"], tile["K"], config.warps, config.stages, resident, loop, spills
+    )
     return estimate_product(gpu, work, made)
 
 
