@@ -123,7 +123,7 @@ def estimate_product_us(start: Start) -> float:
     work, fit = start.work, start.fit
     batch, m, n, k = work.product or (1, 1, 1, 1)
     rows, columns = lay_tile(start.kernel, work)
-    tiles = batch * math.ceil(m / rows) * math.ceil(n / columns)
+    tiles = count_tiles(start.kernel, work)
     item = (work.read_bytes or 0) / max(batch * (m * k + k * n), 1)
     step_us = _count_clocks(start, (rows, columns), max(item, 1.0)) / start.gpu.clock_mhz
     compute_us = _count_steps(start, tiles, k) * step_us
@@ -135,6 +135,13 @@ def estimate_product_us(start: Start) -> float:
         (work.bytes or 0) - weights, "product.held", "product.dram", None
     )
     return fit.value("product.latency_us") + _join(compute_us, memory_us)
+
+
+def count_tiles(kernel: LibraryKernel, work: Work) -> int:
+    """How many tiles the result of a product has."""
+    batch, m, n, _ = work.product or (1, 1, 1, 1)
+    rows, columns = lay_tile(kernel, work)
+    return batch * math.ceil(m / rows) * math.ceil(n / columns)
 
 
 def lay_tile(kernel: LibraryKernel, work: Work) -> tuple[int, int]:

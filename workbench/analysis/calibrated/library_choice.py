@@ -13,12 +13,13 @@ from dataclasses import dataclass, replace
 from math import gcd
 
 from workbench.analysis.calibrated.calibration import Calibration
-from workbench.analysis.calibrated.kernel_times import estimate_us
+from workbench.analysis.calibrated.kernel_times import count_tiles, estimate_us
 from workbench.analysis.library_kernels.kernel_names import LibraryKernel, read_kernel_name
 from workbench.analysis.library_kernels.operator_work import Work
 from workbench.specs import Gpu
 
-_SPLITS = (None, 2, 4, 8, 16)
+_SPLITS = (2, 4, 8, 16)
+_MOST_WAVES = 2  # of parts: more of them than fit at once help nobody
 _SPLIT_SUM_US = 2.0
 """The kernel that adds up the parts: `splitKreduce_kernel` in traces of an H200."""
 _VECTOR_BYTES = 16  # that every row has to begin at for a kernel of the own generation
@@ -43,7 +44,7 @@ def choose_library_kernel(
     if work.product is None or not work.is_matrix:
         return Taken(usual, estimate_us(usual, work, gpu, fit))
     best: Taken | None = None
-    for kernel in _list_kernels(usual, work, fit, may_take_tf32=may_take_tf32):
+    for kernel in _list_kernels(usual, work, gpu, fit, may_take_tf32=may_take_tf32):
         us = estimate_us(kernel, work, gpu, fit)
         if us is None:
             break
@@ -62,7 +63,7 @@ def name_values(work: Work, *, has_units: bool) -> str:
 
 
 def _list_kernels(
-    usual: LibraryKernel, work: Work, fit: Calibration, *, may_take_tf32: bool
+    usual: LibraryKernel, work: Work, gpu: Gpu, fit: Calibration, *, may_take_tf32: bool
 ) -> Iterator[LibraryKernel]:
     has_units = work.dtype != "float32" or may_take_tf32
     if work.dtype == "float32" and not has_units:
@@ -77,7 +78,10 @@ def _list_kernels(
     names = fit.kernels.get(name_values(work, has_units=has_units), ())
     for name in names:
         known = replace(read_kernel_name(name), name=usual.name, splits=None, split_k=None)
-        for splits in _SPLITS if work.channels is None else (None,):
-            yield replace(known, splits=splits, split_k=True if splits else None)
+        yield known
+        tiles = count_tiles(known, work)
+        for splits in _SPLITS if work.channels is None else ():
+            if tiles * splits <= _MOST_WAVES * gpu.sms:
+                yield replace(known, splits=splits, split_k=True)
     if not names:
         yield usual
