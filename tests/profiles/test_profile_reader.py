@@ -156,6 +156,8 @@ def test_a_part_of_a_gpu_is_said_to_be_one(read: Read) -> None:
     assert any(words in note for note in read(whole).notes)
     assert "pass gpu='h100'" in read(named).notes[0]
     assert any(words in note for note in read(named, gpu="h100").notes)
+    other = read(whole, gpu="mi300x").notes  # that has more of them, which says nothing
+    assert not any("multiprocessors" in note for note in other)
     assert not any("multiprocessors" in note for note in read(build_step(1)).notes)
 
 

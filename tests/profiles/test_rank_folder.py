@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +52,21 @@ def test_files_of_one_rank_are_numbered_by_their_names(tmp_path: Path) -> None:
 
 def test_a_missing_rank_is_said(tmp_path: Path) -> None:
     write_rank(tmp_path, 0)
-    assert "The run had 2 ranks, the folder has 1." in wb.read_profile(tmp_path).notes
+    notes = wb.read_profile(tmp_path).notes
+    assert notes[0] == "The run had 2 ranks, the folder has 1."
+    assert "longest" not in " ".join(notes)
+
+
+def test_a_trace_of_the_cpu_alone_is_not_what_the_times_are_of(tmp_path: Path) -> None:
+    write_rank(tmp_path, 0)
+    events = [
+        {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 0.0, "dur": 1e6}
+    ]
+    (tmp_path / "rank1.json").write_text(json.dumps({"traceEvents": events}))
+    p = wb.read_profile(tmp_path)
+    assert not p.header.on_cpu
+    said = "2 ranks: the times are those of rank 0, the longest of those with work of a GPU."
+    assert said in p.notes
 
 
 def test_a_folder_without_a_trace(tmp_path: Path) -> None:

@@ -46,9 +46,8 @@ def find_device(head: Mapping[str, Any], number: int | None, asked: str | None) 
     likely = own or _guess(gpus, said, str(name))
     if asked is not None:
         taken = _take_asked(gpus, asked, str(name), likely)
-        return replace(
-            taken, note=" ".join(filter(None, (taken.note, _tell_part(said, taken.gpu))))
-        )
+        # what another GPU has is no part of the one that was asked for
+        return taken if taken.note else replace(taken, note=_tell_part(said, taken.gpu))
     if own is not None:
         return Device(str(name), own, _tell_part(said, own))
     what = f"The GPU {name!r} has no description here" if name else "The trace names no GPU"

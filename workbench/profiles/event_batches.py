@@ -25,6 +25,9 @@ _ESCAPE = re.compile(
 _FOREIGN = {
     b"SQLite": "an SQLite database, as Nsight Systems exports them",
     b"PK": "a zip file",
+    b"\x80": "a pickle, as torch.cuda.memory writes its snapshots",
+    b"\x89PNG": "a picture",
+    b"\x7fELF": "a program",
     b"\x28\xb5\x2f\xfd": "a file compressed by zstd",
 }
 """What begins so, in words."""
@@ -103,7 +106,7 @@ class EventBatches:
 
     def _explain_foreign(self) -> str:
         name, start = self._stream.path.name, self._buffer[:400]
-        if self._stream.given_up and start.strip():
+        if self._stream.given_up:
             return f"{name} has no event: {self._stream.given_up}. Get the file again."
         for sign, what in _FOREIGN.items():
             if start.startswith(sign):

@@ -68,7 +68,7 @@ def read_trace_file(
     read = _read_columns(path)
     columns, head = read.columns, read.head
     if not len(columns.device) and not len(columns.host):
-        raise ArtifactError(explain_no_profile(path.name, read.batches.events, columns, head))
+        raise ArtifactError(explain_no_profile(path.name, read.batches, columns))
     on_cpu = not len(columns.device)
     trace = Trace.of(columns)
     if on_cpu:

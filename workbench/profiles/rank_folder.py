@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from workbench.number_text import plural
 from workbench.report.profile.profile_rows import PROFILE_TABLES, ProfileHeader, RankTime
 from workbench.report.table import Table
 
@@ -62,7 +61,8 @@ def join_ranks(
 ) -> tuple[ProfileHeader, dict[str, Table[Any]]]:
     """Header and tables of a folder; the header has the times of the rank that took longest."""
     ranks = number_ranks(parts)
-    slowest = max(parts, key=lambda part: part.header.total_us)
+    # a file of the CPU alone says nothing of the devices that others ran on
+    slowest = max(parts, key=lambda part: (not part.header.on_cpu, part.header.total_us))
     tables: dict[str, Table[Any]] = {
         name: join_tables(kind, name, parts, ranks)
         for name, kind in PROFILE_TABLES.items()
@@ -87,13 +87,18 @@ def join_ranks(
     notes = [*list_mixed(parts, ranks), *refused[:_MOST_SHOWN]]
     notes += [note for part in parts for note in part.header.notes]
     longest = ranks[list(parts).index(slowest)]
-    first = f"{plural(len(parts), 'rank')}: the times are those of rank {longest}, the longest."
+    which = (
+        "the longest"
+        if len({part.header.on_cpu for part in parts}) == 1
+        else ("the longest of those with work of a GPU")
+    )
+    first = f"{len(parts)} ranks: the times are those of rank {longest}, {which}."
     header = replace(
         slowest.header,
         source=folder,
         rank=longest,
         events=sum(part.header.events for part in parts),
-        notes=(first, *dict.fromkeys(notes)),
+        notes=(*([first] if len(parts) > 1 else []), *dict.fromkeys(notes)),
     )
     return header, tables
 

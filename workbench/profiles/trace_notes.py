@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -18,19 +17,25 @@ _OVERLAP = 1.0  # µs: clocks of a device are no finer
 _ACTIVITIES = "pass activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]"
 
 
-def explain_no_profile(
-    name: str, events: int, columns: TraceColumns, head: Mapping[str, Any]
-) -> str:
+def explain_no_profile(name: str, batches: EventBatches, columns: TraceColumns) -> str:
     """Why nothing of a trace can be shown."""
+    events = batches.events
     how = "Write one with torch.profiler: prof.export_chrome_trace('trace.json.gz')."
     if any(process.startswith(_JAX) for process in columns.processes):
         return f"{name} is a trace of JAX (XLA), not of torch.profiler. {how}"
+    if not events and batches.given_up:
+        return f"{name} has no whole event: {batches.given_up}. Get the file again."
     if not events:
         return f"{name} is a trace without a single event. {how}"
     if len(columns.runtime) or len(columns.python):
         return (
             f"{name} has neither work of a GPU nor operators of the CPU, only calls of the driver "
             f"or of Python. {_ACTIVITIES[:1].upper()}{_ACTIVITIES[1:]}."
+        )
+    if columns.damaged == events and columns.categories:
+        return (
+            f"{name} is damaged: what it says of its {plural(events, 'event')} cannot be read, "
+            "such as their times. Get the file again."
         )
     known = [category for category, _ in columns.categories.most_common(4) if category]
     of = f" (its categories: {', '.join(known)})" if known else ""

@@ -6,7 +6,7 @@ import pytest
 
 from tests.made_profile import make_profile, run
 from workbench.analysis.profile_changes.profiled_kernels import read_kernels
-from workbench.views.profile.profile_words import name_kernels, shorten_name
+from workbench.views.profile.profile_words import name_kernels, say_part, shorten_name
 
 CK = "_ZN7ck_tile6kentryILi1ENS_12Rmsnorm2dFwdINS_27Rmsnorm2dFwdPipelineOnePassINS_27Rms"
 HIP = "Cijk_Alik_Bljk_BBS_BH_Bias_HA_S_SAV_UserArgs_MT256x192x64_MI16x16x1_SN_LDSB1"
@@ -33,3 +33,12 @@ def test_a_product_without_an_operator_is_told_by_its_library_and_tile() -> None
     profile = make_profile(kernels=[run("k0", HIP, "")])
     (words,) = name_kernels(read_kernels(profile, None)).values()
     assert words.title == "product of hipBLASLt, tile 256 × 192 × 64"
+
+
+def test_a_small_part_of_a_bound_is_not_said_to_be_nothing() -> None:
+    assert [say_part(value) for value in (0.0, 0.001, 0.005, 0.62)] == [
+        "0.00",
+        "<0.01",
+        "0.01",
+        "0.62",
+    ]

@@ -14,7 +14,7 @@ from workbench.report.profile.profile_rows import ProfileOpportunity
 from workbench.report.profile.run_profile import RunProfile
 from workbench.report.table import number_columns
 from workbench.views.profile.profile_sentence import make_sentence
-from workbench.views.profile.profile_words import name_kernels
+from workbench.views.profile.profile_words import name_kernels, say_part
 from workbench.views.words.record_words import short
 
 _WIDTH, _HEIGHT = 80, 25
@@ -42,7 +42,7 @@ def text(profile: RunProfile) -> str:
         lines.append(f"{'kernel':<{_NAME}} {'calls':>6} {'time':>8} {'share':>6} {'of bound':>9}")
     for each in rows:
         row, title = each.row, words[each.row.id].title
-        reached = ABSENT if row.reached is None else f"{row.reached:.2f}"
+        reached = ABSENT if row.reached is None else say_part(row.reached)
         share = number_text(row.share, "percent")
         lines.append(
             f"{short(title, _NAME):<{_NAME}} {row.calls:>6,} {_us(row.time_us):>8} {share:>6} "

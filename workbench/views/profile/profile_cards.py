@@ -16,7 +16,7 @@ from workbench.report.profile.profile_rows import (
     RecordedKernel,
 )
 from workbench.report.profile.run_profile import RunProfile
-from workbench.views.profile.profile_words import KernelWords
+from workbench.views.profile.profile_words import KernelWords, say_part
 from workbench.views.wire.profile_messages import ProfileCard, RecordFact
 
 MOST_CARDS = 1000
@@ -92,7 +92,7 @@ def _card_kernel(
     if row.calls > 1 and row.most_us > row.least_us:
         facts.append(("Least to most", f"{_us(row.least_us)} to {_us(row.most_us)}"))
     if row.bound_us is not None:
-        facts.append(("Bound", f"≥ {_us(row.bound_us)} ({row.reached or 0:.2f})"))
+        facts.append(("Bound", f"≥ {_us(row.bound_us)} ({say_part(row.reached or 0.0)})"))
     facts += _tell_model(row)
     places = [
         ("Operator", row.operator), ("Module", row.module), ("Line", row.line),

@@ -9,6 +9,7 @@ from workbench.analysis.profile_changes.profiled_kernels import ProfiledKernel
 from workbench.number_text import number_text, plural
 from workbench.report.profile.profile_rows import ProfileOpportunity
 from workbench.report.profile.run_profile import RunProfile
+from workbench.views.profile.profile_words import say_part
 from workbench.views.wire.overview_messages import Piece
 from workbench.views.wire.profile_messages import ProfileAnswer, ProfileChip, ProfileKind
 
@@ -77,7 +78,7 @@ def make_sentence(
     yield say(f"; {_KINDS[kind]} {_us(times[kind])}")
     reached = _reach(kernels, kind)
     if reached is not None:
-        yield say(f" at {reached:.2f} of their bound")
+        yield say(f" at {say_part(reached)} of their bound")
     best = next(iter(changes), None)
     if best is not None and best.kind == "fusion":
         yield say(f"; {_us(best.of_us)} of kernels that torch.compile could fuse")
@@ -169,7 +170,7 @@ def _list_details(
     yield "Idle", _us(profile.idle_us)
     for kind, us in sorted(_sum_by_kind(kernels).items(), key=lambda each: -each[1]):
         reached = _reach(kernels, kind)
-        more = f", {reached:.2f} of the bound" if reached is not None else ""
+        more = f", {say_part(reached)} of the bound" if reached is not None else ""
         yield _KINDS[kind].capitalize(), f"{_us(us)}{more}"
     compiled = sum(each.row.time_us for each in kernels if each.is_compiled)
     if compiled:

@@ -84,6 +84,11 @@ def _title(kernel: ProfiledKernel) -> str:
     return shorten_name(row.name)
 
 
+def say_part(value: float) -> str:
+    """A part of a bound; what is there is not said to be nothing."""
+    return "<0.01" if 0 < value < 0.005 else f"{value:.2f}"
+
+
 def _say_sizes(row: RanKernel) -> str:
     """The sizes of the first argument that has any, of a list those of its first tensor."""
     for shape in row.shapes:
