@@ -17,7 +17,7 @@ from workbench.report.atomic import write_saved_file
 from workbench.report.machine_rows import KernelRoofline
 from workbench.report.presenter import presenter
 from workbench.report.report_header import KERNEL_LOG, SCHEMA, Environment, Outcome, Request
-from workbench.report.rows import WhyApart
+from workbench.report.rows import PassStep, WhyApart
 from workbench.report.table import Table
 from workbench.report.tables import ReportBase
 from workbench.report.texts import Texts
@@ -105,6 +105,16 @@ class Report(ReportBase):
                     prefix = b[: b.index(":") + 1]
                     pairs = by_graph.setdefault(prefix[:-1], [])
                 pairs.append((a, b))
+        return by_graph
+
+    @cached_property
+    def graph_steps(self) -> Mapping[str, tuple[PassStep, ...]]:
+        """The passes that changed each graph, in their order, by its id."""
+        by_graph: dict[str, tuple[PassStep, ...]] = {}
+        for step in self.passes:
+            if step.graph_after is not None and step.graph_after != step.graph_before:
+                base = step.graph_after.partition(".")[0]
+                by_graph[base] = (*by_graph.get(base, ()), step)
         return by_graph
 
     @cached_property

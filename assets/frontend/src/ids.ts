@@ -8,8 +8,8 @@ const FORMS = [
   [/^W:/, "wrapper-line"],
   [/^A:/, "asm-line"],
   [/^M:/, "module"],
-  [/^g\d+:/, "node"],
-  [/^g\d+$/, "graph"],
+  [/^g[\d.]+:/, "node"],
+  [/^g[\d.]+$/, "graph"],
   [/^k\d+$/, "kernel"],
   [/^k\d+:/, "config"],
   [/^w\d+$/, "wrapper"],
@@ -48,6 +48,11 @@ export function ownerOf(id: string): string {
 /** The graph of a node id such as `g7:add_1`. */
 export function graphOf(node: string): string {
   return node.slice(0, node.indexOf(":"));
+}
+
+/** The graph of a stage that a pass left as `g5.2`, itself where it is one: `g5`. */
+export function stageGraph(graph: string): string {
+  return graph.split(".")[0]!;
 }
 
 /** The name of a node without its graph. */

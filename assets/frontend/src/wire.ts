@@ -1122,7 +1122,8 @@ export interface Kernel {
 }
 
 /**
- * One graph of one stage; `part` asks for it, `next` are the graphs made from it.
+ * One graph of one stage; `part` asks for it, `next` are the graphs made from it. A graph as a
+ * pass left it stands behind the one of its stage: g5.1 behind g5.
  */
 export interface GraphHead {
   id: string;
@@ -1134,6 +1135,22 @@ export interface GraphHead {
   side: Side;
   part: string;
   next: string[];
+}
+
+/**
+ * One pass: what it changed in signs and counts, empty for nothing, what else is said of it.
+ * `before` and `after` are the graph that it was given and the one that it left, where these
+ * are recorded.
+ */
+export interface Pass {
+  id: string;
+  name: string;
+  group: string;
+  side: Side;
+  says: string;
+  change: string;
+  before: string | null;
+  after: string | null;
 }
 
 /**
@@ -1309,6 +1326,7 @@ export interface Document {
   kernels: Kernel[];
   no_assembly: string | null;
   graphs: GraphHead[];
+  passes: Pass[];
   breaks: Break[];
   guards: Guard[];
   sandbox: Sandbox;

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import pairwise, product
+from itertools import chain, pairwise, product
 from math import inf
 from typing import Any, cast
 
@@ -158,8 +158,10 @@ def _least_sizes(report: Report) -> dict[str, float]:
     there are thousands of kernels.
     """
     nodes = {graph.id: graph.node_count for graph in report.graphs}
-    lengths: dict[str, int] = {}
     by_part: dict[str, float] = {f"graph:{id}": count * _NODE for id, count in nodes.items()}
+    for step in chain.from_iterable(report.graph_steps.values()):
+        by_part[f"graph:{step.graph_after}"] = step.nodes_after * _NODE
+    lengths: dict[str, int] = {}
     for (a, before), (b, after) in pairwise(nodes.items()):
         by_part[f"changes:{a}:{b}"] = abs(before - after) * _ROW
     for kind, rows in (("code", report.kernels), ("wrapper", report.wrappers)):
@@ -200,6 +202,9 @@ def list_part_names(report: Report) -> Iterator[str]:
     rest = [g.id for g in graphs if g.id not in first]
     yield from (f"graph:{id}" for id in sorted(rest, key=lambda id: id not in ends))
     yield from (f"changes:{a.id}:{b.id}" for a, b in pairwise(graphs))
+    for step in chain.from_iterable(report.graph_steps.values()):
+        yield f"graph:{step.graph_after}"
+        yield f"changes:{step.graph_before}:{step.graph_after}"
     yield from (f"table:{name}" for name in _TABLES if len(getattr(report, name)))
     yield from _machine_code(report)
 

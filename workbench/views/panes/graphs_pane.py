@@ -6,13 +6,23 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from workbench.number_text import plural
 from workbench.report import Report
 from workbench.report.column_filter import list_linked_pairs
+from workbench.report.rows import PassStage, PassStep
 from workbench.views.panes.pane import Content, Pane, ViewContext, missing
 from workbench.views.panes.passes import Passes
 from workbench.views.wire import report_messages as wire
 from workbench.views.wire.codec import convert_row
 from workbench.views.words.record_words import name_stage
+
+_GROUPS: Mapping[PassStage, str] = {
+    "pre-grad": "Pre-grad",
+    "joint": "Joint graph",
+    "post-grad": "Post-grad",
+    "scheduler": "Scheduler",
+    "other": "Other",
+}
 
 
 def document(report: Report, context: ViewContext) -> Content:
@@ -20,7 +30,8 @@ def document(report: Report, context: ViewContext) -> Content:
     empty = missing(report, "graphs", "No graphs.", "No graph was captured.")
     graphs = _graphs(report)
     captured = sum(graph.stage == "dynamo" for graph in report.graphs)
-    return Content({"graphs": graphs}, captured or None, empty=None if graphs else empty)
+    made = {"graphs": graphs, "passes": list(_passes(report))}
+    return Content(made, captured or None, empty=None if graphs else empty)
 
 
 def _graphs(report: Report) -> list[wire.GraphHead]:
@@ -31,22 +42,59 @@ def _graphs(report: Report) -> list[wire.GraphHead]:
         if not (a.startswith(first) and b.startswith(second)):  # links of a stage stand together
             first, second = a[: a.index(":") + 1], b[: b.index(":") + 1]
             following[first[:-1]][second[:-1]] = None
-    heads = []
+    heads: list[wire.GraphHead] = []
     for graph in report.graphs:
         compilation = f"{graph.compile_id or '?'} · " if several else ""
-        heads.append(
-            convert_row(
-                wire.GraphHead,
-                graph,
-                title=compilation + name_stage(graph.stage, is_backward=graph.is_backward),
-                side=passes.graph(graph),
-                part=f"graph:{graph.id}",
-                next=[id for id in following[graph.id] if id != graph.id],
-            )
+        head = convert_row(
+            wire.GraphHead,
+            graph,
+            title=compilation + name_stage(graph.stage, is_backward=graph.is_backward),
+            side=passes.graph(graph),
+            part=f"graph:{graph.id}",
+            next=[id for id in following[graph.id] if id != graph.id],
         )
+        steps = report.graph_steps.get(graph.id, ())
+        heads += [head, *(_step(head, compilation, step) for step in steps)]
         frames = (row for row in _frames(report) if row["graph"] == graph.id)
         heads += [_bytecode(row, compilation) for row in frames]
     return heads
+
+
+def _step(base: wire.GraphHead, compilation: str, step: PassStep) -> wire.GraphHead:
+    """A graph as a pass left it."""
+    id = step.graph_after or ""
+    return {
+        **base,
+        "id": id,
+        "title": f"{compilation}After {step.name}",
+        "node_count": step.nodes_after,
+        "part": f"graph:{id}",
+        "next": [],
+    }
+
+
+def _passes(report: Report) -> Iterator[wire.Pass]:
+    """Every pass, in the order in which they ran."""
+    sides = Passes(report)
+    several = len({step.compile_id for step in report.passes}) > 1
+    for step in report.passes:
+        is_parted = step.stage in ("post-grad", "scheduler")
+        side = sides.choose_side(is_backward=step.is_backward) if is_parted else ""
+        group = _GROUPS[step.stage] + (f", {side}" if side else "")
+        counts = zip("+−~", (step.added, step.removed, step.rewritten), strict=True)
+        sums = [f"{sign}{len(names)}" for sign, names in counts if names]
+        matches = f"matched {plural(step.matched, 'time')}" if step.matched else "never matched"
+        own = f"yours, by {step.option}" if step.option else ""
+        yield {
+            "id": step.id,
+            "name": step.name,
+            "group": f"{step.compile_id or '?'} · {group}" if several else group,
+            "side": side,
+            "says": " · ".join(filter(None, (own, "" if step.matched is None else matches))),
+            "change": (" ".join(sums) or "order") if step.changed else "",
+            "before": step.graph_before,
+            "after": step.graph_after,
+        }
 
 
 def _frames(report: Report) -> Iterator[dict[str, Any]]:

@@ -17,24 +17,29 @@ class Passes:
             report.graphs.columns.get("is_backward", ())
         )
         self._lowered: dict[str, Side] = {
-            row.graph: self._side(is_backward=row.is_backward)
+            row.graph: self.choose_side(is_backward=row.is_backward)
             for row in (*report.wrappers, *report.kernels)
         }
         self._times: list[tuple[float, float, Side]] = [
-            (row.start_s, row.start_s + row.duration_s, self._side(is_backward=name == _BACKWARD))
+            (
+                row.start_s,
+                row.start_s + row.duration_s,
+                self.choose_side(is_backward=name == _BACKWARD),
+            )
             for row in report.phases
             for name in (_FORWARD, _BACKWARD)
             if name in row.name
         ]
 
-    def _side(self, *, is_backward: bool) -> Side:
+    def choose_side(self, *, is_backward: bool) -> Side:
+        """That of what is of the backward or not."""
         if not self.has_both:
             return ""
         return "backward" if is_backward else "forward"
 
     def kernel(self, kernel: Kernel) -> Side:
         """That of a kernel."""
-        return self._side(is_backward=kernel.is_backward)
+        return self.choose_side(is_backward=kernel.is_backward)
 
     def lowered(self, graph: str) -> Side:
         """That of a lowered graph, such as `i1`."""
@@ -45,7 +50,7 @@ class Passes:
         stage = GRAPH_STAGES.get(graph.stage)
         if stage is not None and stage.is_whole:
             return ""
-        return self._side(is_backward=graph.is_backward)
+        return self.choose_side(is_backward=graph.is_backward)
 
     def phase(self, phase: Phase) -> Side:
         """That of a phase: of the compilation of the one or the other, in whatever thread."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any
 
 from workbench.analysis.cost.line_shares import list_line_ids
 from workbench.analysis.diff.lineage import (
@@ -19,6 +18,7 @@ from workbench.report.column_filter import list_linked_pairs
 from workbench.report.graph_stages import name_input
 from workbench.views.layout import layered
 from workbench.views.parts.quiet import Rows, find_all_quiet_ids, find_quiet_nodes, name_inputs
+from workbench.views.parts.step_graphs import Columns, build_step_changes, read_step_columns
 from workbench.views.wire.codec import convert_row, no_collection
 from workbench.views.wire.report_messages import ChangesPart, GraphPart
 
@@ -58,7 +58,7 @@ class GraphParts:
 
     def part(self, id: str) -> GraphPart:
         """Build the part of one graph; raises `UsageError` for an id that is not a graph."""
-        if id not in self._compilations:
+        if id.partition(".")[0] not in self._compilations:
             known = ", ".join(self._compilations) or "none"
             raise UsageError(f"There is no graph {id!r}; the report has {known}.")
         with no_collection():
@@ -66,15 +66,16 @@ class GraphParts:
 
     def _part(self, id: str) -> GraphPart:
         report = self._report
-        index = report.node_rows
-        picked = index[id]
-        rows = _rows(report, picked)
+        base = id.partition(".")[0]
+        columns = _columns(report, base) if base == id else read_step_columns(report, id)
+        rows = _rows(columns)
+        known = [f"{base}:{name}" for name in rows.names]
         place = {node: number for number, node in enumerate(rows.ids)}
-        inputs = _inputs(_column(report, "inputs", picked), place)
+        inputs = _inputs(columns["inputs"], place)
         links = report.node_pairs
-        kernel, kernels = self._kernels(id, rows.ids, links)
-        module, modules = _numbered(_column(report, "module_path", picked))
-        names = name_inputs(rows, _captured(report, id, index))
+        kernel, kernels = self._kernels(base, known, links)
+        module, modules = _numbered(columns["module_path"])
+        names = name_inputs(rows, _captured(report, base))
         layout = layered(inputs, straight=False)
         return convert_row(
             GraphPart,
@@ -86,12 +87,12 @@ class GraphParts:
             targets=_targets(rows, names),
             inputs=inputs,
             shapes=[_size(shape) for shape in rows.shapes],
-            strides=[_size(stride) for stride in _column(report, "stride", picked)],
-            dtypes=[_SHORT.get(d or "", d or "") for d in _column(report, "dtype", picked)],
-            bytes=_column(report, "bytes", picked),
-            lines=self._lines(rows.ids, picked),
-            called_from=[list(sites) for sites in _column(report, "called_from", picked)],
-            before=_before(links.get(id, ()), rows.ids),
+            strides=[_size(stride) for stride in columns["stride"]],
+            dtypes=[_SHORT.get(d or "", d or "") for d in columns["dtype"]],
+            bytes=list(columns["bytes"]),
+            lines=self._lines(known, columns),
+            called_from=[list(sites) for sites in columns["called_from"]],
+            before=_before(links.get(id, ()), rows.ids) if base == id else self._origins(known),
             module=module,
             modules=modules,
             kernel=kernel,
@@ -99,11 +100,14 @@ class GraphParts:
             is_quiet=find_quiet_nodes(rows, names, kernel),
         )
 
-    def _lines(self, ids: Sequence[str], picked: Sequence[int]) -> list[str | None]:
+    def _origins(self, known: Sequence[str]) -> list[list[str]]:
+        """Of each node the one of that name in the graph that the passes began with."""
+        return [[id] if id in self._report.node_row else [] for id in known]
+
+    def _lines(self, ids: Sequence[str], columns: Columns) -> list[str | None]:
         """The innermost user line of each node; an input's is where its value is first used."""
         places = list_line_ids(self._report)
-        spots = (_column(self._report, name, picked) for name in ("file", "line"))
-        lines = [places.get(place) for place in zip(*spots, strict=True)]
+        lines = [places.get(at) for at in zip(columns["file"], columns["line"], strict=True)]
         if None in lines:
             lines = [line or self._linked.get(id) for line, id in zip(lines, ids, strict=True)]
         return lines
@@ -126,15 +130,13 @@ def build_graph_part(report: Report, id: str) -> GraphPart:
     return GraphParts(report).part(id)
 
 
-def _column(report: Report, name: str, picked: Sequence[int]) -> list[Any]:
-    values = report.nodes.columns[name]
-    return [values[row] for row in picked]
+def _columns(report: Report, id: str) -> Columns:
+    picked = report.node_rows[id]
+    return {name: [values[row] for row in picked] for name, values in report.nodes.columns.items()}
 
 
-def _rows(report: Report, picked: Sequence[int]) -> Rows:
-    return Rows(
-        *(_column(report, name, picked) for name in ("id", "name", "op", "target", "shape"))
-    )
+def _rows(columns: Columns) -> Rows:
+    return Rows(*(columns[name] for name in ("id", "name", "op", "target", "shape")))
 
 
 def _inputs(inputs: Sequence[Sequence[str]], place: Mapping[str, int]) -> list[list[int]]:
@@ -151,14 +153,14 @@ def _numbered(values: Sequence[str | None]) -> tuple[list[int], list[str]]:
     return indices, list(numbers)
 
 
-def _captured(report: Report, id: str, index: Mapping[str, list[int]]) -> Rows | None:
+def _captured(report: Report, id: str) -> Rows | None:
     """The graph that Dynamo captured in the same compilation."""
     columns = report.graphs.columns
     compile_id = columns["compile_id"][list(columns["id"]).index(id)]
     names = ("id", "stage", "compile_id")
     for graph, stage, one in zip(*(columns[name] for name in names), strict=True):
         if stage == "dynamo" and one == compile_id:
-            return _rows(report, index[graph])
+            return _rows(_columns(report, graph))
     return None
 
 
@@ -181,7 +183,13 @@ def _before(links: Iterable[NodePair], ids: Sequence[str]) -> list[list[str]]:
 
 
 def build_changes_part(report: Report, before: str, after: str) -> ChangesPart:
-    """Build the part; raises `UsageError` for an id that is not a graph."""
+    """Build the part; raises `UsageError` for an id that is not a graph.
+
+    Two states of one graph are compared by what the passes between them did.
+    """
+    base = before.partition(".")[0]
+    if before != after and after.partition(".")[0] == base:
+        return build_step_changes(report, before, after)
     diff = changes(report, before, after)
     replaced = [(list(old), list(new)) for old, new in diff.replaced]
     return convert_row(ChangesPart, diff, kind="changes", replaced=replaced, kept=len(diff.kept))

@@ -200,7 +200,10 @@ class Kernel(TypedDict):
 
 
 class GraphHead(TypedDict):
-    """One graph of one stage; `part` asks for it, `next` are the graphs made from it."""
+    """One graph of one stage; `part` asks for it, `next` are the graphs made from it.
+
+    A graph as a pass left it stands behind the one of its stage: g5.1 behind g5.
+    """
 
     id: str
     stage: str
@@ -211,6 +214,23 @@ class GraphHead(TypedDict):
     side: Side
     part: str
     next: list[str]
+
+
+class Pass(TypedDict):
+    """One pass: what it changed in signs and counts, empty for nothing, what else is said of it.
+
+    `before` and `after` are the graph that it was given and the one that it left, where these are
+    recorded.
+    """
+
+    id: str
+    name: str
+    group: str
+    side: Side
+    says: str
+    change: str
+    before: str | None
+    after: str | None
 
 
 class Break(TypedDict):
@@ -380,6 +400,7 @@ class Document(TypedDict):
     kernels: list[Kernel]
     no_assembly: str | None
     graphs: list[GraphHead]
+    passes: list[Pass]
     breaks: list[Break]
     guards: list[Guard]
     sandbox: Sandbox

@@ -1,15 +1,17 @@
 // The bar of the graph pane: stage, grouping, what is hidden, search, table.
 
 import { plural, whole } from "../format";
+import { stageGraph } from "../ids";
 import type { Store } from "../store";
 import { Button, Select } from "../ui/basics";
 import { usePaneState } from "../ui/kept";
 import { ofPass, PassFilter } from "../ui/pass";
 import type { GraphHead } from "../wire";
 import type { Handle } from "./canvas";
-import { comparable, isCode } from "./compare";
+import { comparable, isCode, isStep } from "./compare";
 import type { Grouping } from "./layout/groups";
 import { labelOf, type Model } from "./layout/model";
+import { changedBy, isDrawn, showPass } from "./passes";
 import { type GraphState, openAll, setGrouping } from "./state";
 
 interface Props {
@@ -21,17 +23,28 @@ interface Props {
 }
 
 export function Bar({ store, state, graphs, head, shown }: Props) {
-  const own = ofPass(store, graphs);
+  const own = ofPass(store, graphs).filter((graph) => !isStep(graph.id));
   const listed = own.includes(head) ? own : [head, ...own];
-  const isComparing = state.other.value !== null;
+  const isListing = state.listsPasses.value;
+  const isComparing = state.other.value !== null && !isListing;
   const choose = (id: string) => {
     if (store.selected.peek()?.startsWith("g")) store.select(null);
     state.graph.value = id;
+  };
+  const changed = changedBy(store);
+  const list = () => {
+    if (!changed.length) return;
+    state.listsPasses.value = !isListing;
+    state.other.value = null;
+    const first = changed.find(isDrawn);
+    if (isListing) choose(stageGraph(head.id));
+    else if (first) showPass(store, state, first);
   };
   const isAlone = comparable(graphs, head.id).length < 2;
   const compare = () => {
     if (isAlone && !isComparing) return;
     state.other.value = isComparing ? null : partner(graphs, head.id);
+    state.listsPasses.value = false;
   };
   return (
     <div class="bar graph-bar">
@@ -43,6 +56,16 @@ export function Bar({ store, state, graphs, head, shown }: Props) {
         press={compare}
       >
         Compare<span class="wide"> stages</span>
+      </Button>
+      <Button
+        tip={
+          changed.length ? "Step through what each pass changed" : "No pass that changed anything"
+        }
+        isPressed={isListing}
+        isOff={!changed.length}
+        press={list}
+      >
+        Passes
       </Button>
       <PassFilter store={store} />
       {shown && !state.isTable.value && <Grouped state={state} {...shown} />}
@@ -70,12 +93,15 @@ function stageOption(graph: GraphHead) {
 
 /** The nearest earlier stage that is not the same graph, else the next one; see `comparable`. */
 export function partner(all: readonly GraphHead[], id: string): string | null {
-  const graphs = comparable(all, id);
-  const at = graphs.findIndex((graph) => graph.id === id);
+  const graphs = comparable(all, stageGraph(id)).filter((graph) => !isStep(graph.id));
+  const at = graphs.findIndex((graph) => graph.id === stageGraph(id));
   const count = graphs[at]?.node_count;
+  const isChanged = (id: string) => all.some((g) => isStep(g.id) && stageGraph(g.id) === id);
   const earlier = graphs.slice(0, at).reverse();
   const different =
-    earlier.find((graph) => graph.node_count !== count) ?? earlier[0] ?? graphs[at + 1];
+    earlier.find((graph) => graph.node_count !== count || isChanged(graph.id)) ??
+    earlier[0] ??
+    graphs[at + 1];
   return different?.id ?? null;
 }
 

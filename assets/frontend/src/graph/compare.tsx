@@ -3,25 +3,40 @@
 import { Fragment } from "preact";
 import { useEffect, useMemo } from "preact/hooks";
 import { plural } from "../format";
-import { nameOf } from "../ids";
+import { nameOf, stageGraph } from "../ids";
 import type { Store } from "../store";
 import { type Asked, useAnswer } from "../ui/asked";
 import { Button, Select } from "../ui/basics";
 import type { ChangesPart, GraphHead, GraphPart } from "../wire";
 import { type Change, changesIn } from "./drawing/looks";
 import type { Model } from "./layout/model";
+import { PassList } from "./passes";
 import type { GraphState } from "./state";
 
 export interface Compared extends Asked<ChangesPart> {
   byNode: Map<number, Change>;
 }
 
-/** The stages that can stand beside this one: not a backward beside a forward, nor bytecode. */
+/**
+ * What can stand beside this graph: of its compilation, not a backward beside a forward, nor
+ * bytecode; what passes left of a stage only beside that.
+ */
 export function comparable(graphs: readonly GraphHead[], id: string): GraphHead[] {
   const own = graphs.find((graph) => graph.id === id);
   if (!own || isCode(own)) return [];
-  return graphs.filter((graph) => graph.is_backward === own.is_backward && !isCode(graph));
+  const isNear = (other: string) =>
+    stageGraph(other) === stageGraph(id) || !(isStep(other) || isStep(id));
+  return graphs.filter(
+    (graph) =>
+      graph.is_backward === own.is_backward &&
+      graph.compile_id === own.compile_id &&
+      isNear(graph.id) &&
+      !isCode(graph),
+  );
 }
+
+/** Whether a graph is one that a pass left. */
+export const isStep = (id: string) => id.includes(".");
 
 /** Bytecode stands among the stages as a text. */
 export const isCode = (head: GraphHead) => head.stage === "bytecode";
@@ -39,9 +54,10 @@ export function useChanges(
   model: Model,
 ): Compared | null {
   const other = state.other.value;
-  const isThere = comparable(graphs, model.part.id).some(({ id }) => id === other);
+  const isStale = state.graph.value !== model.part.id;
+  const isThere = !isStale && comparable(graphs, model.part.id).some(({ id }) => id === other);
   useEffect(() => {
-    if (!isThere) state.other.value = null; // the stage that is drawn changed sides
+    if (!isThere && !isStale) state.other.value = null; // the stage that is drawn changed sides
   }, [other, isThere]);
   const pair = isThere && other !== null ? inOrder(graphs, other, model.part.id) : null;
   const { part, failed } = useAnswer<ChangesPart>(store, pair && `changes:${pair.join(":")}`);
@@ -64,9 +80,12 @@ const MOST = 500;
 export function Compare({ store, state, graphs, part, loaded }: Props) {
   return (
     <section class="graph-compare" role="group" aria-label="Changes between two stages">
-      <div class="graph-compare-head">
-        <Stages state={state} graphs={graphs} id={part.id} />
-      </div>
+      {state.listsPasses.value && <PassList store={store} state={state} />}
+      {state.other.value && (
+        <div class="graph-compare-head">
+          <Stages state={state} graphs={graphs} id={part.id} />
+        </div>
+      )}
       {loaded?.failed && <p class="graph-pad">{loaded.failed}</p>}
       {loaded?.part && <Lists store={store} state={state} changes={loaded.part} />}
     </section>
@@ -103,10 +122,12 @@ function Stages({ state, graphs, id }: StagesProps) {
   );
   return (
     <>
-      <label>
-        <span class="mut">Compared with</span>
-        <Select of={stages} value={other} set={(stage) => (state.other.value = stage)} />
-      </label>
+      {!state.listsPasses.value && (
+        <label>
+          <span class="mut">Compared with</span>
+          <Select of={stages} value={other} set={(stage) => (state.other.value = stage)} />
+        </label>
+      )}
       <div class="seg" role="group" aria-label="Stage to draw">
         {side("Before", before)}
         {side("After", after)}
@@ -176,10 +197,12 @@ function List({ store, title, change, rows, go }: ListProps) {
       <ul>
         {rows.slice(0, MOST).map(([before, after]) => {
           const isSelected = [...before, ...after].some((id) => id === selected);
+          const isRewritten = before.map(nameOf).join() === after.map(nameOf).join();
+          const old = isRewritten ? [] : before;
           return (
             <li key={`${before[0]} ${after[0]}`} class={isSelected ? "sel" : ""}>
-              <Names ids={before} go={go} />
-              {before.length > 0 && after.length > 0 && <span class="mut"> → </span>}
+              <Names ids={old} go={go} />
+              {old.length > 0 && after.length > 0 && <span class="mut"> → </span>}
               <Names ids={after} go={go} />
             </li>
           );

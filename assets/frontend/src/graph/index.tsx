@@ -37,6 +37,13 @@ export function GraphPane({ store }: { store: Store }) {
   const { part, failed } = useAsked<GraphPart | BytecodePart>(store, head?.part ?? null, (name) =>
     head && isCode(head) ? store.host.part<BytecodePart>(name) : store.need<GraphPart>(name),
   );
+  // While the next step is on its way the one before stands, with the list and what is focused.
+  const report = store.doc.value;
+  const last = useRef<{ of: typeof report; part: GraphPart } | null>(null);
+  if (part?.kind === "graph") last.current = { of: report, part };
+  else if (part || failed || !state.listsPasses.value || last.current?.of !== report)
+    last.current = null;
+  const drawn = last.current && store.row("graphs", last.current.part.id);
   if (!head)
     return (
       <Empty
@@ -46,8 +53,14 @@ export function GraphPane({ store }: { store: Store }) {
     );
   return (
     <div class="graph">
-      {part?.id === head.id && part.kind === "graph" ? (
-        <Loaded store={store} state={state} head={head} graphs={graphs} part={part} />
+      {drawn ? (
+        <Loaded
+          store={store}
+          state={state}
+          head={drawn}
+          graphs={graphs}
+          part={last.current!.part}
+        />
       ) : (
         <>
           <Bar store={store} state={state} graphs={graphs} head={head} />
@@ -110,7 +123,7 @@ function Loaded({ store, state, head, graphs, part }: LoadedProps) {
     <>
       <Bar store={store} state={state} graphs={graphs} head={head} shown={shown} />
       <div class="graph-body">
-        {state.other.value && (
+        {(state.other.value || state.listsPasses.value) && (
           <Compare store={store} state={state} graphs={graphs} part={part} loaded={changes} />
         )}
         {state.isTable.value ? (

@@ -26,6 +26,8 @@ export function graphState({ memory }: Store) {
     graph: signal<string | null>(null),
     /** The stage to compare with, or null. */
     other: signal<string | null>(null),
+    /** Whether the passes are listed, to step through. */
+    listsPasses: signal(false),
     showsQuiet: signal(false),
     isTable: signal(false),
     /** By graph id; a graph without an entry is grouped as suits it. */
