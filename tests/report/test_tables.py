@@ -13,6 +13,7 @@ OF_VIEWS = {
     "once",
     "node_rows",
     "node_row",
+    "graph_steps",
     "node_pairs",
     "lowered",
     "own_roofline",

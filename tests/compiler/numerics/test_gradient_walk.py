@@ -84,7 +84,7 @@ def test_a_wrong_pass_over_the_backward_is_named() -> None:
                 node.args = (node.args[0], -0.5001)
 
     found = look(learn, X, W, options={"post_grad_custom_post_pass": wrong})
-    assert found.first.part == "post-grad passes of the backward"
+    assert found.first.part == "post-grad pass wrong of the backward"
     assert found.first.cause == causes.FORMULA
     assert {r.cause for r in found.deviations if r.kernel} <= ROUNDING
 

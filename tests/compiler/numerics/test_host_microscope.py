@@ -49,7 +49,7 @@ def test_an_eps_of_another_type_changes_the_formula() -> None:
         "post_grad_custom_post_pass",
     )
     found = cases.look(rms_norm, *args, options={option: another_eps})
-    assert (found.first.part, found.first.cause) == ("post-grad passes", causes.FORMULA)
+    assert (found.first.part, found.first.cause) == ("post-grad pass another_eps", causes.FORMULA)
     assert found.first.line == rms_norm.__code__.co_firstlineno + 1
     assert all(row.cause not in NO_ROUNDING for row in found.deviations if row.kernel)
 

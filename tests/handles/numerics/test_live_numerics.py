@@ -117,7 +117,7 @@ def test_a_wrong_pass_is_named_and_the_kernels_are_clean() -> None:
         options={"post_grad_custom_post_pass": wrong},
     )  # fmt: skip
     (row,) = found.deviations
-    assert (row.stage, row.part, row.node) == ("passes", "post-grad passes", "add")
+    assert (row.stage, row.part, row.node) == ("passes", "post-grad pass wrong", "add")
     assert row.cause == causes.FORMULA
     assert found.first == row
     stages = found.frame("stages").set_index("stage")
@@ -125,6 +125,32 @@ def test_a_wrong_pass_is_named_and_the_kernels_are_clean() -> None:
         "eager": 0, "decompositions": 0, "passes": 1, "kernels": 0
     }  # fmt: skip
     assert stages.end_off["kernels"] == pytest.approx(stages.end_off["passes"])
+
+
+def test_of_several_passes_the_first_after_which_a_deviation_is_there_is_named() -> None:
+    def alter(graph):
+        for node in graph.nodes:
+            if node.target is ADD:
+                node.args = (node.args[0], 2.5)  # what the next one takes back
+
+    def subtract(graph):
+        for node in graph.nodes:
+            if node.target is ADD:
+                node.target, node.args = torch.ops.aten.sub.Tensor, (node.args[0], 1.5)
+
+    def back(graph):
+        for node in graph.nodes:
+            if node.target is ADD:
+                node.args = (node.args[0], 1.5)
+
+    found = cases.look(
+        cases.pointwise, cases.draw(64, 256), cases.draw(64, 256, seed=1),
+        options={"joint_custom_pre_pass": alter, "joint_custom_post_pass": back,
+                 "post_grad_custom_post_pass": subtract},
+    )  # fmt: skip
+    parts = [row.part for row in found.deviations]
+    assert parts == ["joint pass alter", "joint pass back", "post-grad pass subtract"]
+    assert "The joint pass alter changed the formula at add" in found.sentence
 
 
 def test_what_is_equal_has_no_rows() -> None:

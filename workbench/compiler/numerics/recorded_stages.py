@@ -25,14 +25,29 @@ JOINT_PASSES = "after_joint_passes"
 LOWERED = "after_post_grad"
 
 
-class StageGraph(IndexedGraph):
-    """One stage of a graph: its nodes as data that runs, and by name as the record has them."""
+_BEGINNINGS = {
+    PRE_GRAD: "before_pre_grad", JOINT_PASSES: "before_joint_passes", LOWERED: "before_post_grad",
+}  # fmt: skip
+"""The stage that the passes began with which led to another."""
 
-    def __init__(self, id: str, stage: str, graph: CapturedGraph, rows: Mapping[str, Node]):
+
+class StageGraph(IndexedGraph):
+    """One stage of a graph: its nodes as data that runs, and by name as the record has them.
+
+    `steps` are the graphs that the passes on the way to it left, in their order, as far as all of
+    them are known; each of those has the name of its pass as `made_by`.
+    """
+
+    def __init__(
+        self, id: str, stage: str, graph: CapturedGraph, rows: Mapping[str, Node],
+        *, made_by: str = "", steps: Sequence[StageGraph] = (),
+    ):  # fmt: skip
         super().__init__(graph)
         self.id = id
         self.stage = stage
         self.rows = rows
+        self.made_by = made_by
+        self.steps = tuple(steps)
 
     def find_line(self, names: Iterable[str]) -> tuple[str | None, int | None]:
         """File and line of the last of these nodes that has one: what a pass made has none."""
@@ -137,7 +152,9 @@ def _read_direction(
     if wrapper is None or wrapper.text is None:
         return None
     by_stage: dict[str, StageGraph] = {}
+    latest: dict[tuple[str, bool], str] = {}
     for row in report.graphs:
+        latest[row.stage, row.is_backward] = row.id
         is_of_program = row.stage != LOWERED or row.id == lowered_as.get(wrapper.graph)
         is_of_both = GRAPH_STAGES[row.stage].is_whole
         if (
@@ -146,7 +163,10 @@ def _read_direction(
             and row.is_backward is (is_backward and not is_of_both)
         ):
             rows = {n.name: n for n in _list_nodes(report, row.id)}
-            by_stage.setdefault(row.stage, StageGraph(row.id, row.stage, graphs[row.id], rows))
+            first = latest.get((_BEGINNINGS.get(row.stage, ""), row.is_backward), "")
+            steps = list_pass_graphs(report, graphs, first, row.stage)
+            graph = StageGraph(row.id, row.stage, graphs[row.id], rows, steps=steps)
+            by_stage.setdefault(row.stage, graph)
     for needed in (CAPTURED, LOWERED):
         if needed not in by_stage:
             raise StagesMissing(f"the graph of the stage {needed} was not recorded")
@@ -156,6 +176,26 @@ def _read_direction(
     values = {variable: node for variable, node, _ in _list_buffers(report, *lowered)}
     kernels = _in_order_of_calls(_list_writes(report, *lowered), source, values)
     return RecordedStages(by_stage, kernels, source, pairs, groups)
+
+
+def list_pass_graphs(
+    report: Report, graphs: Mapping[str, CapturedGraph], first: str, stage: str
+) -> list[StageGraph]:
+    """The graphs that the passes left which led from a recorded graph, such as "g8", to a stage.
+
+    None where one of them cannot be run: what its pass changed would be laid to the next one.
+    """
+    steps = report.graph_steps.get(first, ())
+    if not all(step.graph_after in graphs for step in steps):
+        return []
+    rows = {node.name: node for node in _list_nodes(report, first)} if steps else {}
+    changed = list(report.pass_nodes)
+    found = []
+    for step in steps:
+        id = step.graph_after or ""
+        rows = rows | {node.name: node for node in changed if node.graph == id}
+        found.append(StageGraph(id, stage, graphs[id], rows, made_by=step.name))
+    return found
 
 
 def _list_nodes(report: Report, graph: str) -> list[Node]:

@@ -199,26 +199,28 @@ class Checks:
         return check
 
     def of_passes(
-        self, old: StageGraph, new: StageGraph, *, with_outputs: bool = True
+        self, first: StageGraph, last: StageGraph, *, with_outputs: bool = True
     ) -> Iterator[Check]:
-        """A check for each value of both graphs that the later one computes otherwise."""
-        common = {
-            name: origin for name, origin in self._by_later.items()
-            if name in old.nodes and name in new.nodes and _is_alike(old, new, name)
-        }  # fmt: skip
-        signs: dict[Any, int] = {}
-        first, second = (_sign(graph, common, signs) for graph in (old, new))
-        pairs = [(name, name) for name in common]
-        returned = zip(_list_outputs(old), _list_outputs(new), strict=False)
-        for one, other in returned if with_outputs else ():
-            pairs += [(one, other)] if one not in common or one != other else []
-        for one, other in pairs:
-            is_given = "placeholder" in (old.nodes[one].op, new.nodes[other].op)
-            if is_given or first[one] == second[other]:
-                continue
-            leaves = old.find_leaves(one, common.keys() - {one})
-            leaves |= new.find_leaves(other, common.keys() - {other})
-            yield Check(self._names(leaves, common), self._pass_check(old, one, new, other, common))
+        """A check for each value that a pass between two stages computes otherwise."""
+        for old, new in pairwise((first, *last.steps, last)):
+            common = {
+                name: origin for name, origin in self._by_later.items()
+                if name in old.nodes and name in new.nodes and _is_alike(old, new, name)
+            }  # fmt: skip
+            signs: dict[Any, int] = {}
+            before, after = (_sign(graph, common, signs) for graph in (old, new))
+            pairs = [(name, name) for name in common]
+            returned = zip(_list_outputs(old), _list_outputs(new), strict=False)
+            for one, other in returned if with_outputs else ():
+                pairs += [(one, other)] if one not in common or one != other else []
+            for one, other in pairs:
+                is_given = "placeholder" in (old.nodes[one].op, new.nodes[other].op)
+                if is_given or before[one] == after[other]:
+                    continue
+                leaves = old.find_leaves(one, common.keys() - {one})
+                leaves |= new.find_leaves(other, common.keys() - {other})
+                check = self._pass_check(old, one, new, other, common)
+                yield Check(self._names(leaves, common), check)
 
     def _pass_check(
         self, old: StageGraph, one: str, new: StageGraph, other: str, common: Mapping[str, str]
@@ -226,7 +228,10 @@ class Checks:
         def check(held: Mapping[str, Any]) -> Deviation | None:
             of_old = self._known(old, one, common, held)
             of_new = self._known(new, other, common, held)
-            part = PASSES_OF[new.stage] + " of the backward" * new.graph.is_backward
+            made_by = PASSES_OF[new.stage]
+            if new.made_by:
+                made_by = f"{made_by.removesuffix('es')} {new.made_by}"
+            part = made_by + " of the backward" * new.graph.is_backward
             before = Place(PASSES, part, old, one, of_old)
             after = Place(PASSES, part, new, other, of_new)
             return compare_ways(TwoWays(before, after), None)
