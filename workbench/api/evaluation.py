@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from workbench.compiler.comparison.output_comparison import Verification
     from workbench.handles.compiled import Compiled
     from workbench.handles.cross_compiled import CrossCompiled
-    from workbench.handles.numerics.live_numerics import LiveNumerics
+    from workbench.handles.numerics.live_numerics import LiveNumerics, Minified
     from workbench.handles.packages.package import Package
     from workbench.report.profile_record import Profile
     from workbench.report.roundtrip import RoundTrip
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from workbench.tasks.progress_events import ProgressCallback
 
 
-__all__ = ["fits", "matrix", "numerics", "profile", "roundtrip", "sweep", "verify"]
+__all__ = ["fits", "matrix", "minify", "numerics", "profile", "roundtrip", "sweep", "verify"]
 
 
 @checked
@@ -271,6 +271,60 @@ def numerics(
         if against is not None:
             return compare_numbers(x, against, tuple(args), dict(kwargs or {}), told)
         return look_at_numbers(x, tuple(args), dict(kwargs or {}), told)
+
+
+@require_torch
+@checked
+def minify(
+    fn: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any] | None = None,
+    *,
+    fails: Callable[[Any, Any], bool] | None = None,
+    options: Mapping[str, Any] | None = None,
+    progress: ProgressCallback | None = None,
+) -> Minified:
+    """The smallest part of a call that still fails when it is compiled, by torch's minifier.
+
+    For what `numerics` cannot name, such as an error of the compiler itself. Every try compiles a
+    graph, in about a second. The result has `.sentence`, `.code`, `.module`, `.inputs` and
+    `.save(path)`, which writes a script that runs alone.
+
+    Parameters
+    ----------
+    fn
+        A function or module, which is followed without gradients.
+    args, kwargs
+        The inputs of the call.
+    fails
+        `fails(graph_module, inputs)`, which compiles the graph itself and says whether that fails;
+        by default it fails where it raises as the whole does, or departs from float64 by more than
+        64 roundings and 8 times as much as eager.
+    options
+        Of the compilation, as for `aot_compile`.
+    progress
+        Called with each try; what it raises ends the work. Without it a line says how far it is, in
+        a terminal and a person's notebook.
+
+    Raises
+    ------
+    UsageError
+        The call does not fail, or cannot be followed operator by operator.
+
+    Examples
+    --------
+    >>> wb.minify(fn, (x,)).sentence
+    '1 operator of 15 of fn still fail after 27 tries: off by 1.7e5 eps, eager by 0.4.'
+    """
+    from workbench.compiler.request.compile_request import check_args
+    from workbench.handles.dispatch import compile_for_target
+    from workbench.handles.numerics.live_numerics import minify as run
+    from workbench.handles.running.progress_line import follow_in_a_line
+
+    check_args(args, kwargs)
+    call = tuple(args), dict(kwargs or {})
+    with follow_in_a_line(progress, "The smallest part that fails") as told:
+        return run(fn, call, dict(options or {}), fails, compile_for_target, told)
 
 
 @require_torch

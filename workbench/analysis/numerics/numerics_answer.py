@@ -38,7 +38,7 @@ class Answer:
     @property
     def sentences(self) -> tuple[str, ...]:
         """Whether it is nearer to the truth than eager, what departs first, whether it matters."""
-        said = [self._say_nearer(), self._say_first(), self.describe_logits(), self._say_unknown()]
+        said = [self._say_nearer(), self.say_first(), self.describe_logits(), self._say_unknown()]
         return tuple(filter(None, said))
 
     def _say_nearer(self) -> str:
@@ -75,7 +75,8 @@ class Answer:
         row = max(kernels, key=lambda row: row.own_off or 0.0)
         return f": most at {row.kernel}, {row.node}, by {row.cause}"
 
-    def _say_first(self) -> str:
+    def say_first(self) -> str:
+        """What departs first, and is no rounding; "" without such a row."""
         row = self.first
         if row is None:
             return ""

@@ -58,6 +58,11 @@ class Numerics(Presented):
         return " ".join((*self._answer.sentences, *self.notes))
 
     @property
+    def first_sentence(self) -> str:
+        """What departs first, where, and by how much; "" where all of it is rounding."""
+        return self._answer.say_first()
+
+    @property
     def first(self) -> Deviation | None:
         """The first value whose deviation is no rounding and above the noise; None without one."""
         return self._answer.first

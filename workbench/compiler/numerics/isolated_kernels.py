@@ -11,10 +11,11 @@ from typing import Any
 import torch
 
 from workbench.artifacts.programs import find_kernels
+from workbench.compiler.captured_graphs.captured import captured
 from workbench.compiler.captured_graphs.captured_nodes import HigherOrderRef, filled
 from workbench.compiler.interpreter.reference import find_function
-from workbench.compiler.numerics.cones import select_known
-from workbench.compiler.numerics.distances import Apart, measure_apart
+from workbench.compiler.numerics.cones import Chain, IndexedGraph, select_known
+from workbench.compiler.numerics.distances import Apart, measure_apart, measure_off
 from workbench.compiler.numerics.host_microscope import HostProgram
 from workbench.compiler.numerics.kernel_walk import KernelWalk
 from workbench.compiler.numerics.precisions import Precision
@@ -188,6 +189,23 @@ def isolate(program: HostProgram, kernel: Kernel, node: str | None = None) -> Is
     if not done.values:
         raise UsageError(f"{kernel.id} leaves no value of a node: there is nothing to look at.")
     return done
+
+
+def judge_outputs(
+    module: torch.fx.GraphModule, inputs: Sequence[Any], eager: Sequence[Any], got: Sequence[Any]
+) -> tuple[float, float]:
+    """How far the worst of the outputs of a graph is from float64, in roundings, and eager there.
+
+    Raises `CannotCompute` where an operator has no float64.
+    """
+    graph = IndexedGraph(captured(module))
+    given = dict(zip(graph.placeholders, inputs, strict=True))
+    exact = Chain(graph, Precision.WIDE).outputs(given)
+    rows = zip(eager, got, exact, strict=True)
+    return max(
+        (measure_off(own, true, one.dtype), measure_off(one, true, one.dtype))
+        for one, own, true in rows
+    )
 
 
 def write_repro(part: IsolatedKernel, path: Path, title: str, what: str) -> tuple[Path, Path]:

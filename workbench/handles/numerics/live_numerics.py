@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
@@ -26,7 +26,7 @@ from workbench.compiler.calls.paths import leaves
 from workbench.compiler.numerics.comparisons import Batch, compare_rows
 from workbench.compiler.numerics.isolated_kernels import IsolatedKernel, isolate, write_repro
 from workbench.compiler.numerics.microscope import HostProgram, look_at
-from workbench.errors import UsageError
+from workbench.errors import UsageError, WorkbenchError, read_first_line
 from workbench.file_path import check_file_path
 from workbench.handles.compiled_base import CompiledBase
 from workbench.handles.numerics.watched_numbers import FROM_FILE, watch_numbers
@@ -37,6 +37,8 @@ from workbench.tasks.progress_events import ProgressCallback
 
 if TYPE_CHECKING:
     import pandas
+
+    from workbench.handles.numerics.minified import Minified as Minified
 
 
 @dataclass(frozen=True, repr=False)
@@ -210,3 +212,26 @@ def compare_numbers(
     from workbench.handles.numerics.two_programs import compare_programs
 
     return compare_programs(compiled, other, args, kwargs, progress)
+
+
+def minify(
+    function: Any, call: tuple[tuple[Any, ...], Mapping[str, Any]], options: Mapping[str, Any],
+    fails: Any, compile_one: Callable[[Any], Any], progress: ProgressCallback | None,
+) -> Minified:  # fmt: skip
+    """The smallest part of a call that still fails; see `minify_call`."""
+    from workbench.handles.numerics.minified import Judge, minify_call
+
+    name = getattr(function, "__name__", type(function).__name__)
+    judge = fails or Judge(compile_one, options).fails
+    return minify_call(function, *call, name, judge, progress)
+
+
+def say_cause(compiled: CheckedCall, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
+    """Which part computes something else, each judged by its own inputs; "" where none can be."""
+    try:
+        found = look_at_numbers(compiled, args, kwargs)
+    except (WorkbenchError, RuntimeError) as error:
+        return f"Which part departs was not judged: {read_first_line(error).rstrip('.')}."
+    if found.first is not None:
+        return found.first_sentence
+    return f"No part of it departs by more than rounding from its own inputs. {found.sentence}"

@@ -72,6 +72,10 @@ def verify(
     ))  # fmt: skip
     rows, notes = comparing.rows(), comparing.notes
     cause = _cause(compiled, rows, comparing, reference)
+    if cause and reference is None and compiled.recipe is not None:
+        from workbench.handles.numerics.live_numerics import say_cause
+
+        cause = f"{cause} {say_cause(compiled, args, dict(kwargs or {}))}"
     return Verification(tuple(rows), name, notes=notes, cause=cause)
 
 
