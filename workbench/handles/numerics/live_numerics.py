@@ -226,7 +226,7 @@ def minify(
     return minify_call(function, *call, name, judge, progress)
 
 
-def say_cause(compiled: CheckedCall, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
+def say_cause(compiled: CompiledBase, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
     """Which part computes something else, each judged by its own inputs; "" where none can be."""
     try:
         found = look_at_numbers(compiled, args, kwargs)
