@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from wire_types import mismatches
@@ -86,3 +87,16 @@ def test_without_cuda_graphs_nothing_is_said(sample_report: Report) -> None:
     *others, note = document(having(sample_report, FIRST))["notes"]
     assert others == notes
     assert note["text"] == "That is done when it first runs."
+
+
+def test_parts_of_forward_and_backward_are_called_so() -> None:
+    """Seen: "i0 0" and "i1 0"."""
+    report = Report.load(Path(__file__).parents[2] / "records" / "training.wbr")
+    forward, backward = dict.fromkeys(kernel.graph for kernel in report.kernels)
+    rows = [CudaGraphPart(forward, 0, "recorded"), CudaGraphPart(backward, 0, "recorded")]
+    found = document(having(report, *rows))["cuda_graphs"]
+    assert found is not None
+    assert [part["name"] for part in found["parts"]] == ["forward", "backward"]
+    found = document(having(report, *rows, CudaGraphPart(backward, 1, "recorded")))["cuda_graphs"]
+    assert found is not None
+    assert [part["name"] for part in found["parts"]] == ["forward", "backward 0", "backward 1"]

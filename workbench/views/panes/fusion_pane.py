@@ -5,8 +5,12 @@ Kernels and pairs are the parts `fusion:` and `pairs:`.
 
 from __future__ import annotations
 
+from collections import Counter
+
 from workbench.report import Report
+from workbench.report.machine_rows import CudaGraphPart
 from workbench.views.panes.pane import Content, Pane, ViewContext, missing
+from workbench.views.panes.passes import Passes
 from workbench.views.wire import report_messages as wire
 from workbench.views.wire.codec import convert_row
 from workbench.views.wire.gpu_messages import CudaGraph, CudaGraphs
@@ -39,7 +43,14 @@ def _cuda_graphs(report: Report) -> CudaGraphs | None:
     said = summarize_cuda_graphs(report)
     if said is None:
         return None
-    is_several = len({part.graph for part in parts}) > 1
+    counts, passes = Counter(part.graph for part in parts), Passes(report)
+
+    def name(part: CudaGraphPart) -> str:
+        side = passes.lowered(part.graph) or part.graph
+        if len(counts) < 2:
+            return str(part.part)
+        return side if counts[part.graph] == 1 else f"{side} {part.part}"
+
     return {
         "summary": "; ".join((said, *list_cuda_graph_reasons(report))),
         "parts": [
@@ -47,7 +58,7 @@ def _cuda_graphs(report: Report) -> CudaGraphs | None:
                 CudaGraph,
                 part,
                 id=f"c{n}",
-                name=f"{part.graph} {part.part}" if is_several else str(part.part),
+                name=name(part),
                 help=find_cuda_graph_remedy(part.reason),
             )
             for n, part in enumerate(parts)

@@ -78,10 +78,10 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
         Column("Reason", "reason", width="minmax(120px, 1.5fr)", field="told", full="why"),
     ),
     "cuda_graphs": (
-        Column("Part", "part", width="60px", field="name"),
+        Column("Part", "part", width="92px", field="name"),
         Column("Verdict", "verdict", width="96px", kind="tag"),
-        Column("Why", "why", width="minmax(120px, 1.5fr)", field="reason", full="help"),
-        Column("Kernels", "kernels", width="minmax(90px, 1fr)", kind="kernels"),
+        Column("Why", "why", "", "minmax(120px, 1.5fr)", "reason", full="help", is_optional=True),
+        Column("Kernels", "kernels", width="minmax(280px, 1fr)", kind="kernels"),
         Column("Copied per call", "copied", "B", "104px", "copied_bytes", is_wide=True),
     ),
     "guards": (

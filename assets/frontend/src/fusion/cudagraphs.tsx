@@ -49,7 +49,10 @@ export function cudaGraph(store: Store, id: string): CudaGraph | undefined {
 export function CudaGraphCard({ store, row: part }: RowCardProps<CudaGraph>) {
   return (
     <>
-      <Head kind="Part of the program" title={`Part ${part.name}`} />
+      <Head
+        kind="Part of the program"
+        title={/^\d/.test(part.name) ? `Part ${part.name}` : `The ${part.name}`}
+      />
       <Verdict verdict={part.verdict} />
       <p>{sentenceOf(part)}</p>
       <WhatHelps text={part.help} />
