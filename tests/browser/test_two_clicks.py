@@ -193,7 +193,7 @@ def test_what_makes_the_peak_on_a_gpu(reader: Open) -> None:
     ("machine", "answer"),
     [
         (None, "f.aot: can be loaded on a machine with python "),
-        ({"torch": "1.0"}, "f.aot: cannot be loaded on Machine(torch 1.0, no GPU)"),
+        ({"torch": "1.0"}, "f.aot: cannot be loaded on a machine with torch 1.0, no GPU"),
     ],
 )
 def test_will_it_load_there(
