@@ -76,7 +76,7 @@ def test_a_machine_with_the_gpu_passes(path: Path) -> None:
 def test_a_machine_without_it_fails_and_says_why(path: Path) -> None:
     check = wb.check(path, HERE)
     assert not check.ok
-    assert "cannot be loaded on Machine(" in repr(check)
+    assert "cannot be loaded on a machine with " in repr(check)
     assert "✗ gpu" in repr(check)
     assert "✗ toolkit" in repr(check)
     html = check._repr_html_()
