@@ -59,6 +59,19 @@ def worker() -> Iterator[CrossCompiler]:
     worker.close()
 
 
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Any]:
+    """The one Chromium of a process: Playwright 1.65 starts none while it runs."""
+    pytest.importorskip("playwright.sync_api")
+    from tests.browser.driving import NoChromium, running_chromium
+
+    try:
+        with running_chromium() as browser:
+            yield browser
+    except NoChromium as error:
+        pytest.skip(str(error))
+
+
 _SET_BY_LIBRARIES = (
     "coordinate_descent_check_all_directions",
     "coordinate_descent_tuning",

@@ -13,9 +13,7 @@ pytest.importorskip("playwright.sync_api")
 from tests.browser.cells import Notebook
 from tests.browser.driving import (  # what it imports is only there with the test packages
     Lab,
-    NoChromium,
     Watched,
-    running_chromium,
     running_lab,
     watched_page,
 )
@@ -27,15 +25,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker("browser")
-
-
-@pytest.fixture(scope="session")
-def chromium() -> Iterator[Any]:
-    try:
-        with running_chromium() as browser:
-            yield browser
-    except NoChromium as error:
-        pytest.skip(str(error))
 
 
 @pytest.fixture

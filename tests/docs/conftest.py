@@ -1,13 +1,11 @@
-"""The site, built once, and a browser for it."""
+"""The site, built once."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -29,15 +27,3 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     assert built.returncode == 0, built.stdout + built.stderr
     return folder
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    pytest.importorskip("playwright.sync_api")
-    from tests.browser.driving import NoChromium, running_chromium
-
-    try:
-        with running_chromium() as browser:
-            yield browser
-    except NoChromium as error:
-        pytest.skip(str(error))
