@@ -101,6 +101,8 @@ def test_movers_go_with_those_that_read_in_the_same_manner(
         ("void at::native::(anonymous namespace)::indexSelectLargeIndex<c10::BFloat16>", "lookup"),
         ("void at::native::batch_norm_backward_kernel<c10::BFloat16>", "batch_norm_backward"),
         ("void at::native::batch_norm_collect_statistics_kernel<float>", "batch_norm"),
+        ("triton_poi_fused_exp_mul_0", "triton_math"),
+        ("triton_poi_fused_clone_expand_view_0", "triton_pointwise"),  # no exponential
     ],
 )
 def test_kernels_that_read_in_another_manner_are_a_family_of_their_own(
