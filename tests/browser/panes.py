@@ -36,6 +36,7 @@ def _chosen(report: Report) -> dict[str, str | None]:
     first = {name: next((row["id"] for row in shown[name]), None) for name in _ROWS}  # type: ignore[literal-required]
     pair = next((row["id"] for row in build_pairs_part(report)["rows"]), None)
     return {
+        "numerics": first["deviations"],
         "memory": kernel["id"] if kernel else None,
         "overview": line["id"] if line else None,
         "graphs": kernel["nodes"][0] if kernel else None,
@@ -54,7 +55,7 @@ def _chosen(report: Report) -> dict[str, str | None]:
     }
 
 
-_ROWS = ("breaks", "guards", "phases", "choices", "ranked")
+_ROWS = ("breaks", "guards", "phases", "choices", "ranked", "deviations")
 
 
 def show(page: Any, address: str) -> None:

@@ -179,7 +179,7 @@ class Recompilable(CompiledBase, ABC):
                 "numerics",
                 lambda: numerics_actions.start_comparison(self),
                 numerics_actions.explain_no_comparison(self),
-                cost=numerics_actions.COST,
+                cost=numerics_actions.describe_comparison(self),
             ),
             LiveAction("numerics-cure", lambda cure: numerics_actions.start_cure(self, cure)),
             LiveAction(

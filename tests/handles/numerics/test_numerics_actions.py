@@ -7,6 +7,7 @@ from view_mail import Mailbox
 
 import workbench as wb
 from workbench.analysis.numerics import causes
+from workbench.analysis.numerics.numerics_cures import describe_price, list_cures
 from workbench.handles.numerics import numerics_actions
 from workbench.tasks.background_task import Cancelled
 from workbench.views.widgets.display import show
@@ -53,3 +54,16 @@ def test_inputs_that_are_gone_and_other_code_are_refused_in_a_sentence() -> None
     assert numerics_actions.explain_no_comparison(eager) == (
         "The backend aot_eager generated no code to compare."
     )
+
+
+def test_the_code_for_a_virtual_gpu_is_compared_by_the_interpreter() -> None:
+    args = cases.draw(8, 32, dtype=cases.BF), cases.draw(32, dtype=cases.BF, seed=1)
+    compiled = wb.aot_compile(cases.softmax_chain, args, grad=False, target="h100")
+    assert numerics_actions.explain_no_comparison(compiled) is None
+    assert "by the interpreter" in numerics_actions.describe_comparison(compiled)
+    numerics_actions.start_comparison(compiled).result()
+    (cure,) = list_cures(tuple(compiled.report.numerics))
+    numerics_actions.start_cure(compiled, cure).result()
+    (tried,) = compiled.report.numerics_cures
+    assert tried.differ_after < tried.differ
+    assert describe_price(tried).startswith("A call takes at least ")
