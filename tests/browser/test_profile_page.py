@@ -210,3 +210,27 @@ def test_where_the_record_is_not_there_its_lines_are_no_links(
     page.locator(".tbody .tr").first.click()
     assert "Kernel" in page.locator(".insp").inner_text()
     assert page.locator(".insp .btn.link").count() == 0
+
+
+@pytest.mark.parametrize("width", [1280, 1600])
+def test_the_bounds_of_all_kernels_lie_below_one_another(
+    open_page: Callable[..., Any], tmp_path: Path, width: int
+) -> None:
+    wb.read_profile(TRACES / "compiled.json.gz").to_html(tmp_path / "p.html")
+    page = open_page(width=width).page
+    page.goto((tmp_path / "p.html").as_uri())
+    page.locator(".prof-near").first.wait_for()
+    edges, texts, cut = page.evaluate(
+        """() => {
+            const tracks = [...document.querySelectorAll(".prof-near .track")];
+            const numbers = tracks.map((each) => each.nextElementSibling);
+            return [
+                [...new Set(tracks.map((each) => Math.round(each.getBoundingClientRect().right)))],
+                numbers.map((each) => each.textContent),
+                numbers.filter((each) => each.scrollWidth > each.clientWidth).length,
+            ];
+        }"""
+    )
+    assert len(edges) == 1
+    assert "<0.01" in texts
+    assert cut == 0
