@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.browser.axe import violations
 from tests.stepped_report import compile_stepped
 
 CUT = """() => [...document.querySelectorAll('.graph-bar > *, .graph-passes li')].filter(each => {
@@ -50,6 +51,7 @@ def test_a_reader_steps_through_what_passes_changed(
     assert steps.last.get_attribute("aria-pressed") == "true"
     page.keyboard.press("Tab")
     assert page.evaluate(CUT) == 0
+    assert violations(page) == []
 
     page.get_by_role("button", name="Passes", exact=True).click()
     assert steps.count() == 0
