@@ -12,7 +12,7 @@ def test_a_bar_for_each_stage_beside_eager_and_the_noise() -> None:
     ]  # fmt: skip
     assert len(axes.patches) == 3
     labels = [text.get_text() for text in axes.get_legend().get_texts()]
-    assert labels == ["eager, the same value", "noise floor of the outputs"]
+    assert labels == ["eager, the same value", "noise floor, the same value"]
     assert axes.get_xscale() == "log"
     words = [text.get_text() for text in axes.texts]
     assert words[0] == "none departs"
