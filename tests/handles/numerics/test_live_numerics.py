@@ -276,6 +276,16 @@ def test_code_is_the_same_whether_graphs_are_kept_or_not(monkeypatch) -> None:
     ]
 
 
+def test_without_numbers_it_is_said_what_can_be() -> None:
+    x, w = cases.draw(64, 256, dtype=cases.BF), cases.draw(256, dtype=cases.BF, seed=1)
+    compiled = wb.aot_compile(cases.softmax_chain, (x, w), grad=False)
+    with pytest.raises(wb.UsageError, match="By its nodes alone") as caught:
+        wb.numerics(compiled, (x.to("meta"), w))
+    assert "has no data, so nothing can be computed with it: pass tensors" in str(caught.value)
+    assert "k0: order of a reduction" in str(caught.value)
+    assert "in part casts elided by fusion: " in str(caught.value)
+
+
 def test_wrong_inputs_are_refused_in_a_sentence(chain, decoder, tmp_path) -> None:
     compiled, ids = decoder
     with pytest.raises(wb.UsageError, match="has no data"):

@@ -9,6 +9,7 @@ from workbench.compiler.numerics.host_microscope import HostProgram as HostProgr
 from workbench.compiler.numerics.host_microscope import look_at as look_at
 from workbench.compiler.numerics.recorded_stages import StagesMissing as StagesMissing
 from workbench.compiler.numerics.recorded_stages import read_stages
+from workbench.compiler.numerics.recorded_stages import say_without_numbers as say_without_numbers
 
 
 def open_program(compiled: Any) -> HostProgram | GpuProgram:

@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 from operator import getitem
 from typing import Any
 
+from workbench.analysis.numerics.causes import RANDOM, guess_rounding
 from workbench.artifacts.programs import Call, Share, read_program
 from workbench.compiler.captured_graphs.captured import CapturedGraph
 from workbench.compiler.captured_graphs.captured_nodes import NodeRef
-from workbench.compiler.numerics.cones import IndexedGraph
+from workbench.compiler.numerics.cones import IndexedGraph, is_random, name_operator
 from workbench.report import Kernel, Node, Report
 from workbench.report.graph_stages import GRAPH_STAGES
 
@@ -124,6 +125,28 @@ class RecordedStages:
     def lowered(self) -> StageGraph:
         """The graph that was lowered to kernels."""
         return self.by_stage[LOWERED]
+
+
+def say_without_numbers(stages: RecordedStages) -> str:
+    """Where a program may round otherwise than eager, by its nodes alone; "" for nowhere."""
+    graph, known = stages.lowered, set(stages.lowered.placeholders)
+    said: dict[str, None] = {}
+    for writes in stages.kernels:
+        nodes = [node for _, node in writes.values]
+        inside = {name for node in nodes for name in graph.find_inside(node, known)}
+        known.update(nodes)
+        calls = [graph.nodes[name] for name in inside if graph.nodes[name].op.startswith("call")]
+        if not writes.kernel.is_generated or not calls:
+            continue
+        if any(map(is_random, calls)):
+            said[f"{writes.kernel.id}: {RANDOM}"] = None
+            continue
+        low = graph.name_low(
+            tuple(sorted(inside.difference(nodes), key=graph.position.__getitem__))
+        )
+        cause = guess_rounding(map(name_operator, calls), low)
+        said[f"{writes.kernel.id}: {cause.name} ({cause.detail})"] = None
+    return "; ".join(said)
 
 
 class StagesMissing(Exception):

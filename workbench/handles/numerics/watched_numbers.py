@@ -19,7 +19,12 @@ from workbench.compiler.call_state.call_leaves import (
 )
 from workbench.compiler.calls.paths import Path as LeafPath
 from workbench.compiler.calls.paths import leaves
-from workbench.compiler.numerics.microscope import HostProgram, StagesMissing, open_program
+from workbench.compiler.numerics.microscope import (
+    HostProgram,
+    StagesMissing,
+    open_program,
+    say_without_numbers,
+)
 from workbench.errors import UsageError
 from workbench.handles.compiled_base import CompiledBase
 from workbench.tasks.progress_events import ProgressCallback, step
@@ -42,7 +47,7 @@ def watch_numbers(
     Raises `UsageError` with what stands in the way, and `ContractError` for a call that does not
     fit.
     """
-    _refuse_without_numbers(args, kwargs)
+    _refuse_without_numbers(compiled, args, kwargs)
     program, notes = _open(compiled, progress)
     looked_at = program.compiled
     held = find_held_inputs(looked_at.original, args, kwargs)
@@ -60,13 +65,20 @@ def watch_numbers(
         yield program, notes
 
 
-def _refuse_without_numbers(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+def _refuse_without_numbers(
+    compiled: CompiledBase, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> None:
     for path, leaf in leaves((args, dict(kwargs)), LeafPath("call")):
         if isinstance(leaf, torch.Tensor) and (leaf.is_meta or type(leaf).__name__ == "FakeTensor"):
-            raise UsageError(
-                f"{path} has no data, so nothing can be computed with it. Pass tensors that hold "
-                "numbers."
+            said = f"{path} has no data, so nothing can be computed with it: pass tensors with it."
+            try:
+                static = say_without_numbers(open_program(compiled).stages)
+            except StagesMissing:
+                static = ""
+            may = (
+                f" By its nodes alone, where it may depart from eager: {static}." if static else ""
             )
+            raise UsageError(f"{said}{may}")
 
 
 def _open(
