@@ -10,7 +10,7 @@ import { minify } from "terser";
 const here = dirname(fileURLToPath(import.meta.url));
 const target = join(here, "../../workbench/views/static");
 const isCheck = process.argv.includes("--check");
-const LIMITS = { bytes: 834_500, gzipped: 281_500 };
+const LIMITS = { bytes: 835_000, gzipped: 281_800 };
 
 const result = await build({
   absWorkingDir: here,
