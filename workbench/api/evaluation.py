@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from workbench.analysis.gpu_model.matrix import Matrix
     from workbench.analysis.layers.fit import Fit
-    from workbench.analysis.numerics.numerics_record import ProgramsApart
+    from workbench.analysis.numerics.numerics_record import Numerics, ProgramsApart
     from workbench.analysis.sweep.sweep import Sweep
     from workbench.compiler.comparison.output_comparison import Verification
     from workbench.handles.compiled import Compiled
@@ -189,13 +189,36 @@ def verify(
 
 @overload
 def numerics(
-    x: Compiled,
+    x: Compiled | CrossCompiled,
     args: tuple[Any, ...],
     kwargs: Mapping[str, Any] | None = None,
     *,
     against: None = None,
+    reference: None = None,
     progress: ProgressCallback | None = None,
 ) -> LiveNumerics: ...
+
+
+@overload
+def numerics(
+    x: Compiled | Package,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any] | None = None,
+    *,
+    against: None = None,
+    reference: Callable[..., Any],
+    progress: ProgressCallback | None = None,
+) -> Numerics: ...
+
+
+@overload
+def numerics(
+    x: Package,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any] | None = None,
+    *,
+    progress: ProgressCallback | None = None,
+) -> Numerics: ...
 
 
 @overload
@@ -212,13 +235,14 @@ def numerics(
 @require_torch
 @checked
 def numerics(
-    x: Compiled | CrossCompiled,
+    x: Compiled | CrossCompiled | Package,
     args: tuple[Any, ...],
     kwargs: Mapping[str, Any] | None = None,
     *,
     against: Any = None,
+    reference: Callable[..., Any] | None = None,
     progress: ProgressCallback | None = None,
-) -> LiveNumerics | ProgramsApart:
+) -> Numerics | ProgramsApart:
     """Where compiled code departs from eager in its numbers, why, and whether it matters.
 
     Every operator that was taken apart, every pass and every kernel is computed from its own inputs
@@ -233,13 +257,16 @@ def numerics(
         What `aot_compile` made. Of a training step the backward is looked at as well, with outputs
         weighed at random: the gradient of each operator beside autograd's. Of a virtual GPU every
         Triton kernel is run on the CPU by Triton's interpreter; what a library of the GPU computes
-        is not checked.
+        is not checked. Of what was loaded, and of a package, the outputs are compared, and the
+        kernels where compiling the reference here gives the code of the file.
     args, kwargs
         The inputs of the call; they hold numbers.
     against
         Another program of the same call in place of eager: compiled in another mode, or for
         training, or the file that `.save_values(path)` wrote in another release of torch. The
         result then says where the two part first, bit for bit: `.sentence`, `.first`, `.frame()`.
+    reference
+        What was compiled, where a file names nothing that can be imported.
     progress
         Called with the name of each phase and the seconds since the start; without it a line says
         how far it is, in a terminal and a person's notebook.
@@ -260,17 +287,29 @@ def numerics(
     from workbench.handles.compiled import Compiled
     from workbench.handles.cross_compiled import CrossCompiled
     from workbench.handles.numerics.live_numerics import compare_numbers, look_at_numbers
+    from workbench.handles.numerics.loaded_numerics import look_at_loaded
+    from workbench.handles.packages.comparisons import find_packaged_reference
+    from workbench.handles.packages.package import Package
     from workbench.handles.running.progress_line import follow_in_a_line
 
     check_args(args, kwargs)
-    if not isinstance(x, Compiled | CrossCompiled):
+    if not isinstance(x, Compiled | CrossCompiled | Package):
         raise UsageError(
-            f"numerics takes what aot_compile made; this is of type {type(x).__name__}."
+            "numerics takes what aot_compile, package or load made; this is of type "
+            f"{type(x).__name__}."
         )
-    with follow_in_a_line(progress, f"The numbers of {x.name}") as told:
+    called = tuple(args), dict(kwargs or {})
+    name = ", ".join(x.names) if isinstance(x, Package) else x.name
+    with follow_in_a_line(progress, f"The numbers of {name}") as told:
+        if isinstance(x, Package):
+            found, shown = find_packaged_reference(x, reference, called)
+            return look_at_loaded(x, found, shown, *called, told)
         if against is not None:
-            return compare_numbers(x, against, tuple(args), dict(kwargs or {}), told)
-        return look_at_numbers(x, tuple(args), dict(kwargs or {}), told)
+            return compare_numbers(x, against, *called, told)
+        if reference is not None:
+            shown = getattr(reference, "__name__", type(reference).__name__)
+            return look_at_loaded(x, reference, shown, *called, told)
+        return look_at_numbers(x, *called, told)
 
 
 @require_torch

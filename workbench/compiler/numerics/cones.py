@@ -172,6 +172,12 @@ class Cone:
             return self.precision.method(node.target)(*args, **kwargs)
         args = self.precision.take_factors(name_operator(node), args)
         if isinstance(node.target, HigherOrderRef):
+            if "kernel_idx" in kwargs:
+                key = kwargs["kernel_idx"], kwargs["constant_args_idx"]
+                raise CannotCompute(
+                    f"{graph.kernels[key].name} is a Triton kernel of yours, and there is no "
+                    "reference for it"
+                )
             return getattr(torch.ops.higher_order, node.target.name)(*args, **kwargs)
         return find_function(node.target)(*args, **kwargs)
 

@@ -10,7 +10,7 @@ import torch
 
 from workbench.compiler.captured_graphs.captured_nodes import HigherOrderRef
 from workbench.compiler.comparison.effects import compute_gradients
-from workbench.compiler.numerics.cones import CannotCompute, is_in_place
+from workbench.compiler.numerics.cones import CannotCompute, Chain, is_in_place
 from workbench.compiler.numerics.gradient_walk import walk_gradients
 from workbench.compiler.numerics.kernel_walk import KERNELS, KernelWalk
 from workbench.compiler.numerics.observed_calls import (
@@ -27,6 +27,7 @@ from workbench.compiler.numerics.output_changes import (
     list_outputs,
     list_stages,
 )
+from workbench.compiler.numerics.precisions import Precision
 from workbench.compiler.numerics.recorded_stages import RecordedStages
 from workbench.compiler.numerics.stage_walk import DECOMPOSITIONS, PASSES, StageWalk, walk_stages
 from workbench.errors import UsageError, read_first_line
@@ -203,6 +204,25 @@ def look_at(program: HostProgram, progress: ProgressCallback | None = None) -> F
             compared=sum(each.compared for each in found),
             not_compared=tuple(why for each in found for why in each.not_compared),
         )
+
+
+def look_at_outputs(program: HostProgram, outputs: Any) -> Findings:
+    """The outputs of other code for the same call, beside eager's and float64."""
+    stages = program.stages
+    try:
+        eager = Chain(stages.captured, Precision.SAME).outputs(program.inputs())
+    except CannotCompute as error:
+        raise UsageError(f"The captured graph cannot be run node by node: {error}.") from error
+    ends = compute_ends(stages, program.inputs, eager, outputs)
+    rows = list_stages(stages, ends, program.aten_inputs, _find_own(()))
+    found = tuple(list_outputs(ends, stages.captured))
+    return Findings(
+        deviations=(),
+        stages=tuple(row for row in rows if row.stage in ("eager", KERNELS)),
+        outputs=found,
+        compared=len(found),
+        not_compared=(),
+    )
 
 
 def _walk_backward(program: HostProgram, tell: Callable[[int, int], None]) -> StageWalk:

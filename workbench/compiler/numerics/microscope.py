@@ -7,6 +7,7 @@ from typing import Any
 from workbench.compiler.numerics.gpu_microscope import GpuProgram, open_gpu_program
 from workbench.compiler.numerics.host_microscope import HostProgram as HostProgram
 from workbench.compiler.numerics.host_microscope import look_at as look_at
+from workbench.compiler.numerics.host_microscope import look_at_outputs as look_at_outputs
 from workbench.compiler.numerics.recorded_stages import StagesMissing as StagesMissing
 from workbench.compiler.numerics.recorded_stages import read_stages
 from workbench.compiler.numerics.recorded_stages import say_without_numbers as say_without_numbers

@@ -32,7 +32,8 @@ from workbench.tasks.progress_events import ProgressCallback, step
 _AGAIN = "The graphs of its compilation were not at hand, and it was compiled once more for them"
 FROM_FILE = (
     "It was loaded from a file, which holds code and no graphs: there is nothing to compare its "
-    "kernels with. Compile the call itself: wb.aot_compile(fn, args)."
+    "kernels with. Compile the call itself: wb.aot_compile(fn, args), or pass what was compiled: "
+    "wb.numerics(loaded, args, reference=fn)."
 )
 """What to say of code that nobody can compile again."""
 

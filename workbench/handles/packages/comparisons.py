@@ -42,7 +42,7 @@ def verify_package(
     the file names. Raises `UsageError` without any, where the package holds several models, and
     where it writes its own buffers, which nobody can put back.
     """
-    original, name = _packaged_reference(package, reference, (args, kwargs or {}))
+    original, name = find_packaged_reference(package, reference, (args, kwargs or {}))
     written = {c.fqn for model in package.manifest.models for c in model.constants if c.mutated}
     if written:
         raise UsageError(
@@ -64,11 +64,12 @@ def verify_package(
     return Verification(tuple(comparing.rows()), name, notes=comparing.notes)
 
 
-def _packaged_reference(
+def find_packaged_reference(
     package: OpenPackage,
     reference: Callable[..., Any] | None,
     call: tuple[tuple[Any, ...], Mapping[str, Any]],
 ) -> tuple[Callable[..., Any], str]:
+    """What a package is compared with, and its name; raises `UsageError` where there is nothing."""
     models = package.manifest.models
     if package.manifest.are_variants:
         models = (package.manifest.model(package.variant_of(*call[0], **call[1]).name),)
