@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from workbench.compiler.comparison.output_comparison import Verification
     from workbench.handles.compiled import Compiled
     from workbench.handles.cross_compiled import CrossCompiled
-    from workbench.handles.numerics.live_numerics import LiveNumerics, Minified
+    from workbench.handles.numerics.numerics_questions import LiveNumerics, Minified
     from workbench.handles.packages.package import Package
     from workbench.report.profile_record import Profile
     from workbench.report.roundtrip import RoundTrip
@@ -286,8 +286,11 @@ def numerics(
     from workbench.compiler.request.compile_request import check_args
     from workbench.handles.compiled import Compiled
     from workbench.handles.cross_compiled import CrossCompiled
-    from workbench.handles.numerics.live_numerics import compare_numbers, look_at_numbers
-    from workbench.handles.numerics.loaded_numerics import look_at_loaded
+    from workbench.handles.numerics.numerics_questions import (
+        compare_numbers,
+        look_at_loaded,
+        look_at_numbers,
+    )
     from workbench.handles.packages.comparisons import find_packaged_reference
     from workbench.handles.packages.package import Package
     from workbench.handles.running.progress_line import follow_in_a_line
@@ -357,7 +360,7 @@ def minify(
     """
     from workbench.compiler.request.compile_request import check_args
     from workbench.handles.dispatch import compile_for_target
-    from workbench.handles.numerics.live_numerics import minify as run
+    from workbench.handles.numerics.numerics_questions import minify as run
     from workbench.handles.running.progress_line import follow_in_a_line
 
     check_args(args, kwargs)

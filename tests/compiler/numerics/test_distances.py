@@ -72,3 +72,8 @@ def test_complex_numbers_are_compared_by_their_parts() -> None:
     one, other = torch.tensor([1 + 1j]), torch.tensor([1 + 2j])
     assert compute_ulps(one, other).flatten().tolist() == [0, 1 << 23]
     assert measure_off(other, one, torch.complex64) > 1
+
+
+def test_a_scale_of_the_smallest_numbers_is_no_division_by_zero() -> None:
+    tiny = torch.tensor([5e-324], dtype=torch.float64)
+    assert measure_off(2 * tiny, tiny, torch.float64) == 1 / torch.finfo(torch.float64).eps

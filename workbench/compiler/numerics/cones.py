@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Generator, Mapping
 from contextlib import AbstractContextManager
 from operator import iadd, iand, imul, ior, isub, itruediv, setitem
 from typing import Any
@@ -172,12 +172,6 @@ class Cone:
             return self.precision.method(node.target)(*args, **kwargs)
         args = self.precision.take_factors(name_operator(node), args)
         if isinstance(node.target, HigherOrderRef):
-            if "kernel_idx" in kwargs:
-                key = kwargs["kernel_idx"], kwargs["constant_args_idx"]
-                raise CannotCompute(
-                    f"{graph.kernels[key].name} is a Triton kernel of yours, and there is no "
-                    "reference for it"
-                )
             return getattr(torch.ops.higher_order, node.target.name)(*args, **kwargs)
         return find_function(node.target)(*args, **kwargs)
 
@@ -235,7 +229,7 @@ class Chain(Cone):
 
     def walk(
         self, inputs: Mapping[str, Any], last_use: Mapping[str, int] | None = None
-    ) -> Iterator[tuple[int, CapturedNode, Any, Mapping[str, Any]]]:
+    ) -> Generator[tuple[int, CapturedNode, Any, Mapping[str, Any]], None, None]:
         """Each node with its place, its value and the values that are held at that time.
 
         `last_use` are the places until which a value is held beyond its last reader here.

@@ -113,7 +113,7 @@ def _in_roundings(gap: float, scale: float, unit: float) -> float:
     """An error in units of what a rounding is at a scale; of integers as it is."""
     if unit == 1.0:
         return gap
-    return gap / (unit * scale) if scale else (inf if gap else 0.0)
+    return gap / unit / scale if scale else (inf if gap else 0.0)
 
 
 def measure_relative(value: torch.Tensor, exact: torch.Tensor) -> float:

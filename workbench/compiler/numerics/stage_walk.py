@@ -8,6 +8,7 @@ needs any more is let go of.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -97,22 +98,23 @@ def run_checks(
         later.update((name, max(place, later.get(name, 0))) for name in check.needs)
     found, versions = StageWalk(), {}
     walk = Chain(graph, Precision.SAME).walk(inputs, later)
-    for place, node, value, held in _seeded(walk, graph, random):
-        versions[node.name] = _versions(value)
-        for check in by_place.get(place, ()):
-            tell(place, len(graph.nodes))
-            if any(_versions(held[name]) != versions[name] for name in check.needs):
-                found.not_compared.append(f"{node.name}: it is changed in place")
-                continue
-            try:
-                row = check.run(held)
-            except CannotCompute as error:
-                found.not_compared.append(str(error))
-                continue
-            found.compared += 1
-            found.rows += [] if row is None else [row]
-        if node.op == "output":
-            found.outputs = value
+    with closing(walk):  # what is cancelled half-way gives the grad mode back
+        for place, node, value, held in _seeded(walk, graph, random):
+            versions[node.name] = _versions(value)
+            for check in by_place.get(place, ()):
+                tell(place, len(graph.nodes))
+                if any(_versions(held[name]) != versions[name] for name in check.needs):
+                    found.not_compared.append(f"{node.name}: it is changed in place")
+                    continue
+                try:
+                    row = check.run(held)
+                except CannotCompute as error:
+                    found.not_compared.append(str(error))
+                    continue
+                found.compared += 1
+                found.rows += [] if row is None else [row]
+            if node.op == "output":
+                found.outputs = value
     return found
 
 

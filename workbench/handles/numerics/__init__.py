@@ -2,7 +2,6 @@
 
 DOORS = {
     "numerics_actions": "What a live view starts about the numbers of a call.",
-    "live_numerics": "Where a compiled call departs from eager, and what is alive behind that.",
-    "loaded_numerics": "The numbers of what was loaded: its outputs, its kernels where known.",
+    "numerics_questions": "Asks about the numbers of what was compiled, packaged or loaded.",
 }
 """What other rooms import of this one."""

@@ -1,4 +1,7 @@
-"""The numbers of what was loaded: its outputs, and its kernels where they are known."""
+"""Asks about the numbers of what was compiled, packaged or loaded; what was loaded is asked here.
+
+Other rooms import the questions about compiled code from here, too.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,11 @@ from workbench.compiler.pipeline.pipeline import compile_ahead
 from workbench.compiler.request.compile_request import CompileOptions, CompileRequest
 from workbench.handles.compiled_base import CompiledBase
 from workbench.handles.compiled_module import make_compiled
-from workbench.handles.numerics.live_numerics import look_at_numbers
+from workbench.handles.numerics.live_numerics import LiveNumerics as LiveNumerics
+from workbench.handles.numerics.live_numerics import Minified as Minified
+from workbench.handles.numerics.live_numerics import compare_numbers as compare_numbers
+from workbench.handles.numerics.live_numerics import look_at_numbers as look_at_numbers
+from workbench.handles.numerics.live_numerics import minify as minify
 from workbench.handles.numerics.watched_numbers import watch_numbers
 from workbench.report import Report
 from workbench.tasks.progress_events import ProgressCallback, step
