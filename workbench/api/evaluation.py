@@ -283,6 +283,7 @@ def numerics(
     >>> wb.numerics(compiled, (x,)).sentence
     'Equal to eager bit for bit.'
     """
+    from workbench.api.compilation import aot_compile
     from workbench.compiler.request.compile_request import check_args
     from workbench.handles.compiled import Compiled
     from workbench.handles.cross_compiled import CrossCompiled
@@ -303,15 +304,19 @@ def numerics(
         )
     called = tuple(args), dict(kwargs or {})
     name = ", ".join(x.names) if isinstance(x, Package) else x.name
+
+    def compile(options: dict[str, Any]) -> Compiled | CrossCompiled:
+        return aot_compile(original, *called, options=options, grad=False)
+
     with follow_in_a_line(progress, f"The numbers of {name}") as told:
         if isinstance(x, Package):
-            found, shown = find_packaged_reference(x, reference, called)
-            return look_at_loaded(x, found, shown, *called, told)
+            original, shown = find_packaged_reference(x, reference, called)
+            return look_at_loaded(x, shown, *called, compile, told)
         if against is not None:
             return compare_numbers(x, against, *called, told)
         if reference is not None:
-            shown = getattr(reference, "__name__", type(reference).__name__)
-            return look_at_loaded(x, reference, shown, *called, told)
+            original, shown = reference, getattr(reference, "__name__", type(reference).__name__)
+            return look_at_loaded(x, shown, *called, compile, told)
         return look_at_numbers(x, *called, told)
 
 

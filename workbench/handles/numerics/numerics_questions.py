@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -16,18 +16,18 @@ from workbench.analysis.diff.report_comparison import is_same_code
 from workbench.analysis.numerics.numerics_record import Numerics
 from workbench.compiler.call_state.call_leaves import copy_all_inputs
 from workbench.compiler.numerics.microscope import look_at_outputs
-from workbench.compiler.pipeline.pipeline import compile_ahead
-from workbench.compiler.request.compile_request import CompileOptions, CompileRequest
 from workbench.handles.compiled_base import CompiledBase
-from workbench.handles.compiled_module import make_compiled
 from workbench.handles.numerics.live_numerics import LiveNumerics as LiveNumerics
-from workbench.handles.numerics.live_numerics import Minified as Minified
 from workbench.handles.numerics.live_numerics import compare_numbers as compare_numbers
 from workbench.handles.numerics.live_numerics import look_at_numbers as look_at_numbers
 from workbench.handles.numerics.live_numerics import minify as minify
+from workbench.handles.numerics.live_numerics import say_cause as say_cause
 from workbench.handles.numerics.watched_numbers import watch_numbers
 from workbench.report import Report
 from workbench.tasks.progress_events import ProgressCallback, step
+
+if TYPE_CHECKING:
+    from workbench.handles.numerics.minified import Minified as Minified
 
 _KERNELS = (
     "its kernels: {} holds code and no graphs, and compiling {} here gives other code, so that "
@@ -40,18 +40,19 @@ _SAME = (
 
 
 def look_at_loaded(
-    loaded: Any, reference: Callable[..., Any], name: str, args: tuple[Any, ...],
-    kwargs: Mapping[str, Any], progress: ProgressCallback | None = None,
+    loaded: Any, name: str, args: tuple[Any, ...],
+    kwargs: Mapping[str, Any], compile: Callable[[dict[str, Any]], CompiledBase],
+    progress: ProgressCallback | None = None,
 ) -> Numerics:  # fmt: skip
     """The outputs of a file beside its reference, in float64 too; its kernels by the same code.
 
-    The reference is compiled once more: where that gives the code of the file, every kernel of it
-    is looked at. Raises `UsageError` and `ContractError` as `look_at_numbers` does.
+    `compile` compiles the reference, called `name`, with options of Inductor: where that gives the
+    code of the file, every kernel of it is looked at. Raises `UsageError` and `ContractError` as
+    `look_at_numbers` does.
     """
     report = loaded.report
     with step(progress, f"compiling {name} for its graphs"):
-        wanted = CompileOptions(options=_read_options(report), grad=False)
-        made = make_compiled(compile_ahead(CompileRequest(reference, args, kwargs, wanted)))
+        made = compile(_read_options(report))
     if isinstance(loaded, CompiledBase) and is_same_code(report, made.report):
         found = look_at_numbers(made, args, kwargs, progress)
         return replace(found, notes=(_SAME.format(name), *found.notes))

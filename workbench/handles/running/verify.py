@@ -73,7 +73,7 @@ def verify(
     rows, notes = comparing.rows(), comparing.notes
     cause = _cause(compiled, rows, comparing, reference)
     if cause and reference is None and compiled.recipe is not None:
-        from workbench.handles.numerics.live_numerics import say_cause
+        from workbench.handles.numerics.numerics_questions import say_cause
 
         cause = f"{cause} {say_cause(compiled, args, dict(kwargs or {}))}"
     return Verification(tuple(rows), name, notes=notes, cause=cause)
