@@ -11,7 +11,7 @@ export function ofPass<Row extends { side: Side }>(store: Store, rows: readonly 
 }
 
 const PASSES = [
-  ["", "Both passes"],
+  ["", "Forward and backward"],
   ["forward", "Forward"],
   ["backward", "Backward"],
 ] as const;
