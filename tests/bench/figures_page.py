@@ -44,6 +44,10 @@ HEADLINES = (
     "compile a program of 50 graphs / plain torch (CPU s)",
     "training step of 5 ms in a session / without (CPU s)",
     "torch.compile of GPT-2 in a session / without (CPU s)",
+    "numbers of GPT-2, 2 layers, float32 (s)",
+    "numbers of GPT-2, 2 layers, float32 (s): in eager calls",
+    "numbers of GPT-2, 8 layers, float32 (s)",
+    "batch invariance of GPT-2, 2 layers, 4 rows (s)",
 )
 """The figures that the page shows, by their names in the file; it shows all that were missed."""
 _UNIT = re.compile(r" \((?:ms|s|us|MB|GB|kB)\)")  # stands behind the value
