@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
@@ -22,12 +22,10 @@ from workbench.handles.numerics.live_numerics import compare_numbers as compare_
 from workbench.handles.numerics.live_numerics import look_at_numbers as look_at_numbers
 from workbench.handles.numerics.live_numerics import minify as minify
 from workbench.handles.numerics.live_numerics import say_cause as say_cause
+from workbench.handles.numerics.minified import Minified as Minified
 from workbench.handles.numerics.watched_numbers import watch_numbers
 from workbench.report import Report
 from workbench.tasks.progress_events import ProgressCallback, step
-
-if TYPE_CHECKING:
-    from workbench.handles.numerics.minified import Minified as Minified
 
 _KERNELS = (
     "its kernels: {} holds code and no graphs, and compiling {} here gives other code, so that "
