@@ -77,6 +77,7 @@ class Translator(nn.Module):
         far = (at[:, None] - at[None, :]).clamp(-31, 32) + 31
         mask = self.table(far).permute(2, 0, 1)[None]
         for layer in self.layers:
+            assert isinstance(layer, nn.ModuleDict)
             q, k, v = (
                 layer["qkv"](layer["norm"](x)).unflatten(-1, (3, self.heads, -1))
                 .permute(2, 0, 3, 1, 4)
