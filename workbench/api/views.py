@@ -115,7 +115,7 @@ def diff(
     >>> flexible = wb.aot_compile(f, (x,), dynamic_shapes=sizes)
     >>> difference = wb.diff(compiled, flexible)
     >>> print(difference.sentences[1])
-    1 of 1 matched kernel is not the same: k0 (add_mul_relu): sizes became arguments; ...
+    The one matched kernel is not the same: k0 (add_mul_relu): sizes became arguments; ...
     """
     from workbench.analysis.diff.report_comparison import compare
     from workbench.artifacts.records.report_in import name_compilations, report_of

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from workbench.number_text import plural
 from workbench.report.profile.profile_rows import PROFILE_TABLES, ProfileHeader, RankTime
 from workbench.report.table import Table
 
@@ -92,7 +93,7 @@ def join_ranks(
         if len({part.header.on_cpu for part in parts}) == 1
         else ("the longest of those with work of a GPU")
     )
-    first = f"{len(parts)} ranks: the times are those of rank {longest}, {which}."
+    first = f"{plural(len(parts), 'rank')}: the times are those of rank {longest}, {which}."
     header = replace(
         slowest.header,
         source=folder,

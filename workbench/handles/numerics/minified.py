@@ -75,7 +75,8 @@ class Minified:
     def sentence(self) -> str:
         """How much is left of the call, and how it fails."""
         left = f"{plural(self.nodes, 'operator')} of {self.nodes_before}"
-        return f"{left} of {self.name} still fail after {plural(self.tries, 'try')}: {self.how}."
+        tries = plural(self.tries, "try", "tries")
+        return f"{left} of {self.name} still fail after {tries}: {self.how}."
 
     @checked
     def save(self, path: str | PathLike[str]) -> str:
