@@ -11,16 +11,26 @@ from torch._inductor.custom_graph_pass import CustomGraphPass
 import workbench as wb
 
 
-class SwapAddForSub(CustomGraphPass):
-    """A pass that computes something else."""
+class Exchange(CustomGraphPass):
+    """A pass that computes something else: another operator in the place of one."""
+
+    def __init__(self, operator: Any, other: Any) -> None:
+        self._operator, self._other = operator, other
 
     def __call__(self, graph: Any) -> None:
         for node in graph.nodes:
-            if node.target is torch.ops.aten.add.Tensor:
-                node.target = torch.ops.aten.sub.Tensor
+            if node.target is self._operator:
+                node.target = self._other
 
     def uuid(self) -> str:
-        return "add to sub"
+        return f"{self._operator} to {self._other}"
+
+
+class SwapAddForSub(Exchange):
+    """A pass that subtracts where the program adds."""
+
+    def __init__(self) -> None:
+        super().__init__(torch.ops.aten.add.Tensor, torch.ops.aten.sub.Tensor)
 
 
 def scale_and_add(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:

@@ -52,6 +52,7 @@ def test_names_are_read_word_by_word() -> None:
         (causes.FORMULA, 1.0, 1.5, 2.0, "below the noise"),
         (causes.REDUCTION, 1.0, 3.0, 2.0, "worse than eager"),
         (causes.REDUCTION, 4.0, 3.0, 2.0, "not worse than eager"),
+        (causes.REDUCTION, 4.0, 4.1, 2.0, "not worse than eager"),  # alike
         (causes.REDUCTION, 4.0, 3.0, None, "not worse than eager"),
         (causes.UNKNOWN, None, None, None, "not checked"),
         (causes.RANDOM, None, None, None, "drawn differently"),

@@ -40,7 +40,8 @@ def test_each_question_has_an_answer_in_the_record() -> None:
         (3.0, 1.0, 0.5, "Yes: off by 3 eps, eager by 1 eps, the noise floor is 0.5 eps."),
         (0.9, 1.0, 0.5, "No more than eager: off by 0.9 eps, eager by 1 eps"),
         (0.9, 0.1, None, "Yes: off by 0.9 eps, eager by 0.1 eps."),
-        (None, None, None, "Not checked: the outputs have no value in float64."),
+        (1.1, 1.0, 0.5, "No more than eager: off by 1.1 eps, eager by 1 eps"),
+        (None, None, None, "Not checked: float64 has no value of the outputs, or 0."),
     ],
 )
 def test_whether_it_matters_is_told_by_the_outputs_beside_the_noise(
@@ -82,3 +83,10 @@ def test_a_cure_that_is_tried_again_takes_the_place_of_the_first_and_goes_with_n
     assert [cure.kernels_after for cure in again.numerics_cures] == [3]
     assert len(add_cures(again, [replace(first, option="x=1")]).numerics_cures) == 2
     assert len(add_numerics(replace(FOUND, report=again)).numerics_cures) == 0
+
+
+def test_an_output_of_another_kind_comes_before_all_else() -> None:
+    said = "Output is float16 [2] where eager gives float32 [2]."
+    found = Answer([ROW], [], 1, unlike=[said])
+    assert found.sentences[0] == said
+    assert dict(FiveQuestions(found).answers)["Does it matter?"] == f"Yes: {said}"

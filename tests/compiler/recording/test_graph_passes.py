@@ -6,23 +6,18 @@ from typing import Any
 
 import torch
 from torch._inductor import config
-from torch._inductor.custom_graph_pass import CustomGraphPass
 
 import workbench as wb
+from tests.stepped_report import Exchange
 from workbench.report import Report
 from workbench.report.rows import BETWEEN_PASSES
 
 
-class ReluToSigmoid(CustomGraphPass):
-    """A pass that computes something else."""
+class ReluToSigmoid(Exchange):
+    """A pass that takes the sigmoid where the program takes relu."""
 
-    def __call__(self, graph: Any) -> None:
-        for node in graph.nodes:
-            if node.target is torch.ops.aten.relu.default:
-                node.target = torch.ops.aten.sigmoid.default
-
-    def uuid(self) -> str:
-        return "relu to sigmoid"
+    def __init__(self) -> None:
+        super().__init__(torch.ops.aten.relu.default, torch.ops.aten.sigmoid.default)
 
 
 def twice_turned(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:

@@ -26,7 +26,7 @@ def test_the_operator_that_is_compiled_wrongly_is_left_over(capfd) -> None:
     called = [str(n.target) for n in found.module.graph.nodes if n.op == "call_function"]
     assert called == ["aten.add.Tensor"]
     assert (found.nodes, found.nodes_before) == (1, 9)
-    assert found.sentence.startswith("1 operator of 9 of longer still fail after ")
+    assert found.sentence.startswith("1 operator of 9 of longer still fails after ")
     assert "eps, eager by " in found.sentence
     assert capfd.readouterr() == ("", "")
 
@@ -90,3 +90,15 @@ def test_a_verification_that_fails_names_the_part_and_why() -> None:
     assert "k0 (cpp_fused_" in answer.cause
     assert "computes something else than its nodes at sub (" in answer.cause
     assert answer.cause in answer.sentence
+
+
+def test_what_fails_by_chance_is_not_said_to_fail() -> None:
+    whole = iter([True, True, True])  # ours, and the minifier's first and last
+
+    def fails(module, _inputs):
+        calls = [node for node in module.graph.nodes if node.op == "call_function"]
+        outputs = module.graph.output_node().args[0]
+        return len(calls) == 9 and len(outputs) == 2 and next(whole, False)
+
+    with pytest.raises(wb.UsageError, match="does not fail again: by chance"):
+        wb.minify(longer, (X, Y), fails=fails)

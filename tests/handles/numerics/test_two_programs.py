@@ -43,7 +43,7 @@ def test_two_modes_part_where_one_rounds_and_the_other_does_not(plain) -> None:
     found = wb.numerics(plain, (X, W), against=compiled(layers, X, W, options=EMULATE))
     row = found.first
     assert row.line == layers.__code__.co_firstlineno + 1
-    assert row.reason.startswith("the first elides casts that the other does: 3 values never")
+    assert row.reason.startswith("the first leaves out casts that the other makes: 3 values never")
     by_node = {value.node: value for value in found.values}
     for node in ("y", "matmul"):
         assert by_node[node].differ
@@ -84,7 +84,7 @@ def test_a_program_of_another_process_leaves_a_file(plain, tmp_path) -> None:
     path = tmp_path / "values.pt"
     wb.numerics(compiled(layers, X, W, options=EMULATE), (X, W)).save_values(path)
     found = wb.numerics(plain, (X, W), against=path)
-    assert "elides casts" in found.first.reason
+    assert "leaves out casts" in found.first.reason
     data = torch.load(path, weights_only=True)
     data["place"] = "torch 2.99, 4 threads"
     torch.save(data, path)
@@ -108,3 +108,49 @@ def test_what_cannot_be_compared_is_refused_in_a_sentence(plain, tmp_path) -> No
         wb.numerics(plain, (X + 1, W), against=tmp_path / "values.pt")
     with pytest.raises(wb.UsageError, match="Take one of: values, outputs"):
         wb.numerics(plain, (X, W), against=plain).frame("kernels")
+
+
+def both(q):
+    return q.sin(), q.sum(-1)
+
+
+@pytest.mark.parametrize(
+    ("other", "begin"),
+    [
+        (lambda q: q.sin(), "both returns 2 values, <lambda> 1."),
+        (lambda q: (q.sin(), q.sum(-1, keepdim=True)), "Output 1 is float32 [8] of both and "),
+        (lambda q: (q.sin().half(), q.sum(-1)), "Output 0 is float32 [8, 16] of both and "),
+    ],
+)
+def test_programs_whose_outputs_are_of_another_kind_do_not_agree(other, begin) -> None:
+    x = cases.draw(8, 16)
+    found = wb.numerics(compiled(both, x), (x,), against=compiled(other, x))
+    assert found.is_equal is False
+    assert found.sentence.startswith(begin)
+    assert "agree bit for bit in" not in found.sentence
+
+
+def test_programs_whose_arguments_have_other_names_are_not_matched() -> None:
+    x = cases.draw(8, 16)
+    with pytest.raises(wb.UsageError, match=r"no input of the same name \(l_q_; l_z_\)"):
+        wb.numerics(compiled(both, x), (x,), against=compiled(lambda z: z.sin(), x))
+
+
+@pytest.mark.parametrize("change", [
+    lambda data: data["values"][0].update(value=3),
+    lambda data: data["values"][0].update(reads=7),
+    lambda data: data.update(inputs=5),
+])  # fmt: skip
+def test_a_file_with_other_things_in_it_holds_no_values(plain, tmp_path, change) -> None:
+    path = tmp_path / "values.pt"
+    wb.numerics(plain, (X, W)).save_values(path)
+    data = torch.load(path, weights_only=True)
+    change(data)
+    torch.save(data, path)
+    with pytest.raises(wb.UsageError, match=r"values\.pt holds no values of a call"):
+        wb.numerics(plain, (X, W), against=path)
+
+
+def test_another_program_and_a_reference_are_not_asked_for_at_once(plain) -> None:
+    with pytest.raises(wb.UsageError, match="against= compares two programs that aot_compile made"):
+        wb.numerics(plain, (X, W), against=plain, reference=layers)

@@ -25,6 +25,8 @@ ORDER = (SOMETHING_ELSE, FORMULA, RANDOM, UNKNOWN, DECIDED, TF32, ELIDED, ELSEWH
 
 FORMULA_CHANGED = 1e-9
 """Relative, in float64: more than this is no rounding any more."""
+ALIKE = 1.25
+"""Errors within this factor of one another are called alike."""
 _WRONG = 64.0
 _WORSE = 8.0
 _DECIDED = 0.01
@@ -162,4 +164,4 @@ def judge(cause: Cause, eager_off: float | None, own_off: float | None, noise: f
         return "below the noise"
     if not cause.is_rounding:
         return "something else"
-    return "not worse than eager" if own_off <= eager_off else "worse than eager"
+    return "not worse than eager" if own_off <= eager_off * ALIKE else "worse than eager"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from workbench.analysis.numerics.causes import FORMULA, RANDOM, SOMETHING_ELSE, UNKNOWN
+from workbench.analysis.numerics.causes import ALIKE, FORMULA, RANDOM, SOMETHING_ELSE, UNKNOWN
 from workbench.analysis.numerics.numerics_answer import (
     Answer,
     format_off,
@@ -61,6 +61,8 @@ class FiveQuestions:
             if first.noise is not None:
                 noise = f"; noise in its inputs makes {format_off(first.noise)}"
             return f"Yes: it is no rounding, off by {format_off(first.own_off)}{noise}."
+        if self.found.unlike:
+            return f"Yes: {self.found.unlike[0]}"
         rows = [row for row in self.found.outputs if row.differ]
         if not rows:
             is_known = self.found.outputs
@@ -68,11 +70,11 @@ class FiveQuestions:
         worst = max(rows, key=lambda row: row.own_off or 0.0)
         own, eager, noise_off = worst.own_off, worst.eager_off, worst.noise
         if own is None or eager is None:
-            return "Not checked: the outputs have no value in float64."
+            return "Not checked: float64 has no value of the outputs, or 0."
         if noise_off is not None and own <= noise_off:
             said = f"No: off by {format_off(own)}, where noise in the last place of the inputs"
             return f"{said} makes {format_off(noise_off)}.{_say_logits(self.found)}"
-        word = "No more than eager" if own <= eager else "Yes"
+        word = "No more than eager" if own <= eager * ALIKE else "Yes"
         floor = "" if noise_off is None else f", the noise floor is {format_off(noise_off)}"
         offs = f"off by {format_off(own)}, eager by {format_off(eager)}{floor}"
         return f"{word}: {offs}.{_say_logits(self.found)}"

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from workbench.analysis.numerics.causes import (
+    ALIKE,
     ELIDED,
     GRADIENT,
     NO_ROUNDING,
@@ -17,8 +18,6 @@ from workbench.number_text import number_text, plural
 from workbench.report.numerics.numerics_rows import Deviation, NumericsOutput
 
 BELOW_NOISE = "below the noise"
-_ALIKE = 1.25
-"""Errors within this factor of one another are called alike."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +28,7 @@ class Answer:
     outputs: Sequence[NumericsOutput]
     compared: int = 0
     not_compared: Sequence[str] = ()
+    unlike: Sequence[str] = ()
 
     @property
     def first(self) -> Deviation | None:
@@ -43,6 +43,8 @@ class Answer:
 
     def _say_nearer(self) -> str:
         rows = [row for row in self.outputs if row.own_off is not None]
+        if self.unlike:
+            return " ".join(self.unlike)
         if not self.outputs:
             return "The outputs were not compared as a whole; each part was, by its own inputs."
         if all(not row.differ for row in self.outputs):
@@ -52,7 +54,7 @@ class Answer:
         worst = max(rows, key=lambda row: max(row.own_off or 0.0, row.eager_off or 0.0))
         own, eager = worst.own_off or 0.0, worst.eager_off or 0.0
         which = "Nearer to float64 than eager"
-        if own <= eager * _ALIKE and eager <= own * _ALIKE:
+        if own <= eager * ALIKE and eager <= own * ALIKE:
             which = "As near to float64 as eager"
         elif own > eager:
             which = "Farther from float64 than eager"

@@ -10,7 +10,7 @@ from workbench.analysis.numerics.five_questions import FiveQuestions
 from workbench.analysis.numerics.numerics_answer import Answer, is_no_rounding, sort_worst
 from workbench.arguments import checked
 from workbench.errors import UsageError
-from workbench.number_text import plural
+from workbench.number_text import number_text, plural
 from workbench.report import Report, Table
 from workbench.report.numerics.numerics_rows import (
     BatchRow,
@@ -40,7 +40,8 @@ class Numerics(Presented):
     """Where a compiled call departs from eager, why, and whether it matters.
 
     `deviations` are values that a part computes otherwise from the same inputs, in the order of the
-    compiler; `compared` counts the values that were compared, `not_compared` says what was not.
+    compiler; `compared` counts the values that were compared, `not_compared` says what was not,
+    `unlike` which outputs are of other sizes or types than eager's.
     """
 
     report: Report
@@ -51,6 +52,7 @@ class Numerics(Presented):
     not_compared: tuple[str, ...] = ()
     threads: int = 0
     notes: tuple[str, ...] = field(default=())
+    unlike: tuple[str, ...] = ()
 
     @property
     def sentence(self) -> str:
@@ -89,7 +91,7 @@ class Numerics(Presented):
 
     @property
     def _answer(self) -> Answer:
-        return Answer(self.deviations, self.outputs, self.compared, self.not_compared)
+        return Answer(self.deviations, self.outputs, self.compared, self.not_compared, self.unlike)
 
     @checked
     def frame(self, name: str = "deviations") -> pandas.DataFrame:
@@ -198,7 +200,8 @@ class BatchInvariance:
 class ProgramsApart:
     """Where two programs part: values that both write down, in the order of the first one.
 
-    `outputs` has a row for each output, `notes` what the two ran on, where that is not the same.
+    `outputs` has a row for each output, `unlike` says which are no two of a kind, `notes` what the
+    two ran on, where that is not the same.
     """
 
     name: str
@@ -206,6 +209,7 @@ class ProgramsApart:
     values: tuple[CommonValue, ...]
     outputs: tuple[CommonValue, ...]
     notes: tuple[str, ...] = ()
+    unlike: tuple[str, ...] = ()
 
     @property
     def first(self) -> CommonValue | None:
@@ -217,30 +221,36 @@ class ProgramsApart:
         return next(own, None)
 
     @property
-    def is_equal(self) -> bool:
-        """Whether all that was compared is the same bit for bit."""
-        return not any(row.differ for row in (*self.values, *self.outputs))
+    def is_equal(self) -> bool | None:
+        """Whether all is the same bit for bit; None where no output was compared."""
+        if self.unlike or any(row.differ for row in (*self.values, *self.outputs)):
+            return False
+        return True if self.outputs else None
 
     @property
     def sentence(self) -> str:
         """Where the two part first, why, and how much of what they write down differs."""
         counted = f"{plural(len(self.values), 'value')} and {plural(len(self.outputs), 'output')}"
-        row = self.first
+        row, every = self.first, (*self.values, *self.outputs)
         if row is None:
             said = f"{self.name} and {self.other} agree bit for bit in {counted}."
-            return " ".join((said, *self.notes))
+            if not every:
+                said = f"Nothing that {self.name} and {self.other} give could be compared."
+            elif self.unlike:
+                said = f"What could be compared agrees bit for bit: {counted}."
+            return " ".join((*self.unlike, said, *self.notes))
         place = f"{row.node} ({row.file}:{row.line})" if row.file and row.line else row.node
         who = f" by {row.kernel} ({row.part}) and {row.other_kernel} ({row.other_part})"
         why = f": {row.reason}" if row.reason else ""
         units = "unit" if row.max_ulp == 1 else "units"
-        every = (*self.values, *self.outputs)
         differ = sum(bool(other.differ) for other in every)
+        share = number_text(row.differ, "percent")
         said = (
-            f"They part first at {place}{who * bool(row.kernel)}: {row.differ:.1%} of the elements "
-            f"differ, at most {row.max_ulp} {units} in the last place{why}. {differ} of "
+            f"They part first at {place}{who * bool(row.kernel)}: {share} of the elements differ, "
+            f"at most {row.max_ulp} {units} in the last place{why}. {differ} of "
             f"{len(every)} differ ({counted})."
         )
-        return " ".join((said, *self.notes))
+        return " ".join((*self.unlike, said, *self.notes))
 
     @checked
     def frame(self, name: str = "values") -> pandas.DataFrame:
@@ -255,7 +265,7 @@ class ProgramsApart:
 
     def __repr__(self) -> str:
         """A short stable summary."""
-        word = "equal" if self.is_equal else "not equal"
+        word = {True: "equal", False: "not equal", None: "not checked"}[self.is_equal]
         return f"ProgramsApart({self.name}, {self.other}: {word})"
 
     def __str__(self) -> str:
@@ -274,6 +284,7 @@ def add_numerics(found: Numerics) -> Report:
         "not_compared": list(found.not_compared),
         "threads": found.threads,
         "notes": list(found.notes),
+        "unlike": list(found.unlike),
     }
     report = found.report
     known = {name: table for name, table in report.tables.items() if name != _CURES}
@@ -302,4 +313,5 @@ def read_numerics(report: Report) -> Numerics | None:
         tuple(kept.get("not_compared", ())),
         int(kept.get("threads", 0)),
         tuple(kept.get("notes", ())),
+        tuple(kept.get("unlike", ())),
     )

@@ -40,6 +40,13 @@ def is_comparable(a: Any, b: Any) -> bool:
     return both and (a.shape, a.dtype) == (b.shape, b.dtype)
 
 
+def describe_kind(value: Any) -> str:
+    """Type and sizes of a tensor, the type of anything else."""
+    if not isinstance(value, torch.Tensor):
+        return f"of type {type(value).__name__}"
+    return f"{str(value.dtype).removeprefix('torch.')} {list(value.shape)}"
+
+
 def is_equal(a: torch.Tensor, b: torch.Tensor) -> bool:
     """Whether both hold the same; a NaN is like a NaN, and zero like its negative."""
     if torch.equal(a, b):

@@ -26,6 +26,7 @@ from workbench.compiler.numerics.output_changes import (
     compute_ends,
     list_outputs,
     list_stages,
+    list_unlike,
 )
 from workbench.compiler.numerics.precisions import Precision
 from workbench.compiler.numerics.recorded_stages import RecordedStages
@@ -38,13 +39,17 @@ from workbench.tasks.progress_events import ProgressCallback, step, tell_count
 
 @dataclass(frozen=True)
 class Findings:
-    """What was found of one call; `compared` counts values, `not_compared` says what was not."""
+    """What was found of one call; `compared` counts values, `not_compared` says what was not.
+
+    `unlike` says which outputs are of other sizes or types than eager's.
+    """
 
     deviations: tuple[Deviation, ...]
     stages: tuple[NumericsStage, ...]
     outputs: tuple[NumericsOutput, ...]
     compared: int
     not_compared: tuple[str, ...]
+    unlike: tuple[str, ...] = ()
 
 
 @dataclass
@@ -203,6 +208,7 @@ def look_at(program: HostProgram, progress: ProgressCallback | None = None) -> F
             outputs=tuple(list_outputs(ends, stages.captured)),
             compared=sum(each.compared for each in found),
             not_compared=tuple(why for each in found for why in each.not_compared),
+            unlike=tuple(list_unlike(ends)),
         )
 
 
@@ -222,6 +228,7 @@ def look_at_outputs(program: HostProgram, outputs: Any) -> Findings:
         outputs=found,
         compared=len(found),
         not_compared=(),
+        unlike=tuple(list_unlike(ends)),
     )
 
 

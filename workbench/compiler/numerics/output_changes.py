@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +13,12 @@ import torch
 from workbench.compiler.captured_graphs.captured_nodes import NodeRef
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.numerics.cones import CannotCompute, Chain, is_random, name_operator
-from workbench.compiler.numerics.distances import is_comparable, measure_apart, measure_off
+from workbench.compiler.numerics.distances import (
+    describe_kind,
+    is_comparable,
+    measure_apart,
+    measure_off,
+)
 from workbench.compiler.numerics.gradient_walk import differentiate_graph, pair_inputs
 from workbench.compiler.numerics.noise_floor import list_noisy
 from workbench.compiler.numerics.precisions import Precision
@@ -22,6 +28,7 @@ from workbench.compiler.numerics.recorded_stages import (
     RecordedStages,
     StageGraph,
 )
+from workbench.number_text import plural
 from workbench.report.numerics.numerics_rows import NumericsOutput, NumericsStage
 
 _FEWEST_CLASSES = 32
@@ -30,6 +37,9 @@ _PRODUCTS = ("linear", "matmul", "addmm", "mm", "bmm", "einsum")
 _KEEPS_ORDER = ("float", "to", "contiguous", "getitem", "view", "reshape", "mul", "truediv", "div",
                 "tanh", "squeeze", "unsqueeze", "float32")  # fmt: skip
 _TOP = 5
+_MUCH = 64.0  # times eager's rounding: more is none any more
+_NOTHING = 2.0**-24
+"""Of eager's value: float64 rounds 29 bits below float32, which leaves so little of a 0."""
 DRAWN = "the call draws random numbers, other ones each time"
 
 
@@ -127,6 +137,17 @@ def _dot(found: re.Match[str]) -> str:
     return "." if found[0].strip("_") in ("modules", "parameters", "buffers") else ""
 
 
+def list_unlike(ends: Ends) -> Iterator[str]:
+    """Which outputs are not what eager gives, by their number, sizes and types, in sentences."""
+    count, got = len(ends.eager), len(ends.program)
+    if count != got:
+        yield f"The program returns {plural(got, 'value')} where eager returns {count}."
+    for number, pair in enumerate(zip(ends.eager, ends.program, strict=False)):
+        if any(isinstance(one, torch.Tensor) for one in pair) and not is_comparable(*pair):
+            eager, own = map(describe_kind, pair)
+            yield f"{ends.name(number).capitalize()} is {own} where eager gives {eager}."
+
+
 def list_outputs(ends: Ends, captured: StageGraph) -> Iterator[NumericsOutput]:
     """A row for each output that is a tensor."""
     logits = _find_logits(captured)
@@ -137,7 +158,7 @@ def list_outputs(ends: Ends, captured: StageGraph) -> Iterator[NumericsOutput]:
         exact = ends.exact[number] if number < len(ends.exact) else None
         noisy = [draw[number] for draw in ends.noisy if number < len(draw)]
         off: dict[str, Any] = {"eager_off": None, "own_off": None, "noise": None}
-        if isinstance(exact, torch.Tensor):
+        if isinstance(exact, torch.Tensor) and not _vanishes(exact, eager, got):
             off["eager_off"] = measure_off(eager, exact, dtype)
             off["own_off"] = measure_off(got, exact, dtype)
         if noisy and dtype.is_floating_point:
@@ -149,6 +170,17 @@ def list_outputs(ends: Ends, captured: StageGraph) -> Iterator[NumericsOutput]:
             ends.name(number), str(dtype).removeprefix("torch."), apart.elements, apart.differ,
             apart.max_ulp, **off, **changes,
         )  # fmt: skip
+
+
+def _vanishes(exact: torch.Tensor, eager: torch.Tensor, got: torch.Tensor) -> bool:
+    """Whether the exact value is 0 but for rounding in float64: there is no scale to weigh by.
+
+    So is the gradient of a bias in front of a batch norm, of which eager has rounding alone.
+    """
+    if not eager.dtype.is_floating_point or not eager.numel():
+        return False
+    true, given, own = (float(part.detach().abs().max()) for part in (exact, eager, got))
+    return math.isfinite(given) and true < given * _NOTHING and own <= given * _MUCH
 
 
 def _find_logits(captured: StageGraph) -> frozenset[int]:
@@ -252,7 +284,9 @@ def _stage_row(
             continue
         apart.append(measure_apart(value, eager))
         exact = ends.exact[number] if number < len(ends.exact) else None
-        if isinstance(exact, torch.Tensor) and eager.dtype.is_floating_point:
+        if not isinstance(exact, torch.Tensor) or not eager.dtype.is_floating_point:
+            continue
+        if not _vanishes(exact, eager, value):
             off.append(measure_off(value, exact, eager.dtype))
     total = sum(each.elements for each in apart)
     differ = sum(each.differ * each.elements for each in apart) / total if total else None

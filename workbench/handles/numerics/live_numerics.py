@@ -197,6 +197,7 @@ def look_at_numbers(
         outputs=found.outputs,
         compared=found.compared,
         not_compared=found.not_compared,
+        unlike=found.unlike,
         threads=torch.get_num_threads(),
         notes=tuple(filter(None, (*program.notes, price, *notes))),
     )

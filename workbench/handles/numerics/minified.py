@@ -76,7 +76,8 @@ class Minified:
         """How much is left of the call, and how it fails."""
         left = f"{plural(self.nodes, 'operator')} of {self.nodes_before}"
         tries = plural(self.tries, "try", "tries")
-        return f"{left} of {self.name} still fail after {tries}: {self.how}."
+        verb = "fails" if self.nodes == 1 else "fail"
+        return f"{left} of {self.name} still {verb} after {tries}: {self.how}."
 
     @checked
     def save(self, path: str | PathLike[str]) -> str:
@@ -132,7 +133,8 @@ def minify_call(
         except Exception as error:
             why = read_first_line(error)
             raise UsageError(f"torch's minifier could not go on with {name}: {why}") from error
-    trial.run(small, left)
+    if not trial.run(small, left):
+        raise UsageError(f"What torch's minifier left of {name} does not fail again: by chance?")
     before, after = (_count(each) for each in (module, small))
     return Minified(name, small, tuple(left), after, before, trial.tries, trial.how)
 

@@ -63,6 +63,7 @@ def look_at_loaded(
     return Numerics(
         made.report, (), found_outputs.stages, found_outputs.outputs,
         compared=found_outputs.compared, not_compared=(why,), threads=torch.get_num_threads(),
+        unlike=found_outputs.unlike,
     )  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from workbench.compiler.numerics.comparisons import (
     compare_calls,
     compare_outputs,
     keep_call,
+    list_unlike,
     load_call,
 )
 from workbench.errors import UsageError
@@ -53,4 +54,6 @@ def compare_programs(
         notes.append(f"They ran with {one.place} and with {two.place}.")
     values = tuple(compare_calls(one, two))
     outputs = tuple(compare_outputs(one, two, values))
-    return ProgramsApart(one.name, two.name, values, outputs, tuple(dict.fromkeys(notes)))
+    remarks = tuple(dict.fromkeys(notes))
+    unlike = tuple(list_unlike(one, two))
+    return ProgramsApart(one.name, two.name, values, outputs, remarks, unlike)

@@ -9,4 +9,5 @@ from workbench.compiler.numerics.comparisons.kept_values import KeptCall as Kept
 from workbench.compiler.numerics.comparisons.kept_values import compare_calls as compare_calls
 from workbench.compiler.numerics.comparisons.kept_values import compare_outputs as compare_outputs
 from workbench.compiler.numerics.comparisons.kept_values import keep_call as keep_call
+from workbench.compiler.numerics.comparisons.kept_values import list_unlike as list_unlike
 from workbench.compiler.numerics.comparisons.kept_values import load_call as load_call

@@ -14,6 +14,7 @@ from workbench.analysis.numerics.causes import describe_elided, guess_rounding
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.numerics.cones import CannotCompute, Cone, name_operator, select_known
 from workbench.compiler.numerics.distances import (
+    describe_kind,
     is_comparable,
     is_equal,
     measure_apart,
@@ -23,6 +24,7 @@ from workbench.compiler.numerics.host_microscope import HostProgram
 from workbench.compiler.numerics.kernel_walk import KernelWalk
 from workbench.compiler.numerics.precisions import Precision
 from workbench.errors import UsageError
+from workbench.number_text import plural
 from workbench.report import Kernel
 from workbench.report.numerics.numerics_rows import CommonValue
 
@@ -85,7 +87,9 @@ def load_call(path: Path) -> KeptCall:
         data = torch.load(path, weights_only=True)
         if data["format"] != _FORMAT:
             raise KeyError("format")
-        values = [KeptValue(**row) for row in data["values"]]
+        values = [_read_value(row) for row in data["values"]]
+        inputs, outputs = dict(data["inputs"]), tuple(data["outputs"])
+        texts = str(data["name"]), str(data["place"])
     except FileNotFoundError as error:
         raise UsageError(f"There is no file {path.name}.") from error
     except Exception as error:
@@ -94,8 +98,17 @@ def load_call(path: Path) -> KeptCall:
             "numerics(x, args).save_values(path)."
         ) from error
     by_node = {value.node: value for value in values}
-    return KeptCall(data["name"], by_node, tuple(data["outputs"]), data["inputs"],
-                    data["place"])  # fmt: skip
+    return KeptCall(texts[0], by_node, outputs, inputs, texts[1])
+
+
+def _read_value(row: Mapping[str, Any]) -> KeptValue:
+    """A value as `save` wrote it; raises `TypeError` for another row."""
+    made = KeptValue(**row)
+    names = (*made.reads, *made.low)
+    texts = (made.node, made.kernel, made.part, made.code, made.rounds, *names)
+    if not isinstance(made.value, torch.Tensor) or not all(isinstance(t, str) for t in texts):
+        raise TypeError("value")
+    return made
 
 
 @dataclass
@@ -183,10 +196,15 @@ def compare_calls(one: KeptCall, other: KeptCall) -> Iterator[CommonValue]:
     pairs = [(n, value, other.inputs[n]) for n, value in one.inputs.items() if n in other.inputs]
     wrong = [name for name, a, b in pairs if not (is_comparable(a, b) and is_equal(a, b))]
     if wrong or (one.inputs and not pairs):
-        where = f"{wrong[0]} is another" if wrong else "they have no input in common"
+        if not wrong:
+            own, others = (", ".join([*each.inputs][:3]) for each in (one, other))
+            raise UsageError(
+                f"{one.name} and {other.name} have no input of the same name ({own}; {others}), by "
+                "which values are matched: call the arguments and modules alike."
+            )
         raise UsageError(
-            f"{one.name} and {other.name} were not given the same inputs and weights ({where}): "
-            "what differs then says nothing of the programs."
+            f"{one.name} and {other.name} were not given the same inputs and weights ({wrong[0]} "
+            "is another): what differs then says nothing of the programs."
         )
     apart: set[str] = set()
     for name, value in one.values.items():
@@ -201,6 +219,17 @@ def compare_calls(one: KeptCall, other: KeptCall) -> Iterator[CommonValue]:
         if is_other:
             apart.add(name)
         yield _make_row(value, same, inherited=inherited, reason=reason)
+
+
+def list_unlike(one: KeptCall, other: KeptCall) -> Iterator[str]:
+    """Which outputs are no two of a kind, by their number, sizes and types, in sentences."""
+    counts = len(one.outputs), len(other.outputs)
+    if counts[0] != counts[1]:
+        yield f"{one.name} returns {plural(counts[0], 'value')}, {other.name} {counts[1]}."
+    for number, pair in enumerate(zip(one.outputs, other.outputs, strict=False)):
+        if any(isinstance(each, torch.Tensor) for each in pair) and not is_comparable(*pair):
+            first, second = map(describe_kind, pair)
+            yield f"Output {number} is {first} of {one.name} and {second} of {other.name}."
 
 
 def compare_outputs(one: KeptCall, other: KeptCall, rows: Sequence[CommonValue]) -> (
@@ -231,7 +260,7 @@ def _explain(value: KeptValue, other: KeptValue) -> str:
     more, less = sorted((value, other), key=lambda one: len(one.low), reverse=True)
     if len(more.low) > len(less.low):
         where = "the first" if more is value else "the second"
-        return f"{where} elides casts that the other does: {describe_elided(more.low)}"
+        return f"{where} leaves out casts that the other makes: {describe_elided(more.low)}"
     if value.is_library != other.is_library:
         return "a call of a library in one, a generated kernel in the other"
     if value.code == other.code and not value.is_library:
