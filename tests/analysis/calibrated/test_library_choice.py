@@ -70,3 +70,21 @@ def test_the_error_of_a_choice_is_no_smaller_than_that_of_a_kernel_that_is_known
     made = model_library_call("mm", describe_product(512, 512, 512), H200)
     assert made.error is not None
     assert made.error >= FIT.errors["product"]
+
+
+@pytest.mark.parametrize("dtype", ["double", "signed char"])
+def test_a_dtype_that_no_trace_has_is_told_with_a_wider_error(dtype: str) -> None:
+    strange = model_library_call("mm", describe_product(512, 512, 512, dtype), H200)
+    known = model_library_call("mm", describe_product(512, 512, 512), H200)
+    assert strange.error is not None
+    assert known.error is not None
+    assert strange.error > 1.5 * known.error
+    assert "was in the traces" in strange.why
+
+
+def test_no_kernel_of_another_vendor_is_taken() -> None:
+    gpu = Catalogue.built_in()["mi300x"]
+    fit = choose_calibration(gpu).calibration
+    for work in (describe_product(64, 1001, 512), describe_product(64, 512, 512, "float")):
+        taken = choose_library_kernel("mm", work, gpu, fit, may_take_tf32=False)
+        assert not str(taken.kernel.architecture).startswith("sm_")

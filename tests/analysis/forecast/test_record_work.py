@@ -53,6 +53,16 @@ def test_attention_is_causal_only_where_the_call_says_so(compiled: wb.CompiledMo
     assert causal.us < plain.us
 
 
+def test_a_record_whose_texts_are_no_code_is_told_all_the_same(compiled: wb.CompiledModule) -> None:
+    """A record is a file: what it holds for a call may be anything."""
+    report = compiled.report
+    call = re.compile(r"torch\.ops\.aten\.convolution\.default\([^)]*\)")
+    texts = {key: call.sub("torch.ops.((((1 2)", text) for key, text in report.texts.items()}
+    texts = {key: text.replace("(2, 64, 16, 16)", "(2, , 64)") for key, text in texts.items()}
+    told = wb.forecast(replace(report, texts=texts))
+    assert len(told.rows) == len(wb.forecast(report).rows)
+
+
 def test_a_generated_kernel_has_the_elements_that_it_goes_through(
     compiled: wb.CompiledModule,
 ) -> None:

@@ -23,6 +23,7 @@ _MOST_WAVES = 2  # of parts: more of them than fit at once help nobody
 _SPLIT_SUM_US = 2.0
 """The kernel that adds up the parts: `splitKreduce_kernel` in traces of an H200."""
 _VECTOR_BYTES = 16  # that every row has to begin at for a kernel of the own generation
+_ITEM_BYTES = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2}  # of others 1
 _OLDER = "sm_80"
 _OLDER_TILES = ((128, 128, 32), (64, 64, 32), (256, 128, 32), (128, 64, 32))
 """Of CUTLASS, for rows that begin anywhere."""
@@ -30,10 +31,14 @@ _OLDER_TILES = ((128, 128, 32), (64, 64, 32), (256, 128, 32), (128, 64, 32))
 
 @dataclass(frozen=True)
 class Taken:
-    """A kernel that a library is taken to start, and its time in µs; None where none is known."""
+    """A kernel that a library is taken to start, and its time in µs; None where none is known.
+
+    `is_known` says that kernels of its kind were in the traces.
+    """
 
     kernel: LibraryKernel
     us: float | None
+    is_known: bool
 
 
 def choose_library_kernel(
@@ -42,7 +47,7 @@ def choose_library_kernel(
     """The fastest of the kernels that a library is known to have for a product or convolution."""
     usual = LibraryKernel(name, "product", architecture=gpu.arch)
     if work.product is None or not work.is_matrix:
-        return Taken(usual, estimate_us(usual, work, gpu, fit))
+        return Taken(usual, estimate_us(usual, work, gpu, fit), is_known=True)
     best: Taken | None = None
     for kernel in _list_kernels(usual, work, gpu, fit, may_take_tf32=may_take_tf32):
         us = estimate_us(kernel, work, gpu, fit)
@@ -50,8 +55,8 @@ def choose_library_kernel(
             break
         us += _SPLIT_SUM_US if kernel.splits else 0.0
         if best is None or best.us is None or us < best.us:
-            best = Taken(kernel, us)
-    return best or Taken(usual, estimate_us(usual, work, gpu, fit))
+            best = Taken(kernel, us, is_known=kernel.tile is not None)
+    return best or Taken(usual, estimate_us(usual, work, gpu, fit), is_known=False)
 
 
 def name_values(work: Work, *, has_units: bool) -> str:
@@ -66,12 +71,14 @@ def _list_kernels(
     usual: LibraryKernel, work: Work, gpu: Gpu, fit: Calibration, *, may_take_tf32: bool
 ) -> Iterator[LibraryKernel]:
     has_units = work.dtype != "float32" or may_take_tf32
-    if work.dtype == "float32" and not has_units:
-        usual = replace(usual, architecture=_OLDER, has_matrix_units=False)
+    is_nvidia = gpu.arch.startswith("sm_")
+    if not has_units:
+        architecture = _OLDER if is_nvidia else gpu.arch
+        usual = replace(usual, architecture=architecture, has_matrix_units=False)
     _, _, n, k = work.product or (1, 1, 1, 1)
-    vector = _VECTOR_BYTES // (4 if work.dtype == "float32" else 2)
+    vector = _VECTOR_BYTES // _ITEM_BYTES.get(str(work.dtype), 1)
     aligned = gcd(n, k, vector)
-    if has_units and work.channels is None and aligned < vector:
+    if is_nvidia and has_units and work.channels is None and aligned < vector:
         for tile in _OLDER_TILES:
             yield replace(usual, architecture=_OLDER, tile=tile, alignment=aligned)
         return

@@ -56,7 +56,8 @@ def model_library_call(name: str, work: Work, gpu: Gpu, *, may_take_tf32: bool =
     """The time of a product or a convolution whose kernel nobody knows yet.
 
     The library is taken to start the fastest of the kernels that the traces show; `may_take_tf32`
-    says whether it may compute float32 in TF32. The error is that of such choices.
+    says whether it may compute float32 in TF32. The error is that of such choices, wider where the
+    traces have no kernel for its dtype.
     """
     choice = choose_calibration(gpu)
     fit = choice.calibration
@@ -65,7 +66,11 @@ def model_library_call(name: str, work: Work, gpu: Gpu, *, may_take_tf32: bool =
     if made.us is None or taken.us is None:
         return made
     error = made.error and max(made.error, fit.errors.get(f"chosen {made.kind}", made.error))
-    return replace(made, us=taken.us, error=error)
+    if taken.is_known:
+        return replace(made, us=taken.us, error=error)
+    error = error and min(error * _STRANGE, _WIDEST)
+    why = f"{made.why}; no kernel for {work.dtype} was in the traces"
+    return replace(made, us=taken.us, error=error, why=why)
 
 
 def model_work(

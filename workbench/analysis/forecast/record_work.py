@@ -79,10 +79,14 @@ def _read_convolutions(report: Report) -> dict[str, tuple[int, ...]]:
     """
     texts = (report.texts.get(wrapper.text or "", "") for wrapper in report.wrappers)
     return {
-        str(ast.literal_eval(sizes)): ast.literal_eval(strides)
+        str(_read_numbers(sizes)): _read_numbers(strides)
         for text in texts
         for sizes, strides in _CONVOLVED.findall(text)
     }
+
+
+def _read_numbers(text: str) -> tuple[int, ...]:
+    return tuple(map(int, re.findall(r"\d+", text)))
 
 
 def _time_layouts(call: OperatorCall, work: Work, gpu: Gpu) -> Iterator[float]:
@@ -201,11 +205,21 @@ def _read_calls(report: Report) -> dict[str, list[ast.expr]]:
     found: dict[str, list[ast.expr]] = {}
     for graph in report.graphs:
         for name, code in _CALLED.findall(report.texts.get(graph.text or "", "")):
-            if name in wanted[graph.id]:
-                call = ast.parse(code, mode="eval").body
-                assert isinstance(call, ast.Call)
-                found[f"{graph.id}:{name}"] = call.args  # of those by name none counts for the work
+            if name in wanted[graph.id] and (arguments := _parse_arguments(code)) is not None:
+                found[f"{graph.id}:{name}"] = arguments
     return found
+
+
+def _parse_arguments(code: str) -> list[ast.expr] | None:
+    """The arguments by place, of those by name none counts; None for a text that is no call.
+
+    A record comes from a file, and so does what is parsed here.
+    """
+    try:
+        call = ast.parse(code, mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    return call.args if isinstance(call, ast.Call) else None
 
 
 def _find_kind(call: OperatorCall) -> Kind:
