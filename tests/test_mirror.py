@@ -21,6 +21,7 @@ WHOLE_WAYS = {
     "libraries": "models of other libraries, saved and loaded",
     "models": "whole models, compiled, saved and loaded",
     "notebooks": "the tutorials as they are saved",
+    "own_kernels": "kernels that people write, compiled and checked",
     "operators": "torch's database of operators",
     "versions": "what is said of releases of torch",
     "states": "what a program reads, changed after it was compiled",

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from workbench.api.compilation import *  # noqa: F403
     from workbench.api.evaluation import *  # noqa: F403
     from workbench.api.files import *  # noqa: F403
+    from workbench.api.kernels import *  # noqa: F403
     from workbench.api.numbers import *  # noqa: F403
     from workbench.api.programs import *  # noqa: F403
     from workbench.api.views import *  # noqa: F403
@@ -22,6 +23,7 @@ MODULES = (
     "workbench.api.files",
     "workbench.api.compilation",
     "workbench.api.evaluation",
+    "workbench.api.kernels",
     "workbench.api.numbers",
     "workbench.api.programs",
     "workbench.api.views",

@@ -141,7 +141,7 @@ class _Packer(AnewPickler):
         return id(value), self._kept[id(value)][1]
 
     def reducer_override(self, value: Any) -> Any:
-        """Compile a Triton function anew over there: it holds locks."""
+        """Note the user's classes and functions and custom operators on the way."""
         if isinstance(value, type | types.FunctionType) and value.__module__ in self._own:
             module, name = value.__module__, value.__qualname__
             if getattr(sys.modules.get(module), name, None) is value:
@@ -150,13 +150,6 @@ class _Packer(AnewPickler):
             if (named := _chosen_by_flag(value)) is not None:
                 return getattr, named
             self.operators += find_used_operators(value)
-        if type(value).__module__ == "triton.runtime.jit" and hasattr(value, "do_not_specialize"):
-            options = {
-                name: getattr(value, name)
-                for name in ("do_not_specialize", "do_not_specialize_on_alignment", "debug")
-                if hasattr(value, name)
-            }
-            return _jit, (value.fn, options | {"noinline": bool(getattr(value, "noinline", False))})
         if (operator := operator_reduced(value)) is not None:
             self.operators += find_used_operators(value)
             return operator
@@ -226,12 +219,6 @@ def _chosen_by_flag(value: FunctionType) -> tuple[Any, str] | None:
     if not is_of_torch or getattr(module, value.__name__, None) is not value:
         return None
     return (module, value.__name__) if "<locals>" in value.__qualname__ else None
-
-
-def _jit(function: Any, options: dict[str, Any]) -> Any:
-    import triton
-
-    return triton.jit(function, **options)
 
 
 @contextlib.contextmanager

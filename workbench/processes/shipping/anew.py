@@ -17,6 +17,7 @@ from typing import Any
 import cloudpickle
 
 from workbench.compiler.internals.signatures import drop_bad_annotations
+from workbench.compiler.internals.triton_functions import reduce_function
 
 Reduced = tuple[Any, ...]
 _LOCK, _RLOCK = type(threading.Lock()), type(threading.RLock())
@@ -36,7 +37,7 @@ class AnewPickler(cloudpickle.Pickler):  # type: ignore[misc]  # has no types
 
     def reducer_override(self, value: Any) -> Any:
         """As `pickle.Pickler.reducer_override`."""
-        if (anew := make_anew(value)) is not None:
+        if (anew := make_anew(value) or reduce_function(value)) is not None:
             return anew
         with drop_bad_annotations(value):
             return self._reduced(value)

@@ -1,0 +1,76 @@
+"""How functions of Triton are pickled: they hold locks and what was compiled, which stay here."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from types import FunctionType
+from typing import Any
+
+from workbench.compiler.internals.patches import ProcessPatches
+
+_OPTIONS = (
+    "do_not_specialize", "do_not_specialize_on_alignment", "debug", "noinline", "launch_metadata"
+)  # fmt: skip
+
+
+def is_jitted(value: Any) -> bool:
+    """Whether it is what `triton.jit` or Gluon's makes of a function, interpreted ones too."""
+    home = type(value).__module__
+    return (
+        home.startswith("triton.")
+        and isinstance(getattr(value, "fn", None), FunctionType)
+        and hasattr(value, "arg_names")
+    )
+
+
+def is_autotuner(value: Any) -> bool:
+    """Whether it is what `triton.autotune` makes of a kernel."""
+    return type(value).__module__ == "triton.runtime.autotuner" and hasattr(value, "configs")
+
+
+def reduce_function(value: Any) -> tuple[Any, ...] | str | None:
+    """How a function of Triton is made again from its Python function and the text it has now.
+
+    None for what is none; its name alone for one of Triton's own library.
+    """
+    if is_autotuner(value):
+        state = {name: held for name, held in vars(value).items() if name != "do_bench"}
+        return object.__new__, (type(value),), state | {"cache": {}}
+    if not is_jitted(value):
+        return None
+    function = value.fn
+    if function.__module__.startswith("triton."):
+        found: Any = sys.modules.get(function.__module__)
+        for part in function.__qualname__.split("."):
+            found = getattr(found, part, None)
+        if found is value:
+            name: str = function.__qualname__
+            return name
+    options = {
+        name: held for name in _OPTIONS if (held := getattr(value, name, None)) not in (None, [])
+    }
+    if callable(named := getattr(value, "_repr", None)):
+        options["repr"] = named
+    lines, first = _lines(value)
+    return _make, (bool(getattr(value, "is_gluon", bool)()), function, options, lines, first)
+
+
+def _lines(value: Any) -> tuple[list[str], int]:
+    """The lines of a kernel as they were when it was decorated, whatever its file says by now."""
+    if hasattr(value, "raw_src"):
+        return list(value.raw_src), int(value.starting_line_number)
+    return inspect.getsourcelines(value.fn)
+
+
+def _make(
+    is_gluon: bool, function: FunctionType, options: dict[str, Any], lines: list[str], first: int
+) -> Any:
+    if is_gluon:
+        from triton.experimental.gluon import jit
+    else:
+        from triton import jit
+
+    with ProcessPatches() as patches:
+        patches.attribute(inspect, "getsourcelines", lambda _: (lines, first))
+        return jit(function, **options)

@@ -1,0 +1,285 @@
+"""A call of a kernel that a user wrote: checked when it is made, and sent to a worker."""
+
+from __future__ import annotations
+
+import inspect
+import operator
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from types import FunctionType
+from typing import Any
+
+import torch
+
+from workbench.compiler.internals.triton_functions import is_autotuner, is_jitted
+from workbench.errors import UsageError, suggest
+from workbench.processes.shipping import shipped_values
+
+Grid = tuple[int, ...] | Callable[[Mapping[str, Any]], Sequence[int]]
+"""How many programs there are along 1 to 3 axes, or what says so for the values of a call."""
+
+_AXES = 3
+_NUMBERS = (int, float, bool, torch.SymInt, torch.SymFloat, torch.SymBool)
+
+
+@dataclass(frozen=True)
+class KernelCall:
+    """One call of a kernel of Triton or Gluon.
+
+    `function` is the kernel as its user has it, with its autotuner and heuristics. `arguments` are
+    tensors, descriptors and numbers by the names of the parameters, in the order of the function;
+    `meta` are the values of `tl.constexpr` parameters and the options of Triton, such as
+    `num_warps`, that were given.
+    """
+
+    function: Any
+    arguments: Mapping[str, Any]
+    grid: Grid
+    meta: Mapping[str, Any]
+
+    @classmethod
+    def of(
+        cls, function: Any, args: Sequence[Any], grid: Any, named: Mapping[str, Any]
+    ) -> KernelCall:
+        """The call `function[grid](*args, **named)`; raises `UsageError` for what it cannot be."""
+        call = cls(function, {}, grid, {})
+        parameters = call.parameters
+        refuse_grid(grid, call.name)
+        if len(args) > len(parameters):
+            raise UsageError(
+                f"{call.name} takes {len(parameters)} arguments ({', '.join(parameters)}), and "
+                f"{len(args)} were given."
+            )
+        given = dict(zip(parameters, args, strict=False))
+        for name in named:
+            if name in given:
+                raise UsageError(f"{call.name}: {name} is given twice, by its place and its name.")
+            if name not in parameters and name not in list_options():
+                known = suggest(name, [*parameters, *list_options()])
+                raise UsageError(
+                    f"{call.name} has no parameter {name}, and no option of Triton has this name."
+                    f"{known or ' It takes ' + ', '.join(parameters) + '.'}"
+                )
+        given |= named
+        constants = call.constants
+        arguments = {
+            name: given.get(name, parameter.default)
+            for name, parameter in parameters.items()
+            if name not in constants
+        }
+        meta = {name: value for name, value in given.items() if name not in arguments}
+        made = replace(call, arguments=arguments, meta=meta)
+        made._refuse_lacking()
+        for name, value in arguments.items():
+            _refuse_value(call.name, name, value)
+        return made
+
+    @property
+    def jit(self) -> Any:
+        """What `triton.jit` made, under autotuners and heuristics; raises `UsageError`."""
+        inner = self.function
+        while not is_jitted(inner):
+            below = getattr(inner, "fn", None)
+            if below is None or inner is below or isinstance(below, FunctionType):
+                raise UsageError(explain_no_kernel(self.function))
+            inner = below
+        return inner
+
+    @property
+    def name(self) -> str:
+        """The name of the kernel's function."""
+        name: str = self.jit.fn.__name__
+        return name
+
+    @property
+    def is_gluon(self) -> bool:
+        """Whether it is a kernel of Gluon, which says itself where each element is held."""
+        return bool(getattr(self.jit, "is_gluon", bool)())
+
+    @property
+    def parameters(self) -> Mapping[str, inspect.Parameter]:
+        """The parameters of the function by name."""
+        return inspect.signature(self.jit.fn).parameters
+
+    @property
+    def constants(self) -> tuple[str, ...]:
+        """The names of the parameters that are `tl.constexpr`."""
+        return tuple(
+            name
+            for name, parameter in self.parameters.items()
+            if "constexpr" in str(parameter.annotation)
+        )
+
+    @property
+    def configs(self) -> tuple[Any, ...]:
+        """The configurations of the autotuner, outermost first; none without one."""
+        found: list[Any] = []
+        inner = self.function
+        while not is_jitted(inner):
+            if is_autotuner(inner):
+                found += inner.configs
+            inner = inner.fn
+        return tuple(found)
+
+    @property
+    def heuristics(self) -> Mapping[str, Callable[[Mapping[str, Any]], Any]]:
+        """What `triton.heuristics` computes from the other values, by name, in its order."""
+        found: dict[str, Callable[[Mapping[str, Any]], Any]] = {}
+        inner = self.function
+        while not is_jitted(inner):
+            found |= getattr(inner, "values", {})
+            inner = inner.fn
+        return found
+
+    @property
+    def is_data_free(self) -> bool:
+        """Whether a tensor among the arguments holds no numbers, so that nothing can be run."""
+        return any(tensor.is_meta for tensor in self.tensors().values())
+
+    def tensors(self) -> dict[str, torch.Tensor]:
+        """The tensors among the arguments, those under descriptors too, by name."""
+        bases = {name: getattr(value, "base", value) for name, value in self.arguments.items()}
+        return {name: base for name, base in bases.items() if isinstance(base, torch.Tensor)}
+
+    def all_meta(self, config: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Constants and options of one configuration: defaults, those given, its own, computed.
+
+        `config` holds what an autotuner's configuration sets, as `triton.Config.all_kwargs` says.
+        """
+        parameters = self.parameters
+        defaults = {
+            name: parameters[name].default
+            for name in self.constants
+            if parameters[name].default is not inspect.Parameter.empty
+        }
+        meta = {**defaults, **self.meta, **(config or {})}
+        for name, compute in self.heuristics.items():
+            try:
+                meta[name] = compute({**self.arguments, **meta})
+            except Exception as error:  # it is the user's, and may need what is not there
+                raise UsageError(
+                    f"{self.name}: the heuristic for {name} raised {type(error).__name__}: {error}."
+                ) from error
+        return meta
+
+    def resolve_grid(self, meta: Mapping[str, Any] | None = None) -> tuple[int, int, int]:
+        """The programs along the three axes, for values of `meta` beside those that were given.
+
+        Raises `UsageError` where the function that was given as grid gives none.
+        """
+        found: Any = self.grid
+        if callable(found):
+            try:
+                found = found({**self.arguments, **self.all_meta(meta)})
+            except UsageError:
+                raise
+            except Exception as error:  # it is the user's
+                said = f"{type(error).__name__}: {error}"
+                lacking = " No value of that name is known." if isinstance(error, KeyError) else ""
+                raise UsageError(f"{self.name}: its grid raised {said}.{lacking}") from error
+            if callable(found):
+                raise UsageError(f"{self.name}: its grid gives another function, not a tuple.")
+        refuse_grid(found, self.name)
+        sizes = [*map(operator.index, found), *(1,) * (_AXES - len(found))]
+        return sizes[0], sizes[1], sizes[2]
+
+    def ship(self) -> Path:
+        """Write the call into a new private folder, its tensors in memory that is shared.
+
+        Who reads it removes it. Raises `UsageError` naming what cannot be sent.
+        """
+        parcel = {"function": self.function, "arguments": dict(self.arguments)}
+        grid = self.grid if callable(self.grid) else tuple(self.grid)
+        return shipped_values.pack(parcel | {"grid": grid, "meta": dict(self.meta)}, self.name)
+
+    def _refuse_lacking(self) -> None:
+        known = {name for config in self.configs for name in config.kwargs}
+        known |= {*self.meta, *self.heuristics, *self.arguments}
+        for name, parameter in self.parameters.items():
+            empty = parameter.default is inspect.Parameter.empty
+            if name in self.arguments and self.arguments[name] is inspect.Parameter.empty:
+                raise UsageError(
+                    f"{self.name}: no value is given for the argument {name}. It takes "
+                    f"{', '.join(self.parameters)}."
+                )
+            if name not in known and empty:
+                raise UsageError(
+                    f"{self.name}: no value is given for {name}, which is tl.constexpr. Give it by "
+                    f"name: wb.kernel(…, {name}=…)."
+                )
+
+
+def unship(folder: Path) -> KernelCall:
+    """The call that `KernelCall.ship` wrote; its tensors look into the file, which is removed."""
+    try:
+        return KernelCall(**shipped_values.unpack(folder))
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def list_options() -> tuple[str, ...]:
+    """The names of Triton's own options that a call can be given, of every kind of GPU."""
+    from triton.backends.amd.compiler import HIPOptions
+    from triton.backends.nvidia.compiler import CUDAOptions
+
+    names = (field.name for kind in (CUDAOptions, HIPOptions) for field in fields(kind))
+    return tuple(dict.fromkeys(names))
+
+
+def refuse_grid(grid: Any, kernel: str) -> None:
+    """Raise `UsageError` for what is neither 1 to 3 positive sizes nor a function."""
+    if callable(grid):
+        return
+    if not isinstance(grid, tuple | list):
+        raise UsageError(
+            f"{kernel}: grid is {grid!r}, and has to be a tuple such as (4,) or a function of the "
+            "values, lambda meta: (triton.cdiv(n, meta['BLOCK']),)."
+        )
+    if not 1 <= len(grid) <= _AXES:
+        raise UsageError(f"{kernel}: grid has {len(grid)} parts, and takes 1 to {_AXES}.")
+    for axis, size in enumerate(grid):
+        try:
+            number = operator.index(size)
+        except TypeError:
+            raise UsageError(
+                f"{kernel}: part {axis} of the grid is {size!r}, and has to be a whole number: "
+                "round up with triton.cdiv."
+            ) from None
+        if number < 1:
+            raise UsageError(
+                f"{kernel}: part {axis} of the grid is {number}, so that no program would run."
+            )
+
+
+def explain_no_kernel(function: Any) -> str:
+    """Why something is no kernel, and what takes it instead."""
+    shown = getattr(function, "__name__", None) or type(function).__name__
+    module = (getattr(function, "__module__", "") or "").partition(".")[0]
+    if isinstance(function, torch.nn.Module) or module == "torch":
+        why = "is torch's, and wb.aot_compile takes it"
+    elif callable(function):
+        why = "is a function of Python: @triton.jit makes it a kernel, wb.aot_compile a program"
+    else:
+        why = f"is a {type(function).__name__}"
+    return f"{shown} is no kernel: it {why}. wb.kernel takes what @triton.jit or @gluon.jit made."
+
+
+def _refuse_value(kernel: str, name: str, value: Any) -> None:
+    """Raise `UsageError` for an argument that no kernel can be given."""
+    if isinstance(value, tuple):
+        for number, part in enumerate(value):
+            _refuse_value(kernel, f"{name}[{number}]", part)
+        return
+    if isinstance(value, torch.Tensor) and value.layout is not torch.strided:
+        raise UsageError(
+            f"{kernel}: {name} is a tensor of layout {value.layout}. Give the kernel its parts, "
+            f"such as {name}.values()."
+        )
+    is_known = value is None or isinstance(value, (*_NUMBERS, torch.Tensor))
+    if not is_known and not hasattr(value, "block_shape"):
+        raise UsageError(
+            f"{kernel}: {name} is a {type(value).__name__}, and a kernel takes tensors, tensor "
+            f"descriptors, numbers and None. If it is a constant, declare it {name}: tl.constexpr."
+        )

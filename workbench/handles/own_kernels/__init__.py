@@ -1,0 +1,6 @@
+"""Kernels that a user wrote: compiled for any GPU, checked, tuned."""
+
+DOORS = {
+    "own_kernel": "One call of such a kernel, and everything that can be asked about it.",
+}
+"""What other rooms import of this one."""
