@@ -1,15 +1,60 @@
-"""Every kernel of `kernels.py`."""
+"""Every kernel of `kernels.py`: it is what people write, and right."""
 
 from __future__ import annotations
 
-import torch
-import triton
+import os
+import subprocess
+import sys
+from pathlib import Path
 
-from tests.own_kernels.kernels import add
+import pytest
+
+from tests.own_kernels.cases import CASES
 from workbench.compiler.kernels.kernel_call import KernelCall
 
+ROOT = Path(__file__).parents[2]
+INTERPRETED = """
+import torch
+from tests.own_kernels.cases import CASES
+for name, make in CASES.items():
+    case = make()
+    kernel, meta = case.kernel, dict(case.meta)
+    while hasattr(kernel, "fn") and not callable(getattr(kernel, "rewrite", None)):
+        if hasattr(kernel, "configs"):
+            config = kernel.configs[0]
+            meta |= config.kwargs
+            if config.pre_hook:
+                names = kernel.arg_names
+                config.pre_hook({**dict(zip(names, case.args)), **meta})
+        else:
+            for key, rule in kernel.values.items():
+                meta[key] = rule({**dict(zip(kernel.arg_names, case.args)), **meta})
+        kernel = kernel.fn
+    kernel[case.grid](*case.args, **meta)
+    given = dict(zip(kernel.arg_names, case.args))
+    for key, expected in case.expected.items():
+        made = getattr(given[key], "base", given[key])
+        torch.testing.assert_close(made, expected, atol=case.tolerance, rtol=1e-3, msg=name)
+    print(name)
+"""
 
-def test_a_call_is_made_of_every_kernel() -> None:
-    x = torch.ones(8)
-    assert KernelCall.of(add, (x, x, x, 8), (1,), {"BLOCK": 8}).name == "add"
-    assert isinstance(add, triton.JITFunction)
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_call_is_made_of_every_kernel(name: str) -> None:
+    case = CASES[name]()
+    call = KernelCall.of(case.kernel, case.args, case.grid, case.meta)
+    assert {*case.expected} <= {*call.tensors()}
+    assert call.resolve_grid(call.configs[0].kwargs if call.configs else None)[0] >= 1
+
+
+@pytest.mark.slow
+def test_every_kernel_computes_what_pytorch_does_in_tritons_own_interpreter() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", INTERPRETED],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env={**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": str(ROOT)},
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.stdout.split() == [*CASES]
