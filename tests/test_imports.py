@@ -50,6 +50,7 @@ FLOORS = """
 2 compiler.call_state
 2 compiler.comparison
 2 compiler.measuring · compiler.pairs · compiler.machine_code · views
+2 compiler.memory_layouts
 2 compiler.late_values
 2 compiler.aot_files · compiler.package_calls
 2 compiler.aot_files.writing
