@@ -151,12 +151,13 @@ def _read(built: Built) -> dict[str, object]:
         "conversions": loop.conversions,
         "global_loads": loop.global_loads,
         "shared": loop.shared,
+        "spilled": loop.spilled,
     }
 
 
 COLUMNS = ("kind", "gpu", "m", "n", "k", "warps", "stages", "registers", "spills", "smem",
            "blocks", "instructions", "loop", "way", "conversions", "global_loads",
-           "shared", "note")  # fmt: skip
+           "shared", "spilled", "note")  # fmt: skip
 
 
 def read_facts() -> dict[tuple[str, str, Config], Mapping[str, str]]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from workbench.analysis.product_configs.product_model import SPILLS, ProductTile, ProductWork
+from workbench.analysis.product_configs.product_model import SPILLED, ProductTile, ProductWork
 from workbench.specs import Gpu
 
 START: dict[str, float] = {
@@ -43,7 +43,7 @@ _IMPOSSIBLE = 1e9
 _COLUMNS = ("tiles", "columns", "depth", "loaded", "stored", "left", "right", "rate", "m", "n", "k",
             "warps", "stages", "resident", "loop", "conversions", "loads", "shared", "group",
             "memory", "wave", "old", "sms", "clock", "bandwidth", "parts",
-            "spills")  # fmt: skip
+            "spilled")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def read_row(gpu: Gpu, work: ProductWork, tile: ProductTile) -> list[float]:
         max(tile.resident, 1), tile.loop.instructions, tile.loop.conversions,
         tile.loop.global_loads > 0, tile.loop.shared, way == "warp group", way == "tensor memory",
         way == "wave", is_old, gpu.sms, gpu.clock_mhz, gpu.bandwidth_gbs, gpu.subpartitions,
-        tile.spills,
+        tile.loop.spilled,
     ]  # fmt: skip
 
 
@@ -92,7 +92,7 @@ def predict(numbers: Tensor, values: Mapping[str, Tensor | float]) -> Tensor:
 
     def wave(blocks: Tensor) -> Tensor:
         busy = (blocks * part for part in (issuing, matrix, intake, shared))
-        step = _longest(*busy, alone, flight)
+        step = _longest(*busy, alone, flight) + blocks * c["spilled"] * SPILLED
         edge = blocks * v["end"] * c["m"] * c["n"] / 128
         return v["begin"] + latency + steps * step + edge
 
@@ -100,7 +100,6 @@ def predict(numbers: Tensor, values: Mapping[str, Tensor | float]) -> Tensor:
     rest = tiles - full * c["sms"] * c["resident"]
     last = wave((rest / c["sms"]).ceil().clamp_min(1))
     clocks = full * wave(c["resident"]) + torch.where(rest > 0, last, 0.0)
-    clocks = clocks * (1 + c["spills"] / SPILLS)
     dram = (c["loaded"] + c["stored"]) / (c["bandwidth"] * 1e3 * v["dram"]) * c["clock"]
     return (_longest(clocks, dram) + v["start"]) / c["clock"]
 

@@ -31,9 +31,10 @@ def make_tile(facts: Facts, winner: Winner, config: Config) -> ProductTile | Non
         int(row["conversions"]),
         int(row["global_loads"]),
         int(row["shared"]),
+        int(row["spilled"]),
     )
     sizes = (config.m, config.n, config.k, config.warps, config.stages)
-    return ProductTile(*sizes, int(row["blocks"]), loop, int(row["spills"] or 0))
+    return ProductTile(*sizes, int(row["blocks"]), loop)
 
 
 def make_work(winner: Winner, rows: int) -> list[ProductWork]:

@@ -43,3 +43,24 @@ def test_amd_assembly_is_read_too() -> None:
 def test_code_without_matrix_instructions_has_none() -> None:
     assert find_inner_loop(HOPPER.replace("QGMMA", "FFMA")) is None
     assert find_inner_loop("") is None
+
+
+def test_only_registers_that_a_turn_stores_are_spilled() -> None:
+    loads = "/*0021*/ LDL R5, [R1+0x8] ;\n/*0022*/ LDL.64 R6, [R1+0x10] ;\n.L_x_2:\n"
+    outside = HOPPER.replace(".L_x_2:\n", "/*0011*/ STL [R1+0x8], R5 ;\n.L_x_2:\n")
+    inside = (
+        loads.replace(".L_x_2:\n", "/*0023*/ STL.64 [R1+0x10], R6 ;\n") + "/*0024*/ STL [R1], R4 ;"
+    )
+    reloads = find_inner_loop(outside.replace("/*0020*/", f"{loads[:-8]}/*0020*/"))
+    stores = find_inner_loop(HOPPER.replace("/*0020*/", f"{inside}\n/*0020*/"))
+    assert reloads
+    assert (reloads.instructions, reloads.spilled) == (6, 0)
+    assert stores
+    assert (stores.instructions, stores.spilled) == (8, 3)
+
+
+def test_amds_registers_of_several_values_are_counted_each() -> None:
+    store = "\tscratch_store_dwordx4 off, v[0:3], s33 offset:16\n\ts_cbranch_scc1"
+    found = find_inner_loop(AMD.replace("\ts_cbranch_scc1", store))
+    assert found
+    assert found.spilled == 4

@@ -54,3 +54,8 @@ def test_never_faster_than_a_share_of_the_bytes_from_dram() -> None:
     found = estimate_product(H100, heavy, TILE)
     assert found.us > 1e10 / (H100.bandwidth_gbs * 1e3 * load_parameters()["dram"])
     assert found.because == "bytes from DRAM"
+
+
+def test_registers_stored_in_each_step_cost_time_and_what_is_only_loaded_does_not() -> None:
+    kept = replace(TILE, loop=replace(TILE.loop, spilled=48))
+    assert 1.5 * time_of(TILE) < time_of(kept) < 4 * time_of(TILE)

@@ -18,6 +18,8 @@ _KINDS: Mapping[str, re.Pattern[str]] = {
     "global_loads": re.compile(r"LDG$|global_load"),
     "shared": re.compile(r"(LDSM|LDS|STS|STSM)$|ds_read|ds_write"),
 }
+_SPILL = re.compile(r"(?:STL(?:\.(\d+))?|scratch_store_dword(?:x(\d))?)$")
+_BITS = 32  # of a register
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,8 @@ class InnerLoop:
     `way` is how matrices are multiplied: by a "warp" from registers, a "warp group" of four from
     shared memory (Hopper), through "tensor memory" (Blackwell), or by a "wave" (AMD).
     `global_loads` are those that a warp waits for itself; copies to shared memory are none.
+    `spilled` are registers that did not fit and change in each turn: stored, then loaded again.
+    Those that only are loaded again, such as addresses, are among the instructions.
     """
 
     instructions: int
@@ -34,6 +38,7 @@ class InnerLoop:
     conversions: int = 0
     global_loads: int = 0
     shared: int = 0  # reads and writes of shared memory
+    spilled: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +70,10 @@ def find_inner_loop(text: str) -> InnerLoop | None:
         kind: sum(n for opcode, n in opcodes.items() if pattern.match(opcode))
         for kind, pattern in _KINDS.items()
     }
+    stores = (match for opcode in best if (match := _SPILL.match(opcode)))
+    spilled = sum(int(m[1]) // _BITS if m[1] else int(m[2] or 1) for m in stores)
     way = next((way for part, way in _WAYS if part in names), "warp")
-    return InnerLoop(len(best), way, **counts)
+    return InnerLoop(len(best), way, **counts, spilled=spilled)
 
 
 def _list_loops(lines: Sequence[_Line]) -> Iterator[list[str]]:

@@ -12,7 +12,9 @@ its steps along K and its end; a step, for the blocks that share a multiprocesso
     latency     of the memory / stages in flight, longer for the share that comes from DRAM
 
 and the whole is never shorter than its bytes from DRAM. Longest is meant smoothly: two that are
-nearly as long cost more than one.
+nearly as long cost more than one. Registers that a step stores because they do not fit, and loads
+again, come on top. Values that are stored once and only loaded again, such as addresses, cost the
+instructions that they are: configurations with many of those win on real GPUs.
 """
 
 from __future__ import annotations
@@ -35,8 +37,8 @@ _ROWS_OF_INSTRUCTION = {"warp group": 64, "tensor memory": 64}
 _LEAST_ROWS = 16
 _WARP = 32  # threads; a wavefront of 64 has one generation of instructions
 _BYTES_OF_ACCESS = 4  # times 128 bytes a clock: a warp's widest access of shared memory
-SPILLS = 165
-"""Stores and loads that take as long as all else: on an H200 236 took 2.4 times, 1,318 9 times."""
+SPILLED = 55
+"""Clocks that a turn takes longer for each register it stores and loads again, on an H200."""
 _SLOW_WAVE = 4  # clocks in which a SIMD of AMD issues one vector instruction of a wave
 _MANY = 400  # rows of an expert from which a mean stands for their distribution
 
@@ -70,15 +72,19 @@ class ProductTile:
     stages: int
     resident: int
     loop: InnerLoop
-    spills: int = 0  # stores and loads of registers that did not fit
 
 
 @dataclass(frozen=True)
 class ProductTime:
-    """The model's time in µs, and what a step along K mostly waits for, in words."""
+    """The model's time in µs, and what a step along K mostly waits for, in words.
+
+    `programs` are the tiles of the whole, `l2_bytes` what they all ask of the L2.
+    """
 
     us: float
     because: str
+    programs: float = 0.0
+    l2_bytes: float = 0.0
 
 
 @cache
@@ -128,7 +134,8 @@ def estimate_product(
         }
 
     def time_wave(blocks: float) -> float:
-        return ends + steps * _longest(*time_step(blocks).values()) + blocks * edge
+        step = _longest(*time_step(blocks).values()) + blocks * tile.loop.spilled * SPILLED
+        return ends + steps * step + blocks * edge
 
     resident = max(tile.resident, 1)
     full = floor(tiles / (gpu.sms * resident))
@@ -136,12 +143,12 @@ def estimate_product(
     clocks = full * time_wave(resident)
     if rest > 0:
         clocks += time_wave(max(ceil(rest / gpu.sms), 1))
-    clocks *= 1 + tile.spills / SPILLS
     mhz = gpu.clock_mhz
     dram = (work.loaded + work.stored) / (gpu.bandwidth_gbs * 1e3 * given["dram"]) * mhz
     parts = time_step(resident if full else max(ceil(rest / gpu.sms), 1))
     because = max(parts, key=parts.__getitem__) if dram < clocks else "bytes from DRAM"
-    return ProductTime((_longest(clocks, dram) + given["start"]) / mhz, because)
+    us = (_longest(clocks, dram) + given["start"]) / mhz
+    return ProductTime(us, because, tiles, tiles * steps * taken)
 
 
 def _time_block(

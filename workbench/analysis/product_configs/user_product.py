@@ -8,7 +8,7 @@ from typing import Any
 
 from workbench.analysis.kernel_configs.config_space import Config
 from workbench.analysis.kernel_configs.triton_source import TritonSource
-from workbench.analysis.product_configs.inner_loop import find_inner_loop
+from workbench.analysis.product_configs.inner_loop import InnerLoop, find_inner_loop
 from workbench.analysis.product_configs.prior import Prior, weigh_time
 from workbench.analysis.product_configs.product_model import (
     ProductTile,
@@ -56,11 +56,12 @@ def read_product(source: TritonSource, kernel: str, wrappers: Iterable[str]) -> 
             for event in flatten(function.events):
                 if isinstance(event, Call) and event.kernel == kernel:
                     given = dict(zip(names, event.split_arguments(), strict=False))
-                    return _read_sizes({**source.constants, **given})
+                    return read_sizes({**source.constants, **given})
     return {}
 
 
-def _read_sizes(given: Mapping[str, object]) -> dict[str, int]:
+def read_sizes(given: Mapping[str, object]) -> dict[str, int]:
+    """Those of `SIZES` that the arguments of a call have as numbers, by their names."""
     found = {}
     for argument, value in given.items():
         name = "SCALE_K" if _SCALE.match(argument) else argument
@@ -104,20 +105,19 @@ def estimate_user_product(
     config: Config,
     *,
     resident: int,
-    code: str | None,
-    spills: int = 0,
+    code: str | InnerLoop | None,
 ) -> ProductTime | str:
     """The model's time of a configuration, or why there is none.
 
-    `sizes` are those of `SIZES`, `code` the SASS or AMD assembly of the configuration, `resident`
-    the blocks of it that fit on a multiprocessor, `spills` its stores and loads of registers. The
-    first two arguments of the kernel that point to memory are taken as what is multiplied, the
-    third as the result; tokens choose their experts at random.
+    `sizes` are those of `SIZES`, `code` the SASS or AMD assembly of the configuration or the loop
+    of its matrix instructions, `resident` the blocks of it that fit on a multiprocessor. The first
+    two arguments of the kernel that point to memory are taken as what is multiplied, the third as
+    the result; tokens choose their experts at random.
     """
     tile, kinds = _read_tile(source, config), source.pointers
     if not sizes.keys() >= set("MNK") or len(tile) < len("MNK") or len(kinds) < _OPERANDS:
         return NO_SIZES
-    loop = None if code is None else find_inner_loop(code)
+    loop = find_inner_loop(code) if isinstance(code, str) else code
     if loop is None:
         return NO_LOOP
     left, right = (_BYTES.get(kind, 1) for kind in kinds[:_OPERANDS])
@@ -139,9 +139,7 @@ def estimate_user_product(
         right_bytes=right,
         tflops=rate,
     )
-    made = ProductTile(
-        tile["M"], tile["N"], tile["K"], config.warps, config.stages, resident, loop, spills
-    )
+    made = ProductTile(tile["M"], tile["N"], tile["K"], config.warps, config.stages, resident, loop)
     return estimate_product(gpu, work, made)
 
 

@@ -274,8 +274,7 @@ def _model(
         codes = (row.text for row in built.assembly if row.stage in ("sass", "amdgcn"))
         code = built.texts.get(next(codes, None) or "")
         found = estimate_user_product(
-            sweep.gpu, sweep.source, sweep.product, config, resident=resident, code=code,
-            spills=taken.spills or 0,
+            sweep.gpu, sweep.source, sweep.product, config, resident=resident, code=code
         )  # fmt: skip
         if isinstance(found, str):
             return None, found
