@@ -16,7 +16,14 @@ from workbench.plain_data import read_file
 from workbench.report.atomic import write_saved_file
 from workbench.report.machine_rows import KernelRoofline
 from workbench.report.presenter import presenter
-from workbench.report.report_header import KERNEL_LOG, SCHEMA, Environment, Outcome, Request
+from workbench.report.report_header import (
+    KERNEL_LOG,
+    OWN_KERNEL,
+    SCHEMA,
+    Environment,
+    Outcome,
+    Request,
+)
 from workbench.report.rows import PassStep, WhyApart
 from workbench.report.table import Table
 from workbench.report.tables import ReportBase
@@ -142,7 +149,7 @@ class Report(ReportBase):
     def __repr__(self) -> str:
         """A short stable summary: no times, no addresses."""
         parts = {"kernels": "kernel", "breaks": "break", "guards": "guard"}
-        if self.request.kind == KERNEL_LOG:
+        if self.request.kind in (KERNEL_LOG, OWN_KERNEL):
             parts = {"kernels": "kernel", "resources": "configuration"}
         counts = [plural(len(getattr(self, name)), noun) for name, noun in parts.items()]
         state = "ok" if self.outcome.ok else f"{self.outcome.verb}{self.outcome.place}"

@@ -9,6 +9,8 @@ from typing import Any, TypeVar
 from workbench.report.table import freeze
 
 SCHEMA = 1
+OWN_KERNEL = "kernel"
+"""The kind of a record of one kernel that a user wrote, called by itself."""
 KERNEL_LOG = "kernel log"
 """The kind of a record that was read from a log of kernels: it only tells."""
 Part = TypeVar("Part")

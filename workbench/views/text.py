@@ -14,7 +14,7 @@ from workbench.analysis.fusion.why_not import rejected
 from workbench.analysis.opportunities.rules import opportunities
 from workbench.report import Kernel, Report
 from workbench.report.measures import count_guards
-from workbench.report.report_header import KERNEL_LOG
+from workbench.report.report_header import KERNEL_LOG, OWN_KERNEL
 from workbench.views.answers.alternatives_text import format_shortest_saving
 from workbench.views.overview.answer import answer_text
 from workbench.views.words.record_words import (
@@ -71,7 +71,7 @@ def _head(report: Report) -> Iterator[str]:
         yield f"only where    {request.together}"
     yield from textwrap.wrap(answer_text(report), _WIDTH, subsequent_indent="  ")
     graphs, ops = count_captured(report)
-    if report.request.kind != KERNEL_LOG:
+    if report.request.kind not in (KERNEL_LOG, OWN_KERNEL):
         yield f"captured      graphs: {graphs}, ops: {ops}"
     yield from (f"note          {note}" for note in request.notes[:_FEW])
 
@@ -142,11 +142,12 @@ def _cuda_graphs(report: Report) -> Iterator[str]:
 
 
 def _guards(report: Report) -> Iterator[str]:
-    yield f"guards        {count_guards(report.guards.columns.get('kept', ())).words}"
+    if report.request.kind != OWN_KERNEL:
+        yield f"guards        {count_guards(report.guards.columns.get('kept', ())).words}"
 
 
 def _absent(report: Report) -> Iterator[str]:
-    absent = list(describe_absent_parts(report))
+    absent = [] if report.request.kind == OWN_KERNEL else list(describe_absent_parts(report))
     yield from (f"not captured  {name}: {why}" for name, why in absent[:_FEW])
     if len(absent) > _FEW:
         yield f"  {len(absent) - _FEW} more in report.capabilities"

@@ -1,17 +1,150 @@
-"""A handle of a kernel that a user wrote."""
+"""A handle of a kernel that a user wrote, compiled for GPUs that are not here."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
 import pytest
 import torch
+import triton
+import triton.language as tl
 
 import workbench as wb
-from tests.own_kernels.kernels import add
+from tests.own_kernels.cases import CASES, Case
+from tests.own_kernels.kernels import add, matmul, transpose
+from workbench.handles.own_kernels.own_kernel import OwnKernel
+
+X = torch.ones(1000)
+
+
+def handle(case: Case, target: str = "h100", **meta: Any) -> OwnKernel:
+    return wb.kernel(
+        case.kernel, *case.args, grid=case.grid, target=target, **{**case.meta, **meta}
+    )
+
+
+@pytest.fixture(scope="module")
+def tuned() -> OwnKernel:
+    made = handle(CASES["tuned_matmul"]())
+    assert len(made.report.kernels) == 1
+    return made
 
 
 def test_a_handle_knows_its_call_and_its_gpu() -> None:
-    x = torch.ones(8)
-    made = wb.kernel(add, x, x, x, 8, grid=(1,), target="a100", BLOCK=8)
+    made = wb.kernel(add, X, X, X, 8, grid=(1,), target="a100", BLOCK=8)
     assert (made.name, made.target) == ("add", "a100")
+    assert repr(made) == "Kernel(add, a100, grid (1,), BLOCK=8)"
     with pytest.raises(wb.UsageError, match="h10"):
-        wb.kernel(add, x, x, x, 8, grid=(1,), target="h10", BLOCK=8)
+        wb.kernel(add, X, X, X, 8, grid=(1,), target="h10", BLOCK=8)
+
+
+def test_every_stage_leads_back_to_the_lines_of_the_kernel() -> None:
+    made = wb.kernel(add, X, X, torch.empty(1000), 1000, grid=(4,), BLOCK=256)
+    report = made.report
+    by_stage = {row.stage: row for row in report.assembly}
+    assert [*by_stage] == ["ttir", "ttgir", "llir", "ptx", "sass"]
+    text = (report.texts.get(report.kernels[0].text or "") or "").splitlines()
+    store = next(n for n, line in enumerate(text, 1) if "tl.store" in line)
+    for row in by_stage.values():
+        assert store in {line for _, _, line in row.lines}, row.stage
+    sass = (report.texts.get(by_stage["sass"].text or "") or "").splitlines()
+    runs = by_stage["sass"].lines
+    stores = [n for n, line in enumerate(sass, 1) if "STG" in line]
+    assert stores
+    assert all(any(a <= n <= b and line == store for a, b, line in runs) for n in stores)
+    taken = report.resources[0]
+    assert (taken.spills, taken.occupancy) == (0, 1.0)
+    assert report.kernels[0].lines[-1] == f"L:s0:{report.sources[0].first_line + store - 1}"
+
+
+def test_an_autotuned_kernel_is_compiled_in_the_first_configuration_that_fits(
+    tuned: OwnKernel,
+) -> None:
+    assert tuned.report.resources[0].choice == "BM=128, BN=256, BK=32, GROUP=8"
+    (note,) = tuned.report.request.notes
+    assert note.startswith("Of the 4 configurations of its autotuner this is the first that fits")
+    assert "Nothing was timed" in note
+
+
+def test_configurations_of_the_autotuner_are_ranked_by_a_model(tuned: OwnKernel) -> None:
+    ranked = tuned.rank_configs()
+    assert [row.rank for row in ranked.rows] == [1, 2, 3, 4]
+    assert all(row.model_us for row in ranked.rows)
+    assert "a step along K mostly waits for" in (ranked.rows[0].note or "")
+    assert len(tuned.report.ranked_configs) == 4
+
+
+def test_given_configurations_are_ranked_and_what_does_not_compile_is_last() -> None:
+    made = handle(CASES["softmax"]())
+    ranked = made.rank_configs([{"num_warps": 1}, triton.Config({"BLOCK": 128}), {"BLOCK": 100}])
+    assert [row.rejection for row in ranked.rows][-1] == "does not compile"
+    assert "power of 2" in (ranked.rows[-1].note or "")
+    assert "every tensor taken as moved once" in (ranked.rows[0].note or "")
+    with pytest.raises(wb.UsageError, match="softmax has no autotuner"):
+        made.rank_configs()
+    with pytest.raises(wb.UsageError, match="softmax has no parameter BLOK"):
+        made.rank_configs([{"BLOK": 1}])
+
+
+def test_a_matrix_has_the_call_on_every_gpu(tuned: OwnKernel) -> None:
+    frame = tuned.matrix(["a100", "mi300x"]).frame()
+    assert [*frame.target] == ["a100", "mi300x"]
+    assert frame.registers.notna().all()
+
+
+def test_two_versions_are_compared(tuned: OwnKernel) -> None:
+    case = CASES["tuned_matmul"]()
+    other = wb.kernel(
+        matmul, *case.args, grid=(16,), target="h100", BM=32, BN=32, BK=32, GROUP=8, num_warps=2
+    )
+    assert "registers" in str(wb.diff(tuned, other))
+
+
+def test_its_record_is_saved_and_its_view_is_a_page(tuned: OwnKernel, tmp_path: Path) -> None:
+    tuned.save(tmp_path / "k.wbr")
+    again = wb.Report.load(tmp_path / "k.wbr")
+    assert repr(again).startswith("Report(matmul, h100, ok, 1 kernel, 1 configuration)")
+    assert "tl.dot" in tuned.to_html()
+    assert "registers of a thread" in str(again)
+
+
+def test_a_call_of_meta_tensors_is_compiled() -> None:
+    empty = torch.empty(1000, device="meta")
+    made = wb.kernel(add, empty, empty, empty, 1000, grid=(4,), BLOCK=256)
+    assert made.report.resources[0].instructions
+    assert "cannot be run" in made.report.request.notes[0]
+
+
+def test_hooks_of_a_configuration_set_the_blocks_of_descriptors_and_change_no_argument() -> None:
+    case = CASES["tuned_descriptors"]()
+    made = handle(case)
+    assert made.report.resources[0].choice == "BM=64, BN=64, BK=32"
+    assert case.args[0].block_shape == [1, 8]
+
+
+@triton.jit
+def mistaken(x, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(x + i, undefined_name)  # noqa: F821
+
+
+HALVES = torch.empty(512, 512, dtype=torch.float16)
+WRONG: Mapping[str, Any] = {
+    r"transpose: none of the 1 configurations of its autotuner fits on rtx4090 \(B=256: it cannot "
+    "be launched: 131072 bytes of shared memory.*Add a smaller one": lambda: wb.kernel(
+        triton.autotune([triton.Config({"B": 256}, num_warps=32)], key=[])(transpose),
+        *(HALVES, HALVES, 512, 512),
+        grid=(2, 2),
+        target="rtx4090",
+    ),
+    r"mistaken: Triton does not compile it for h100: in `tl.store\(x \+ i, undefined_name\).*`, "
+    ".*undefined_name is not defined": lambda: wb.kernel(mistaken, X, grid=(1,), BLOCK=16),
+}
+
+
+@pytest.mark.parametrize("said", WRONG)
+def test_what_cannot_be_compiled_is_said_in_one_sentence(said: str) -> None:
+    with pytest.raises(wb.WorkbenchError, match=said):
+        print(WRONG[said]().report)

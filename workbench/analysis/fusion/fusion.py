@@ -20,7 +20,7 @@ from workbench.analysis.fusion.why_not import describe_group, find_final_groups
 from workbench.number_text import number_text
 from workbench.report import Kernel, Report, SchedulerNode
 from workbench.report.graph_stages import is_input_name
-from workbench.report.report_header import KERNEL_LOG
+from workbench.report.report_header import KERNEL_LOG, OWN_KERNEL
 
 _NOTHING = 1.005  # times the bytes of the operators: less is the padding of a partial result
 
@@ -419,6 +419,8 @@ def kernel_kinds(report: Report) -> Mapping[str, str]:
     """
     if report.request.kind == KERNEL_LOG:
         return {kernel.id: "recorded" for kernel in report.kernels}
+    if report.request.kind == OWN_KERNEL:
+        return {kernel.id: "hand-written" for kernel in report.kernels}
     kinds: dict[str, str] = {}
     for node in report.scheduler_nodes:
         if node.phase == "before" or node.kind != "fused":

@@ -43,7 +43,7 @@ from workbench.number_text import number_text
 from workbench.report import Kernel, Report
 from workbench.report.presenter import Presented, presenter
 from workbench.report.profile_record import read_measured_call
-from workbench.report.report_header import KERNEL_LOG
+from workbench.report.report_header import KERNEL_LOG, OWN_KERNEL
 
 if TYPE_CHECKING:
     import matplotlib.figure
@@ -92,6 +92,11 @@ def launches(report: Report, costs: LaunchCosts) -> Launches:
             "launches, nor how long a kernel takes. frame('launches') counts those in the log."
         )
     rows = list(_rows(report, costs))
+    if report.request.kind == OWN_KERNEL and not any(row.device_us for row in rows):
+        raise UsageError(
+            f"What {report.request.name} moves and computes is not known before it was run: "
+            "k.check(…) counts it."
+        )
     devices = {node.device for node in report.scheduler_nodes if node.device}
     is_cpu = bool(devices) and all(device.startswith("cpu") for device in devices)
     if is_cpu or not any(row.device_us for row in rows):

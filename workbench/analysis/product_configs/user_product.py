@@ -22,7 +22,7 @@ from workbench.artifacts.programs import Call, flatten, read_functions
 from workbench.errors import UsageError
 from workbench.specs import Gpu
 
-_BLOCK = re.compile(r"BLOCK_(?:SIZE_)?([MNK])$")
+_BLOCK = re.compile(r"(?:BLOCK_(?:SIZE_)?|^B(?:LOCK)?)([MNK])$")
 _SCALE = re.compile(r"(?!.*stride)(?:\w*_)?(?:scale|group|quant)_?k$", re.IGNORECASE)
 _OPERANDS = 2
 _RATES = {"bf16": "bf16", "fp16": "fp16", "fp32": "tf32", "i8": "int8"}
@@ -41,8 +41,8 @@ SIZES = {
 """What a call, or the user, says of a product."""
 NO_SIZES = (
     "The model of products needs arguments named M, N and K that are numbers, or "
-    'sizes={"M": …, "N": …, "K": …}, and blocks named BLOCK_M, BLOCK_N and BLOCK_K or '
-    "BLOCK_SIZE_M and so on: ordered by spills and occupancy."
+    'sizes={"M": …, "N": …, "K": …}, and blocks named BLOCK_M, BLOCK_N and BLOCK_K, '
+    "BLOCK_SIZE_M or BM and so on: ordered by spills and occupancy."
 )
 NO_LIKE = "no winner of the prior is of a problem like this, so that it changes nothing"
 NO_LOOP = "There is no loop of matrix instructions in its code: ordered by spills and occupancy."

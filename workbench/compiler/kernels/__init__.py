@@ -2,5 +2,6 @@
 
 DOORS = {
     "kernel_call": "A call of a kernel that a user wrote: checked, and sent to a worker.",
+    "kernel_variants": "Such a call as Triton's compiler takes it, in each configuration.",
 }
 """What other rooms import of this one."""

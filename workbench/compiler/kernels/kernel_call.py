@@ -219,13 +219,24 @@ def unship(folder: Path) -> KernelCall:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def list_options() -> tuple[str, ...]:
-    """The names of Triton's own options that a call can be given, of every kind of GPU."""
-    from triton.backends.amd.compiler import HIPOptions
-    from triton.backends.nvidia.compiler import CUDAOptions
+def list_options(build: str | None = None) -> tuple[str, ...]:
+    """The names of Triton's own options for a kind of GPU, "cuda" or "hip"; without one for all."""
+    from triton.backends import backends
 
-    names = (field.name for kind in (CUDAOptions, HIPOptions) for field in fields(kind))
+    names = (
+        field.name
+        for backend in backends.values()
+        for field in fields(find_options(backend.compiler))
+        if build is None or find_options(backend.compiler).backend_name == build
+    )
     return tuple(dict.fromkeys(names))
+
+
+def find_options(compiler: Any) -> Any:
+    """The class of the options that a backend of Triton has beside its compiler."""
+    module = inspect.getmodule(compiler)
+    found = (v for n, v in vars(module).items() if n.endswith("Options") and isinstance(v, type))
+    return next(kind for kind in found if kind.__module__ == compiler.__module__)
 
 
 def refuse_grid(grid: Any, kernel: str) -> None:

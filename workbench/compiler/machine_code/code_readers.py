@@ -32,6 +32,7 @@ _FIELD = re.compile(
 )
 INSTRUCTION = re.compile(r"^\t((?:s|v|ds|global|buffer|flat|scratch)_\w+)")
 PANE = "assembly"
+_GLUON = "glir"  # what releases after 3.7 call the TTGIR that a kernel of Gluon begins as
 _TEXTS = ("ttir", "ttgir", "llir", "ptx", "amdgcn")
 Value = TypeVar("Value")
 
@@ -275,6 +276,8 @@ def code_of(kernel: Any) -> tuple[dict[str, str], bytes]:
     """The text of each stage and the binary of what `triton.compile` returned."""
     asm = kernel.asm
     texts = {stage: str(asm[stage]) for stage in _TEXTS if stage in asm}
+    if "ttgir" not in texts and _GLUON in asm:
+        texts = {"ttgir": str(asm[_GLUON]), **texts}
     return texts, next((bytes(asm[k]) for k in ("cubin", "hsaco") if k in asm), b"")
 
 

@@ -32,6 +32,7 @@ from workbench.compiler.machine_code.code_readers import (
 )
 from workbench.compiler.sources.sources import Places
 from workbench.compiler.virtual_gpu.kernel_choice import Build, BuildJob, Built
+from workbench.compiler.virtual_gpu.own_builds import compile_own, find_line
 from workbench.errors import UsageError
 from workbench.report import TextWriter
 from workbench.report.machine_rows import Assembly, Runs
@@ -86,7 +87,7 @@ class _Sources:
     def prepare(self, build: Build) -> None:
         """Write TTIR to a file; run what defines the function of a source."""
         text = build.source
-        if text in self._files:
+        if text in self._files or build.own is not None:
             return
         place = str(len(self._files))
         file = f"{place}/{build.kernel}.{'ttir' if build.is_ttir else 'py'}"
@@ -125,10 +126,12 @@ def _function(text: str, file: str) -> tuple[Any, TritonSource]:
 def _built(build: Build, sources: _Sources) -> Built:
     """One kernel for one GPU; what Triton cannot compile is an answer, too."""
     try:
+        if build.own is not None:
+            return _read(build, compile_own(build.kernel, build.own, build.choice, build.gpu), None)
         kernel, source = _compiled(build, sources)
     except Exception as error:
-        why = f"Triton does not compile it for {build.gpu.target}: {_reason(error)}"
-        return Built(build.id, None, note=why)
+        why = f"Triton does not compile it for {build.gpu.target}: {find_line(error)}"
+        return Built(build.id, None, note=why + _reason(error))
     texts, binary = code_of(kernel)
     config = CompiledConfig(
         kernel=build.kernel,

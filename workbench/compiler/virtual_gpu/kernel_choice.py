@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from workbench.compiler.kernels.kernel_variants import OwnSource
 from workbench.errors import UsageError
 from workbench.processes.shipping.caller_context import CallerContext
 from workbench.report import Kernel, Report
@@ -108,13 +109,14 @@ class Build:
     `source` is Triton source whose function is run through Triton's compiler, which only a source
     that this process generated, or that is trusted, may be; or TTIR, which is data. `values` are
     those of the block sizes. With `with_code` False only resources are wanted. `ttir_lines` are
-    the lines of TTIR by line of the Triton source.
+    the lines of TTIR by line of the Triton source. With `own` it is a call of a kernel that a user
+    wrote, in the place of a source.
     """
 
     id: str  # "k0:a100"
     kernel: str
     gpu: Device
-    source: str
+    source: str = ""
     values: Mapping[str, Any] = field(default_factory=dict)
     choice: str = ""
     warps: int = 4
@@ -122,6 +124,7 @@ class Build:
     is_ttir: bool = False
     ttir_lines: Runs = ()
     with_code: bool = True
+    own: OwnSource | None = None
 
 
 @dataclass(frozen=True)

@@ -55,7 +55,7 @@ def compare(
     kernels = chosen(report, list_triton_kernels(report), configs or {})
     builds = {b.id: b for one in kernels for b in _builds(one, gpus, is_ours=is_ours)}
     built = _built(builds, worker or keep_warm_worker(), progress)
-    return Matrix(_recorded(report, gpus, builds, built), tuple(gpu.name for gpu in gpus))
+    return Matrix(record_matrix(report, gpus, builds, built), tuple(gpu.name for gpu in gpus))
 
 
 def find_target_gpus(targets: Sequence[str]) -> tuple[Gpu, ...]:
@@ -99,7 +99,7 @@ def _built(
     return {id: built.get(id, Built(id, None, note=_NOT_KEPT)) for id in builds}
 
 
-def _recorded(
+def record_matrix(
     report: Report, gpus: Sequence[Gpu], builds: Mapping[str, Build], by_id: Mapping[str, Built]
 ) -> Report:
     """The record with what was built: the tables `matrix`, `assembly` and `roofline`."""

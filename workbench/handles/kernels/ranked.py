@@ -245,10 +245,18 @@ def _make_empty_row(sweep: _Sweep, config: Config) -> RankedConfig:
 
 def _row(sweep: _Sweep, config: Config, built: Built) -> RankedConfig:
     """One configuration before it has a rank."""
-    row = replace(_make_empty_row(sweep, config), note=built.note)
+    row = describe_built(_make_empty_row(sweep, config), built)
+    if row.rejection is not None or built.resources is None:
+        return row
+    time, why = _model(sweep, config, built, built.resources)
+    return replace(row, model_us=time, note=row.note or why)
+
+
+def describe_built(row: RankedConfig, built: Built) -> RankedConfig:
+    """A row with what its code takes of the GPU, rejected where it cannot be launched."""
     taken = built.resources
     if taken is None:
-        return replace(row, rejection="does not compile")
+        return replace(row, rejection="does not compile", note=built.note)
     row = replace(
         row,
         registers=taken.registers,
@@ -261,8 +269,7 @@ def _row(sweep: _Sweep, config: Config, built: Built) -> RankedConfig:
     )
     if taken.blocks == 0:
         return replace(row, rejection=f"cannot be launched: {taken.note}", note=built.note)
-    time, why = _model(sweep, config, built, taken)
-    return replace(row, model_us=time, note=row.note or why)
+    return row
 
 
 def _model(

@@ -2,27 +2,39 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from os import PathLike
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from workbench.arguments import checked
 from workbench.compiler.kernels.kernel_call import KernelCall
+from workbench.compiler.request.compile_request import list_known_gpus
 from workbench.live_only import LiveOnly
 from workbench.report import Report
 from workbench.report.report_holder import ReportHolder
 from workbench.specs import Gpu
 
+if TYPE_CHECKING:
+    import pandas
 
-@dataclass(eq=False)
+    from workbench.analysis.gpu_model.matrix import Matrix
+    from workbench.analysis.kernel_configs.config_model import RankedConfigs
+    from workbench.tasks.progress_events import ProgressCallback
+
+
 class OwnKernel(LiveOnly, ReportHolder):
     """A call of a hand-written kernel, for a GPU that need not be here.
 
     Nothing is compiled or run until something is asked.
     """
 
-    instead: ClassVar[str] = "Make it again with wb.kernel where it is needed."
+    instead: ClassVar[str] = "Save its record with k.save(path), or make it again with wb.kernel."
 
-    call: KernelCall
-    gpu: Gpu
+    def __init__(self, call: KernelCall, gpu: Gpu):
+        self.call = call
+        self.gpu = gpu
+        self._report: Report | None = None
 
     @property
     def name(self) -> str:
@@ -36,5 +48,88 @@ class OwnKernel(LiveOnly, ReportHolder):
 
     @property
     def report(self) -> Report:
-        """What it was compiled to for its target."""
-        raise NotImplementedError
+        """What it was compiled to for its GPU, compiled at the first look.
+
+        Raises `UsageError` where Triton does not compile it, or no configuration of its autotuner
+        fits on the GPU.
+        """
+        if self._report is None:
+            from workbench.handles.own_kernels.compiling import compile_call
+
+            self._report = compile_call(self.call, self.gpu)
+        return self._report
+
+    @checked
+    def update(self, report: Report) -> None:
+        """From now on this is the report, for instance with what a check has counted."""
+        before, self._report = self.report, report
+        self._notify(before, report)
+
+    @checked
+    def frame(self, name: str = "resources") -> pandas.DataFrame:
+        """A table of the report, such as "resources", "roofline" or "assembly"."""
+        return self.report.frame(name)
+
+    @cached_property
+    def _elsewhere(self) -> dict[str, OwnKernel]:
+        return {}
+
+    @checked
+    def on(self, target: str) -> OwnKernel:
+        """The same call for another GPU of `targets()`; raises `UsageError` for what is none."""
+        gpu = list_known_gpus()[target]
+        if gpu.name == self.gpu.name:
+            return self
+        return self._elsewhere.setdefault(gpu.name, OwnKernel(self.call, gpu))
+
+    @checked
+    def matrix(self, targets: Sequence[str], *, progress: ProgressCallback | None = None) -> Matrix:
+        """The call compiled for several GPUs, none of which has to be here, and compared.
+
+        Raises `UsageError` for what is no GPU. Where Triton does not compile it, a note says why.
+        """
+        from workbench.handles.own_kernels.compiling import compare_call
+
+        return compare_call(self.report, self.call, targets, progress)
+
+    @checked
+    def rank_configs(
+        self,
+        configs: Iterable[Any] | None = None,
+        *,
+        sizes: Mapping[str, int] | None = None,
+        progress: ProgressCallback | None = None,
+    ) -> RankedConfigs:
+        """Compile configurations for the GPU and rank them by a model; none is run.
+
+        `configs` are `triton.Config` or mappings of values; without them those of the autotuner.
+        For products of matrices `sizes` are M, N and K, where no arguments have these names, and E
+        and TOP for a mixture of experts. Raises `UsageError` without configurations.
+        """
+        from workbench.handles.own_kernels.ranking import rank_call
+
+        ranked = rank_call(self.report, self.call, self.gpu, configs, sizes or {}, progress)
+        self.update(ranked.report)
+        return ranked
+
+    @checked
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write its record to a `.wbr` file, which `wb.Report.load` opens without the kernel."""
+        self.report.save(path)
+
+    @checked
+    def to_html(self, path: str | PathLike[str] | None = None) -> str:
+        """The view as a self-contained page, written to `path` when given; without one its text."""
+        return self.report.to_html(path)
+
+    def __repr__(self) -> str:
+        """A short stable summary: no times, no addresses; nothing is compiled for it."""
+        given = ", ".join(f"{name}={value}" for name, value in self.call.meta.items())
+        grid = self.call.grid if not callable(self.call.grid) else "by the values"
+        return f"Kernel({self.name}, {self.target}, grid {grid}{', ' if given else ''}{given})"
+
+    def _ipython_display_(self) -> None:
+        """Show the view where it is the value of a cell."""
+        from workbench.views.widgets.display import show
+
+        show(self)._ipython_display_()

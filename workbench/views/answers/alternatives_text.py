@@ -13,7 +13,7 @@ from workbench.analysis.opportunities.rules import RULES
 from workbench.number_text import number_text
 from workbench.report import Report
 from workbench.report.paired import PairedTimes
-from workbench.report.report_header import KERNEL_LOG
+from workbench.report.report_header import KERNEL_LOG, OWN_KERNEL
 from workbench.report.rivals import Rivals
 from workbench.views.words.record_words import short
 from workbench.views.words.units import format_bytes, format_ms, plural
@@ -44,6 +44,8 @@ def nothing(where: str, report: Report) -> str:
     """The sentence for none."""
     if report.request.kind == KERNEL_LOG:
         return f"Nothing was looked for in {where}: the log tells of no call as a whole."
+    if report.request.kind == OWN_KERNEL:
+        return f"Nothing was looked for in {where}: the rules are of whole programs."
     return f"Nothing to change was found in {where}: none of {len(RULES)} rules applies."
 
 

@@ -17,7 +17,7 @@ from workbench.report import Report
 from workbench.report.measures import measure_compile_seconds
 from workbench.report.paired import PairedTimes
 from workbench.report.profile_record import MeasuredCall, read_measured_call
-from workbench.report.report_header import KERNEL_LOG
+from workbench.report.report_header import KERNEL_LOG, OWN_KERNEL
 from workbench.views.overview.whereabouts import code, figure, list_whereabouts, plain
 from workbench.views.wire import report_messages as wire
 from workbench.views.wire.overview_messages import Piece
@@ -79,7 +79,9 @@ def _sentence(report: Report, tried: Measured = NOTHING_TRIED) -> Iterator[Piece
         yield figure(f"{plural(graphs, 'graph')}, {plural(ops, 'op')}")
         yield plain("; it tells what was compiled, not what a call takes. ")
     cost = next(iter(list_costs(report)), None)
-    if cost is not None:
+    if report.request.kind == OWN_KERNEL and cost is None:
+        yield from _own_kernel(report)
+    elif cost is not None:
         yield from _cost(report, cost)
         yield from _measured_changes(tried)
         yield from _changes(report, cost, tried)
@@ -97,6 +99,22 @@ def _kernel_log(report: Report) -> Iterator[Piece]:
         yield plain(", launched ")
         yield figure(plural(count, "time"))
     yield plain("; the log tells what was compiled and launched, not what a launch takes. ")
+
+
+def _own_kernel(report: Report) -> Iterator[Piece]:
+    """What a kernel takes of its GPU, until a run has counted what it moves."""
+    taken, row = report.resources[0], report.kernels[0]
+    yield figure(row.name)
+    yield plain(f" for {report.request.target}: ")
+    if taken.registers is not None:
+        yield figure(plural(taken.registers, "register"))
+        spills = "no spills" if not taken.spills else plural(taken.spills, "spill")
+        yield plain(f" of a thread, {spills}, ")
+    yield plain(f"{format_bytes(taken.smem_bytes or 0)} of shared memory")
+    if taken.occupancy is not None:
+        limit = f", limited by {taken.limiter}" if taken.limiter else ""
+        yield plain(f", occupancy {format_percent(taken.occupancy, 1.0)}{limit}")
+    yield plain(". What it moves is counted when it is run: k.check(…).")
 
 
 def _failure(report: Report) -> Iterator[Piece]:

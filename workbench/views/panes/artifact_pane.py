@@ -8,7 +8,7 @@ from collections import Counter
 from workbench.device_kinds import TARGETS
 from workbench.report import Report
 from workbench.report.measures import count_guards
-from workbench.report.report_header import KERNEL_LOG
+from workbench.report.report_header import KERNEL_LOG, OWN_KERNEL
 from workbench.views.answers.roundtrip_text import list_ways, title_of
 from workbench.views.panes.pane import Content, Pane, ViewContext
 from workbench.views.wire import report_messages as wire
@@ -24,7 +24,7 @@ from workbench.views.words.record_words import describe_absent_parts
 from workbench.views.words.units import difference_text, format_bytes, plural
 
 _OF_THIS_MACHINE = (*TARGETS, "")  # targets that are loaded where they were made
-_ONLY_TOLD = ("trace", KERNEL_LOG, "explanation")  # kinds of records without code
+_ONLY_TOLD = ("trace", KERNEL_LOG, OWN_KERNEL, "explanation")  # kinds of records without code
 _SAVE = "`compiled.save(path)` writes a file, `wb.package(model, args, path=…)` one for C++ too"
 _LATER = "A record that is taken after saving names the file."
 _TRIP = "`wb.roundtrip(compiled, args)` times what a fresh process does with it"
@@ -76,6 +76,8 @@ def _advice(report: Report, saved: tuple[str, int] | None, context: ViewContext)
     """One line on how to get a file, or how to time one; None where there is all."""
     if report.request.kind == KERNEL_LOG:
         return "A log of kernels only tells: `report.save(path)` keeps this record."
+    if report.request.kind == OWN_KERNEL:
+        return "A kernel by itself is no artifact: `k.save(path)` keeps this record."
     if report.request.kind == "trace":
         return "A trace log only tells: `report.save(path)` keeps this record."
     if report.request.kind == "explanation":

@@ -15,7 +15,7 @@ from workbench.report import Kernel, Report
 from workbench.report.column_filter import list_linked_pairs
 from workbench.report.machine_rows import KernelRoofline
 from workbench.report.measures import measures
-from workbench.report.report_header import KERNEL_LOG
+from workbench.report.report_header import KERNEL_LOG, OWN_KERNEL
 from workbench.views.panes.kernel_configs import configs, explain_no_assembly
 from workbench.views.panes.pane import Content, Pane, ViewContext, missing
 from workbench.views.panes.passes import Passes
@@ -179,11 +179,19 @@ _ONLY_TOLD = Verdict(
 )
 
 
+_NOT_COUNTED = Verdict(
+    "Not counted: k.check(…) counts what it moves",
+    "What a hand-written kernel reads, writes and computes is known once it was run.",
+)
+
+
 def verdicts(report: Report) -> dict[str, Verdict]:
     """The verdict of every kernel by its id, of one call: by its roof, by its time, or why none."""
     roofs = get_rooflines(report) or {row.kernel: row for row in list_host_rooflines(report)}
     if report.request.kind == KERNEL_LOG:
         return {kernel.id: _ONLY_TOLD for kernel in report.kernels}
+    if report.request.kind == OWN_KERNEL and all(row.bound_us is None for row in roofs.values()):
+        return {kernel.id: _NOT_COUNTED for kernel in report.kernels}
     return {kernel.id: _verdict(kernel, roofs) for kernel in report.kernels}
 
 

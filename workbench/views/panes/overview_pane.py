@@ -15,7 +15,7 @@ from workbench.report import Report
 from workbench.report.measures import count_guards, measure_compile_seconds
 from workbench.report.paired import PairedTimes
 from workbench.report.profile_record import MeasuredCall, read_measured_call
-from workbench.report.report_header import KERNEL_LOG
+from workbench.report.report_header import KERNEL_LOG, OWN_KERNEL
 from workbench.views.overview.answer import answer
 from workbench.views.overview.cost_tree import list_tree_rows
 from workbench.views.panes.advice_pane import advice
@@ -174,6 +174,8 @@ def _artifact(report: Report, saved: tuple[str, int] | None) -> wire.Figure:
         return _figure("Artifact", format_bytes(saved[1]), guards, "artifact")
     if report.request.kind in ("trace", KERNEL_LOG):
         return _figure("Artifact", "none", "a log only tells", "artifact")
+    if report.request.kind == OWN_KERNEL:
+        return _figure("Artifact", "none", "a kernel by itself", "artifact")
     if len(report.breaks):
         return _figure("Artifact", "none", "needs one graph without a break", "artifact")
     if not report.outcome.ok:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 from workbench.errors import UsageError
 from workbench.live_only import LiveOnly
 from workbench.report import Report
+from workbench.report.report_header import OWN_KERNEL
 from workbench.report.report_holder import ReportHolder
 from workbench.settings import Embed, options
 from workbench.tasks.live_action import LiveAction
@@ -157,7 +158,9 @@ def show(x: Any, context: ViewContext | None = None, *, view: View | None = None
             "Pass what aot_compile, explain, load or inspect returned."
         )
     check, sandbox = find_live_guards(x)
-    given = context or ViewContext(variable="report" if x is report else "compiled")
+    is_kernel = report.request.kind == OWN_KERNEL
+    variable = "report" if x is report else "k" if is_kernel else "compiled"
+    given = context or ViewContext(variable, pane="kernels" if is_kernel else "overview")
     actions = _actions_of(x)
     here = replace(
         given,

@@ -1,0 +1,74 @@
+"""Compiles a call of a hand-written kernel for any GPU, in the worker."""
+
+from __future__ import annotations
+
+import pickle
+from functools import lru_cache
+from typing import Any
+
+from workbench.compiler.kernels.kernel_variants import OwnSource
+from workbench.compiler.machine_code.code_readers import CompiledConfig, code_of
+from workbench.specs.device import Device
+
+
+def compile_own(name: str, source: OwnSource, choice: str, device: Device) -> CompiledConfig:
+    """The code of a call for a GPU; raises what Triton's compiler raises.
+
+    Triton's own binder specializes the arguments, so that the code is that of the call.
+    """
+    from triton.backends.compiler import GPUTarget
+    from triton.compiler import ASTSource, make_backend
+    from triton.compiler.compiler import compile as compile_source
+    from triton.runtime.jit import create_function_from_signature
+
+    function = read_function(source.function)
+    arguments, constants = pickle.loads(source.values)
+    target = GPUTarget(device.backend, device.arch, device.spec.warp_size)
+    backend = make_backend(target)
+    bind = create_function_from_signature(function.signature, function.params, backend)
+    given = {**arguments, **constants, **source.options}
+    given.setdefault("debug", bool(function.debug))
+    given["instrumentation_mode"] = ""
+    bound, specialization, others = bind(**given)
+    options, signature, constant_values, attributes = function._pack_args(
+        backend, given, bound, specialization, others
+    )
+    kind: Any = ASTSource
+    if function.is_gluon():
+        from triton.experimental.gluon._runtime import GluonASTSource
+
+        kind = GluonASTSource
+    made = kind(function, signature, constant_values, attributes)
+    kernel = compile_source(made, target=target, options=options.__dict__)
+    texts, binary = code_of(kernel)
+    return CompiledConfig(
+        kernel=name,
+        file=function.fn.__code__.co_filename,
+        source="".join(function.raw_src),
+        choice=choice,
+        warps=int(kernel.metadata.num_warps),
+        stages=int(kernel.metadata.num_stages),
+        dynamic_shared=int(kernel.metadata.shared),
+        texts=texts,
+        binary=binary,
+        lines_before=function.starting_line_number - 1,
+    )
+
+
+@lru_cache(maxsize=64)
+def read_function(data: bytes) -> Any:
+    """The function that was sent; the same one for its other configurations."""
+    return pickle.loads(data)
+
+
+def find_line(error: BaseException) -> str:
+    """The statement where Triton's front end stopped: "in `x = tl.dot(a, b)`, "; or ""."""
+    found = ""
+    while error is not None:
+        line = getattr(getattr(error, "node", None), "lineno", None)
+        text = getattr(error, "src", None)
+        if isinstance(line, int) and isinstance(text, str):
+            lines = text.splitlines()
+            found = f"in `{lines[line - 1].strip()}`, " if line <= len(lines) else found
+        error = error.__cause__  # type: ignore[assignment]
+    return found

@@ -1,0 +1,139 @@
+"""The record of a hand-written kernel: one kernel, its code, what it takes of its GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import torch
+
+from workbench.analysis.gpu_model.roofline import add_rooflines
+from workbench.compiler.kernels.kernel_call import KernelCall
+from workbench.compiler.kernels.kernel_variants import Variant
+from workbench.compiler.recording.recorder import read_environment
+from workbench.compiler.sources.sources import Places
+from workbench.compiler.virtual_gpu.kernel_choice import Built
+from workbench.report import TABLES, Capability, Kernel, Link, Report, Request, Source, TextWriter
+from workbench.report.machine_rows import Launch
+from workbench.report.report_header import OWN_KERNEL
+from workbench.report.table import Table
+from workbench.specs import Gpu
+
+KERNEL = "k0"
+"""The id of the kernel in its record."""
+_ALONE = "a kernel that is called by itself has no {}"
+_ABSENT = {
+    "graphs": "graph",
+    "guards": "guards",
+    "breaks": "graph breaks",
+    "fusion": "fusion decisions",
+    "phases": "timeline of a compilation",
+    "buffers": "generated program around it",
+    "numerics": "eager twin: k.check(reference=…) compares its results with yours",
+}
+
+
+def make_report(
+    call: KernelCall, gpu: Gpu, made: Sequence[tuple[Variant, Built]], notes: Sequence[str]
+) -> Report:
+    """The record of a call, the configuration that is used first."""
+    texts, places = TextWriter(), Places()
+    chosen, built = made[0]
+    for _, each in made:
+        for text in each.texts.values():
+            texts.add(text)
+    function = call.jit
+    file = function.fn.__code__.co_filename
+    lines, first = function.raw_src, function.starting_line_number
+    text = "".join(lines).rstrip("\n")
+    source = Source("s0", call.name, places.shown(file), first, texts.add(text), places.kind(file))
+    resources = [replace(each.resources, kernel=KERNEL) for _, each in made if each.resources]
+    assembly = [replace(row, kernel=KERNEL) for _, each in made for row in each.assembly]
+    own = {line for row in built.assembly for _, _, line in row.lines if line <= len(lines)}
+    ids = tuple(f"L:s0:{first + line - 1}" for line in sorted(own))
+    row = resources[0]
+    kernel = Kernel(
+        id=KERNEL,
+        name=call.name,
+        language="triton",
+        graph="",
+        lines=ids,
+        text=source.text,
+        registers=row.registers,
+        spills=row.spills,
+        smem_bytes=row.smem_bytes,
+        occupancy=row.occupancy,
+        estimate=row.estimate,
+    )
+    launch = Launch(
+        KERNEL,
+        row.config,
+        call.resolve_grid({**chosen.constants, **chosen.options}),
+        1,
+        arguments=tuple((name, words) for name, words in describe_arguments(call).items()),
+    )
+    rows: Mapping[str, Sequence[Any]] = {
+        "sources": [source],
+        "kernels": [kernel],
+        "resources": resources,
+        "assembly": assembly,
+        "launches": [launch],
+        "links": [Link(line, KERNEL, "line-kernel") for line in ids],
+        "capabilities": [
+            Capability(name, False, _ALONE.format(what)) for name, what in _ABSENT.items()
+        ],
+    }
+    report = Report(
+        environment=read_environment(),
+        request=make_request(call, gpu, notes),
+        tables={name: Table.of(TABLES[name], part) for name, part in rows.items()},
+        texts=texts.finish(),
+    )
+    return add_rooflines(report, gpu)
+
+
+def make_request(call: KernelCall, gpu: Gpu, notes: Sequence[str]) -> Request:
+    """What was asked for: the call and its GPU."""
+    return Request(
+        name=call.name,
+        kind=OWN_KERNEL,
+        backend="gluon" if call.is_gluon else "triton",
+        target=gpu.name,
+        options=tuple((name, str(value)) for name, value in call.meta.items()),
+        guards="none",
+        capture="a call of a kernel",
+        inputs=tuple(f"{name}: {words}" for name, words in describe_arguments(call).items()),
+        notes=tuple(notes),
+    )
+
+
+def describe_arguments(call: KernelCall) -> dict[str, str]:
+    """The arguments in words, by name."""
+    return {name: _describe(value) for name, value in call.arguments.items()}
+
+
+def _describe(value: Any) -> str:
+    if isinstance(value, torch.Tensor):
+        return f"{str(value.dtype).removeprefix('torch.')} {list(value.shape)}"
+    if hasattr(value, "block_shape"):
+        return f"descriptor of {_describe(value.base)}, blocks {list(value.block_shape)}"
+    return repr(value)
+
+
+def add_work(report: Report, read: int | None, written: int | None, flops: int | None) -> Report:
+    """The record with what a run counted: bytes that have to move, and operations; its roofline."""
+    kernels = [
+        replace(kernel, bytes_read=read, bytes_written=written, flops=flops)
+        for kernel in report.kernels
+    ]
+    counted = replace(report, tables={**report.tables, "kernels": Table.of(Kernel, kernels)})
+    found = add_rooflines(counted, find_gpu(report))
+    return found
+
+
+def find_gpu(report: Report) -> Gpu:
+    """The GPU of a record."""
+    from workbench.compiler.request.compile_request import list_known_gpus
+
+    return list_known_gpus()[report.request.target]
