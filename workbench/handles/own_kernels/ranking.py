@@ -129,7 +129,7 @@ def _rank(asked: _Ranking, variant: Variant, built: Built) -> RankedConfig:
         codes = (each.text for each in built.assembly if each.stage in ("sass", "amdgcn"))
         found = estimate_user_product(
             asked.gpu, asked.source, asked.sizes, config, resident=taken.blocks or 1,
-            code=built.texts.get(next(codes, None) or ""), spills=taken.spills or 0,
+            code=built.texts.get(next(codes, None) or ""),
         )  # fmt: skip
         if isinstance(found, str):
             return replace(row, note=row.note or found)
