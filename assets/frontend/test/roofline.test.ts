@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { amount, tflops } from "../src/format";
 import {
   along,
+  alongLines,
   axesOf,
   folded,
   hasPlace,
@@ -107,6 +108,24 @@ test("names take other sides of one point, and are left out where no side is fre
   ]);
   const all = { left: 0, right: 800, bottom: 0, top: 250 };
   expect(named(places, 800, 250, [all]).size).toBe(0);
+});
+
+test("no name of a point lies on a roof: on a slope it takes a free corner", () => {
+  const many = [0.2, 0.25, 0.8, 1, 1, 1, 1, 1, 5].map((intensity, n) =>
+    point(`k${n}`, { intensity, attainable_tflops: 2 * intensity }),
+  );
+  const places = placesOf(many, axesOf(ROOF, many));
+  const roofs = alongLines(linesOf(ROOF, axesOf(ROOF, many)), 900, 250);
+  const found = named(places, 900, 250, [], roofs);
+  expect(found.size).toBeGreaterThan(3);
+  expect([...found.values()]).not.toContain("right");
+  expect([...found.values()]).toContain("above left");
+});
+
+test("a roof at the right end has its name above itself, not beside the slope", () => {
+  const lines = linesOf(ROOF, axesOf(ROOF, [point("k0")]));
+  const names = namesOf(lines, ({ name }) => `${name} 1.00 PFLOP/s`, 900, 250);
+  for (const { line, box } of names.slice(1)) expect(box.left).toBeGreaterThan(line.x1 * 900);
 });
 
 test("no name of a roof lies on another, however near their rates are", () => {

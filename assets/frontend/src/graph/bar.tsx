@@ -1,4 +1,4 @@
-// The bar of the graph pane: stage, grouping, what is hidden, search, table.
+// The bar of the graph pane: stage, grouping, search, table; and what stands below its canvas.
 
 import { plural, whole } from "../format";
 import { stageGraph } from "../ids";
@@ -71,8 +71,6 @@ export function Bar({ store, state, graphs, head, shown }: Props) {
       {shown && !state.isTable.value && <Grouped state={state} {...shown} />}
       <span class="push" />
       {shown && <Find store={store} {...shown} />}
-      {shown && !state.isTable.value && <Fit {...shown} />}
-      {shown && !state.isTable.value && <Save {...shown} />}
       {!isCode(head) && (
         <Button
           tip="The same nodes as a table"
@@ -138,43 +136,6 @@ function Grouped({ state, model, grouping }: ShownProps & { state: GraphState })
       value={grouping}
       set={(id) => setGrouping(state, part.id, id as Grouping)}
     />
-  );
-}
-
-function Fit({ canvas, isLit }: ShownProps) {
-  return (
-    <span class="seg">
-      <Button
-        tip={
-          isLit
-            ? "Show what is selected as large as fits (End)"
-            : "Nothing of this graph is selected"
-        }
-        isOff={!isLit}
-        press={() => isLit && canvas.fitSelection()}
-      >
-        Fit selection
-      </Button>
-      <Button tip="Show the whole graph (Home)" press={() => canvas.fitAll()}>
-        Fit all
-      </Button>
-    </span>
-  );
-}
-
-function Save({ canvas }: ShownProps) {
-  return (
-    <span class="seg">
-      {(["svg", "png"] as const).map((kind) => (
-        <Button
-          key={kind}
-          tip={`Save the whole graph as ${kind.toUpperCase()}`}
-          press={() => canvas.save(kind)}
-        >
-          {kind.toUpperCase()}
-        </Button>
-      ))}
-    </span>
   );
 }
 
@@ -248,14 +209,13 @@ export function findNodes(model: Model, query: string, most = 2000): number[] {
   return found;
 }
 
-interface FoldingProps {
+interface FootProps extends ShownProps {
   state: GraphState;
-  model: Model;
   hidden: number;
-  grouping: Grouping;
 }
 
-export function Folding({ state, model, hidden, grouping }: FoldingProps) {
+/** Below the canvas, what acts on it alone: what is hidden and open, how large it is, as a file. */
+export function Foot({ state, model, hidden, grouping, canvas, isLit }: FootProps) {
   const { part, count } = model;
   const canFold = grouping !== "none" && grouping !== "layers";
   const hasQuiet = part.is_quiet.includes(true) && grouping !== "layers";
@@ -285,6 +245,31 @@ export function Folding({ state, model, hidden, grouping }: FoldingProps) {
           </Button>
         </>
       )}
+      <Button
+        look="link"
+        tip={
+          isLit
+            ? "Show what is selected as large as fits (End)"
+            : "Nothing of this graph is selected"
+        }
+        isOff={!isLit}
+        press={() => isLit && canvas.fitSelection()}
+      >
+        Fit selection
+      </Button>
+      <Button look="link" tip="Show the whole graph (Home)" press={() => canvas.fitAll()}>
+        Fit all
+      </Button>
+      {(["svg", "png"] as const).map((kind) => (
+        <Button
+          key={kind}
+          look="link"
+          tip={`Save the whole graph as ${kind.toUpperCase()}`}
+          press={() => canvas.save(kind)}
+        >
+          {kind.toUpperCase()}
+        </Button>
+      ))}
     </>
   );
 }

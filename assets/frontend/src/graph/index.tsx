@@ -10,7 +10,7 @@ import { titleOf, useAsked } from "../ui/asked";
 import { Empty, Message, plain } from "../ui/basics";
 import { usePaneState } from "../ui/kept";
 import type { BytecodePart, GraphHead, GraphPart } from "../wire";
-import { Bar, Folding } from "./bar";
+import { Bar, Foot } from "./bar";
 import { GraphCanvas, type Handle } from "./canvas";
 import { captionOf, marksOf } from "./caption";
 import { Compare, type Compared, isCode, useChanges } from "./compare";
@@ -142,7 +142,7 @@ function Loaded({ store, state, head, graphs, part }: LoadedProps) {
             resized={scene.resized}
             handle={(made) => (handle.current = made)}
           >
-            <Folding state={state} model={model} hidden={plan.scene.hidden} grouping={grouping} />
+            <Foot state={state} hidden={plan.scene.hidden} {...shown} />
           </GraphCanvas>
         )}
       </div>

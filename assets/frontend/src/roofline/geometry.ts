@@ -174,7 +174,8 @@ function dotOf({ x, y, radius }: Placed, width: number, height: number): Box {
 }
 
 const STEP = 24; // pixels by which the name of a roof is moved along it
-const LETTER = 7;
+const LETTER = 7; // of the names of points, which are code
+const NAME_LETTER = 5.8; // of those of roofs
 const LINE = 14;
 const APART = 3;
 
@@ -197,7 +198,7 @@ export function namesOf(
   const found: NamedLine[] = [];
   for (const line of [...lines].reverse()) {
     const words = wordsOf(line);
-    const wide = LETTER * words.length + 8;
+    const wide = NAME_LETTER * words.length + 8;
     const isSlope = line.x2 < 1;
     const x = isSlope ? ((line.x1 + line.x2) / 2) * width : width;
     const y = (isSlope ? (line.y1 + line.y2) / 2 : line.y1) * height + 1;
@@ -215,30 +216,27 @@ export function namesOf(
   return found.reverse();
 }
 
-export const SIDES = ["right", "left", "above", "below"] as const;
+export const SIDES = ["right", "left", "above", "below", "above left", "below right"] as const;
+/** The corners are those that a rising roof through the point leaves free. */
 export type Side = (typeof SIDES)[number];
 
 /** Where the name of a point would stand. */
 function boxAt({ x, y, radius }: Placed, words: string, side: Side, w: number, h: number): Box {
   const wide = LETTER * words.length;
   const [cx, cy, off] = [x * w, y * h, radius + APART];
-  const left = {
-    right: cx + off,
-    left: cx - off - wide,
-    above: cx - wide / 2,
-    below: cx - wide / 2,
-  };
-  const bottom = {
-    right: cy - LINE / 2,
-    left: cy - LINE / 2,
-    above: cy + off,
-    below: cy - off - LINE,
-  };
-  const [x0, y0] = [left[side], bottom[side]];
-  return { left: x0, right: x0 + wide, bottom: y0, top: y0 + LINE };
+  const middle = { left: cx - wide / 2, bottom: cy - LINE / 2 };
+  const [left, bottom] = {
+    right: [cx + off, middle.bottom] as const,
+    left: [cx - off - wide, middle.bottom] as const,
+    above: [middle.left, cy + off] as const,
+    below: [middle.left, cy - off - LINE] as const,
+    "above left": [cx - radius - wide, cy + radius] as const,
+    "below right": [cx + radius, cy - radius - LINE] as const,
+  }[side];
+  return { left, right: left + wide, bottom, top: bottom + LINE };
 }
 
-/** Boxes along the roofs, which names keep off where they can. */
+/** Boxes along the roofs, which names keep off. */
 export function alongLines(lines: readonly Line[], width: number, height: number): Box[] {
   const steps = Array.from({ length: STEPS }, (_, i) => i / STEPS);
   return lines.flatMap(({ x1, y1, x2, y2 }) =>
@@ -247,25 +245,25 @@ export function alongLines(lines: readonly Line[], width: number, height: number
         x: (x1 + (x2 - x1) * part) * width,
         y: (y1 + (y2 - y1) * part) * height,
       })) as [{ x: number; y: number }, { x: number; y: number }];
-      return { left: from.x, right: to.x, bottom: from.y - 1, top: to.y + 1 };
+      return { left: from.x, right: to.x, bottom: from.y - 2, top: to.y + 2 };
     }),
   );
 }
 
-const STEPS = 40;
+const STEPS = 100;
 
 /**
  * The kernels whose name has room at a side of their point, and which: it covers no other name, no
- * other point and no name of a roof. Those with the most time choose first.
+ * other point, no roof and no name of one. Those with the most time choose first.
  */
 export function named(
   placed: readonly Placed[],
   width: number,
   height: number,
   taken: readonly Box[] = [],
-  avoided: readonly Box[] = [],
+  roofs: readonly Box[] = [],
 ): Map<string, Side> {
-  const used: Box[] = [...taken];
+  const used: Box[] = [...taken, ...roofs];
   const dots = placed.map((place) => dotOf(place, width, height));
   const found = new Map<string, Side>();
   const order = placed.map((_, i) => i);
@@ -273,7 +271,7 @@ export function named(
   for (const i of order) {
     const place = placed[i]!;
     const boxOf = (side: Side) => boxAt(place, labelOf(place.point), side, width, height);
-    const free = SIDES.filter((side) => {
+    const side = SIDES.find((side) => {
       const box = boxOf(side);
       const isInside = box.left >= 0 && box.right <= width && box.bottom >= 0 && box.top <= height;
       return (
@@ -282,7 +280,6 @@ export function named(
         !dots.some((dot, j) => j !== i && meet(box, dot))
       );
     });
-    const side = free.find((each) => !avoided.some((other) => meet(boxOf(each), other))) ?? free[0];
     if (!side) continue;
     used.push(boxOf(side));
     found.set(place.point.kernel, side);
