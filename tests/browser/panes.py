@@ -39,7 +39,7 @@ def _chosen(report: Report) -> dict[str, str | None]:
         "numerics": first["deviations"],
         "memory": kernel["id"] if kernel else None,
         "overview": line["id"] if line else None,
-        "graphs": kernel["nodes"][0] if kernel else None,
+        "graphs": kernel["nodes"][0] if kernel and kernel["nodes"] else None,
         "breaks": first["breaks"] or first["guards"],
         "fusion": pair or (kernel["id"] if kernel else None),
         "kernels": kernel["id"] if kernel else None,

@@ -134,10 +134,10 @@ def doubled(x: torch.Tensor) -> torch.Tensor:
     return x * 2
 
 
-def record(function: Any, *inputs: torch.Tensor) -> wb.Session:
+def record(function: Any, *inputs: torch.Tensor, capture: Any = "light") -> wb.Session:
     torch._dynamo.reset()
     call = torch.compile(function, backend="eager")
-    with wb.session() as session:
+    with wb.session(capture=capture) as session:
         for each in inputs:
             call(each)
     torch._dynamo.reset()
@@ -160,6 +160,21 @@ def test_why_it_was_compiled_again_by_state(reader: Open) -> None:
     sentence = own.read(own.page.locator(".ses-advice p").first)
     assert "in order 0 → 1 → 2 → 3; self.seen += 1 changes it (test_two_clicks.py:" in sentence
     assert "self.register_buffer('seen'" in own.read(own.page.locator(".ses-patch").first)
+
+
+def test_an_opened_recompile_says_first_why_it_was_compiled_again(reader: Open) -> None:
+    by_state = record(Counts(), *(torch.ones(3) for _ in range(2)), capture="full").report(1)
+    own = reader(by_state)
+    sentence = own.read(own.page.locator(".answer > p").first)
+    assert sentence.startswith("Compiled again, since self.seen was 1, not 0: self.seen += 1 ")
+    own.click(own.page.locator(".answer > p").get_by_role("button", name="line ").first)
+    assert "self.seen += 1" in own.read(
+        own.page.locator(".insp").get_by_text("self.seen += 1").first
+    )
+    by_shape = record(doubled, torch.ones(4), torch.ones(6), capture="full").report(1)
+    own = reader(by_shape)
+    sentence = own.read(own.page.locator(".answer > p").first)
+    assert sentence.startswith("Compiled again, since x.size()[0] was 6, not 4: it is called by ")
 
 
 def test_why_two_lines_are_not_fused(reader: Open) -> None:

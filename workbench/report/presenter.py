@@ -38,6 +38,9 @@ class Presenter(Protocol):
     def why_apart(self, record: Any, a: str, b: str) -> Any:
         """Why two things of a report are apart; raises `UsageError` for one it does not have."""
 
+    def explain_recompile(self, session: Any, compile: Any) -> str:
+        """Why a session compiled once more, in a sentence with the line that changed the value."""
+
     def add_profile(self, record: Any, profile: Any) -> Any:
         """A report with the times of its kernels in a profile; raises `UsageError` without any."""
 

@@ -41,7 +41,8 @@ class Request:
 
     `tf32` names what a GPU's libraries may compute in TF32: "products", "convolutions". `fusion`
     holds what `with_fusion` chose: "forbid" or "force", and the operations of both ends.
-    `conditions` are what sizes have to meet together, such as `a.shape[0] < b.shape[0]`.
+    `conditions` are what sizes have to meet together, such as `a.shape[0] < b.shape[0]`. `again`
+    says in a sentence why a session compiled it once more, with code between backticks.
     """
 
     name: str = ""
@@ -61,6 +62,7 @@ class Request:
     tf32: tuple[str, ...] = ()
     fusion: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = ()
     conditions: tuple[str, ...] = ()
+    again: str = ""
 
     @property
     def together(self) -> str:

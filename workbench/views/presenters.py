@@ -175,6 +175,12 @@ class _Views:
 
         return explain_apart(record, a, b)
 
+    def explain_recompile(self, session: Any, compile: Any) -> str:
+        """Why a session compiled once more, in a sentence with the line that changed the value."""
+        from workbench.analysis.session.advice import explain_recompile
+
+        return explain_recompile(session, compile)
+
     def add_profile(self, record: Any, profile: Any) -> Any:
         """A report with the times of its kernels in a profile; raises `UsageError` without any."""
         from workbench.analysis.profile_matches.profiled_report import add_profile

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -11,6 +12,7 @@ from workbench.analysis.cost.identical_kernels import IdenticalKernels, list_ide
 from workbench.analysis.fusion.fusion import list_before_fusion
 from workbench.analysis.fusion.traffic import measure_fusion_traffic
 from workbench.analysis.fusion.why_not import rejected
+from workbench.analysis.gpu_model.launches import tell_kernels_of
 from workbench.analysis.opportunities.rules import opportunities
 from workbench.report import Kernel, Report
 from workbench.report.measures import count_guards
@@ -92,7 +94,8 @@ def _kernels(report: Report) -> Iterator[str]:
     best, groups = choose_cost(report), list_identical_kernels(report)
     by = "" if best is None else f", {_BY[best.kind]}"
     is_each = len(groups) == len(kernels)
-    yield f"kernels       {len(kernels)}{'' if is_each else f', {len(groups)} different'}{by}"
+    count = "".join(re.split(" kernels?", tell_kernels_of(report)))
+    yield f"kernels       {count}{'' if is_each else f', {len(groups)} different'}{by}"
     rows = _FEW if len(report.breaks) else _MOST
     for group in groups[:rows]:
         yield _row(report, kernels[group.kernels[0]], group, best)

@@ -31,7 +31,7 @@ def test_options_and_variables_are_compared_by_name() -> None:
         ("options: c", None, "4"),
     ]
     assert [c.item for c in rows(found, "environment")] == ["torch", "variables: OMP_NUM_THREADS"]
-    assert dict(found.same)["request"] == 16  # of the fields only the options differ
+    assert dict(found.same)["request"] == 17  # of the fields only the options differ
 
 
 def test_a_failure_is_the_first_difference() -> None:

@@ -7,9 +7,12 @@ from dataclasses import replace
 import pytest
 
 import workbench as wb
+from workbench.analysis.gpu_model.launches import tell_kernels_of
 from workbench.report import Kernel, Report, Request, Table
 from workbench.report.machine_rows import CudaGraphPart, KernelRoofline
 from workbench.report.profile_record import MeasuredCall, add_measured_call
+from workbench.views.overview.answer import answer_text
+from workbench.views.text import text
 
 
 def test_the_cpu_is_ahead_of_kernels_that_take_longer_than_their_launch() -> None:
@@ -136,6 +139,19 @@ def test_code_for_the_cpu_has_nothing_to_launch() -> None:
         wb.launches(report(languages="cc"))
 
 
+def test_what_is_launched_again_is_one_kernel() -> None:
+    """As seen: "50 kernels" in one place, "69 launches" in another, of the same call."""
+    rows = [replace(kernel, calls=3) for kernel in report().kernels]
+    made = report()
+    again = replace(made, tables={**made.tables, "kernels": Table.of(Kernel, rows)})
+    assert tell_kernels_of(again) == "3 kernels, started 9 times"
+    found = wb.launches(again)
+    assert repr(found).startswith("Launches(3 kernels, started 9 times on h100, by a model)")
+    assert found.plot().axes[0].get_title(loc="left").startswith("3 kernels, started 9 times: ")
+    assert "µs of launches (model) on h100: 3 kernels, started 9 times. " in answer_text(again)
+    assert "3, started 9 times" in text(again)
+
+
 def test_it_answers_as_a_table_and_a_picture() -> None:
     found = wb.launches(report(part(0, "recorded", "k0", "k1", "k2")))
     table = found.frame()
@@ -143,4 +159,4 @@ def test_it_answers_as_a_table_and_a_picture() -> None:
     assert list(table.start_us) == pytest.approx([6.8, 13.6, 20.4])
     assert list(table.graph_start_us) == pytest.approx([3.5, 5.5, 7.5])
     axes = found.plot().axes[0]
-    assert "3 launches: 22.4 µs one by one, 9.50 µs with CUDA graphs" in axes.get_title(loc="left")
+    assert "3 kernels: 22.4 µs one by one, 9.50 µs with CUDA graphs" in axes.get_title(loc="left")

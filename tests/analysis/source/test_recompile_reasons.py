@@ -2,7 +2,12 @@ from __future__ import annotations
 
 import pytest
 
-from workbench.analysis.source.recompile_reasons import Reason, find_change, read_reason
+from workbench.analysis.source.recompile_reasons import (
+    Reason,
+    find_change,
+    list_changes,
+    read_reason,
+)
 
 
 @pytest.mark.parametrize(
@@ -188,6 +193,14 @@ def test_of_two_lines_that_may_change_it_none_is_blamed() -> None:
     assert find_change(twice, "self.n") is None
     quoted = PROGRAM + '    say(\n        "self.n += 1",\n    )\n'
     assert find_change(quoted, "self.n") == find_change(PROGRAM, "self.n")
+
+
+def test_a_method_of_another_class_changes_an_object_of_its_own() -> None:
+    text = PROGRAM + "class Twin:\n    def tick(this):\n        this.n += 2\n"
+    assert len(list_changes(text, {}, "net.n")) == 2
+    (own,) = list_changes(text, {}, "net.n", classes=("Net", "object"))
+    assert own.code == "self.n += 1"
+    assert list_changes(text, {}, "net.n", classes=("Lone", "object")) == ()
 
 
 def test_a_list_that_was_empty_and_an_object_that_was_freed_are_read() -> None:

@@ -107,6 +107,66 @@ def test_where_no_line_is_found_it_is_said(modules: Any) -> None:
     assert "; no line was found that changes it" in said(session).sentence
 
 
+class Paced(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.pace_of_this_test = 1
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x * self.pace_of_this_test
+
+
+class Pacer:
+    """Another class whose attribute has the same name."""
+
+    def __init__(self) -> None:
+        self.pace_of_this_test = 1
+
+    def tick(self) -> None:
+        self.pace_of_this_test += 1
+
+
+class Held(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.held = Pacer()
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x * self.held.pace_of_this_test
+
+
+def test_a_class_that_only_has_an_attribute_of_that_name_is_not_blamed() -> None:
+    """As seen: the only line with that name was said to change it, whatever class it stood in."""
+    torch._dynamo.reset()
+    net, held = Paced(), Held()
+    with wb.session() as session:
+        call = torch.compile(net, backend="eager")
+        for k in (1, 5):
+            setattr(net, "pace_of_" + "this_test", k)
+            call(torch.ones(3))
+    text = said(session).sentence
+    assert "; no line was found that changes it: " in text
+    assert "was 5, not 1 (test_evidence.py:" in text  # the place is the function's
+    with wb.session() as session:
+        call = torch.compile(held, backend="eager")
+        for _ in range(2):
+            call(torch.ones(3))
+            held.held.tick()
+    assert "`self.pace_of_this_test += 1` changes it" in said(session).sentence
+    torch._dynamo.reset()
+
+
+def test_the_report_of_a_recompile_says_why_first(modules: Any) -> None:
+    model, train = modules
+    with wb.session(capture="full") as session:
+        train.train_rate(model.Net())
+    assert session.report(0).request.again == ""
+    assert session.report(1).request.again == (
+        "Compiled again, since `self.rate_of_this_test` was 0.75, not 0.25: "
+        "`net.rate_of_this_test = k` changes it (wb_train.py:5)."
+    )
+
+
 def test_a_cell_changes_what_another_cell_defined(monkeypatch: pytest.MonkeyPatch) -> None:
     torch._dynamo.reset()
     cells = {

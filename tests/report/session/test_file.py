@@ -30,7 +30,7 @@ def test_a_report_of_two_compiles_is_written_once(tmp_path: Path) -> None:
     shared.save(tmp_path / "run.wbs")
     after = Session.load(tmp_path / "run.wbs")
     assert list(after.reports) == [0, 1, 2]
-    assert after.report(0) is after.report(1) is after.report(2)
+    assert after.reports[0] is after.reports[1] is after.reports[2]
     with zipfile.ZipFile(tmp_path / "run.wbs") as archive:
         assert archive.namelist() == ["session.json", "compiles/0.wbr"]
 

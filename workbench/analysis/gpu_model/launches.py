@@ -33,13 +33,13 @@ For a profiled call the notes put the measured time beside the model's.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import TYPE_CHECKING
 
 from workbench.errors import UsageError
-from workbench.number_text import number_text
+from workbench.number_text import number_text, plural
 from workbench.report import Kernel, Report
 from workbench.report.presenter import Presented, presenter
 from workbench.report.profile_record import read_measured_call
@@ -113,6 +113,19 @@ def launches(report: Report, costs: LaunchCosts) -> Launches:
     total = sum(copied.values()) if is_known else None
     notes = (*_notes(rows, bool(parts)), *_measured(report, made, is_graphed=bool(recorded)))
     return replace(made, copied_bytes=total, notes=notes)
+
+
+def tell_kernels(ids: Iterable[str]) -> str:
+    """`27 kernels, started 45 times`: of the kernel of each start, which is one however often."""
+    starts = list(ids)
+    kernels = len(set(starts))
+    often = f", started {plural(len(starts), 'time')}" if len(starts) > kernels else ""
+    return plural(kernels, "kernel") + often
+
+
+def tell_kernels_of(report: Report) -> str:
+    """The same of the kernels of one call."""
+    return tell_kernels(id for row in report.kernels for id in [row.id] * max(row.calls, 1))
 
 
 def of_times(times_us: Sequence[float], costs: LaunchCosts) -> Launches:

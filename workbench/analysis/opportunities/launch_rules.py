@@ -7,7 +7,7 @@ from math import ceil
 
 from workbench.analysis.forecast.forecast import find_forecast
 from workbench.analysis.fusion.fusion import calls
-from workbench.analysis.gpu_model.launches import LaunchCosts, Launches, launches
+from workbench.analysis.gpu_model.launches import LaunchCosts, Launches, launches, tell_kernels
 from workbench.analysis.opportunities.opportunity import Opportunity
 from workbench.analysis.opportunities.rule_facts import Facts, base
 from workbench.report import Buffer, Kernel
@@ -95,10 +95,10 @@ def cuda_graphs(facts: Facts) -> Iterator[Opportunity]:
 
 
 def _tell_launches(model: Launches) -> str:
-    count = len(model.rows)
+    of = f"the launches of {tell_kernels(row.kernel for row in model.rows)}"
     if model.host_us > model.device_us:
-        return f"{count} launches, which take longer than the kernels"
-    return f"some of {count} launches, which take longer than the kernels before them"
+        return f"{of}, which take longer than the kernels"
+    return f"some of {of}, which take longer than the kernels before them"
 
 
 def find_products_with_neighbours(facts: Facts) -> Iterator[Opportunity]:

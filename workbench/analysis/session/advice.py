@@ -10,7 +10,7 @@ from typing import Any
 
 from workbench.analysis.session.break_cures import cure, describe_harm
 from workbench.analysis.session.nothing import explain_nothing_compiled, find_cure_of_failure
-from workbench.analysis.session.recompile_cures import find_recompile_cure, is_of_inference
+from workbench.analysis.session.recompile_cures import DTYPES, find_recompile_cure, is_of_inference
 from workbench.analysis.session.recompile_patches import RecompilePatch as RecompilePatch
 from workbench.analysis.session.recompile_patches import (
     asks_for_line,
@@ -40,6 +40,10 @@ _CLASS = re.compile(r"<class '([^']+)'>")
 _COMPILER = re.compile(r"compiler='(\w+)'")
 _IMPORTED = re.compile(r"\b__import_(\w+)\.")
 _STACK = re.compile(r"^___stack\d+")
+_HAS_KEY = re.compile(
+    r"^(?P<lacks>not )?___dict_contains\("
+    r"(?P<key>'\w+'), (?P<holder>[\w.]+?)(?P<dict>\.__dict__)?\)$"
+)
 _CLOSED = re.compile(r"([\w.]+)\.__closure__\[\d+\]\.cell_contents")
 _GLOBAL = re.compile(r"\bG\['(\w+)'\]")
 
@@ -51,7 +55,8 @@ class Advice:
     `kind`: "nothing", "error", "fallback", "recompile" or "break". `steps` are those that were
     slower for it. `code` are lines of the cure that stand before each call, in the names of the
     function's arguments. `is_expected`: whether there is nothing to change. `shown` is the file as
-    it is told apart from others of its name. `patches` are ways to write the cure, which can be
+    it is told apart from others of its name. `unknown` is said behind the place where no line is
+    known to change the value. `patches` are ways to write the cure, which can be
     tried where the program runs.
     """
 
@@ -66,6 +71,7 @@ class Advice:
     code: tuple[str, ...] = ()
     is_expected: bool = False
     shown: str = ""
+    unknown: str = ""
     patches: tuple[RecompilePatch, ...] = ()
 
     @property
@@ -75,7 +81,7 @@ class Advice:
             return self.text
         at = f"{self.shown}:{self.line}" if self.shown else place(self.file, self.line)
         where = f" ({at})" if self.file else ""
-        return f"{self.text}{where}: {self.cure}."
+        return f"{self.text}{where}{self.unknown}: {self.cure}."
 
 
 def advice(session: Session) -> list[Advice]:
@@ -145,21 +151,47 @@ def _of_recompiles(compiles: list[Compile], tables: Mapping[str, Any]) -> Iterat
             f"{number_text(spent, 'seconds')} in {_steps(steps)}, last since {_since(last)}"
         )
         text += _list_values(rows)
-        changed = next((row for row in rows if row.changed_at), None)
-        if changed is not None:
-            text += f"; `{changed.changed_by}` changes it"
-        elif suspects := next((row.suspects for row in rows if row.suspects), ()):
-            text += f"; which of {plural(len(suspects), 'line')} changes it is not known: "
-            text += join_places(suspects)
-        elif asks_for_line(last):
-            text += "; no line was found that changes it"
+        changed = next((row for row in rows if row.changed_at), last)
+        suspected = next((row for row in rows if row.suspects), last)
+        unknown = "" if changed.changed_at else _tell_unknown(suspected)
         file, line = last.file, last.line
-        if changed is not None:
+        if changed.changed_at:
+            text += f"; `{changed.changed_by}` changes it"
             file, line = changed.changed_in or file, changed.changed_at
         yield Advice(
             "recompile", last.function, file, line, spent, steps, _name_modules(text),
-            _name_modules(made.text), made.code, made.is_expected, patches=list_patches(rows, key),
+            _name_modules(made.text), made.code, made.is_expected, unknown=unknown,
+            patches=list_patches(rows, key),
         )  # fmt: skip
+
+
+def _tell_unknown(row: SessionRecompile) -> str:
+    """That the line which changes a value is not known, where a line does; else nothing."""
+    if row.suspects:
+        many = plural(len(row.suspects), "line")
+        return f"; which of {many} changes it is not known: {join_places(row.suspects)}"
+    return "; no line was found that changes it" if asks_for_line(row) else ""
+
+
+def explain_recompile(session: Session, compile: Compile) -> str:
+    """Why a frame was compiled once more: the guard, and the line that changed the value."""
+    tables = session.tables
+    rows = [row for row in tables["recompiles"] if row.nearest and row.compile_id == compile.id]
+    if not rows:
+        return f"Compiled again: {compile.why.rstrip('.')}."
+    row = rows[-1]
+    since = _name_modules(_since(row))
+    if row.source and "`" not in since:
+        since = since.replace(row.source, f"`{row.source}`", 1)
+    text = f"Compiled again, since {since}"
+    if row.changed_at:
+        spot = row.changed_in or row.file, row.changed_at
+        return f"{text}: `{row.changed_by}` changes it ({place(*spot)})."
+    if unknown := _tell_unknown(row):
+        return f"{text}{unknown}."
+    file, line, code = row.called_by
+    called = f": it is called by `{code.strip()}` ({place(file, line)})" if file else ""
+    return f"{text}{called}."
 
 
 def _list_values(rows: list[SessionRecompile]) -> str:
@@ -169,7 +201,7 @@ def _list_values(rows: list[SessionRecompile]) -> str:
         values[at] = values[at] or row.expected
     is_chain = len(values) > 2 and all(values) and len({row.source for row in rows}) == 1
     shown = values if len(values) <= 8 else [*values[:4], "…", *values[-3:]]
-    return f", in order {' → '.join(map(_plain, shown))}" if is_chain else ""
+    return f", in order {' → '.join(_name_value(rows[0], v) for v in shown)}" if is_chain else ""
 
 
 def _name_modules(text: str) -> str:
@@ -196,7 +228,7 @@ def _since(row: SessionRecompile) -> str:
         return f"{source.removesuffix('.dispatch key set')} was {how}made under inference_mode"
     is_equal = " == " in row.guard or " is " in row.guard or row.guard.startswith(("tensor", "exp"))
     if row.expected and row.actual and row.expected != row.actual and is_equal:
-        return f"{source} was {_plain(row.actual)}, not {_plain(row.expected)}"
+        return f"{source} was {_name_value(row, row.actual)}, not {_name_value(row, row.expected)}"
     if row.kind == "size" and row.source and row.actual:
         return f"{source} was {row.actual} (`{row.guard}` did not hold)"
     if row.kind == "length" and row.source and row.expected:
@@ -206,7 +238,16 @@ def _since(row: SessionRecompile) -> str:
         return f"{source} was {row.actual or other}"
     if row.guard.startswith("GLOBAL_STATE"):
         return _changed(row.guard.rpartition(": ")[2].removeprefix("GLOBAL_STATE ").split())
-    return f"`{row.guard}` did not hold"
+    return _word_guard(row.guard)
+
+
+def _word_guard(guard: str) -> str:
+    """A guard on the keys of a dictionary in words, any other as torch writes it."""
+    held = _HAS_KEY.match(guard)
+    if held is None:
+        return f"`{guard}` did not hold"
+    what = f"{'attribute' if held['dict'] else 'key'} {held['key']}"
+    return f"{held['holder']} had {'a new' if held['lacks'] else 'no'} {what}"
 
 
 def _changed(names: list[str]) -> str:
@@ -222,8 +263,10 @@ def _word(name: str) -> str:
     return _STATES.get(name, f"the setting {name}")
 
 
-def _plain(value: str) -> str:
-    """A value without what Python writes around the names of classes."""
+def _name_value(row: SessionRecompile, value: str) -> str:
+    """A value without what Python writes around the names of classes; a dtype as torch has it."""
+    if row.source.endswith(".dtype"):
+        return DTYPES.get(value, value)
     return _CLASS.sub(r"\1", value).replace("<locals>.", "")
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from workbench.analysis.source.recompile_reasons import PARAMETER, Reason, read_reason
 from workbench.report.session.session_rows import SessionRecompile
 
-_DTYPES = {
+DTYPES = {
     "Float": "float32", "Double": "float64", "Half": "float16", "BFloat16": "bfloat16",
     "Int": "int32", "Long": "int64", "Short": "int16", "Char": "int8", "Byte": "uint8",
     "Bool": "bool", "ComplexFloat": "complex64", "ComplexDouble": "complex128",
@@ -355,7 +355,7 @@ def _of_type(own: Sequence[Reason]) -> Cure:
 def _find_widest(own: Sequence[Reason]) -> str:
     """Of the dtypes that the first input had the one that loses nothing of the others."""
     of_first = [reason for reason in own if reason.source == own[0].source]
-    names = [_DTYPES.get(dtype, dtype) for r in of_first for dtype in (r.expected, r.actual)]
+    names = [DTYPES.get(dtype, dtype) for r in of_first for dtype in (r.expected, r.actual)]
     return max(names, key=lambda name: _WIDTHS.index(name) if name in _WIDTHS else -1)
 
 

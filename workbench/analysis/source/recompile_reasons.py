@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 _AGAINST = re.compile(r"^(?P<against>!?[\d/]+): (?P<rest>.*)$", re.DOTALL)
@@ -97,21 +97,22 @@ class Changed:
 
 
 def list_changes(
-    own: str, others: Mapping[str, str], source: str, file: str = ""
+    own: str, others: Mapping[str, str], source: str, file: str = "", classes: Collection[str] = ()
 ) -> tuple[Changed, ...]:
     """The lines that may have changed what a guard looks at: one is blamed, of two nobody knows.
 
     `own` is the text of the function's `file`; where nothing in it changes the value, the `others`
     are looked through, by file. Of an attribute or a global only. What `__init__` sets, and the
     first line that sets a global, changes nothing; an attribute of another name for its object
-    counts where nothing else in the file changes one of its name.
+    counts where nothing else in the file changes one of its name. `classes` are those of the object
+    that has the attribute, where they are known: what methods of others set on their own is not it.
     """
     held = _HELD.match(source)
     if held is None:
         return ()
-    found, is_set = _scan(own, held, is_set=False)
+    path = source.removeprefix("len(").removesuffix(")")
+    found, is_set = _scan(own, held, is_set=False, classes=classes)
     if found:
-        path = source.removeprefix("len(").removesuffix(")")
         among = [each for each in found if path in each[1]] if held["attribute"] else found
         among = among or found
         among = _drop_quoted(own, among, held)
@@ -120,9 +121,28 @@ def list_changes(
     for name, text in others.items():
         # a cell has the globals of the function's cell, another file has them by its module's name
         is_same = is_cell(file) and is_cell(name)
-        lines, is_set = _scan(text, held, is_set=is_set, is_same=is_same)
+        lines, is_set = _scan(text, held, is_set=is_set, is_same=is_same, classes=classes)
         changed += [Changed(name, *each) for each in _drop_quoted(text, lines, held)]
     return tuple(changed)
+
+
+def _list_strangers(text: str, classes: Collection[str]) -> set[int]:
+    """The lines where methods of other classes than these look at an object of their own."""
+    try:
+        tree = ast.parse(text) if classes else None
+    except SyntaxError:  # a cell with a magic, or cut off
+        return set()
+    return {
+        node.lineno
+        for each in (() if tree is None else ast.walk(tree))
+        if isinstance(each, ast.ClassDef) and each.name not in classes
+        for method in each.body
+        if isinstance(method, ast.FunctionDef | ast.AsyncFunctionDef) and method.args.args
+        for node in ast.walk(method)
+        if isinstance(node, ast.Attribute)
+        and isinstance(node.value, ast.Name)
+        and node.value.id == method.args.args[0].arg
+    }
 
 
 def is_cell(file: str) -> bool:
@@ -137,7 +157,12 @@ def find_change(text: str, source: str) -> tuple[int, str] | None:
 
 
 def _scan(
-    text: str, held: re.Match[str], *, is_set: bool, is_same: bool = True
+    text: str,
+    held: re.Match[str],
+    *,
+    is_set: bool,
+    is_same: bool = True,
+    classes: Collection[str] = (),
 ) -> tuple[list[tuple[int, str]], bool]:
     """The lines of one text that change it, and whether a line has set it by now."""
     attribute, name = held["attribute"], held["global"]
@@ -159,7 +184,8 @@ def _scan(
             is_set = True
         if not is_start:
             found.append((number, code))
-    return found, is_set
+    strangers = _list_strangers(text, classes) if found and attribute else ()
+    return [each for each in found if each[0] not in strangers], is_set
 
 
 def _drop_quoted(

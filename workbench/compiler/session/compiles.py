@@ -314,20 +314,26 @@ class Compiles:
             for id, entry in kept.items()
         }
         reasons.sort(key=lambda reason: -held.get(reason.against, 0))
+        classes: tuple[str, ...] = ()
         if reasons and reasons[0].against in kept:
             scope = scope_of(kept[reasons[0].against], frame)
             actual = reasons[0].actual or read_actual_value(reasons[0].source, scope)
             reasons[0] = replace(reasons[0], actual=actual)
-            holder = scope.read(reasons[0].source.rpartition(".")[0] or "None")
+            source = reasons[0].source.removeprefix("len(")
+            holder = scope.read(source.rpartition(".")[0] or "None")
             row.is_of_module = isinstance(holder, Module)
+            classes = () if holder is None else tuple(c.__name__ for c in type(holder).__mro__)
             self._patches.guarded(PANE, self._compare, row, reasons[0], scope, kept)
         named = [_named(reason, row.arguments) for reason in reasons]
         if reasons:
-            self._patches.guarded(PANE, self._find_evidence, row, reasons[0].kind, named[0].source)
+            what = reasons[0].kind, named[0].source, classes
+            self._patches.guarded(PANE, self._find_evidence, row, *what)
         row.reasons = [(reason, not rank, len(kept)) for rank, reason in enumerate(named)]
         row.why = named[0].guard if named else "no guard of an earlier variant was found"
 
-    def _find_evidence(self, row: OpenCompile, kind: str, source: str) -> None:
+    def _find_evidence(
+        self, row: OpenCompile, kind: str, source: str, classes: tuple[str, ...]
+    ) -> None:
         """The lines of the program that a recompile is about."""
         if row.code is None:
             return
@@ -335,7 +341,7 @@ class Compiles:
         code = getattr(inner, "__code__", row.code)
         names = row.arguments or code.co_varnames[: code.co_argcount]
         at = find_calling_frame(self.places)
-        row.evidence = find_evidence(self.places, code, kind, source, at, names)
+        row.evidence = find_evidence(self.places, code, kind, source, at, names, classes)
 
     def _is_of_another(self, row: OpenCompile, reason: Reason) -> bool:
         """Whether a variant of a wrapper is of another function than a compile is.

@@ -40,11 +40,18 @@ class Evidence:
 
 
 def find_evidence(
-    places: Places, code: CodeType, kind: str, source: str, at: Frame | None, names: Sequence[str]
+    places: Places,
+    code: CodeType,
+    kind: str,
+    source: str,
+    at: Frame | None,
+    names: Sequence[str],
+    classes: Sequence[str] = (),
 ) -> Evidence:
     """What the sources tell of a recompile of `code`, whose arguments have these `names`.
 
-    `at` is the line of the program that called it.
+    `at` is the line of the program that called it, `classes` those of the object whose attribute
+    the guard looks at, where it has one.
     """
     file = code.co_filename
     own = _read(file)
@@ -52,9 +59,9 @@ def find_evidence(
     changed: tuple[Changed, ...] = ()
     set_by = NOWHERE
     if kind in _SETS_STATE:
-        changed = list_changes(own, {}, source, file)
+        changed = list_changes(own, {}, source, file, classes)
         others = {} if changed else _read_others(places, file)
-        changed = changed or list_changes(own, others, source, file)
+        changed = changed or list_changes(own, others, source, file, classes)
         found = find_set(own, source)
         set_by = NOWHERE if found is None else (places.shown(file), *found)
     caller = "" if at is None else _read(at.file)

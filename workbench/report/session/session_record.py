@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
@@ -101,8 +102,8 @@ class Session(Presented):
         """The report of one compile: by its row in `compiles`, or by its id such as "0/1".
 
         A backward is in the report of its forward, also where it was compiled later. Of several
-        compiles with one id it is the last. Raises `UsageError` for one that there is not, or that
-        was not kept.
+        compiles with one id it is the last. That of a recompile says why, `request.again`. Raises
+        `UsageError` for one that there is not, or that was not kept.
         """
         rows = self.tables["compiles"]
         at = which if isinstance(which, int) else _row_of(rows, which)
@@ -114,7 +115,10 @@ class Session(Presented):
             row = rows[at]
             why = row.why if row.outcome != "graph" else "only the costliest are kept"
             raise UsageError(f"There is no report of compile {which} ({row.function}): {why}.")
-        return kept_report
+        if rows[at].kind != "recompile":
+            return kept_report
+        why = presenter().explain_recompile(self, rows[at])
+        return replace(kept_report, request=replace(kept_report.request, again=why))
 
     def check(
         self,

@@ -84,7 +84,11 @@ def _outcome(diff: Diff) -> Iterator[Sentence]:
 def _asked(diff: Diff) -> Iterator[Sentence]:
     # in a log these are the sizes that torch left open: a consequence, not a request
     logged = ("dynamic_shapes",) if {diff.a.request.kind, diff.b.request.kind} == {"trace"} else ()
-    own = [c for c in _of(diff, "request") if c.item not in ("name", "notes", "fusion", *logged)]
+    own = [
+        c
+        for c in _of(diff, "request")
+        if c.item not in ("name", "notes", "fusion", "again", *logged)
+    ]
     words = [f"{c.item} {_short(difference_text(c))}" for c in own]
     if words:
         yield Sentence(f"Asked for differently: {joined(words, 4)}.", "request")

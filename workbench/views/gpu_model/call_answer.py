@@ -13,7 +13,7 @@ from workbench.analysis.forecast.forecast import (
     LineForecast,
     ModuleForecast,
 )
-from workbench.analysis.gpu_model.launches import Launches
+from workbench.analysis.gpu_model.launches import Launches, tell_kernels
 from workbench.report.measures import measures
 from workbench.views.charts.sheet import KERNEL_COLOURS, sheet
 from workbench.views.static_html import render
@@ -64,7 +64,7 @@ def plot(cost: Launches) -> Figure:
         axes.set_ylim(len(_LANES) - 0.5, -0.5)
         axes.set_xlim(0, max(cost.plain_us, cost.graph_us) * 1.02)
         axes.set_xlabel("µs (model, nothing was run)")
-        count = plural(len(cost.rows), "launch", "launches")
+        count = tell_kernels(row.kernel for row in cost.rows)
         both = f"{format_us(cost.plain_us)} one by one, {format_us(cost.graph_us)} with CUDA graphs"
         axes.set_title(f"{count}: {both}")
     return figure
@@ -75,7 +75,8 @@ def text(cost: Launches) -> str:
     waits = cost.plain_us - cost.device_us
     who = "the GPU waits for it" if waits > cost.device_us / 2 else "mostly ahead of the GPU"
     where = f" on {cost.target}" if cost.target else ""
-    lines = [f"Launches({plural(len(cost.rows), 'launch', 'launches')}{where}, by a model)"]
+    count = tell_kernels(row.kernel for row in cost.rows)
+    lines = [f"Launches({count}{where}, by a model)"]
     lines.append(f"  the kernels alone     {format_us(cost.device_us):>8}  on the GPU")
     lines.append(f"  launching them        {format_us(cost.host_us):>8}  on the CPU, {who}")
     lines.append(f"  the call              {format_us(cost.plain_us):>8}")

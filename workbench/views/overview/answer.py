@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Container, Iterator, Mapping
+from pathlib import PurePath
 from types import MappingProxyType
 
 from workbench.analysis.calls.call_tree import list_call_rows
 from workbench.analysis.cost.costs import Cost, CostKind, list_costs
 from workbench.analysis.forecast.forecast import find_forecast
-from workbench.analysis.gpu_model.launches import LaunchCosts, launches
+from workbench.analysis.gpu_model.launches import LaunchCosts, launches, tell_kernels_of
 from workbench.analysis.memory.memory import count_quick_memory
 from workbench.analysis.opportunities.opportunity import Opportunity
 from workbench.analysis.opportunities.rules import opportunities
@@ -22,7 +24,7 @@ from workbench.views.overview.whereabouts import code, figure, list_whereabouts,
 from workbench.views.wire import report_messages as wire
 from workbench.views.wire.overview_messages import Piece
 from workbench.views.words.progress_words import find_longest_work
-from workbench.views.words.record_words import count_captured, describe_absent_parts
+from workbench.views.words.record_words import count_captured, describe_absent_parts, text_of
 from workbench.views.words.units import (
     format_bytes,
     format_percent,
@@ -68,6 +70,8 @@ def _sentence(report: Report, tried: Measured = NOTHING_TRIED) -> Iterator[Piece
     if not report.outcome.ok:
         yield from _failure(report)
         return
+    if report.request.again:
+        yield from _recompiled(report)
     if len(report.breaks):
         yield from _breaks(report)
     elif report.request.kind == KERNEL_LOG:
@@ -124,6 +128,26 @@ def _failure(report: Report) -> Iterator[Piece]:
     yield plain(f": {first.rstrip('.')}." if first else ".")
 
 
+def _recompiled(report: Report) -> Iterator[Piece]:
+    """Why a session compiled it once more; the line leads to its place where it was captured."""
+    text = report.request.again
+    blamed = re.search(r" \((.+):(\d+)\)\.$", text)
+    line = int(blamed[2]) if blamed else 0
+    for source in report.sources:
+        count = (text_of(report, source.text) or "").count("\n") + 1
+        is_there = source.first_line <= line < source.first_line + count
+        if blamed and is_there and PurePath(source.file).name == blamed[1]:
+            text = text[: blamed.start()]
+            break
+    for at, words in enumerate(text.split("`")):
+        yield code(words) if at % 2 else plain(words)
+    if blamed and text != report.request.again:
+        yield plain(", ")
+        yield plain(f"line {line}", f"L:{source.id}:{line}")
+        yield plain(".")
+    yield plain(" ")
+
+
 def _breaks(report: Report) -> Iterator[Piece]:
     """How many there are, with the one that was met most."""
     worst = max(report.breaks, key=lambda item: item.count)
@@ -164,7 +188,7 @@ def _cost(report: Report, cost: Cost) -> Iterator[Piece]:
         yield figure(f"≥ {format_us(cost.total)}")
         yield plain(" of work")
         yield from _launches(report)
-        yield plain(f" on {report.request.target}: {kernels}. ")
+        yield plain(f" on {report.request.target}: {tell_kernels_of(report)}. ")
     else:
         yield figure(format_bytes(cost.total))
         yield plain(f" moved by {known}, an estimate; nothing was timed. ")

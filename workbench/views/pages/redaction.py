@@ -71,7 +71,8 @@ def redact(report: Report) -> tuple[Report, tuple[str, ...]]:
     measured = {key: value for key, value in report.extra.items() if key in _KEPT}
     if len(report.extra) > len(measured):
         dropped.append("parts of the record that this version does not know")
-    request = replace(report.request, options=tuple((k, HIDDEN) for k, _ in report.request.options))
+    hidden = tuple((k, HIDDEN) for k, _ in report.request.options)
+    request = replace(report.request, options=hidden, again="")  # that has code in it
     if report.request.options:
         dropped.append("the values of the compiler options")
     clean = replace(

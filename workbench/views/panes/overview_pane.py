@@ -9,6 +9,7 @@ from workbench.analysis.cost.costs import list_costs
 from workbench.analysis.cost.identical_kernels import grouped
 from workbench.analysis.fusion.fusion import list_before_fusion
 from workbench.analysis.fusion.traffic import count_moved_bytes, measure_fusion_traffic
+from workbench.analysis.gpu_model.launches import tell_kernels_of
 from workbench.analysis.memory.memory import count_quick_memory
 from workbench.analysis.memory.timeline import explain_unknown_memory
 from workbench.report import Report
@@ -123,6 +124,7 @@ def _kernels(report: Report) -> wire.Figure:
     note = ", ".join(f"{n} {words.get(language, language)}" for language, n in counts.items())
     if (different := len(grouped(report))) < len(report.kernels):
         note += f", {different} different"
+    note += "".join(tell_kernels_of(report).partition(", ")[1:])
     return _figure("Kernels", str(len(report.kernels)), note or "none generated", "kernels")
 
 

@@ -34,13 +34,15 @@ export function KernelTable({ store, kernels }: Props) {
   const columns = useMemo(() => titled(drawn, cost, all), [drawn, cost, all]);
   const known =
     each || different.length === kernels.length ? "" : `, ${different.length} different`;
+  const starts = kernels.reduce((sum, { calls }) => sum + calls, 0);
+  const often = starts > kernels.length ? `, started ${plural(starts, "time")}` : "";
   const shown = rows.length === all.length ? "" : `${rows.length} of `;
   return (
     <>
       <div class="bar">
         <h2>Kernels</h2>
         <span class="faint">
-          {`${shown}${plural(kernels.length, "kernel")}${known}${cost ? " ·" : ""}`}
+          {`${shown}${plural(kernels.length, "kernel")}${often}${known}${cost ? " ·" : ""}`}
         </span>
         <span
           class="faint cut grow"
