@@ -219,7 +219,8 @@ CONVOLUTION_LAYOUT = (
     Name("torch._C:_select_conv_backend", "convolutions of any batch"),
     Name("torch._C:_conv_determine_backend_memory_format", "convolutions of any batch"),
 )
-ADD_SOURCE = _dynamo("package:SourceInfo.add_code", "code without a source file, code with breaks")
+ADD_SOURCE = _dynamo("package:SourceInfo.add_code", "reading sources late, code with breaks")
+PICKLE_GRAPH = Name("torch.fx._graph_pickler:GraphPickler.dumps", "graphs without notes in a file")
 ADDS_IN_CASCADES = _inductor(
     "codegen.cpp:CppKernel.need_use_acc_helper", "sums of any number of terms"
 )

@@ -13,8 +13,10 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
 import workbench as wb
+from workbench.compiler.aot_files.writing import saveable
+from workbench.compiler.aot_files.writing.serialized import serialize
 from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.pipeline.pipeline import compile_ahead
+from workbench.compiler.pipeline.pipeline import CompiledCode, compile_ahead
 from workbench.compiler.request.compile_request import CompileOptions, CompileRequest
 from workbench.handles.compiled_module import make_compiled
 
@@ -27,23 +29,56 @@ def three_calls(x: torch.Tensor) -> torch.Tensor:
     return helper(helper(helper(x)))
 
 
-def test_every_inlined_source_is_kept_and_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def compile_three(backend: str) -> CompiledCode:
+    options = CompileOptions(backend=backend, grad=False)
+    return compile_ahead(CompileRequest(three_calls, (torch.ones(4),), options=options))
+
+
+@pytest.fixture
+def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The functions whose source torch reads, as it does."""
     class_, _, method = tp.ADD_SOURCE.attribute.rpartition(".")
     holder = getattr(__import__(tp.ADD_SOURCE.module, fromlist=["_"]), class_)
-    read: list[str] = []
-    kept: list[Any] = []
+    names: list[str] = []
     inner: Callable[..., None] = getattr(holder, method)
 
     def add_code(info: Any, code: types.CodeType) -> None:
-        read.append(code.co_name)
+        names.append(code.co_name)
         inner(info, code)
-        kept.append(info)
 
     monkeypatch.setattr(holder, method, add_code)
-    wb.aot_compile(three_calls, (torch.ones(4),))
+    return names
+
+
+def test_sources_are_read_when_a_file_is_written_each_once(read: list[str]) -> None:
+    aot_fn = compile_three("eager").aot_fn
+    assert read == []
+    serialize(aot_fn)
+    serialize(aot_fn)
     assert sorted(read) == ["helper", "three_calls"]
-    firsts = {source.firstlineno for source in kept[-1].inlined_sources}
+    firsts = {source.firstlineno for source in aot_fn.source_info().inlined_sources}
     assert firsts == {f.__code__.co_firstlineno for f in (helper, three_calls)}
+
+
+def test_a_file_that_changed_since_says_nothing_of_the_code(
+    read: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    aot_fn = compile_three("eager").aot_fn
+    monkeypatch.setattr(saveable, "_read_state", lambda _: (0, 0))
+    assert serialize(aot_fn).payload
+    assert read == []
+    assert aot_fn.source_info().inlined_sources == set()
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_a_graph_is_written_without_notes_at_its_nodes(backend: str, tmp_path: Path) -> None:
+    code = compile_three(backend)
+    payload = serialize(code.aot_fn).payload
+    noted = [b"stack_" + b"trace", b"from_" + b"node"]  # this file is in it
+    assert [word for word in noted if word in payload] == []
+    make_compiled(code).save(tmp_path / "three.aot")
+    loaded = wb.load(tmp_path / "three.aot")
+    torch.testing.assert_close(loaded(torch.ones(4)), three_calls(torch.ones(4)))
 
 
 class Block(torch.nn.Module):

@@ -6,6 +6,7 @@ import contextlib
 import copy
 import dataclasses
 import dis
+import os
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -26,6 +27,8 @@ from workbench.compiler.guards.guard_policy import (
 )
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Patches
+
+_FileState = tuple[int, int] | None
 
 
 @dataclass(frozen=True)
@@ -140,31 +143,71 @@ def prepare_serialization(decisions: Decisions, bound: Mapping[str, Any]) -> Ite
 
     Guards whose values cannot be pickled are dropped and recorded in `decisions` with the reason;
     the live function keeps checking them. `bound` are the example inputs; gradients are kept
-    out of what is pickled, because torch cannot read back a guard on a tensor that has one. Code
-    without a source file (typed at a prompt) is not recorded as source.
+    out of what is pickled, because torch cannot read back a guard on a tensor that has one. What
+    only a file needs is put off until `read_sources`.
     """
     with Patches() as patches:
         patches.wrap(tp.SERIALIZE_GUARDS, lambda inner: _serializer(inner, decisions, bound))
         patches.wrap(tp.GUARDS_REDUCER, build_values_reducer)
         patches.wrap(tp.DUPLICATE_GUARD, guarded_across)
-        patches.wrap(tp.ADD_SOURCE, lambda inner: _source_recorder(inner, decisions.codes))
+        patches.wrap(tp.ADD_SOURCE, lambda _: _source_recorder(decisions.codes))
+        patches.wrap(tp.PICKLE_GRAPH, write_bare_graph)
         yield
 
 
-def _source_recorder(
-    inner: Callable[..., None], codes: list[types.CodeType]
-) -> Callable[..., None]:
-    """Record each code once: torch reads a source anew at every call that it inlines."""
-    seen: set[tuple[int, types.CodeType]] = set()
+_UNREAD = "unread"
+"""Beside torch's record of sources: the code still to be read, with the state of its file."""
+
+
+def _source_recorder(codes: list[types.CodeType]) -> Callable[..., None]:
+    """Note each code instead of reading its source.
+
+    To find where a function ends torch reads it token by token, anew at every call that it inlines:
+    a twentieth of a small compilation, for what only a file holds.
+    """
+    states: dict[str, _FileState] = {}
 
     def add_code(info: Any, code: types.CodeType) -> None:
         codes.append(code)
-        if (id(info), code) not in seen:
-            with contextlib.suppress(OSError):  # what inspect raises when there is no source
-                inner(info, code)
-            seen.add((id(info), code))
+        file = code.co_filename
+        if file not in states:
+            states[file] = _read_state(file)
+        vars(info).setdefault(_UNREAD, {})[code] = states[file]
 
     return add_code
+
+
+def read_sources(aot_fn: Any) -> None:
+    """Have torch read what was noted, once; a file that changed since says nothing of the code."""
+    info = tp.artifacts_of(aot_fn).source_info
+    for code, state in vars(info).pop(_UNREAD, {}).items():
+        if state == _read_state(code.co_filename):
+            with contextlib.suppress(OSError):  # what inspect raises when there is no source
+                tp.ADD_SOURCE.get()(info, code)
+
+
+def _read_state(file: str) -> _FileState:
+    """When a file was written, in nanoseconds, and its bytes; None for what is no file."""
+    try:
+        found = os.stat(file)
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size
+
+
+def write_bare_graph(inner: Callable[..., bytes]) -> Callable[..., bytes]:
+    """Leave out what torch notes at each node of a graph that is only to be run again.
+
+    Shapes, traces and the nodes it was made from are nine tenths of the bytes, and torch has them
+    pickled in Python: a tenth of a small compilation.
+    """
+
+    def dumps(pickler: Any, graph: Any, options: Any = None) -> bytes:
+        if options is not None and options.ops_filter is None:  # with every operator: to be run
+            options = replace(options, node_metadata_key_filter=lambda _: False)
+        return inner(pickler, graph, options)
+
+    return dumps
 
 
 def _serializer(

@@ -25,6 +25,7 @@ from workbench.compiler.aot_files.generated import (
     run_generated,
 )
 from workbench.compiler.aot_files.random_values import convert_random_calls
+from workbench.compiler.aot_files.writing.saveable import read_sources, write_bare_graph
 from workbench.compiler.captured_code.specialized_values import resolve
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Patches
@@ -81,6 +82,7 @@ def serialize(
     from workbench.compiler.cold_start.compile_cache import start_fast  # to load needs none
 
     aot_fn = convert_random_calls(aot_fn)
+    read_sources(aot_fn)
     aliases, missing = _aliases(aot_fn)
     programs = find_generated_programs(aot_fn)
     kept: KeptForSaving | None = vars(tp.artifacts_of(aot_fn).compiled_fn).get("kept")
@@ -93,6 +95,7 @@ def serialize(
         with _no_foreign_kernels(aot_fn), Patches() as patches:
             tensors = CapturedTensors()
             patches.wrap(tp.AOT_REDUCER, tensors.build_reducer)
+            patches.wrap(tp.PICKLE_GRAPH, write_bare_graph)
             serialized = type(aot_fn).serialize(aot_fn, dict(external_data or {}))
             if tensors.shared:
                 serialized = type(aot_fn).serialize(aot_fn, dict(external_data or {}))
