@@ -172,10 +172,10 @@ def build_function(request: KernelRequest) -> Any:
 
 def find_programs(entry: Any) -> tuple[Any, ...]:
     """The compiled graphs of AOTAutograd's entry that hold generated source."""
-    return tuple(part.result for part in _parts(entry) if _is_generated(part))
+    return tuple(part.result for part in list_parts(entry) if _is_generated(part))
 
 
-def _parts(entry: Any) -> list[Any]:
+def list_parts(entry: Any) -> list[Any]:
     """The compiled forward and backward of an entry, as far as there are any."""
     parts = (getattr(entry, "compiled_fw", None), getattr(entry, "compiled_bw", None))
     return [part for part in parts if part is not None]
@@ -187,7 +187,7 @@ def _is_generated(part: Any) -> bool:
 
 def has_its_kernels(entry: Any) -> bool:
     """Whether an entry is generated code alone, which holds the Triton kernels that it launches."""
-    parts = _parts(entry)
+    parts = list_parts(entry)
     return bool(parts) and all(map(_is_generated, parts))
 
 

@@ -145,9 +145,8 @@ def list_dropped_guards(
     compares by itself, what its contract says of the `arguments`, and what is torch's or Python's
     own, of which it names the release, is not.
     """
-    by_code = {
-        id(decisions.dropped[i]) for i in find_compared_in_files(decisions.dropped, function, code)
-    }
+    dropped = decisions.dropped
+    by_code = {id(dropped[i]) for i in find_compared_in_files(dropped, function, code)}
     for i, (entry, reason) in enumerate(zip(decisions.entries, decisions.reasons, strict=True)):
         if reason is None:
             continue

@@ -220,6 +220,7 @@ CONVOLUTION_LAYOUT = (
     Name("torch._C:_conv_determine_backend_memory_format", "convolutions of any batch"),
 )
 ADD_SOURCE = _dynamo("package:SourceInfo.add_code", "reading sources late, code with breaks")
+SHORTEN_FILENAME = Name("torch.utils._traceback:shorten_filename", "guards that are built often")
 PICKLE_GRAPH = Name("torch.fx._graph_pickler:GraphPickler.dumps", "graphs without notes in a file")
 ADDS_IN_CASCADES = _inductor(
     "codegen.cpp:CppKernel.need_use_acc_helper", "sums of any number of terms"
@@ -382,6 +383,13 @@ AUTOGRAD_CACHE_KEY = Name(
 AUTOGRAD_CACHE_WRITE = Name(
     "torch._functorch._aot_autograd.autograd_cache:AOTAutogradCache._write_to_local_cache",
     "keeping entries out of the cache that nobody can find again",
+)
+SAVE_AUTOGRAD_ENTRY = Name(
+    "torch._functorch._aot_autograd.autograd_cache:AOTAutogradCache.save",
+    "pickling graphs when a file is written",
+)
+AOT_EAGER_CODE = _dynamo(
+    "backends.debugging:AOTEagerOutputCode", "pickling graphs when a file is written", since="2.12"
 )
 AUTOGRAD_CACHE_LOOKUP = Name(
     "torch._functorch._aot_autograd.autograd_cache:AOTAutogradCache._lookup",

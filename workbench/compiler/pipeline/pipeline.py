@@ -49,7 +49,7 @@ from workbench.compiler.pipeline.failures import explain
 from workbench.compiler.pipeline.frozen_reads import find_missing_variables, frozen_reads
 from workbench.compiler.pipeline.fusion_constraints import choose_fusion
 from workbench.compiler.pipeline.modes import check_freezing, merge_options
-from workbench.compiler.recording.recorder import Recorder
+from workbench.compiler.recording.recorder import FULL, Recorder
 from workbench.compiler.request.callables import BoundCall, Callee
 from workbench.compiler.request.compile_request import CompileOptions, CompileRequest
 from workbench.compiler.sizes import shapes
@@ -283,7 +283,9 @@ def _compile_once(run: _Run, backend: Any) -> Any:
     of_guards = hold_messages(log, "Error while creating guard", "Created at")
     log = logging.getLogger(tp.FAKE_TENSOR_MODE.module)
     of_shapes = hold_messages(log, "failed while attempting to run meta")
-    compiling = prepare_serialization(run.decisions, run.call.bound)
+    compiling = prepare_serialization(
+        run.decisions, run.call.bound, is_cache_unread=run.options.capture == FULL
+    )
     readable = drop_bad_annotations(function)
     with compiling, add_builtins_to_globals(), of_guards, of_shapes, readable:
         return tp.AOT_COMPILE_FULLGRAPH.get()(

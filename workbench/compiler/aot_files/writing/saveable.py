@@ -6,6 +6,7 @@ import contextlib
 import copy
 import dataclasses
 import dis
+import functools
 import os
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,6 +16,7 @@ from typing import Any
 import torch
 
 from workbench.compiler.aot_files.deserialize import place_classes_in_main
+from workbench.compiler.aot_files.generated import list_parts
 from workbench.compiler.aot_files.guard_values import build_values_reducer, mark_unpicklable
 from workbench.compiler.calls.paths import Path, leaves, parse
 from workbench.compiler.captured_code.specialized_values import _is_literal, resolve
@@ -138,13 +140,16 @@ def _plain(value: Any) -> bool:
 
 
 @contextlib.contextmanager
-def prepare_serialization(decisions: Decisions, bound: Mapping[str, Any]) -> Iterator[None]:
+def prepare_serialization(
+    decisions: Decisions, bound: Mapping[str, Any], *, is_cache_unread: bool
+) -> Iterator[None]:
     """While compiling, leave out what would make torch fail instead.
 
     Guards whose values cannot be pickled are dropped and recorded in `decisions` with the reason;
     the live function keeps checking them. `bound` are the example inputs; gradients are kept
     out of what is pickled, because torch cannot read back a guard on a tensor that has one. What
-    only a file needs is put off until `read_sources`.
+    only a file needs is put off until `complete`: sources, and where nobody reads torch's cache
+    of AOTAutograd (`is_cache_unread`), graphs that are run as they are.
     """
     with Patches() as patches:
         patches.wrap(tp.SERIALIZE_GUARDS, lambda inner: _serializer(inner, decisions, bound))
@@ -152,11 +157,16 @@ def prepare_serialization(decisions: Decisions, bound: Mapping[str, Any]) -> Ite
         patches.wrap(tp.DUPLICATE_GUARD, guarded_across)
         patches.wrap(tp.ADD_SOURCE, lambda _: _source_recorder(decisions.codes))
         patches.wrap(tp.PICKLE_GRAPH, write_bare_graph)
+        if is_cache_unread:
+            patches.wrap(tp.SAVE_AUTOGRAD_ENTRY, _entry_keeper)
+        # torch writes who asked for each guard beside it, each time it builds them
+        patches.wrap(tp.SHORTEN_FILENAME, functools.cache)
         yield
 
 
-_UNREAD = "unread"
-"""Beside torch's record of sources: the code still to be read, with the state of its file."""
+_UNREAD, _UNSAVED = "unread", "unsaved"
+"""On torch's record of sources: the code still to be read, with the state of its file. On an entry
+of AOTAutograd: its graphs are still to be pickled."""
 
 
 def _source_recorder(codes: list[types.CodeType]) -> Callable[..., None]:
@@ -177,8 +187,26 @@ def _source_recorder(codes: list[types.CodeType]) -> Callable[..., None]:
     return add_code
 
 
-def read_sources(aot_fn: Any) -> None:
-    """Have torch read what was noted, once; a file that changed since says nothing of the code."""
+def _entry_keeper(inner: Callable[..., None]) -> Callable[..., None]:
+    """Keep AOTAutograd's entry as it is, where torch would pickle graphs that are run eagerly."""
+
+    def save(key: str, entry: Any, remote: bool) -> None:
+        kind, parts = tp.AOT_EAGER_CODE.find(), list_parts(entry)
+        if kind is None or not all(isinstance(getattr(p, "result", None), kind) for p in parts):
+            inner(key, entry, remote)
+        else:
+            vars(entry)[_UNSAVED] = True
+
+    return save
+
+
+def complete(aot_fn: Any, entry: Any) -> None:
+    """Do once what was put off; a file that changed since says nothing of the code.
+
+    `entry` is AOTAutograd's, None for a backend that makes none.
+    """
+    if entry is not None and vars(entry).pop(_UNSAVED, False):
+        entry.pre_save()
     info = tp.artifacts_of(aot_fn).source_info
     for code, state in vars(info).pop(_UNREAD, {}).items():
         if state == _read_state(code.co_filename):

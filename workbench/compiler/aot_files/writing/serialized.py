@@ -25,7 +25,7 @@ from workbench.compiler.aot_files.generated import (
     run_generated,
 )
 from workbench.compiler.aot_files.random_values import convert_random_calls
-from workbench.compiler.aot_files.writing.saveable import read_sources, write_bare_graph
+from workbench.compiler.aot_files.writing.saveable import complete, write_bare_graph
 from workbench.compiler.captured_code.specialized_values import resolve
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Patches
@@ -82,7 +82,6 @@ def serialize(
     from workbench.compiler.cold_start.compile_cache import start_fast  # to load needs none
 
     aot_fn = convert_random_calls(aot_fn)
-    read_sources(aot_fn)
     aliases, missing = _aliases(aot_fn)
     programs = find_generated_programs(aot_fn)
     kept: KeptForSaving | None = vars(tp.artifacts_of(aot_fn).compiled_fn).get("kept")
@@ -96,6 +95,7 @@ def serialize(
             tensors = CapturedTensors()
             patches.wrap(tp.AOT_REDUCER, tensors.build_reducer)
             patches.wrap(tp.PICKLE_GRAPH, write_bare_graph)
+            complete(aot_fn, _entry(aot_fn))
             serialized = type(aot_fn).serialize(aot_fn, dict(external_data or {}))
             if tensors.shared:
                 serialized = type(aot_fn).serialize(aot_fn, dict(external_data or {}))
