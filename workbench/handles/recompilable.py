@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from workbench.compiler.comparison.output_comparison import Verification
     from workbench.handles.compiled_base import Recipe
     from workbench.handles.memory.checkpoint import Checkpoint, Estimator, LiveBudgets
+    from workbench.handles.own_kernels.own_kernel import OwnKernel
     from workbench.report.profile_record import Profile
     from workbench.tasks.background_task import BackgroundTask, Steps
     from workbench.tasks.live_action import LiveAction
@@ -269,6 +270,22 @@ class Recompilable(CompiledBase, ABC):
         from workbench.handles.memory.checkpoint import LiveBudgets
 
         return LiveBudgets(self)
+
+    @checked
+    def kernel(self, name: str) -> OwnKernel:
+        """One Triton kernel as a call by itself: Inductor's own, or one that you wrote.
+
+        `name` is an id such as "k3", or its name. It has what `wb.kernel` gives. Its inputs are
+        drawn: floating point numbers between 0 and 1, zeros where they are whole numbers. Raises
+        `UsageError` for what does not exist, for a symbolic size, and for what a file holds.
+        """
+        from workbench.handles.kernels.ranked import get_gpu
+        from workbench.handles.own_kernels.inductor_kernels import read_call
+        from workbench.handles.own_kernels.own_kernel import OwnKernel
+
+        if self.recipe is None:
+            raise UsageError(_GONE)
+        return OwnKernel(read_call(self.report, name), get_gpu(self.report))
 
     @checked
     def rank_configs(

@@ -127,6 +127,30 @@ def read_cell(shell: InteractiveShell, cell: str) -> WrittenCall:
     return _evaluate(shell, last.value, ast.unparse(last), name)
 
 
+def read_launch(shell: InteractiveShell, text: str, cell: str | None) -> WrittenCall:
+    """The parts of a launch, `kernel[grid](x, n, BLOCK=256)`, with the grid among the named ones.
+
+    It is the last expression of a cell, whose body is run, or the text beside the magic. Raises
+    `UsageError` when it is none.
+    """
+    if cell is None:
+        name = shell.compile.cache(text, shell.execution_count)
+        node = parsed(text, name) if text else None
+    else:
+        tree, name = _cell_tree(shell, cell)
+        last = tree.body.pop() if tree.body else None
+        node = last.value if isinstance(last, ast.Expr) else None
+        exec(compile(tree, name, "exec", shell.compile.flags), shell.user_ns)
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Subscript):
+        raise UsageError(
+            "Write the launch as Triton takes it, add[(4,)](x, y, out, n, BLOCK=256): beside "
+            "%aot_kernel, or as the last line of a cell. It is not made."
+        )
+    launch, grid = node.func, ast.keyword("grid", node.func.slice)
+    called = ast.Call(launch.value, node.args, [*node.keywords, grid])
+    return _evaluate(shell, ast.copy_location(called, node), ast.unparse(node), name)
+
+
 def run_cell(shell: InteractiveShell, cell: str) -> Any:
     """Run a cell's body in the user's names; the value of its last expression, or None."""
     tree, name = _cell_tree(shell, cell)

@@ -20,7 +20,7 @@ from workbench.notebook.options import AXES, OF_MAGICS, Option
 from workbench.report import Report
 
 _LINE = re.compile(r"\s*%{1,2}(aot_\w+)\s(.*)", re.DOTALL)
-_TAKE_CALLS = ("aot_compile", "aot_explain", "aot_sweep", "aot_fits")
+_TAKE_CALLS = ("aot_compile", "aot_kernel", "aot_explain", "aot_sweep", "aot_fits")
 
 
 def suggestions(text: str, names: Mapping[str, Any]) -> list[str] | None:

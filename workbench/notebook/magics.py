@@ -28,6 +28,7 @@ from workbench.notebook.call import (
     find_last_output,
     pair,
     read_cell,
+    read_launch,
     read_line,
     run_cell,
     split,
@@ -53,7 +54,7 @@ _NOTHING = argument("rest", nargs="*", help="nothing: the code stands in the cel
 
 @magics_class
 class WorkbenchMagics(Magics):
-    """%aot_compile, _explain, _load, _inspect, _diff, _sweep, _fits, _profile, %%aot_session."""
+    """%aot_compile, _kernel, _explain, _load, _inspect, _diff, _sweep, _fits, _profile, and more."""
 
     found: Mapping[str, Mapping[str, Any]] = {}  # the magics that were there before ours
     matcher: Any = None
@@ -100,6 +101,33 @@ class WorkbenchMagics(Magics):
                 name = f"cell {self.shell.execution_count}"
                 display(show(compiled).annotated(name, "\n" + cell))
             return self._bound(compiled, chosen.output)
+
+    @magic_arguments()
+    @_CALL
+    @options.with_options(options.KERNEL)
+    @line_cell_magic
+    def aot_kernel(self, line: str, cell: str | None = None) -> Any:
+        """Compile a kernel of Triton or Gluon for a GPU, and show its code line by line.
+
+        The launch is not made. As a cell magic the body runs, which may define the kernel, and its
+        last expression is the launch. The result is `_`, or NAME with -o; it can be checked:
+
+            %aot_kernel -t b200 add[(4,)](x, y, out, n, BLOCK=256)
+            %%aot_kernel -o k
+            k.check(reference=lambda x, y, out, n: x + y)
+        """
+        with show_plain_errors(self.shell, "%aot_kernel"):
+            chosen, rest = self._parse(self.aot_kernel, line, options.KERNEL)
+            if cell is not None and rest:
+                raise UsageError(
+                    f"the launch stands at the end of the cell, not beside %%aot_kernel: {rest}"
+                )
+            call = read_launch(self.shell, rest, cell)
+            kernel = api.kernel(
+                call.function, *call.args, target=chosen.target or "h100", **call.kwargs
+            )
+            bound = self._bound(kernel, chosen.output)
+            return None if chosen.no_view else bound
 
     @magic_arguments()
     @_CALL

@@ -95,6 +95,11 @@ COMPILE = (
     NO_VIEW,
 )
 EXPLAIN = (OUTPUT, NO_VIEW)
+KERNEL = (
+    Option(("-t", "--target"), "the GPU, such as h100, which need not be there", "GPU"),
+    OUTPUT,
+    NO_VIEW,
+)
 LOAD = (
     OUTPUT,
     Option(("--module",), "the module whose weights are not in the file", "EXPRESSION"),
@@ -167,6 +172,7 @@ FITS = (
 OF_MAGICS: Mapping[str, tuple[Option, ...]] = MappingProxyType(
     {
         "aot_compile": COMPILE,
+        "aot_kernel": KERNEL,
         "aot_explain": EXPLAIN,
         "aot_load": LOAD,
         "aot_inspect": INSPECT,

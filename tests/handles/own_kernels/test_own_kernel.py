@@ -13,6 +13,7 @@ import triton.language as tl
 
 import workbench as wb
 from tests.own_kernels.cases import CASES, Case
+from tests.own_kernels.gluon_kernels import PADDED, SWIZZLED, aborting, copy_transposed
 from tests.own_kernels.kernels import add, matmul, transpose
 from workbench.handles.own_kernels.own_kernel import OwnKernel
 
@@ -148,3 +149,24 @@ WRONG: Mapping[str, Any] = {
 def test_what_cannot_be_compiled_is_said_in_one_sentence(said: str) -> None:
     with pytest.raises(wb.WorkbenchError, match=said):
         print(WRONG[said]().report)
+
+
+SQUARE = torch.randn(64, 64)
+
+
+def test_a_kernel_of_gluon_is_compiled_from_its_own_layouts_on() -> None:
+    made = wb.kernel(
+        copy_transposed, SQUARE, SQUARE, 64, 64, SWIZZLED, grid=(1,), target="h100", num_warps=4
+    )
+    stages = [row.stage for row in made.report.assembly]
+    assert stages == ["ttgir", "llir", "ptx", "sass"]
+    assert made.report.request.backend == "gluon"
+    assert made.report.resources[0].smem_bytes == 64 * 64 * 4
+    with pytest.raises(wb.CaptureError, match="a warp has 64 threads on this GPU"):
+        print(made.on("mi300x").report)
+
+
+def test_a_compiler_that_ends_its_process_is_a_sentence_and_the_next_kernel_compiles() -> None:
+    with pytest.raises(wb.CaptureError, match=r"aborting: Triton's compiler ended its process"):
+        print(wb.kernel(aborting, SQUARE, SHARED=PADDED, grid=(1,)).report)
+    assert len(wb.kernel(aborting, SQUARE, SHARED=SWIZZLED, grid=(1,)).report.kernels) == 1

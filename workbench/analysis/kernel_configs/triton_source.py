@@ -98,6 +98,12 @@ def read_source(text: str) -> TritonSource:
     )
 
 
+def read_launch_meta(text: str) -> dict[str, Any]:
+    """What Inductor computes the grid from, `inductor_meta`, as far as it is literal."""
+    _, call = _kernel(ast.parse(text))
+    return _literals({word.arg: word.value for word in call.keywords}.get("inductor_meta"))
+
+
 def remove_heuristics(text: str) -> tuple[ast.Module, str]:
     """The module without Inductor's own decorator and calls, and the name of its kernel.
 

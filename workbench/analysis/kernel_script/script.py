@@ -72,6 +72,11 @@ def kernel_script(report: Report, id: str) -> str:
         raise UsageError(f"No script can be made of {id}: {str(error).rstrip('.')}.") from None
 
 
+def find_call(report: Report, kernel: Kernel) -> WrapperCalls:
+    """The first call of a kernel in its program; raises `UsageError` where it cannot be told."""
+    return read_calls(_wrapper(report, kernel), [kernel.name])
+
+
 @dataclass(frozen=True)
 class _Start:
     """Where a tensor's content comes from: drawn, computed from others, or nothing."""

@@ -8,7 +8,10 @@ from typing import Any
 
 from workbench.compiler.kernels.kernel_variants import OwnSource
 from workbench.compiler.machine_code.code_readers import CompiledConfig, code_of
+from workbench.errors import UsageError
 from workbench.specs.device import Device
+
+_NOT_PARSED = "error encountered during parsing"
 
 
 def compile_own(name: str, source: OwnSource, choice: str, device: Device) -> CompiledConfig:
@@ -39,7 +42,15 @@ def compile_own(name: str, source: OwnSource, choice: str, device: Device) -> Co
 
         kind = GluonASTSource
     made = kind(function, signature, constant_values, attributes)
-    kernel = compile_source(made, target=target, options=options.__dict__)
+    try:
+        kernel = compile_source(made, target=target, options=options.__dict__)
+    except RuntimeError as error:  # what is wrong with the IR stands in the worker's own output
+        if function.is_gluon() and str(error) == _NOT_PARSED:
+            raise UsageError(
+                "its Gluon code is not valid there; a warp has "
+                f"{device.spec.warp_size} threads on this GPU, which layouts have to fill"
+            ) from None
+        raise
     texts, binary = code_of(kernel)
     return CompiledConfig(
         kernel=name,
