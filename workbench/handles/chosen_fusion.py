@@ -13,6 +13,7 @@ from workbench.compiler.request.compile_request import (
     FusionChoice,
     Operations,
     Pair,
+    list_lowered_nodes,
     list_operations,
 )
 from workbench.errors import UsageError
@@ -30,15 +31,16 @@ _WITHOUT_COMMON_BYTES = {"score_fusion_memory_threshold": 0}
 
 
 def with_fusion(
-    compiled: Any, forbid: Sequence[tuple[str, str]], force: Sequence[tuple[str, str]]
+    compiled: Any, forbid: Sequence[Names], force: Sequence[Names], unfused: Sequence[str] = ()
 ) -> Any:
     """See `Recompilable.with_fusion`."""
     if compiled.recipe is None:
         raise UsageError(_GONE)
-    if not forbid and not force:
+    if not forbid and not force and not unfused:
         raise UsageError('Name pairs to keep apart or to fuse, such as forbid=[("k0", "k1")].')
     report = compiled.report
-    choice = FusionChoice(_pairs(report, forbid), _pairs(report, force))
+    alone = frozenset(node for name in unfused for node in list_lowered_nodes(report, name))
+    choice = FusionChoice(_pairs(report, forbid), _pairs(report, force), alone)
 
     def chosen(call: Any) -> Any:
         options = {**(_WITHOUT_COMMON_BYTES if force else {}), **call.options.options}
@@ -46,7 +48,7 @@ def with_fusion(
         return replace(call, options=wanted)
 
     made, _, _ = compiled.recipe.compile_changed(chosen)
-    return _with_note(made, choice, forbid, force)
+    return _with_note(made, choice, forbid, force, unfused)
 
 
 def refuse_for_other_torch(path: str, made_with: str) -> None:
@@ -62,7 +64,7 @@ def refuse_for_other_torch(path: str, made_with: str) -> None:
 def compile_again(made: Any, choice: FusionChoice) -> Any:
     """What a file was compiled to, with its choice; raises `UsageError` where it does not hold."""
     named = [[(_names(a), _names(b)) for a, b in pairs] for pairs in (choice.forbid, choice.force)]
-    return _with_note(made, choice, *named)
+    return _with_note(made, choice, *named, [_names(choice.alone)] if choice.alone else ())
 
 
 def _names(operations: Operations) -> str:
@@ -70,13 +72,15 @@ def _names(operations: Operations) -> str:
 
 
 def _with_note(
-    made: Any, choice: FusionChoice, forbid: Sequence[Names], force: Sequence[Names]
-) -> Any:
+    made: Any, choice: FusionChoice, forbid: Sequence[Names], force: Sequence[Names],
+    unfused: Sequence[str],
+) -> Any:  # fmt: skip
     """The same, its report saying what was chosen; raises `UsageError` where it was not fused."""
     for names, pair in zip(force, choice.force, strict=True):
         _check(made.report, names, pair)
     said = [f"{a} and {b} were kept apart" for a, b in forbid]
     said += [f"{a} and {b} were fused" for a, b in force]
+    said += [f"every operator of {name} writes its value" for name in unfused]
     request = made.report.request
     notes = (*request.notes, f"With with_fusion: {'; '.join(said)}.")
     made.update(replace(made.report, request=replace(request, notes=notes)))

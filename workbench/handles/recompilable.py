@@ -200,18 +200,20 @@ class Recompilable(CompiledBase, ABC):
 
     @checked
     def with_fusion(
-        self, *, forbid: Sequence[tuple[str, str]] = (), force: Sequence[tuple[str, str]] = ()
-    ) -> Recompilable:
+        self, *, forbid: Sequence[tuple[str, str]] = (), force: Sequence[tuple[str, str]] = (),
+        unfused: Sequence[str] = (),
+    ) -> Recompilable:  # fmt: skip
         """The same call compiled with pairs kept apart, or fused against Inductor's heuristics.
 
         A pair names kernels ("k0"), scheduler nodes ("op1") or FX nodes ("relu"), as in
-        `report.frame("not_fused")`. `workbench.diff` then says what that changes. Raises
+        `report.frame("not_fused")`. `unfused` are kernels of which every operator writes its value
+        to memory, as eager does. `workbench.diff` then says what that changes. Raises
         `UsageError` for a name that is not in the report, and with the reason for a pair that
         cannot be fused.
         """
         from workbench.handles.chosen_fusion import with_fusion
 
-        made: Recompilable = with_fusion(self, forbid, force)
+        made: Recompilable = with_fusion(self, forbid, force, unfused)
         return made
 
     @checked

@@ -40,9 +40,10 @@ class Request:
     """What was asked for; `options` are the compiler options that differ from their default.
 
     `tf32` names what a GPU's libraries may compute in TF32: "products", "convolutions". `fusion`
-    holds what `with_fusion` chose: "forbid" or "force", and the operations of both ends.
-    `conditions` are what sizes have to meet together, such as `a.shape[0] < b.shape[0]`. `again`
-    says in a sentence why a session compiled it once more, with code between backticks.
+    holds what `with_fusion` chose: "forbid" or "force", and the operations of both ends; "alone",
+    and nodes of lowered graphs that write their values. `conditions` are what sizes have to meet
+    together, such as `a.shape[0] < b.shape[0]`. `again` says in a sentence why a session compiled
+    it once more, with code between backticks.
     """
 
     name: str = ""

@@ -715,8 +715,8 @@ export interface StageBar {
 /**
  * One value that a part computes otherwise than eager from the same inputs. `cone` are the
  * nodes that are computed for it, `never_rounded` those whose values eager rounds and the part
- * does not; ids. The histograms count elements by units in the last place. `cure` is the id of
- * the change that would take it away, `write` the line of Python that writes the part alone.
+ * does not; ids. The histograms count elements by units in the last place. `cures` are the ids
+ * of the changes that may take it away, `write` the line of Python that writes the part alone.
  */
 export interface Deviation {
   id: string;
@@ -742,19 +742,20 @@ export interface Deviation {
   histogram: [string, number][];
   exact_histogram: [string, number][];
   option: string;
-  cure: string | null;
+  cures: string[];
   write: string;
 }
 
 /**
- * An option that would change deviations; `price` is None where it was not tried. `why_not`
- * says why it cannot be tried here, or is None.
+ * A change that may take deviations away; `effect` and `price` are None where it was not tried.
+ * `why_not` says why it cannot be tried here, or is None.
  */
 export interface NumericsCure {
   id: string;
   option: string;
   action: string;
   text: string;
+  effect: string | null;
   price: string | null;
   why_not: string | null;
 }

@@ -8,6 +8,7 @@ import pytest
 from workbench.analysis.numerics import causes
 from workbench.analysis.numerics.five_questions import QUESTIONS, FiveQuestions
 from workbench.analysis.numerics.numerics_answer import Answer
+from workbench.analysis.numerics.numerics_cures import list_cures
 from workbench.analysis.numerics.numerics_record import add_cures, add_numerics, read_numerics
 from workbench.report import Report
 from workbench.report.numerics.numerics_rows import Deviation, NumericsOutput
@@ -19,7 +20,8 @@ OUTPUT = FOUND.outputs[0]
 
 def ask(row: Deviation | None, output: NumericsOutput = OUTPUT) -> dict[str, str]:
     rows = [] if row is None else [row]
-    return dict(FiveQuestions(Answer(rows, [output], 1), FOUND.tried).answers)
+    cures = list_cures(rows, {"unfused='k0'": ["k0"]} if row is not None else {})
+    return dict(FiveQuestions(Answer(rows, [output], 1), FOUND.tried, cures).answers)
 
 
 def test_each_question_has_an_answer_in_the_record() -> None:
@@ -61,7 +63,10 @@ def test_what_is_no_rounding_matters_and_has_no_option() -> None:
         "Yes: it is no rounding, off by 170000 eps; noise in its inputs makes 2 eps."
     )
     assert said["What cures it?"].startswith("No option: the generated code is wrong there.")
-    assert said["What does that cost?"] == "–"
+    assert (
+        "what to report. Perhaps `compiled.with_fusion(unfused=['k0'])`: "
+        in (said["What cures it?"])
+    )
     formula = ask(replace(wrong, cause=causes.FORMULA, part="gelu"))
     assert "the gelu computes another formula" in formula["What cures it?"]
     drawn = ask(replace(wrong, cause=causes.RANDOM, option=causes.FALLBACK_RANDOM))
@@ -78,10 +83,10 @@ def test_what_is_equal_has_nothing_to_cure() -> None:
 def test_a_cure_that_is_tried_again_takes_the_place_of_the_first_and_goes_with_new_numbers() -> (
     None
 ):
-    (first,) = FOUND.tried
+    first, second = FOUND.tried
     again = add_cures(FOUND.report, [replace(first, kernels_after=3)])
-    assert [cure.kernels_after for cure in again.numerics_cures] == [3]
-    assert len(add_cures(again, [replace(first, option="x=1")]).numerics_cures) == 2
+    assert [cure.kernels_after for cure in again.numerics_cures] == [second.kernels_after, 3]
+    assert len(add_cures(again, [replace(first, option="x=1")]).numerics_cures) == 3
     assert len(add_numerics(replace(FOUND, report=again)).numerics_cures) == 0
 
 

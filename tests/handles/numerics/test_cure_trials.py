@@ -10,6 +10,7 @@ import torch
 
 import workbench as wb
 from workbench.analysis.numerics import causes
+from workbench.analysis.numerics.numerics_cures import UNCONTRACTED
 
 
 @pytest.fixture(scope="module")
@@ -77,17 +78,55 @@ def test_a_library_call_has_no_script_but_nodes() -> None:
     torch.testing.assert_close(value, cases.draw(16, 16) @ cases.draw(16, 16, seed=1))
 
 
-def test_the_price_of_a_cure_is_counted_and_measured(chain) -> None:
-    (change,) = chain.opportunities
+@pytest.fixture(scope="module")
+def tried(chain):
+    return {row.option: row for row in chain.cures()}
+
+
+def test_the_price_of_a_cure_is_counted_and_measured(chain, tried) -> None:
+    change = chain.opportunities[0]
     assert change.action == "options={'emulate_precision_casts': True}"
     assert change.why_not is None
-    (row,) = chain.cures()
-    assert row.option == causes.EMULATE
+    row = tried[causes.EMULATE]
     assert row.differ_after < row.differ
     assert row.own_off_after > row.own_off  # nearer to eager is farther from the truth
     assert row.kernels == row.kernels_after == 1
     assert row.time_us > 0
     assert row.time_us_after > 0
+
+
+def test_the_worst_kernel_is_tried_without_fusion(chain, tried) -> None:
+    change = chain.opportunities[1]
+    assert change.action == "compiled.with_fusion(unfused=['k0'])"
+    row = tried["unfused='k0'"]
+    assert row.differ_after < row.differ
+    assert row.own_off_after > row.own_off  # every value is rounded, as eager's are
+    assert row.bytes_after > 10 * row.bytes
+    assert [*tried] == [causes.EMULATE, "unfused='k0'"]
+    apart = chain.compiled.with_fusion(unfused=["k0"])
+    assert apart.report.request.notes[-1] == (
+        "With with_fusion: every operator of k0 writes its value."
+    )
+    with pytest.raises(wb.UsageError, match="'k7' is no generated kernel; those are: k0"):
+        chain.compiled.with_fusion(unfused=["k7"])
+
+
+@pytest.mark.slow
+def test_multiply_adds_of_cpp_are_offered_to_be_taken_apart_where_they_are_allowed() -> None:
+    def scaled(x, y, z):
+        return (x * y + z) * x - y
+
+    args = [cases.draw(64, 256, seed=seed) for seed in range(3)]
+    plain = cases.look(scaled, *args)
+    assert plain.deviations == ()
+    assert plain.opportunities == ()
+    found = cases.look(scaled, *args, options={"cpp.enable_floating_point_contract_flag": "fast"})
+    (row,) = found.deviations
+    assert row.cause == causes.ROUNDING
+    assert found.answers["What cures it?"].startswith(f"`{UNCONTRACTED}`: round between a product")
+    (cure,) = (row for row in found.cures() if row.option == UNCONTRACTED)
+    assert (cure.deviations, cure.deviations_after) == (1, 0)
+    assert (cure.kernels, cure.kernels_after, cure.bytes) == (1, 1, cure.bytes_after)
 
 
 def test_dropout_is_cured_as_a_whole() -> None:
@@ -98,6 +137,6 @@ def test_dropout_is_cured_as_a_whole() -> None:
     row = found.first
     with pytest.raises(wb.UsageError, match="draws random numbers"):
         found.prove(next(r.kernel for r in found.deviations if r.kernel))
-    (cure,) = found.cures()
+    cure, *_ = found.cures()
     assert cure.option == row.option == causes.FALLBACK_RANDOM
     assert cure.deviations_after == 0 < cure.deviations

@@ -7,7 +7,8 @@ from view_mail import Mailbox
 
 import workbench as wb
 from workbench.analysis.numerics import causes
-from workbench.analysis.numerics.numerics_cures import describe_price, list_cures
+from workbench.analysis.numerics.numerics_cures import describe_price
+from workbench.analysis.numerics.numerics_record import read_numerics
 from workbench.handles.numerics import numerics_actions
 from workbench.tasks.background_task import Cancelled
 from workbench.views.widgets.display import show
@@ -25,7 +26,8 @@ def test_a_view_is_filled_by_a_comparison_and_its_cure_gets_a_price() -> None:
     shown.live_actions.join(120)
     found = mail.ask("document")[1]["numerics"]
     assert found["answers"][4][1].startswith("Not measured: ")
-    (cure,) = found["cures"]
+    cure, unfused = found["cures"]
+    assert unfused["option"] == "compiled.with_fusion(unfused=['k0'])"
     assert (cure["price"], cure["why_not"]) == (None, None)
     mail.ask("numerics-cure", question={"opportunity": cure["id"]})
     shown.live_actions.join(240)
@@ -62,8 +64,9 @@ def test_the_code_for_a_virtual_gpu_is_compared_by_the_interpreter() -> None:
     assert numerics_actions.explain_no_comparison(compiled) is None
     assert "by the interpreter" in numerics_actions.describe_comparison(compiled)
     numerics_actions.start_comparison(compiled).result()
-    (cure,) = list_cures(tuple(compiled.report.numerics))
-    numerics_actions.start_cure(compiled, cure).result()
+    _, unfused = read_numerics(compiled.report).opportunities
+    numerics_actions.start_cure(compiled, unfused).result()
     (tried,) = compiled.report.numerics_cures
     assert tried.differ_after < tried.differ
+    assert tried.kernels_after > tried.kernels == 1
     assert describe_price(tried).startswith("A call takes at least ")

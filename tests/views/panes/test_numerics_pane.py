@@ -31,7 +31,11 @@ def test_rows_stand_by_their_cause_and_are_linked() -> None:
     assert row["node"] in row["cone"]
     assert set(row["never_rounded"]) < set(row["cone"])
     assert row["write"] == 'wb.numerics(report, args).repro("k0", "k0.py", node="mul_2")'
-    assert row["cure"] == shown["numerics"]["cures"][0]["id"]
+    assert row["cures"] == [cure["id"] for cure in shown["numerics"]["cures"]] == ["n0", "n1"]
+    assert [cure["option"] for cure in shown["numerics"]["cures"]] == [
+        "emulate_precision_casts=True", "compiled.with_fusion(unfused=['k0'])",
+    ]  # fmt: skip
+    assert shown["deviations"][4]["cures"] == []
     assert shown["deviations"][4]["write"] == ""  # a stage of graphs has no kernel to write
 
 

@@ -13,9 +13,12 @@ from workbench.analysis.numerics.numerics_answer import (
 )
 from workbench.analysis.numerics.numerics_cures import (
     describe_effect,
-    describe_option,
     describe_price,
+    find_cures,
+    name_change,
+    name_option,
 )
+from workbench.analysis.opportunities.opportunity import Opportunity
 from workbench.number_text import plural
 from workbench.report.numerics.numerics_rows import Deviation, NumericsCure
 
@@ -30,10 +33,14 @@ _NO_PRICE = (
 
 @dataclass(frozen=True)
 class FiveQuestions:
-    """What was found, from which each question has its answer; `tried` are cures with a price."""
+    """What was found, from which each question has its answer; `tried` are cures with a price.
+
+    `cures` are the changes that may be tried.
+    """
 
     found: Answer
     tried: Sequence[NumericsCure] = ()
+    cures: Sequence[Opportunity] = ()
 
     @property
     def worst(self) -> Deviation | None:
@@ -43,12 +50,17 @@ class FiveQuestions:
         return self.found.first or next(known, rows[0] if rows else None)
 
     @property
+    def cure(self) -> Opportunity | None:
+        """The change that is proposed for the worst: that of its cause, else one of its kernel."""
+        return None if self.worst is None else next(iter(find_cures(self.cures, self.worst)), None)
+
+    @property
     def answers(self) -> tuple[tuple[str, str], ...]:
         """Each question with its answer."""
         row = self.worst
         rest = _NOTHING
         if row is not None:
-            cure, cost = self._say_cure(row), self._say_cost(row)
+            cure, cost = self._say_cure(row), self._say_cost()
             rest = (self._say_where(row), _say_why(row), cure, cost)
         return tuple(zip(QUESTIONS, (self._say_matter(), *rest), strict=True))
 
@@ -87,24 +99,26 @@ class FiveQuestions:
         return f"{part}{place}.{more if rest else ''}"
 
     def _say_cure(self, row: Deviation) -> str:
-        if row.option:
-            tried = self._find_tried(row)
-            text = describe_option(row.option) if tried is None else describe_effect(tried)
-            return f"`{row.option}`: {text[:1].lower()}{text[1:]}"
-        if row.cause == SOMETHING_ELSE:
-            return "No option: the generated code is wrong there. Its script is what to report."
-        if row.cause == FORMULA:
-            return f"No option: the {row.part} computes another formula, which has to be mended."
-        if row.cause == UNKNOWN:
-            return "Not known: it was not compared."
-        return "No option is known that rounds there as eager does."
+        said = {
+            SOMETHING_ELSE: "No option: the generated code is wrong there. Its script is what to "
+            "report.",
+            FORMULA: f"No option: the {row.part} computes another formula, which has to be mended.",
+            UNKNOWN: "Not known: it was not compared.",
+        }.get(row.cause, "")
+        cure = self.cure
+        if cure is None:
+            return said or "No option is known that rounds there as eager does."
+        tried = self._find_tried(cure)
+        text = cure.text if tried is None else describe_effect(tried)
+        change = f"`{name_change(cure)}`: {text[:1].lower()}{text[1:]}"
+        return f"{said} Perhaps {change}" if said else change
 
-    def _say_cost(self, row: Deviation) -> str:
-        tried = self._find_tried(row)
-        return (describe_price(tried) if tried else _NO_PRICE) if row.option else "–"
+    def _say_cost(self) -> str:
+        tried = None if self.cure is None else self._find_tried(self.cure)
+        return "–" if self.cure is None else describe_price(tried) if tried else _NO_PRICE
 
-    def _find_tried(self, row: Deviation) -> NumericsCure | None:
-        return next((cure for cure in self.tried if cure.option == row.option), None)
+    def _find_tried(self, cure: Opportunity) -> NumericsCure | None:
+        return next((one for one in self.tried if one.option == name_option(cure)), None)
 
 
 def _say_why(row: Deviation) -> str:

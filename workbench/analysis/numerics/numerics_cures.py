@@ -3,25 +3,53 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from workbench.analysis.gpu_model.roofline import compute_roofline
-from workbench.analysis.numerics.causes import EMULATE, FALLBACK_RANDOM, FULL_PRODUCTS, TF32
-from workbench.analysis.numerics.numerics_answer import format_off
+from workbench.analysis.numerics.causes import (
+    ELIDED,
+    EMULATE,
+    FALLBACK_RANDOM,
+    FULL_PRODUCTS,
+    FUNCTION,
+    REDUCTION,
+    ROUNDING,
+    SOMETHING_ELSE,
+    TF32,
+)
+from workbench.analysis.numerics.numerics_answer import format_off, sort_worst
 from workbench.analysis.opportunities.opportunity import Opportunity
 from workbench.number_text import number_text, plural
 from workbench.report import Report
 from workbench.report.numerics.numerics_rows import Deviation, NumericsCure
 from workbench.specs import Gpu
 
+UNCONTRACTED = "cpp.enable_floating_point_contract_flag='off'"
+UNFUSED = "unfused"
+_STRICT = "numerics={!r}"
 _TEXTS = {
     EMULATE: "Round to 16 bits wherever eager does: the program then agrees with eager more "
     "closely, which is not the same as with float64.",
     FULL_PRODUCTS: "Multiply float32 in full, without the units for TF32: the same kernels, at the "
     "rate of float32.",
     FALLBACK_RANDOM: "Draw random numbers as eager does: by a library call, which is not fused.",
+    UNCONTRACTED: "Round between a product and a sum in C++ kernels, as eager does: the compiler "
+    "makes no multiply-add of them.",
+    _STRICT.format("strict_pointwise"): "Round pointwise operators as eager does: torch's own "
+    "setting for casts, divisions and functions.",
+    _STRICT.format("strict_reduction"): "Add in the order of eager's reductions, where torch has "
+    "that order.",
+    _STRICT.format("strict"): "Round as eager does wherever torch has a way to: pointwise "
+    "operators and reductions.",
 }
+_OF_STRICT = {
+    "strict_pointwise": {ELIDED, FUNCTION, ROUNDING},
+    "strict_reduction": {REDUCTION},
+    "strict": {ELIDED, FUNCTION, ROUNDING, REDUCTION},
+}
+"""The causes that a word of the option `numerics` is about."""
+_OF_FUSION = (SOMETHING_ELSE, ELIDED, FUNCTION, ROUNDING, REDUCTION)
 RULE = "numerics"
 """The rule of a change that was asked for because of the numbers."""
 
@@ -34,6 +62,9 @@ def read_option(option: str) -> tuple[str, Any]:
 
 def describe_option(option: str) -> str:
     """What an option does to the numbers, in a sentence."""
+    name, _, value = option.partition("=")
+    if name == UNFUSED:
+        return f"Write the value of every operator of {value[1:-1]} to memory, as eager does."
     return _TEXTS.get(option, f"Compile with {option}.")
 
 
@@ -42,12 +73,48 @@ def name_option(cure: Opportunity) -> str:
     return ", ".join(f"{name}={value!r}" for name, value in cure.settings)
 
 
-def list_cures(rows: Sequence[Deviation]) -> tuple[Opportunity, ...]:
-    """The changes that rows name, each once, with the kernels that they concern."""
-    by_option: dict[str, list[str]] = {}
-    for row in rows:
-        if row.option:
-            by_option.setdefault(row.option, []).append(row.kernel or "")
+def name_change(cure: Opportunity) -> str:
+    """The same as somebody passes it, or calls it."""
+    return cure.action if cure.settings[0][0] == UNFUSED else name_option(cure)
+
+
+def find_cures(cures: Sequence[Opportunity], row: Deviation) -> list[Opportunity]:
+    """The changes that are about a deviation: that of its cause first, then those of its kernel."""
+    own = [cure for cure in cures if row.option and name_option(cure) == row.option]
+    return own + [cure for cure in cures if row.kernel in cure.kernels and cure not in own]
+
+
+def list_offers(
+    report: Report, rows: Sequence[Deviation], strict: Sequence[str], *, contracts: bool
+) -> dict[str, tuple[str, ...]]:
+    """The options beside those that a cause names, each with the kernels that it is about.
+
+    `strict` are the words of the option `numerics` that the torch has which compiled, `contracts`
+    says that its C++ kernels may hold multiply-adds. Of kernels only the worst is not fused.
+    """
+    kernels = {kernel.id: kernel for kernel in report.kernels if kernel.is_generated}
+    own = [row for row in sort_worst(rows) if row.kernel in kernels and row.cause in _OF_FUSION]
+    offers: dict[str, tuple[str, ...]] = {}
+    for word in strict:
+        about = [row for row in own if row.cause in _OF_STRICT.get(word, ())]
+        if about and (word != "strict" or len(strict) == 1 or len({r.cause for r in about}) > 1):
+            offers[_STRICT.format(word)] = _name_kernels(about)
+    contracted = [row for row in own if kernels[row.kernel or ""].language == "cpp"]
+    if contracts and contracted:
+        offers[UNCONTRACTED] = _name_kernels(contracted)
+    fused = next((row.kernel for row in own if len(row.cone) > 1), None)
+    if fused is not None:
+        offers[f"{UNFUSED}={fused!r}"] = (fused,)
+    return offers
+
+
+def list_cures(
+    rows: Sequence[Deviation], offers: Mapping[str, Sequence[str]] | None = None
+) -> tuple[Opportunity, ...]:
+    """The changes that rows name, and `offers` besides, each with the kernels that it is about."""
+    by_option: dict[str, Sequence[str]] = {}
+    for option in dict.fromkeys(row.option for row in rows if row.option):
+        by_option[option] = _name_kernels(row for row in rows if row.option == option)
     return tuple(
         Opportunity(
             id=f"n{number}",
@@ -56,12 +123,16 @@ def list_cures(rows: Sequence[Deviation]) -> tuple[Opportunity, ...]:
             text=describe_option(option),
             sure="possible",
             source="the cause of the deviation; measured when it is tried",
-            kernels=tuple(dict.fromkeys(filter(None, kernels))),
+            kernels=tuple(kernels),
             settings=(read_option(option),),
             changes_numbers=True,
         )
-        for number, (option, kernels) in enumerate(by_option.items())
+        for number, (option, kernels) in enumerate({**by_option, **(offers or {})}.items())
     )
+
+
+def _name_kernels(rows: Iterable[Deviation]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(row.kernel for row in rows if row.kernel))
 
 
 def describe_effect(cure: NumericsCure) -> str:

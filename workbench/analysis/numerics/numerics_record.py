@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.analysis.numerics.five_questions import FiveQuestions
 from workbench.analysis.numerics.numerics_answer import Answer, is_no_rounding, sort_worst
+from workbench.analysis.numerics.numerics_cures import list_cures
+from workbench.analysis.opportunities.opportunity import Opportunity
 from workbench.arguments import checked
 from workbench.errors import UsageError
 from workbench.number_text import number_text, plural
@@ -41,7 +43,8 @@ class Numerics(Presented):
 
     `deviations` are values that a part computes otherwise from the same inputs, in the order of the
     compiler; `compared` counts the values that were compared, `not_compared` says what was not,
-    `unlike` which outputs are of other sizes or types than eager's.
+    `unlike` which outputs are of other sizes or types than eager's. `offers` are options beside
+    those that a cause names, each with the kernels that it is about.
     """
 
     report: Report
@@ -53,6 +56,7 @@ class Numerics(Presented):
     threads: int = 0
     notes: tuple[str, ...] = field(default=())
     unlike: tuple[str, ...] = ()
+    offers: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     @property
     def sentence(self) -> str:
@@ -77,7 +81,7 @@ class Numerics(Presented):
     @property
     def questions(self) -> FiveQuestions:
         """What the answers are made of, with the row that they are about."""
-        return FiveQuestions(self._answer, self.tried)
+        return FiveQuestions(self._answer, self.tried, self.opportunities)
 
     @property
     def sorted(self) -> list[Deviation]:
@@ -88,6 +92,11 @@ class Numerics(Presented):
     def tried(self) -> tuple[NumericsCure, ...]:
         """The options that were tried, with what each removes and costs."""
         return tuple(self.report.numerics_cures)
+
+    @property
+    def opportunities(self) -> tuple[Opportunity, ...]:
+        """The options that would change deviations, as changes to try."""
+        return list_cures(self.deviations, self.offers)
 
     @property
     def _answer(self) -> Answer:
@@ -285,6 +294,7 @@ def add_numerics(found: Numerics) -> Report:
         "threads": found.threads,
         "notes": list(found.notes),
         "unlike": list(found.unlike),
+        "offers": {option: list(kernels) for option, kernels in found.offers.items()},
     }
     report = found.report
     known = {name: table for name, table in report.tables.items() if name != _CURES}
@@ -314,4 +324,5 @@ def read_numerics(report: Report) -> Numerics | None:
         int(kept.get("threads", 0)),
         tuple(kept.get("notes", ())),
         tuple(kept.get("unlike", ())),
+        dict(kept.get("offers", {})),
     )

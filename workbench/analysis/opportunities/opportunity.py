@@ -134,6 +134,8 @@ def _written(name: str, value: Any) -> str:
             return f"model.to(memory_format=torch.{value}), input.to(memory_format=torch.{value})"
         case "float32_matmul_precision":
             return f"torch.set_float32_matmul_precision({value!r})"
+        case "unfused":
+            return f"compiled.with_fusion(unfused=[{value!r}])"
     return f"options={{{name!r}: {value!r}}}"
 
 

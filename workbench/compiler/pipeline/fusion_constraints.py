@@ -38,8 +38,12 @@ class _Chosen:
     def __init__(self, choice: FusionChoice):
         self._choice = choice
         self._schedulers: list[Any] = []
+        self._lowered: list[Any] = []
+        self._alone: set[str] = set()
 
     def install(self, patches: Patches) -> None:
+        if self._choice.alone:
+            patches.wrap(tp.LOWER_NODE, self._around_lowering, "values that are written")
         patches.wrap(tp.FUSE_ONCE, self._around_round, "rounds of fusion")
         patches.wrap(tp.CAN_FUSE, self._around_can_fuse, "pairs")
         patches.wrap(tp.CHOICES_CAN_FUSE, self._around_heuristics, "heuristics")
@@ -54,6 +58,23 @@ class _Chosen:
         ends = self._operations(scheduler, a), self._operations(scheduler, b)
         return bool(pairs) and self._choice.has(pairs, *ends)
 
+    def _around_lowering(self, inner: Callable[..., Any]) -> Callable[..., Any]:
+        def run_node(graph: Any, node: Any) -> Any:
+            if not any(each is graph for each in self._lowered):
+                self._lowered.append(graph)
+            number = next(n for n, each in enumerate(self._lowered) if each is graph)
+            before = len(graph.operations)
+            result = inner(graph, node)
+            if f"i{number}:{node.name}" in self._choice.alone:
+                for value in result if isinstance(result, tuple | list) else (result,):
+                    if hasattr(value, "realize"):
+                        value.realize()
+                names = (made.get_operation_name() for made in graph.operations[before:])
+                self._alone.update(f"i{number}:{name}" for name in names)
+            return result
+
+        return run_node
+
     def _around_round(self, inner: Callable[..., Any]) -> Callable[..., Any]:
         def fuse_once(scheduler: Any, *args: Any, **kwargs: Any) -> Any:
             if not any(each is scheduler for each in self._schedulers):
@@ -64,7 +85,9 @@ class _Chosen:
 
     def _around_can_fuse(self, inner: Callable[..., bool]) -> Callable[..., bool]:
         def can_fuse(scheduler: Any, a: Any, b: Any, *args: Any, **kwargs: Any) -> bool:
-            if self._is(self._choice.forbid, scheduler, a, b):
+            ends = self._operations(scheduler, a), self._operations(scheduler, b)
+            is_alone = all(self._alone & end for end in ends)
+            if is_alone or self._choice.has(self._choice.forbid, *ends):
                 sys.modules[type(scheduler).__module__].WhyNoFuse(a, b)(FORBIDDEN)
                 return False
             return inner(scheduler, a, b, *args, **kwargs)

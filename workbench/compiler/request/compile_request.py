@@ -27,10 +27,15 @@ Rows = tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...]
 
 @dataclass(frozen=True)
 class FusionChoice:
-    """Pairs of operations that must stay apart, and pairs that should be fused."""
+    """Pairs of operations that must stay apart, and pairs that should be fused.
+
+    `alone` are nodes of lowered graphs, such as "i0:mul": each writes its value, and is fused with
+    no other of them.
+    """
 
     forbid: tuple[Pair, ...] = field(default=())
     force: tuple[Pair, ...] = field(default=())
+    alone: frozenset[str] = frozenset()
 
     def has(self, pairs: tuple[Pair, ...], a: Operations, b: Operations) -> bool:
         """Whether two groups hold the two ends of one of the pairs."""
@@ -39,15 +44,17 @@ class FusionChoice:
     def rows(self) -> Rows:
         """The pairs as `Request.fusion` holds them."""
         named = [("forbid", pair) for pair in self.forbid] + [("force", p) for p in self.force]
-        return tuple((word, tuple(sorted(a)), tuple(sorted(b))) for word, (a, b) in named)
+        rows = tuple((word, tuple(sorted(a)), tuple(sorted(b))) for word, (a, b) in named)
+        return (*rows, ("alone", tuple(sorted(self.alone)), ())) if self.alone else rows
 
     @classmethod
     def of_rows(cls, rows: Iterable[Sequence[Any]]) -> FusionChoice:
         """The pairs out of these rows, as JSON gives them back, too."""
-        by_word: dict[str, list[Pair]] = {"forbid": [], "force": []}
+        by_word: dict[str, list[Pair]] = {"forbid": [], "force": [], "alone": []}
         for word, a, b in rows:
             by_word[word].append((frozenset(a), frozenset(b)))
-        return cls(tuple(by_word["forbid"]), tuple(by_word["force"]))
+        alone = frozenset(name for names, _ in by_word["alone"] for name in names)
+        return cls(tuple(by_word["forbid"]), tuple(by_word["force"]), alone)
 
 
 def list_operations(report: Report, name: str) -> Operations:
@@ -68,6 +75,24 @@ def list_operations(report: Report, name: str) -> Operations:
             "report.frame('scheduler_nodes') has their names, and those of FX nodes in origins."
         )
     return frozenset(operations)
+
+
+def list_lowered_nodes(report: Report, kernel: str) -> frozenset[str]:
+    """The nodes of the lowered graphs that a generated kernel computes, such as "i0:mul".
+
+    Raises `UsageError` for a name that is no such kernel.
+    """
+    made = [row for row in report.kernels if kernel in (row.id, row.name) and row.is_generated]
+    if not made:
+        known = ", ".join(row.id for row in report.kernels if row.is_generated) or "none"
+        raise UsageError(f"{kernel!r} is no generated kernel; those are: {known}.")
+    own = {name for row in made for name in row.scheduler_nodes}
+    return frozenset(
+        f"{node.graph}:{_last(origin)}"
+        for node in report.scheduler_nodes
+        if node.phase == "before" and node.id in own
+        for origin in node.origins
+    )
 
 
 def _last(id: str) -> str:

@@ -10,7 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from workbench.analysis.numerics.numerics_cures import list_cures, price_full_products
+from workbench.analysis.numerics.numerics_cures import (
+    UNCONTRACTED,
+    list_offers,
+    price_full_products,
+    read_option,
+)
 from workbench.analysis.numerics.numerics_record import (
     BatchInvariance,
     Numerics,
@@ -18,11 +23,11 @@ from workbench.analysis.numerics.numerics_record import (
     add_cures,
     add_numerics,
 )
-from workbench.analysis.opportunities.opportunity import Opportunity
 from workbench.arguments import checked
 from workbench.compiler.call_state.call_leaves import restore_state
 from workbench.compiler.calls.paths import Path as LeafPath
 from workbench.compiler.calls.paths import leaves
+from workbench.compiler.internals.strict_numerics import list_strict_numerics
 from workbench.compiler.numerics.comparisons import Batch, compare_rows
 from workbench.compiler.numerics.isolated_kernels import IsolatedKernel, isolate, write_repro
 from workbench.compiler.numerics.microscope import HostProgram, look_at
@@ -112,16 +117,13 @@ class LiveNumerics(Numerics):
         """The options that were tried since, with what each removes and costs."""
         return tuple(self.asked.report.numerics_cures)
 
-    @property
-    def opportunities(self) -> tuple[Opportunity, ...]:
-        """The options that a cause names, as changes to try."""
-        return list_cures(self.deviations)
-
     @checked
     def cures(self, progress: ProgressCallback | None = None) -> tuple[NumericsCure, ...]:
-        """What each option that a cause names removes, and what it costs; each is compiled and run.
+        """What each option would remove, and what it costs; each is compiled and run.
 
-        Kernels and bytes are counted, times measured in turn with those of the call as it is.
+        These are the options that a cause names, those of this torch to round as eager does, and
+        the worst kernel not fused. Kernels and bytes are counted, times measured in turn with those
+        of the call as it is, or bounded by a model where the GPU is not here.
         The report keeps them; `.frame("cures")` has them as a table.
         """
         from workbench.handles.numerics.cure_trials import try_cure
@@ -198,11 +200,24 @@ def look_at_numbers(
         compared=found.compared,
         not_compared=found.not_compared,
         unlike=found.unlike,
+        offers=list_offers(
+            compiled.report, found.deviations, list_strict_numerics(),
+            contracts=_makes_multiply_adds(program.compiled),
+        ),
         threads=torch.get_num_threads(),
         notes=tuple(filter(None, (*program.notes, price, *notes))),
-    )
+    )  # fmt: skip
     compiled.update(add_numerics(made))
     return replace(made, report=compiled.report)
+
+
+def _makes_multiply_adds(compiled: CompiledBase) -> bool:
+    """Whether the C++ compiler was allowed to make one instruction of a product and a sum."""
+    option, recipe = read_option(UNCONTRACTED)[0], compiled.recipe
+    if recipe is None:
+        return False
+    then = recipe.option_then("inductor", option, "off")
+    return dict(recipe.options(compiled.target).options).get(option, then) != "off"
 
 
 def compare_numbers(

@@ -32,10 +32,15 @@ from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.measuring.timing import RepeatableCall
 from workbench.compiler.pairs.paired_rounds import Patience, measure_in_turn
 from workbench.compiler.pipeline.explain import Explanation
-from workbench.compiler.request.compile_request import CompileRequest
+from workbench.compiler.request.compile_request import (
+    CompileRequest,
+    FusionChoice,
+    list_lowered_nodes,
+)
 from workbench.device_kinds import TARGETS
 from workbench.errors import UsageError, WorkbenchError
 from workbench.handles.changed_copy import rewrite_callable
+from workbench.report import Report
 from workbench.report.paired import PairedTimes
 from workbench.tasks.background_task import BackgroundTask
 from workbench.tasks.progress_events import ProgressCallback, step
@@ -98,7 +103,9 @@ def try_opportunity(
     if (why := why_not(change, subject)) is not None:
         raise UsageError(why)
     recipe: Any = subject.recipe
-    made, call, before = recipe.compile_changed(lambda call: _make_change(call, change), progress)
+    made, call, before = recipe.compile_changed(
+        lambda call: _make_change(call, change, subject.report), progress
+    )
     times: PairedTimes | None = None
     if isinstance(subject, Explanation):
         agrees, checked = _compare(
@@ -142,8 +149,11 @@ def try_in_background(compiled: CompiledBase, change: Opportunity) -> Background
     return BackgroundTask(f"{compiled.name} with {change.rule}", work, stop)
 
 
-def _make_change(call: CompileRequest, change: Opportunity) -> CompileRequest:
-    """The call with the change made in copies; a precision is set in this thread."""
+def _make_change(call: CompileRequest, change: Opportunity, report: Report) -> CompileRequest:
+    """The call with the change made in copies; a precision is set in this thread.
+
+    `report` is that of the call as it is, whose kernels a change may name.
+    """
     if change.before:
         return replace(call, target=rewrite_callable(call.target, change))
     options = call.options
@@ -155,6 +165,9 @@ def _make_change(call: CompileRequest, change: Opportunity) -> CompileRequest:
                 options = replace(options, dynamic_shapes=value, dynamic=None)
             case "float32_matmul_precision":
                 torch.set_float32_matmul_precision(value)
+            case "unfused":
+                choice = FusionChoice(alone=list_lowered_nodes(report, value))
+                options = replace(options, fusion=choice)
             case "dtype" | "memory_format":
                 call = _converted(call, _converter(name, getattr(torch, value)))
             case _:

@@ -10,7 +10,8 @@ from workbench.analysis.cost.line_shares import list_line_ids
 from workbench.analysis.numerics.numerics_cures import (
     describe_effect,
     describe_price,
-    list_cures,
+    find_cures,
+    name_change,
     name_option,
 )
 from workbench.analysis.numerics.numerics_record import Numerics, read_numerics
@@ -37,7 +38,7 @@ def document(report: Report, context: ViewContext) -> Content:
         return Content({"numerics": None, "deviations": []}, empty=empty)
     rows = found.sorted
     cures = _list_cures(found, context)
-    by_option = {cure["option"]: cure["id"] for cure in cures}
+    changes = found.opportunities
     lines, kernels = list_line_ids(report), {k.id: k.is_generated for k in report.kernels}
     deviations = [
         convert_row(
@@ -53,18 +54,18 @@ def document(report: Report, context: ViewContext) -> Content:
             noise=_limit(row.noise),
             cone=[f"{row.graph}:{name}" for name in row.cone or (row.node,)],
             never_rounded=[f"{row.graph}:{name}" for name in row.never_rounded],
-            cure=by_option.get(row.option),
+            cures=[cure.id for cure in find_cures(changes, row)],
             write=_write(row, kernels, context.variable),
         )
         for at, row in enumerate(rows)
     ]
     ids = {id(row): f"d{at}" for at, row in enumerate(rows)}
-    worst = found.questions.worst
+    worst, cure = found.questions.worst, found.questions.cure
     data: wire.NumericsFound = {
         "sentence": found.sentence,
         "answers": list(found.questions.answers),
         "first": None if worst is None else ids[id(worst)],
-        "cure": None if worst is None else by_option.get(worst.option),
+        "cure": None if cure is None else cure.id,
         "stages": [
             _bar(stage.stage, rows, ids) for stage in found.stages if stage.stage != "eager"
         ],
@@ -78,16 +79,17 @@ def document(report: Report, context: ViewContext) -> Content:
 
 
 def _list_cures(found: Numerics, context: ViewContext) -> list[wire.NumericsCure]:
-    tried = {cure.option: f"{describe_effect(cure)} {describe_price(cure)}" for cure in found.tried}
+    tried = {cure.option: cure for cure in found.tried}
     return [
         convert_row(
             wire.NumericsCure,
             cure,
-            option=(option := name_option(cure)),
-            price=tried.get(option),
+            option=name_change(cure),
+            effect=None if (row := tried.get(name_option(cure))) is None else describe_effect(row),
+            price=None if row is None else describe_price(row),
             why_not=context.why_not["numerics-cure"],
         )
-        for cure in list_cures(found.deviations)
+        for cure in found.opportunities
     ]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import traitlets
 
-from workbench.analysis.numerics.numerics_cures import list_cures
+from workbench.analysis.numerics.numerics_record import read_numerics
 from workbench.analysis.opportunities.opportunity import Opportunity, Tried
 from workbench.analysis.opportunities.rehearsed_cures import RehearsedCure
 from workbench.analysis.opportunities.rules import opportunities
@@ -135,7 +135,8 @@ class View(RequestWidget):
 
     def find_opportunity(self, id: str) -> Opportunity:
         """One of the report, or of its numbers; raises `UsageError` for another."""
-        cures = list_cures(tuple(self.report.numerics))
+        found = read_numerics(self.report)
+        cures = () if found is None else found.opportunities
         for each in (*opportunities(self.report), *cures):
             if each.id == id:
                 return each

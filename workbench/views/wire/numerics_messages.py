@@ -31,9 +31,9 @@ class Deviation(TypedDict):
     """One value that a part computes otherwise than eager from the same inputs.
 
     `cone` are the nodes that are computed for it, `never_rounded` those whose values eager rounds
-    and the part does not; ids. The histograms count elements by units in the last place. `cure` is
-    the id of the change that would take it away, `write` the line of Python that writes the part
-    alone.
+    and the part does not; ids. The histograms count elements by units in the last place. `cures`
+    are the ids of the changes that may take it away, `write` the line of Python that writes the
+    part alone.
     """
 
     id: str
@@ -59,12 +59,12 @@ class Deviation(TypedDict):
     histogram: list[tuple[str, int]]
     exact_histogram: list[tuple[str, int]]
     option: str
-    cure: str | None
+    cures: list[str]
     write: str
 
 
 class NumericsCure(TypedDict):
-    """An option that would change deviations; `price` is None where it was not tried.
+    """A change that may take deviations away; `effect` and `price` are None where it was not tried.
 
     `why_not` says why it cannot be tried here, or is None.
     """
@@ -73,6 +73,7 @@ class NumericsCure(TypedDict):
     option: str
     action: str
     text: str
+    effect: str | None
     price: str | None
     why_not: str | None
 

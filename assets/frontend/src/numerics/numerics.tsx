@@ -28,6 +28,7 @@ export function NumericsPane({ store }: { store: Store }) {
             </>
           ))}
         </dl>
+        <Prices store={store} cures={found.cures.filter((each) => each !== cure)} />
       </div>
       <div class="bar">
         <h2>Deviations</h2>
@@ -60,12 +61,37 @@ function Try({ store, cure }: { store: Store; cure: NumericsCure }) {
   );
 }
 
-/** The option, what it removes and costs, or the button that measures it. */
+/** Changes that may take deviations away, with what each removes and costs, or its trial. */
+function Prices({ store, cures }: { store: Store; cures: readonly NumericsCure[] }) {
+  if (!cures.length) return null;
+  return (
+    <table class="prices" aria-label="Other options">
+      {cures.map((cure) => (
+        <tr key={cure.id}>
+          <th scope="row" class="mono" data-tip={cure.text}>
+            {cure.option}
+          </th>
+          <td>
+            {cure.price ? (
+              <>
+                {cure.effect} <span class="mut">{cure.price}</span>
+              </>
+            ) : (
+              <Try store={store} cure={cure} />
+            )}
+          </td>
+        </tr>
+      ))}
+    </table>
+  );
+}
+
+/** An option, what it removes and costs, or the button that measures it. */
 export function CurePrice({ store, cure }: { store: Store; cure: NumericsCure }) {
   return (
     <>
       <p class="mono">{cure.action}</p>
-      <p>{cure.price ?? cure.text}</p>
+      <p>{cure.price ? `${cure.effect} ${cure.price}` : cure.text}</p>
       <div class="row">
         <Copy text={cure.action} label="Copy option" />
         {!cure.price && <Try store={store} cure={cure} />}

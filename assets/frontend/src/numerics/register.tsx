@@ -42,7 +42,7 @@ export const numerics: Registration<Store> = {
 function DeviationCard({ store, row }: RowCardProps<Deviation>) {
   const eps = (off: number | null) => (off === null ? "–" : `${writtenIn("eps", off)} eps`);
   const found = store.doc.value?.numerics;
-  const cure = found?.cures.find(({ id }) => id === row.cure);
+  const cures = found?.cures.filter(({ id }) => row.cures.includes(id)) ?? [];
   return (
     <>
       <Head kind={`Deviation, ${row.verdict}`} title={`${row.kernel ?? row.part}, ${row.value}`} />
@@ -58,9 +58,11 @@ function DeviationCard({ store, row }: RowCardProps<Deviation>) {
       <Section title="Why">
         <p>{[row.cause, row.detail].filter(Boolean).join(": ")}</p>
       </Section>
-      {(cure || row.write) && (
+      {(cures.length > 0 || row.write) && (
         <Section title="Next">
-          {cure && <CurePrice store={store} cure={cure} />}
+          {cures.map((cure) => (
+            <CurePrice key={cure.id} store={store} cure={cure} />
+          ))}
           {row.write && <Copy text={row.write} label="Copy repro" />}
         </Section>
       )}
