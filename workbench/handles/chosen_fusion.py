@@ -63,8 +63,10 @@ def refuse_for_other_torch(path: str, made_with: str) -> None:
 
 def compile_again(made: Any, choice: FusionChoice) -> Any:
     """What a file was compiled to, with its choice; raises `UsageError` where it does not hold."""
-    named = [[(_names(a), _names(b)) for a, b in pairs] for pairs in (choice.forbid, choice.force)]
-    return _with_note(made, choice, *named, [_names(choice.alone)] if choice.alone else ())
+    forbid, force = (
+        [(_names(a), _names(b)) for a, b in pairs] for pairs in (choice.forbid, choice.force)
+    )
+    return _with_note(made, choice, forbid, force, [_names(choice.alone)] if choice.alone else ())
 
 
 def _names(operations: Operations) -> str:

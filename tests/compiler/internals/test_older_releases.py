@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Literal
 
 import pytest
+import torch
 
 from workbench.compiler.internals import older_releases
 from workbench.compiler.internals import torch_private as tp
@@ -13,6 +14,7 @@ from workbench.compiler.internals.older_releases import (
     check_can_cache,
     find_backward_hook,
     get_hint_symbols,
+    list_strict_numerics,
     match_rblock_rule,
     use_processor_level,
     variants,
@@ -101,3 +103,38 @@ def test_a_level_of_processors_is_compiled_for_and_forgotten(
     with use_processor_level("x86-64-v3"):
         assert "march=x86-64-v3" in tp.OPTIMIZATION_FLAGS.get()("g++")[0]
     assert "march=x86-64-v3" not in tp.OPTIMIZATION_FLAGS.get()("g++")[0]
+
+
+class Config:
+    """Stands in for the options of Inductor in a release that has the option."""
+
+    numerics = "default"
+
+    def __init__(self, kind: Any):
+        self._kind = kind
+
+    def get_type(self, name: str) -> Any:
+        return {"numerics": self._kind}[name]
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        (Literal["default", "strict"], ("strict",)),
+        (
+            Literal["default", "strict_pointwise", "strict_reduction", "strict"],
+            ("strict_pointwise", "strict_reduction", "strict"),
+        ),
+        (str, ("strict",)),  # a release that does not list them
+    ],
+)
+def test_the_words_are_those_that_the_running_release_takes(
+    kind: Any, words: tuple[str, ...]
+) -> None:
+    assert list_strict_numerics(Config(kind)) == words
+
+
+def test_a_release_without_the_option_has_none() -> None:
+    assert list_strict_numerics(object()) == ()
+    release = tuple(int(part) for part in torch.__version__.split(".")[:2])
+    assert bool(list_strict_numerics()) == (release >= (2, 14))

@@ -10,7 +10,8 @@ import torch.nn.functional as F
 import workbench as wb
 from workbench.analysis.numerics import causes
 
-GELU_BACKWARD = torch.ops.aten.gelu_backward.default
+aten = torch.ops.aten
+GELU_BACKWARD = aten.gelu_backward.default
 ROUNDING = {causes.ELSEWHERE, causes.REDUCTION, causes.FUNCTION, causes.ROUNDING}
 
 
@@ -126,5 +127,122 @@ def test_a_table_that_is_filled_and_then_added_to_is_compared_when_it_is_whole()
     found = look(Tied(), ids)
     assert found.first is None
     assert "gradient of model.tokens.weight" in {row.output for row in found.outputs}
-    lost = {"the gradient of split: it is not one of a single output"}
-    assert {*found.not_compared} <= lost
+    assert not found.not_compared
+
+
+class Parts(torch.nn.Module):
+    """One operator after another that gives several values, of which one or more are used."""
+
+    def forward(self, x, w, b):
+        first, second = x.split(16, -1)
+        third, _ = (first.sin() * second.exp()).chunk(2, -1)
+        normed, mean, _ = torch.native_layer_norm(third, (8,), w, b, 1e-5)
+        spread, middle = torch.var_mean(normed * 2 + mean, -1, keepdim=True)
+        values, places = (normed * spread + middle).max(0)
+        largest, _ = (values * places).topk(4)
+        one, other = largest.view(2, 2).unbind(0)
+        return one.sin() * other
+
+
+PARTS = ("split", "chunk", "native_layer_norm", "var_mean", "max_1", "topk", "unbind")
+
+
+@pytest.fixture(scope="module")
+def parts_args():
+    x, w, b = (cases.draw(*shape, seed=seed) for seed, shape in enumerate(((4, 32), (8,), (8,))))
+    return tuple(each.requires_grad_() for each in (x, w, b))
+
+
+@pytest.fixture(scope="module")
+def clean_parts(parts_args):
+    return look(Parts(), *parts_args)
+
+
+def test_the_gradients_of_operators_with_several_outputs_are_checked(clean_parts) -> None:
+    assert clean_parts.not_compared == ()
+    assert clean_parts.first is None
+    assert not [row for row in clean_parts.deviations if row.cause in causes.NO_ROUNDING]
+    captured = {node.name for node in clean_parts.program.stages.captured.graph.nodes}
+    assert {*PARTS} <= captured
+
+
+def test_parts_of_one_operator_are_those_of_what_it_became(clean_parts) -> None:
+    pairs, groups = clean_parts.program.stages.aten_pairs, clean_parts.program.stages.groups
+    nodes = clean_parts.program.stages.captured.nodes
+    (normed,) = (
+        name for name, node in nodes.items()
+        if node.args and getattr(node.args[0], "name", "") == "native_layer_norm"
+        and node.args[1] == 0
+    )  # fmt: skip
+    assert pairs[normed] == groups["native_layer_norm"][-1]  # and no part of var_mean in it
+
+
+def wrong_mean_backward(grad, x, norm_size, mean, rstd, w, b, mask):
+    normed = (x - mean) * rstd
+    back = grad * w
+    inner = (
+        back - back.mean(-1, keepdim=True) - 1.001 * normed * (back * normed).mean(-1, keepdim=True)
+    )
+    return inner * rstd, (grad * normed).sum(0), grad.sum(0)
+
+
+def test_a_wrong_gradient_of_several_outputs_is_named(parts_args) -> None:
+    operator = aten.native_layer_norm_backward.default
+    with cases.changed_decomposition(operator, wrong_mean_backward):
+        found = look(Parts(), *parts_args)
+    assert found.first.part == "gradient of native_layer_norm"
+    assert found.first.cause == causes.FORMULA
+
+
+def test_a_wrong_gradient_of_one_of_two_parts_is_named() -> None:
+    def halves(x):
+        a, b = x.split(8, -1)
+        return (a * 2).tanh() * b.exp()
+
+    def wrong(graph):
+        for node in graph.nodes:
+            if node.target is aten.cat.default:
+                node.args = ([node.args[0][0], node.args[0][0]], *node.args[1:])
+
+    x = cases.draw(4, 16).requires_grad_()
+    assert look(halves, x).first is None
+    found = look(halves, x, options={"joint_custom_pre_pass": wrong})
+    assert found.first.cause == causes.FORMULA
+
+
+def dropped(x):
+    return F.dropout(x.sin() * 3, 0.3).cos()
+
+
+def test_the_gradient_of_a_dropout_is_checked_by_the_mask_that_was_drawn() -> None:
+    x = cases.draw(64, 32).requires_grad_()
+    found = look(dropped, x)
+    assert found.not_compared == ()
+    rows = {row.part: row.cause for row in found.deviations}
+    assert "gradient of dropout" not in rows
+    assert rows["dropout"] == causes.RANDOM
+
+    def wrong_backward(grad, mask, scale):
+        return grad * (mask.type_as(grad) * (scale * 1.001))
+
+    operator = aten.native_dropout_backward.default
+    with cases.changed_decomposition(operator, wrong_backward):
+        found = look(dropped, x, options={"fallback_random": True})
+    assert [row.part for row in found.deviations if row.cause == causes.FORMULA] == [
+        "gradient of dropout"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("function", "name"),
+    [
+        (lambda x: F.rrelu(x, training=True).sin(), "rrelu"),
+        (lambda x: F.alpha_dropout(x.sin(), 0.3, training=True).cos(), "alpha_dropout"),
+    ],
+)
+def test_what_draws_other_numbers_has_no_gradient_check_and_no_false_one(function, name) -> None:
+    found = look(function, cases.draw(16, 8).requires_grad_())
+    assert found.not_compared == (
+        f"the gradient of {name}: it draws random numbers, other than a mask",
+    )
+    assert causes.FORMULA not in {row.cause for row in found.deviations}

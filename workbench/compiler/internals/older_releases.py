@@ -1,4 +1,4 @@
-"""What torch before 2.13 calls or keeps otherwise, behind one function for all releases."""
+"""What releases of torch call or keep otherwise, behind one function for all of them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import builtins
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, get_args
 
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Function, Patches
@@ -104,3 +104,15 @@ def _for_level(inner: Function, level: str) -> Function:
         return [f"march={level}" if f == "march=native" else f for f in compiling], linking
 
     return optimization_flags
+
+
+def list_strict_numerics(config: Any = None) -> tuple[str, ...]:
+    """The words of Inductor's option `numerics` that round as eager does; none before torch 2.14.
+
+    `config` stands for the options of Inductor.
+    """
+    options = tp.INDUCTOR_CONFIG.get() if config is None else config
+    if not hasattr(options, "numerics"):
+        return ()
+    words = get_args(options.get_type("numerics"))
+    return tuple(word for word in words if word != "default") or ("strict",)

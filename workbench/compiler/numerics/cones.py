@@ -105,6 +105,13 @@ def name_operator(node: CapturedNode) -> str:
 def is_random(node: CapturedNode) -> bool:
     """Whether a node draws random numbers, or the seeds of such."""
     name = name_operator(node)
+    if isinstance(node.target, OperatorRef):
+        operator = find_function(node.target)
+        if torch.Tag.nondeterministic_seeded in getattr(operator, "tags", ()):
+            arguments = tp.schema_of(operator).arguments
+            given = {arg.name: arg.default_value for arg in arguments} | dict(node.kwargs)
+            given |= {arg.name: value for arg, value in zip(arguments, node.args, strict=False)}
+            return bool(given.get("dropout_p", True))  # attention may draw none
     return node.op.startswith("call") and any(word in name for word in _RANDOM)
 
 

@@ -7,7 +7,8 @@ operator is there, autograd computes it again from the same inputs: by eager's o
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import islice, permutations
 from typing import Any
 
 import torch
@@ -15,7 +16,13 @@ import torch
 from workbench.analysis.numerics.causes import GRADIENT, classify_decomposition
 from workbench.compiler.captured_graphs.captured_nodes import CapturedNode, NodeRef, filled
 from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.numerics.cones import CannotCompute, Chain, IndexedGraph, is_random
+from workbench.compiler.numerics.cones import (
+    CannotCompute,
+    Chain,
+    IndexedGraph,
+    is_random,
+    name_operator,
+)
 from workbench.compiler.numerics.distances import measure_off
 from workbench.compiler.numerics.noise_floor import list_noisy
 from workbench.compiler.numerics.part_rows import Place, TwoWays
@@ -38,6 +45,8 @@ from workbench.compiler.numerics.stage_walk import (
 from workbench.report.numerics.numerics_rows import Deviation
 
 Values = Mapping[str, Any]
+_MOST_ORDERS = 24
+"""Ways in which gradients are given to outputs of one shape that are tried: all of four."""
 
 
 class Learning(Chain):
@@ -87,6 +96,7 @@ def _list_gradients(stages: RecordedStages, joint: StageGraph, lost: list[str]) 
     for name, origin in joint.graph.gradient_of.items():
         groups.setdefault(origin, []).append(name)
     late = _find_late(joint)
+    drawn = stages.list_random()
     for origin, names in groups.items():
         group = set(names)
         given = {
@@ -96,21 +106,38 @@ def _list_gradients(stages: RecordedStages, joint: StageGraph, lost: list[str]) 
             name for name in names
             if name in late and any(name in joint.reads[n] for n in joint.nodes if n not in group)
         ]  # fmt: skip
-        inputs = {read: known[read] for read in captured.reads[origin] if read in known}
-        if len(given) != 1 or origin not in captured.nodes or is_random(captured.nodes[origin]):
-            lost.append(f"the gradient of {origin}: it is not one of a single output")
-        elif len(inputs) < len(captured.reads[origin]):
+        reads = captured.reads.get(origin, ())
+        inputs = {read: known[read] for read in reads if read in known}
+        mask = _find_mask(stages, joint, origin) if origin in drawn else ""
+        if not given or origin not in captured.nodes:
+            lost.append(f"the gradient of {origin}: it is not known what it is computed from")
+        elif mask is None:
+            lost.append(f"the gradient of {origin}: it draws random numbers, other than a mask")
+        elif len(inputs) < len(reads):
             lost.append(f"the gradient of {origin}: an input of it is not known")
         else:
             place = captured.position[origin]
             before = {
                 node for name, node in known.items() if captured.position[name] < place
             }  # fmt: skip
-            step = Step(captured.nodes[origin], captured, inputs, given.pop())
             for end in ends:
-                leaves = joint.find_leaves(end, before | {step.given})
-                needs = frozenset({*leaves, *inputs.values(), step.given})
+                leaves = joint.find_leaves(end, before | given | {mask})
+                own = tuple(name for name in joint.nodes if name in given & leaves)
+                step = Step(captured.nodes[origin], captured, inputs, own, mask)
+                needs = frozenset({*leaves, *inputs.values(), *own, *filter(None, [mask])})
                 yield Check(needs, _check_gradient(step, joint, end, leaves))
+
+
+def _find_mask(stages: RecordedStages, joint: StageGraph, origin: str) -> str | None:
+    """The node that holds which elements a dropout kept; None of another random operator."""
+    if name_operator(stages.captured.nodes[origin]).rpartition(".")[2] != "dropout":
+        return None
+    shape = stages.captured.rows[origin].shape
+    masks = [
+        name for name in stages.groups.get(origin, ())
+        if (joint.rows[name].dtype, joint.rows[name].shape) == ("bool", shape)
+    ]  # fmt: skip
+    return masks[0] if len(masks) == 1 else None
 
 
 def pair_inputs(captured: StageGraph, joint: StageGraph) -> dict[str, str]:
@@ -137,16 +164,49 @@ def _find_late(joint: IndexedGraph) -> frozenset[str]:
 class Step:
     """One operator of eager's with the nodes of the joint graph that have what it is given.
 
-    `given` has the gradient of its output.
+    `given` have the gradients of its outputs, of which `places` says which each is of. `mask` has
+    the elements that a dropout kept.
     """
 
     node: CapturedNode
     graph: StageGraph
     inputs: Mapping[str, str]
-    given: str
+    given: tuple[str, ...]
+    mask: str = ""
+    places: tuple[int, ...] = ()
+
+    @property
+    def known(self) -> tuple[str, ...]:
+        """The nodes of the joint graph that it is computed from."""
+        return (*self.inputs.values(), *self.given, *filter(None, [self.mask]))
+
+    def list_orders(self, values: Values) -> Iterator[Step]:
+        """The same for each way in which gradients may belong to outputs, that of torch first.
+
+        Raises `CannotCompute`.
+        """
+        _, outputs = self._compute(values, Precision.SAME)
+        shapes = [values[name].shape for name in self.given]
+        orders = islice(permutations(range(len(outputs)), len(shapes)), _MOST_ORDERS)
+        for places in orders:
+            if all(outputs[at].shape == shape for at, shape in zip(places, shapes, strict=True)):
+                yield replace(self, places=places)
 
     def differentiate(self, values: Values, precision: Precision) -> list[torch.Tensor]:
         """The gradients that autograd gives each place of an input; raises `CannotCompute`."""
+        leaves, outputs = self._compute(values, precision)
+        results = [outputs[at] for at in self.places]
+        grads = [
+            precision.fit(values[name]).to(result.dtype)
+            for name, result in zip(self.given, results, strict=True)
+        ]
+        found = torch.autograd.grad(results, leaves, grads, allow_unused=True)
+        return [one for one in found if one is not None]
+
+    def _compute(
+        self, values: Values, precision: Precision
+    ) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
+        """The places of inputs that have a gradient, and the outputs that have one."""
         leaves: list[torch.Tensor] = []
 
         def place(value: Any) -> Any:
@@ -164,19 +224,22 @@ class Step:
             return type(value)(place(part) for part in value)
 
         # each place of an input is a leaf of its own: autograd adds them up behind the operator
-        node = CapturedNode(
-            self.node.name, self.node.op, self.node.target, place(self.node.args),
-            place(self.node.kwargs),
-        )  # fmt: skip
+        args, kwargs = place(self.node.args), place(self.node.kwargs)
+        node = CapturedNode(self.node.name, self.node.op, self.node.target, args, kwargs)
         with torch.enable_grad(), torch.random.fork_rng():
-            result = Learning(self.graph, precision).compute(node, {})
-            if not isinstance(result, torch.Tensor) or not result.requires_grad:
-                raise CannotCompute(f"{self.node.name}: it gives no single tensor")
-            grad = precision.fit(values[self.given])
-            if grad.shape != result.shape:
-                raise CannotCompute(f"{self.node.name}: its gradient has another shape")
-            found = torch.autograd.grad(result, leaves, grad.to(result.dtype), allow_unused=True)
-        return [one for one in found if one is not None]
+            if self.mask:
+                result = _drop(values[self.mask], *args, **kwargs)
+            else:
+                result = Learning(self.graph, precision).compute(node, {})
+        found = [one for one in tp.TREE_LEAVES.get()(result) if isinstance(one, torch.Tensor)]
+        return leaves, [one for one in found if one.requires_grad]
+
+
+def _drop(
+    mask: torch.Tensor, input: torch.Tensor, p: float = 0.5, *_: Any, **__: Any
+) -> torch.Tensor:
+    """What eager's dropout gives where it keeps these elements."""
+    return input * mask.to(input.dtype).div(1 - p)
 
 
 def _has_parts(value: Any) -> bool:
@@ -215,16 +278,19 @@ def _check_gradient(
     def check(held: Values) -> Deviation | None:
         after = Place(DECOMPOSITIONS, f"{GRADIENT}{step.node.name}", joint, end,
                       {leaf: held[leaf] for leaf in leaves})  # fmt: skip
-        known = {name: held[name] for name in (*step.inputs.values(), step.given)}
+        known = {name: held[name] for name in step.known}
         wide = after.compute(Precision.WIDE)
-        exact = step.differentiate(known, Precision.WIDE)
-        fits = [n for n, one in enumerate(exact) if one.shape == wide.shape]
+        fits = [
+            (measure_off(wide, one, torch.float64), number, order)
+            for order in step.list_orders(known)
+            for number, one in enumerate(order.differentiate(known, Precision.WIDE))
+            if one.shape == wide.shape
+        ]
         if not fits:
             raise CannotCompute(f"{end}: autograd gives {step.node.name} none of its shape")
-        # of several inputs of one shape the gradient is that of the nearest: a wrong one is far
-        # from all of them
-        number = min(fits, key=lambda n: measure_off(wide, exact[n], torch.float64))
-        before = Gradient(DECOMPOSITIONS, after.part, joint, end, known, step=step, number=number)
+        # of several inputs or outputs of one shape it is the nearest: a wrong one is far from all
+        _, number, order = min(fits, key=lambda fit: fit[0])
+        before = Gradient(DECOMPOSITIONS, after.part, joint, end, known, step=order, number=number)
         found = TwoWays(before, after).measure()
         if found is None:
             return None

@@ -126,6 +126,17 @@ class RecordedStages:
         """The graph that was lowered to kernels."""
         return self.by_stage[LOWERED]
 
+    def list_random(self) -> frozenset[str]:
+        """The nodes of the captured graph that draw random numbers, by what they became, too."""
+        names = {name for name, node in self.captured.nodes.items() if is_random(node)}
+        if self.aten is not None:
+            nodes = self.aten.nodes
+            names |= {
+                name for name, group in self.groups.items()
+                if any(is_random(nodes[part]) for part in group)
+            }  # fmt: skip
+        return frozenset(names)
+
 
 def say_without_numbers(stages: RecordedStages) -> str:
     """Where a program may round otherwise than eager, by its nodes alone; "" for nowhere."""
@@ -237,20 +248,28 @@ def _pair_with_aten(
     groups: dict[str, list[str]] = {}
     for before, after in report.node_pairs[aten.id]:
         origin, name = before.partition(":")[2], after.partition(":")[2]
-        if origin in captured.nodes and aten.nodes[name].op == "call_function":
+        is_own = name not in aten.graph.gradient_of  # a node of autograd's may bear the same name
+        if origin in captured.nodes and aten.nodes[name].op == "call_function" and is_own:
             groups.setdefault(origin, []).append(name)
     pairs = {}
-    for origin, names in groups.items():
-        want = captured.rows[origin]
-        for name in names:
-            got = aten.rows[name]
-            if want.dtype is not None and (got.shape, got.dtype) == (want.shape, want.dtype):
-                pairs[origin] = name
     for node in captured.graph.nodes:
-        if node.target is getitem and isinstance(node.args[0], NodeRef):
-            part = _find_part(aten, groups.get(node.args[0].name, ()), node.args[1])
-            if part is not None and node.name not in groups:
-                pairs[node.name] = part
+        is_part = node.target is getitem and node.name not in groups
+        origin = node.args[0].name if is_part and isinstance(node.args[0], NodeRef) else node.name
+        want = captured.rows[node.name]
+        alike = [
+            name for name in groups.get(origin, ())
+            if want.dtype is not None
+            and (aten.rows[name].shape, aten.rows[name].dtype) == (want.shape, want.dtype)
+        ]  # fmt: skip
+        users = [name for name, reads in captured.reads.items() if node.name in reads]
+        used = {
+            read for user in users for name in groups.get(user, ()) for read in aten.reads[name]
+        }
+        read = used.intersection(alike)  # of several of one size the one that is read on
+        last = _find_part(aten, alike, node.args[1]) if is_part else next(reversed(alike), None)
+        chosen = read.pop() if len(read) == 1 else last
+        if chosen is not None:
+            pairs[node.name] = chosen
     return pairs, {origin: tuple(names) for origin, names in groups.items()}
 
 

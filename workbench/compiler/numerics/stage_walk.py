@@ -11,13 +11,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import pairwise
+from operator import getitem
 from typing import Any
 
 import torch
 
 from workbench.analysis.numerics.causes import UNKNOWN, Cause, classify_decomposition
 from workbench.compiler.captured_graphs.captured_nodes import NodeRef, filled
-from workbench.compiler.numerics.cones import CannotCompute, Chain, is_random, select_known
+from workbench.compiler.numerics.cones import CannotCompute, Chain, select_known
 from workbench.compiler.numerics.part_rows import Place, TwoWays
 from workbench.compiler.numerics.precisions import Precision
 from workbench.compiler.numerics.recorded_stages import (
@@ -79,7 +80,7 @@ def walk_stages(
     names = [n for n in (INFERENCE, JOINT_PASSES, LOWERED) if n in by_stage]
     for first, second in pairwise(names if INFERENCE in by_stage else ()):
         listed += checks.of_passes(by_stage[first], by_stage[second])
-    return run_checks(captured, inputs, listed, _list_random(stages), tell)
+    return run_checks(captured, inputs, listed, stages.list_random(), tell)
 
 
 def run_checks(
@@ -118,18 +119,6 @@ def run_checks(
     return found
 
 
-def _list_random(stages: RecordedStages) -> frozenset[str]:
-    """The nodes of the captured graph that draw random numbers."""
-    aten = stages.aten
-    names = {name for name, node in stages.captured.nodes.items() if is_random(node)}
-    if aten is not None:
-        names |= {
-            name for name, group in stages.groups.items()
-            if any(is_random(aten.nodes[part]) for part in group)
-        }  # fmt: skip
-    return frozenset(names)
-
-
 def _seeded(walk: Iterator[Any], graph: StageGraph, random: frozenset[str]) -> Iterator[Any]:
     """The walk, with the generator set anew before every node that draws from it."""
     names = list(graph.nodes)
@@ -163,10 +152,20 @@ class Checks:
     def of_operators(self, aten: StageGraph) -> Iterator[Check]:
         """A check for each node that became others."""
         for became, name in self._by_later.items():
-            known = self._by_later.keys() - {became}
-            leaves = self._names(aten.find_leaves(became, known), self._by_later)
-            reads = frozenset(self._graph.reads[name])
-            yield Check(leaves | reads | {name}, self._operator_check(name, became, aten))
+            whole = self._find_whole(name)
+            # what else the operator gives is inside of it, and no input of this part
+            others = {
+                node: origin for node, origin in self._by_later.items()
+                if node == became or self._find_whole(origin) != whole
+            }  # fmt: skip
+            leaves = self._names(aten.find_leaves(became, others.keys() - {became}), others)
+            needs = leaves | {*self._graph.reads[whole], name}
+            yield Check(needs, self._operator_check(name, became, aten, others))
+
+    def _find_whole(self, name: str) -> str:
+        """The operator that gives a value: of a part of several results the one behind it."""
+        base = self._graph.reads[name][:1] if self._graph.nodes[name].target is getitem else ()
+        return base[0] if base and base[0] not in self._by_later.values() else name
 
     def _names(self, leaves: frozenset[str], by_name: Mapping[str, str]) -> frozenset[str]:
         """The nodes of the captured graph behind leaves, of which inputs are always there."""
@@ -186,15 +185,15 @@ class Checks:
         return select_known(graph, node, known)
 
     def _operator_check(
-        self, name: str, became: str, aten: StageGraph
+        self, name: str, became: str, aten: StageGraph, others: Mapping[str, str]
     ) -> Callable[[Mapping[str, Any]], Deviation | None]:
-        graph = self._graph
+        graph, whole = self._graph, self._find_whole(name)
 
         def check(held: Mapping[str, Any]) -> Deviation | None:
-            reads = {read: held[read] for read in graph.reads[name]}
-            known = self._known(aten, became, self._by_later, held)
+            reads = {read: held[read] for read in graph.reads[whole]}
+            known = self._known(aten, became, others, held)
             before = Place(DECOMPOSITIONS, "", graph, name, reads)
-            part = before.operators[0] if before.operators else name
+            part = before.operators[-1] if before.operators else name
             after = Place(DECOMPOSITIONS, part, aten, became, known)
             return compare_ways(TwoWays(before, after), lambda new: (held[name], new))
 

@@ -27,7 +27,7 @@ from workbench.arguments import checked
 from workbench.compiler.call_state.call_leaves import restore_state
 from workbench.compiler.calls.paths import Path as LeafPath
 from workbench.compiler.calls.paths import leaves
-from workbench.compiler.internals.strict_numerics import list_strict_numerics
+from workbench.compiler.internals.older_releases import list_strict_numerics
 from workbench.compiler.numerics.comparisons import Batch, compare_rows
 from workbench.compiler.numerics.isolated_kernels import IsolatedKernel, isolate, write_repro
 from workbench.compiler.numerics.microscope import HostProgram, look_at
@@ -217,7 +217,8 @@ def _makes_multiply_adds(compiled: CompiledBase) -> bool:
     if recipe is None:
         return False
     then = recipe.option_then("inductor", option, "off")
-    return dict(recipe.options(compiled.target).options).get(option, then) != "off"
+    chosen = dict(recipe.options(compiled.target).options).get(option, then)
+    return bool(chosen != "off")
 
 
 def compare_numbers(
