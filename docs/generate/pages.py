@@ -16,6 +16,7 @@ GUIDE = (
     "guide/sessions.md",
     "guide/memory.md",
     "guide/numerics.md",
+    "guide/own-kernels.md",
     "guide/packages.md",
     "guide/sweeps.md",
     "guide/two-compilations.md",

@@ -16,7 +16,9 @@ __all__ = ["kernel"]
 
 @require_torch
 @checked
-def kernel(fn: Any, /, *args: Any, grid: Any, target: str = "h100", **meta: Any) -> OwnKernel:
+def kernel(
+    fn: Any, /, *args: Any, grid: Any = None, target: str = "h100", **meta: Any
+) -> OwnKernel:
     """A call of a kernel of Triton or Gluon, ready to be compiled, checked and tuned.
 
     Written as the call itself: `add[(4,)](x, y, out, n, BLOCK=256)` is
@@ -28,7 +30,8 @@ def kernel(fn: Any, /, *args: Any, grid: Any, target: str = "h100", **meta: Any)
     ----------
     fn
         What `@triton.jit` or `@gluon.jit` made, with `@triton.autotune` and `@triton.heuristics`
-        or without.
+        or without. Of what `@helion.kernel` made the Triton is taken, in the configuration
+        `config=`, else in the first of its own; it needs no grid.
     args
         Tensors, tensor descriptors and numbers. Tensors on meta have no numbers: such a call is
         compiled, and cannot be run.
@@ -54,8 +57,12 @@ def kernel(fn: Any, /, *args: Any, grid: Any, target: str = "h100", **meta: Any)
     >>> k.name
     'add'
     """
+    from workbench.compiler.kernels.helion_kernels import is_helion, read_helion
     from workbench.compiler.kernels.kernel_call import KernelCall
     from workbench.compiler.request.compile_request import list_known_gpus
     from workbench.handles.own_kernels.own_kernel import OwnKernel
 
-    return OwnKernel(KernelCall.of(fn, args, grid, meta), list_known_gpus()[target])
+    gpu = list_known_gpus()[target]
+    if is_helion(fn):
+        return OwnKernel(read_helion(fn, args, meta), gpu)
+    return OwnKernel(KernelCall.of(fn, args, grid, meta), gpu)

@@ -54,7 +54,7 @@ _NOTHING = argument("rest", nargs="*", help="nothing: the code stands in the cel
 
 @magics_class
 class WorkbenchMagics(Magics):
-    """%aot_compile, _kernel, _explain, _load, _inspect, _diff, _sweep, _fits, _profile, and more."""
+    """The magics: `%aot_compile`, `%aot_kernel` and the others, each with its help."""
 
     found: Mapping[str, Mapping[str, Any]] = {}  # the magics that were there before ours
     matcher: Any = None
