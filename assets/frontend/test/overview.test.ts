@@ -44,6 +44,32 @@ test("a string over several lines is one, whatever stands in it", () => {
   expect(lines[1]).toEqual([{ text: 'for "two" # in', look: "t-s" }]);
 });
 
+test("a value in a string is coloured as code, how it is written is not", () => {
+  const [line = [], next = []] = coloured(["f'{{a}} {len(x[\"k\"])!r:>{n}} b' if", "@b(*c, **d)"]);
+  expect(line.filter((piece) => piece.look).map((piece) => [piece.text, piece.look])).toEqual([
+    ["f'{{a}} ", "t-s"],
+    ["len", "t-f"],
+    ['"k"', "t-s"],
+    ["!r", "t-k"],
+    [">", "t-k"],
+    [" b'", "t-s"],
+    ["if", "t-k"],
+  ]);
+  expect(next.filter((piece) => piece.look).map((piece) => [piece.text, piece.look])).toEqual([
+    ["b", "t-f"],
+    ["*", "t-k"],
+    ["**", "t-k"],
+  ]);
+});
+
+test("a string that is not closed ends with its line, unless the line goes on", () => {
+  const lines = coloured(["x = 'one", "y = 'two \\\\", "three \\", "four' + 1", "class A(B):"]);
+  const looks = lines.map((line) => line.filter((p) => p.look).map((p) => p.text));
+  expect(looks[0]).toEqual(["=", "'one"]);
+  expect(looks[1]).toEqual(["=", "'two \\\\"]);
+  expect(looks[4]).toEqual(["class"]);
+});
+
 test("C++ is coloured by its own tokenizer", () => {
   const [line = []] = coloured(["float x = f(1.5f); // sum"], simple("cpp").parser);
   expect(line.filter((piece) => piece.look).map((piece) => [piece.text, piece.look])).toEqual([

@@ -2,7 +2,7 @@
 
 import type { Parser } from "@lezer/common";
 import { highlightCode, tagHighlighter, tags } from "@lezer/highlight";
-import { parser as python } from "@lezer/python";
+import { PYTHON } from "./python";
 
 /** What each kind of token looks like, in lines and in editors alike. */
 export const LOOKS = [
@@ -22,7 +22,7 @@ export interface Piece {
 }
 
 /** The pieces of each line; a line is read together with those around it. */
-export function coloured(lines: readonly string[], parser: Parser = python): Piece[][] {
+export function coloured(lines: readonly string[], parser: Parser = PYTHON.parser): Piece[][] {
   const text = lines.join("\n");
   const found: Piece[][] = [[]];
   const put = (text: string, look: string) => found.at(-1)!.push({ text, look });

@@ -1,7 +1,5 @@
 // Tips: words that float beside what is pointed at, focused or touched for long.
 
-import { computePosition, flip, offset, shift } from "@floating-ui/dom";
-
 /** How long something is pointed at, focused or touched before its tip shows, in milliseconds. */
 export const REST_MS = 450;
 /** How long the pointer may be under way from an element to its tip. */
@@ -152,7 +150,7 @@ class Tips {
   }
 
   private scroll(): void {
-    if (performance.now() - this.since < SETTLE_MS) void this.place();
+    if (performance.now() - this.since < SETTLE_MS) this.place();
     else this.hide();
   }
 
@@ -174,7 +172,7 @@ class Tips {
     this.box.popover = "manual";
     this.box.showPopover?.();
     owner.setAttribute("aria-describedby", this.box.id);
-    void this.place();
+    this.place();
   }
 
   private hide(): void {
@@ -185,19 +183,26 @@ class Tips {
     this.box.remove();
   }
 
-  private async place(): Promise<void> {
+  /** Above its owner, below where there is no room, and within what is seen of the page. */
+  private place(): void {
     const { owner, box } = this;
-    if (!owner) return;
-    const { x, y } = await computePosition(owner, box, {
-      strategy: "fixed",
-      placement: "top-start",
-      middleware: [
-        offset(GAP),
-        flip({ padding: EDGE, crossAxis: false }),
-        shift({ padding: EDGE }),
-      ],
-    });
-    if (owner === this.owner) Object.assign(box.style, { left: `${x}px`, top: `${y}px` });
+    const page = this.view.ownerDocument.defaultView;
+    if (!owner || !page) return;
+    const seen = page.visualViewport;
+    const [left, top] = [seen?.offsetLeft ?? 0, seen?.offsetTop ?? 0];
+    const right = left + (seen?.width ?? page.innerWidth) - EDGE;
+    const bottom = top + (seen?.height ?? page.innerHeight) - EDGE;
+    const at = owner.getBoundingClientRect();
+    const { width, height } = box.getBoundingClientRect();
+    const [above, below] = [at.top - GAP - height, at.bottom + GAP];
+    const isBelow =
+      above < top + EDGE && (below + height <= bottom || at.top - top < bottom - at.bottom);
+    const x = Math.max(left + EDGE, Math.min(at.left, right - width));
+    const y = isBelow ? below : above;
+    Object.assign(box.style, { left: `${x}px`, top: `${y}px` });
+    // Where no top layer is, an element around it may be what it is placed in.
+    const found = box.getBoundingClientRect();
+    Object.assign(box.style, { left: `${2 * x - found.left}px`, top: `${2 * y - found.top}px` });
   }
 }
 

@@ -2,7 +2,7 @@
 // twice.
 
 import { standardKeymap } from "@codemirror/commands";
-import { HighlightStyle, LRLanguage, syntaxHighlighting } from "@codemirror/language";
+import { HighlightStyle, syntaxHighlighting } from "@codemirror/language";
 import {
   highlightSelectionMatches,
   openSearchPanel,
@@ -11,15 +11,14 @@ import {
 } from "@codemirror/search";
 import { EditorState, type Extension, type StateEffect } from "@codemirror/state";
 import { EditorView, keymap, lineNumbers } from "@codemirror/view";
-import { parser } from "@lezer/python";
 import { LOOKS } from "../../ui/highlight";
+import { PYTHON } from "../../ui/python";
 import { explaining } from "./explain";
 import { simple } from "./languages";
 import { differing, markField, type Marks, setMarks, strip } from "./marks";
 import { type Language, overlaps, type Rows, type Spans } from "./rows";
 
 const COLOURS = HighlightStyle.define(LOOKS);
-const PYTHON = LRLanguage.define({ parser });
 
 /** The keys of a text that is only read: moves and selections, none that would change it. */
 const READING = standardKeymap.filter(({ key, mac }) =>
