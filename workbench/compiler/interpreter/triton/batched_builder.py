@@ -7,6 +7,7 @@ interpreter have the shape (1,) and are such arrays already.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -18,7 +19,13 @@ from triton.runtime import interpreter as stock
 from triton.runtime.interpreter import TensorHandle
 
 from workbench.compiler.internals.local_device import cut_to_tf32
-from workbench.compiler.interpreter.triton.checked_memory import Memory
+from workbench.compiler.interpreter.triton.checked_memory import (
+    Memory,
+    OutOfBoundsError,
+    read_memory,
+    write_memory,
+)
+from workbench.compiler.interpreter.triton.tiles import TileBuilder
 
 Array = np.ndarray[Any, Any]
 Handle = Any  # triton.runtime.interpreter.TensorHandle
@@ -48,13 +55,18 @@ def _by(op: Operator) -> Callable[..., Handle]:
     return create
 
 
-class BatchedBuilder(stock.InterpreterBuilder):  # type: ignore[misc]  # triton has no types
-    """`programs` are the coordinates of the batch, an array per axis of the grid."""
+class BatchedBuilder(TileBuilder):
+    """`programs` are the coordinates of the batch, an array per axis of the grid.
+
+    `operations` counts those of floats in all programs, by "dot" and the name of the dtype, lanes
+    that a mask leaves out included.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self.programs: tuple[Array, ...] = ()
         self.memory = Memory(())
+        self.operations: Counter[str] = Counter()
         self.widest = 1
         self._has_tf32 = False
 
@@ -99,10 +111,19 @@ class BatchedBuilder(stock.InterpreterBuilder):  # type: ignore[misc]  # triton 
             self.widest = max(self.widest, pointers.size)
         self.memory.store(pointers, values, masks)
 
+    def create_barrier(self) -> None:
+        self.memory.part_epochs()
+
     @property
     def batch(self) -> int:
         """How many programs run at once."""
         return len(self.programs[0]) if self.programs else 1
+
+    def count(self, dtype: Any, data: Array, each: int = 1, what: str = "") -> None:
+        """Count operations: `each` for every element, in every program of the batch."""
+        if data.dtype.kind == "f" or is_coded(dtype):
+            programs = self.batch if len(data) == 1 else len(data)
+            self.operations[f"{what}{dtype.scalar.name}"] += each * data[:1].size * programs
 
     def create_atomic_cas(
         self, ptr: Handle, cmp: Handle, val: Handle, sem: Any, scope: Any
@@ -111,7 +132,10 @@ class BatchedBuilder(stock.InterpreterBuilder):  # type: ignore[misc]  # triton 
             *self._for_each(ptr.data, cmp.data, val.data)
         )
         everywhere = np.ones(pointers.shape, dtype=bool)
-        self.memory.keep(np.ascontiguousarray(pointers), everywhere, values.dtype)
+        pointers = np.ascontiguousarray(pointers)
+        kept = self.memory.keep(pointers, everywhere, values.dtype, "exchange", orders=_orders(sem))
+        if not kept.all():
+            raise OutOfBoundsError("exchanges a value outside its arguments")
         parts = [TensorHandle(np.ascontiguousarray(a), h.dtype)
                  for a, h in ((pointers, ptr), (compared, cmp), (values, val))]  # fmt: skip
         return super().create_atomic_cas(*parts, sem, scope)
@@ -121,7 +145,8 @@ class BatchedBuilder(stock.InterpreterBuilder):  # type: ignore[misc]  # triton 
     ) -> Handle:
         arrays = np.broadcast_arrays(*self._for_each(ptr.data, val.data, mask.data))
         pointers, values, masks = (np.ascontiguousarray(array) for array in arrays)
-        self.memory.keep(pointers, masks, values.dtype)
+        kind = "exchange" if op == stock._ir.ATOMIC_OP.XCHG else "atomic"
+        masks = self.memory.keep(pointers, masks, values.dtype, kind, orders=_orders(sem))
         if is_coded(val.dtype):
             return self._add_coded(pointers, values, masks, val.dtype)
         return super().create_atomic_rmw(
@@ -142,13 +167,13 @@ class BatchedBuilder(stock.InterpreterBuilder):  # type: ignore[misc]  # triton 
 
     def _add_coded(self, pointers: Array, values: Array, masks: Array, dtype: Any) -> Handle:
         """Atomic addition of bfloat16, rounded once for each address."""
-        old = self.memory.load(pointers, masks, np.zeros_like(values), values.dtype)
+        old = read_memory(pointers, masks, np.zeros_like(values), values.dtype)
         places, inverse = np.unique(pointers[masks], return_inverse=True)
         ones = np.ones(places.shape, dtype=bool)
-        before = self.memory.load(places, ones, np.zeros(places.shape, values.dtype), values.dtype)
+        before = read_memory(places, ones, np.zeros(places.shape, values.dtype), values.dtype)
         sums = decode(before, dtype).astype(np.float64)
         np.add.at(sums, inverse.ravel(), decode(values, dtype)[masks])
-        self.memory.store(places, encode(sums, dtype), ones)
+        write_memory(places, encode(sums, dtype), ones)
         return TensorHandle(old, dtype.scalar)
 
     # constants
@@ -174,6 +199,7 @@ class BatchedBuilder(stock.InterpreterBuilder):  # type: ignore[misc]  # triton 
         dtype = parts[-1].dtype.scalar
         data = op(*(decode(part.data, part.dtype) for part in parts))
         self.widest = max(self.widest, data.size)
+        self.count(dtype, data)
         if data.dtype == np.bool_:
             return TensorHandle(data, tl.int1)
         if is_coded(dtype):
@@ -263,6 +289,7 @@ class BatchedBuilder(stock.InterpreterBuilder):  # type: ignore[misc]  # triton 
             if asked == "TF32x3":  # the small parts first, as Triton takes it apart
                 low, rest = _cut(left - high), _cut(right - other)
                 product = np.matmul(low, other) + np.matmul(high, rest) + product
+        self.count(a.dtype, product, 2 * left.shape[-1], "dot ")
         return TensorHandle((product + d.data).astype(wide), d.dtype.scalar)
 
     def create_assert(self, condition: Handle, message: str) -> None:
@@ -272,6 +299,10 @@ class BatchedBuilder(stock.InterpreterBuilder):  # type: ignore[misc]  # triton 
     def create_assume(self, condition: Handle) -> None:
         if not np.all(condition.data):
             raise AssertionError("what tl.assume promises does not hold")
+
+
+def _orders(sem: Any) -> bool:
+    return bool(sem != stock._ir.MEM_SEMANTIC.RELAXED)
 
 
 def _cut(values: Array) -> Array:

@@ -29,26 +29,31 @@ class Memory:
     def load(self, pointers: Array, mask: Array, other: Array, dtype: np.dtype[Any]) -> Array:
         """Read where the mask says so, take `other` elsewhere."""
         self._check(pointers, mask, dtype.itemsize, "reads")
-        read: Array = interpreter.load(
-            np.ascontiguousarray(pointers),
-            np.ascontiguousarray(mask),
-            np.ascontiguousarray(other),
-            dtype,
-        )
-        return read
+        return read_memory(pointers, mask, other, dtype)
 
     def store(self, pointers: Array, values: Array, mask: Array) -> None:
         """Write where the mask says so."""
         pointers, mask = np.ascontiguousarray(pointers), np.ascontiguousarray(mask)
-        self.keep(pointers, mask, values.dtype)
-        interpreter.store(pointers, np.ascontiguousarray(values), mask)
+        write_memory(pointers, values, self.keep(pointers, mask, values.dtype))
 
-    def keep(self, pointers: Array, mask: Array, dtype: np.dtype[Any]) -> None:
-        """Check a write that is about to happen, and remember what it overwrites."""
+    def keep(
+        self, pointers: Array, mask: Array, dtype: np.dtype[Any], kind: str = "write",
+        *, orders: bool = False,
+    ) -> Array:  # fmt: skip
+        """Check a write that is about to happen, remember what it overwrites; return its mask.
+
+        `kind` is "write", "atomic" or "exchange"; one that `orders` parts what is before it from
+        what is after it.
+        """
         self._check(pointers, mask, dtype.itemsize, "writes")
         self._note(pointers, mask)
-        old = interpreter.load(pointers, mask, np.zeros(pointers.shape, dtype), dtype)
-        self._undo.append((pointers, old, mask))
+        self._undo.append(
+            (pointers, read_memory(pointers, mask, np.zeros(pointers.shape, dtype), dtype), mask)
+        )
+        return mask
+
+    def part_epochs(self) -> None:
+        """All lanes of the programs have come here: `tl.debug_barrier`."""
 
     def mark(self) -> None:
         """Let everything that was written stand."""
@@ -99,6 +104,18 @@ class Memory:
         sides += [(over, "behind") for over in ends if over > 0]
         count, side = min(sides, default=(0, "behind"))
         return f"{plural(count, 'byte')} {side}"
+
+
+def read_memory(pointers: Array, mask: Array, other: Array, dtype: np.dtype[Any]) -> Array:
+    """What lies there, without a check."""
+    parts = map(np.ascontiguousarray, (pointers, mask, other))
+    read: Array = interpreter.load(*parts, dtype)
+    return read
+
+
+def write_memory(pointers: Array, values: Array, mask: Array) -> None:
+    """Write there, without a check."""
+    interpreter.store(pointers, np.ascontiguousarray(values), mask)
 
 
 def _range(tensor: torch.Tensor) -> tuple[int, int]:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import triton.language as tl
+from triton.runtime import interpreter as stock
 from triton.runtime.interpreter import TensorHandle, _get_np_dtype
 
 Array = np.ndarray[Any, Any]
@@ -103,6 +104,7 @@ def _combined(
     is_tritons = combine_fn.fn.__module__ == tl.standard.__name__
     quick = _QUICK.get(combine_fn.__name__) if is_tritons else None
     if quick is not None and len(left) == 1 and dtype.scalar.name in _PLAIN:
+        stock.interpreter_builder.count(dtype, left[0])
         return [quick(left[0], right[0]).astype(left[0].dtype, copy=False)]
     combination = combine_fn(*map(tensor_of, [*left, *right], [*dtypes, *dtypes]))
     parts = combination if isinstance(combination, tuple) else (combination,)

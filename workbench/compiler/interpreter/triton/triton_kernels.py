@@ -15,7 +15,10 @@ from triton.runtime import interpreter as stock
 
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.interpreter.triton.batched_builder import BatchedBuilder
-from workbench.compiler.interpreter.triton.checked_memory import Memory
+from workbench.compiler.interpreter.triton.checked_memory import Memory as Memory
+from workbench.compiler.interpreter.triton.checked_memory import OutOfBoundsError as OutOfBoundsError
+from workbench.compiler.interpreter.triton.checked_memory import read_memory as read_memory
+from workbench.compiler.interpreter.triton.checked_memory import write_memory as write_memory
 from workbench.compiler.interpreter.triton.language import DivergentError, find_annotated_constants
 
 Array = np.ndarray[Any, Any]
@@ -29,12 +32,24 @@ _IN_ORDER = re.compile(r"decoupled_lookback|atomic_cas|atomic_xchg")
 
 
 def run_grid(
-    builder: BatchedBuilder, kernel: Any, arguments: Mapping[str, Any], grid: Grid, source: str
+    builder: BatchedBuilder,
+    kernel: Any,
+    arguments: Mapping[str, Any],
+    grid: Grid,
+    source: str = "",
+    *,
+    memory: Memory | None = None,
+    sample: Array | None = None,
+    in_order: bool = False,
 ) -> None:
-    """Run an interpreted function for every program; raises what the kernel raises."""
+    """Run an interpreted function for every program; raises what the kernel raises.
+
+    `memory` is what it reads and writes in place of a new one, `sample` the numbers of the programs
+    that are run, `in_order` has them run one after the other.
+    """
     constants = find_annotated_constants(kernel.fn)
     tensors = [value for value in arguments.values() if isinstance(value, torch.Tensor)]
-    builder.memory = Memory(tensors)
+    builder.memory = Memory(tensors) if memory is None else memory
     builder.set_grid_dim(*grid)
     builder.widest = 1
     held = {
@@ -43,14 +58,17 @@ def run_grid(
     }
     function = kernel.rewrite()
     with np.errstate(all="ignore"):
-        for batch in _batches(builder, grid, in_order=bool(_IN_ORDER.search(source))):
+        one_by_one = in_order or bool(_IN_ORDER.search(source))
+        for batch in _batches(builder, grid, sample, in_order=one_by_one):
             _run(builder, lambda: function(**held), batch)
             builder.memory.mark()
 
 
-def _batches(builder: BatchedBuilder, grid: Grid, *, in_order: bool) -> Iterator[Array]:
+def _batches(
+    builder: BatchedBuilder, grid: Grid, sample: Array | None, *, in_order: bool
+) -> Iterator[Array]:
     """Coordinates of programs, a few at first to see how wide their blocks are."""
-    total = grid[0] * grid[1] * grid[2]
+    total = grid[0] * grid[1] * grid[2] if sample is None else len(sample)
     start = 0
     while start < total:
         if in_order:
@@ -61,6 +79,7 @@ def _batches(builder: BatchedBuilder, grid: Grid, *, in_order: bool) -> Iterator
             size = max(1, ELEMENTS * _FIRST // builder.widest)
         numbers = np.arange(start, min(total, start + size), dtype=np.int64)
         start += len(numbers)
+        numbers = numbers if sample is None else sample[numbers]
         x, rest = numbers % grid[0], numbers // grid[0]
         yield np.stack([x, rest % grid[1], rest // grid[1]]).astype(np.int32)
 

@@ -1,0 +1,69 @@
+"""What is asked of the interpreter about one call of a kernel, and what it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from workbench.compiler.interpreter.watched.access_log import AccessLog
+
+
+@dataclass(frozen=True)
+class Watch:
+    """Run the call that is packed in a folder, and watch it.
+
+    `fresh` names arguments whose content nobody wrote, `sample` is the most programs that are run,
+    `seconds` the most time that it may take.
+    """
+
+    folder: str
+    fresh: tuple[str, ...] = ()
+    sample: int | None = None
+    seconds: float = 60.0
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One kind of fault of one line and argument: the first of `count` places.
+
+    `place` and `other_place` are numbers of places of the log, `offset` is in bytes behind the
+    first element of the argument, programs are counted along the axes of the grid. "not judged" has
+    a reason as `text`.
+    """
+
+    kind: str
+    place: int
+    argument: str
+    does: str
+    offset: int
+    program: int
+    lane: tuple[int, ...] = ()
+    other_place: int = -1
+    other_program: int = -1
+    other_lane: tuple[int, ...] = ()
+    count: int = 1
+    programs: tuple[int, ...] = ()
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class Watched:
+    """What a run under watch showed.
+
+    `values` are the bytes of each argument that was written to, from its first element on, and
+    `written` which of its elements a plain write reached, where a sample ran. `stopped` says why
+    the run did not come to its end, in `stopped_line` of `stopped_file`; `unjudged` what cannot be
+    judged, by kind.
+    """
+
+    log: AccessLog
+    faults: tuple[Fault, ...]
+    values: Mapping[str, bytes] = field(default_factory=dict)
+    written: Mapping[str, Any] = field(default_factory=dict)
+    stopped: str = ""
+    stopped_kind: str = ""
+    stopped_place: int = -1
+    unjudged: Mapping[str, str] = field(default_factory=dict)
+    ask_fresh: tuple[str, ...] = ()
+    seconds: float = 0.0

@@ -1,0 +1,151 @@
+"""Runs a kernel in the interpreter and notes what is wrong."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+import numpy as np
+
+from workbench.compiler.interpreter.triton.batched_builder import BatchedBuilder
+from workbench.compiler.interpreter.triton.triton_kernels import OutOfBoundsError, run_grid
+from workbench.compiler.interpreter.watched.access_log import AccessLog, list_grains
+from workbench.compiler.interpreter.watched.arena import Arena
+from workbench.compiler.interpreter.watched.race_search import find_faults, list_read_first
+from workbench.compiler.interpreter.watched.watched_call import Watched
+from workbench.compiler.interpreter.watched.watching_memory import (
+    NeedsOrderError,
+    WatchingMemory,
+)
+
+Array = np.ndarray[Any, Any]
+
+
+class TimeOverError(BaseException):
+    """The time is over; nothing in a kernel catches it."""
+
+
+def watch_kernel(
+    builder: BatchedBuilder,
+    kernel: Any,
+    arguments: Mapping[str, Any],
+    grid: tuple[int, int, int],
+    *,
+    fresh: tuple[str, ...] = (),
+    sample: int | None = None,
+    seconds: float = 60.0,
+) -> Watched:
+    """Run all programs of the grid, or a sample, and say what is wrong. The arguments stay."""
+    start = time.perf_counter()
+    total = grid[0] * grid[1] * grid[2]
+    chosen = None if sample is None or sample >= total else choose_programs(grid, sample)
+    stopped, kind, place = "", "", -1
+    in_order = False
+    while True:
+        arena = Arena(arguments, fresh)
+        memory = WatchingMemory(arena, builder, grid)
+        builder.operations = Counter()
+        try:
+            with _limited(seconds):
+                run_grid(builder, kernel, arena.arguments, grid, memory=memory, sample=chosen,
+                         in_order=in_order)  # fmt: skip
+        except NeedsOrderError:
+            in_order = True
+            continue
+        except (Exception, TimeOverError) as error:  # a wrong kernel raises whatever Python can
+            if _find_cause(error, NeedsOrderError):
+                in_order = True
+                continue
+            stopped, kind = _explain(error)
+            place = memory.find_stop(error)
+        break
+    log = memory.make_log(total if chosen is None else len(chosen), is_sample=chosen is not None)
+    unjudged: dict[str, str] = {}
+    faults = list(memory.faults)
+    if memory.has_exchange:
+        unjudged["races"] = "programs wait for one another by atomics, which order them"
+    found = list(find_faults(log, fresh))
+    faults += [f for f in found if not (memory.has_exchange and f.kind.startswith("race"))]
+    if memory.is_full:
+        unjudged["races between all accesses"] = "the log was full; pass sample= to run less"
+    written = {
+        held.name for access in log.accesses if access.kind != "read"
+        for held in [log.arguments[access.argument]]
+    }  # fmt: skip
+    return Watched(
+        log, tuple(faults),
+        {part.held.name: _read(arena, part) for part in arena.parts if part.held.name in written},
+        {} if chosen is None else _find_written(log),
+        stopped, kind, place, unjudged,
+        tuple(name for name in list_read_first(log) if name not in fresh),
+        time.perf_counter() - start,
+    )  # fmt: skip
+
+
+@contextmanager
+def _limited(seconds: float) -> Iterator[None]:
+    """Raise `TimeOverError` in this thread, the main one, when the time is over."""
+
+    def end(number: int, frame: FrameType | None) -> None:
+        raise TimeOverError(f"it did not end within {seconds:g} s")
+
+    former = signal.signal(signal.SIGALRM, end)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, former)
+
+
+def choose_programs(grid: tuple[int, int, int], most: int) -> Array:
+    """The numbers of programs all over the grid, with neighbours on its first two axes."""
+    total = grid[0] * grid[1] * grid[2]
+    anchors = np.linspace(0, total - 1, max(1, most // 3)).astype(np.int64)
+    around = np.concatenate([anchors, anchors + 1, anchors + grid[0], [total - 1]])
+    chosen = np.unique(around[around < total])
+    return chosen[np.linspace(0, len(chosen) - 1, min(most, len(chosen))).astype(np.int64)]
+
+
+def _find_cause(error: BaseException, kind: type[BaseException]) -> bool:
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return isinstance(error, kind)
+
+
+def _explain(error: BaseException) -> tuple[str, str]:
+    """Why a run did not come to its end, and of which kind that is."""
+    cause = error
+    while cause.__cause__ is not None:
+        cause = cause.__cause__
+    words = str(cause).strip().partition("\n")[0].rstrip(".") or type(cause).__name__
+    if isinstance(cause, TimeOverError):
+        return words, "time"
+    if isinstance(cause, AssertionError):
+        return words, "assertion"
+    if isinstance(cause, OutOfBoundsError):
+        return words, "out of bounds"
+    if isinstance(cause, NotImplementedError):
+        return words, "not interpreted"
+    return f"{type(cause).__name__}: {words}", "error"
+
+
+def _read(arena: Arena, part: Any) -> bytes:
+    return arena.memory[part.start - arena.begin : part.end - arena.begin].tobytes()
+
+
+def _find_written(log: AccessLog) -> dict[str, Array]:
+    """The elements that plain writes of the sample reached, and no atomic."""
+    found: dict[str, Array] = {}
+    for access in log.accesses:
+        held = log.arguments[access.argument]
+        if access.kind == "read" or access.size < held.size:
+            continue
+        reached = found.setdefault(held.name, np.zeros(-(-held.span // held.size), dtype=np.int8))
+        reached[list_grains(access, held.size)] |= 1 if access.kind == "write" else 2
+    return {name: reached == 1 for name, reached in found.items()}
