@@ -44,7 +44,7 @@ FLOORS = """
 1 artifacts.machine · artifacts.records · analysis.diff · compiler.cold_start
 1 analysis.profile_changes · analysis.profile_matches
 1 artifacts.trust · analysis.sweep · analysis.opportunities · analysis.session
-1 analysis.expectations · analysis.numerics
+1 analysis.expectations · analysis.kernel_checks · analysis.numerics
 1 artifacts.inspect
 1 artifacts.preflight
 2 compiler.call_state
@@ -63,7 +63,9 @@ FLOORS = """
 4 compiler.virtual_gpu.device
 4 compiler.virtual_gpu
 4 compiler.interpreter.triton
+4 compiler.interpreter.watched
 4 compiler.interpreter
+4 compiler.kernel_checks
 4 compiler.numerics
 5 handles
 6 sweeps · roundtrips

@@ -10,6 +10,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 import workbench.report.file_rows as file_rows
+import workbench.report.kernel_check_rows as kernel_check_rows
 import workbench.report.machine_rows as machine_rows
 import workbench.report.memory_rows as memory_rows
 import workbench.report.numerics.numerics_rows as numerics_rows
@@ -142,6 +143,13 @@ class Tables:
     )
     numerics_outputs = TableOf(
         numerics_rows.NumericsOutput, "The outputs of the call and of eager, beside float64."
+    )
+    kernel_findings = TableOf(
+        kernel_check_rows.KernelFinding,
+        "What is wrong in hand-written kernels that were run under watch.",
+    )
+    checked_cases = TableOf(
+        kernel_check_rows.CheckedCase, "The calls of kernels that were run under watch."
     )
     numerics_cures = TableOf(
         numerics_rows.NumericsCure, "Options that change the numbers, where they were tried."

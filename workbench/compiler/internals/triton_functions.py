@@ -73,4 +73,7 @@ def _make(
 
     with ProcessPatches() as patches:
         patches.attribute(inspect, "getsourcelines", lambda _: (lines, first))
-        return jit(function, **options)
+        made = jit(function, **options)
+        if hasattr(made, "rewrite"):  # interpreted: its text is read when it is first called
+            made.rewrite()
+        return made

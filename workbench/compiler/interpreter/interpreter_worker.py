@@ -8,7 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from workbench.compiler.interpreter import interpreter_messages
-from workbench.processes.parent import Done, Parent
+from workbench.compiler.interpreter.watched.watched_call import Watch
+from workbench.errors import WorkbenchError
+from workbench.processes.parent import Done, Failed, Parent
 
 if TYPE_CHECKING:
     from workbench.compiler.interpreter.triton.batched_builder import BatchedBuilder
@@ -34,12 +36,14 @@ class _Served:
         self._mapped = interpreter_messages.Mapped()
         self._kernels: dict[str, InterpretedKernel | interpreter_messages.Stopped] = {}
 
-    def answer(self, message: object) -> Done | None:
-        """Do what a message asks for; only a launch has an answer."""
+    def answer(self, message: object) -> Done | Failed | None:
+        """Do what a message asks for; a launch has an answer, and so has a call under watch."""
         if isinstance(message, interpreter_messages.Define):
             self._define(message)
         elif isinstance(message, interpreter_messages.Run):
             return Done(self._run(message))
+        elif isinstance(message, Watch):
+            return self._watch(message)
         elif isinstance(message, interpreter_messages.Forget):
             self._mapped.forget(message.paths)
             for key in message.keys:
@@ -57,6 +61,16 @@ class _Served:
                 f"cannot be defined: {type(error).__name__}: {error}"
             )
         self._kernels[message.key] = kernel
+
+    def _watch(self, message: Watch) -> Done | Failed:
+        from workbench.compiler.interpreter.watched.watched_run import watch_call
+
+        plain = interpreter_messages.IN_FLOAT32
+        self._builder.choose_products(plain.default, plain.allowed, has_tf32=False)
+        try:
+            return Done(watch_call(message, self._builder))
+        except WorkbenchError as error:
+            return Failed.of(error)
 
     def _here(self, value: Any) -> Any:
         return (

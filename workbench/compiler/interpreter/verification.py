@@ -44,6 +44,7 @@ from workbench.compiler.comparison.output_comparison import (
     report_not_checked,
 )
 from workbench.compiler.interpreter import buffer_checks, compared_leaves, serialized_function
+from workbench.compiler.interpreter.buffer_checks import Tolerance as Tolerance
 from workbench.compiler.interpreter.gpu_program import extract_kernel_sources, run_on_cpu
 from workbench.compiler.interpreter.interpreted_call import InterpretedCall as InterpretedCall
 from workbench.compiler.interpreter.interpreter_messages import Arena

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from workbench.compiler.interpreter.watched.access_log import AccessLog
+from workbench.processes.shipping.caller_context import CallerContext
 
 
 @dataclass(frozen=True)
@@ -18,6 +19,7 @@ class Watch:
     """
 
     folder: str
+    context: CallerContext
     fresh: tuple[str, ...] = ()
     sample: int | None = None
     seconds: float = 60.0

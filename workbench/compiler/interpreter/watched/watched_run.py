@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -17,17 +18,33 @@ from workbench.compiler.interpreter.triton.triton_kernels import OutOfBoundsErro
 from workbench.compiler.interpreter.watched.access_log import AccessLog, list_grains
 from workbench.compiler.interpreter.watched.arena import Arena
 from workbench.compiler.interpreter.watched.race_search import find_faults, list_read_first
-from workbench.compiler.interpreter.watched.watched_call import Watched
+from workbench.compiler.interpreter.watched.watched_call import Watch, Watched
 from workbench.compiler.interpreter.watched.watching_memory import (
     NeedsOrderError,
     WatchingMemory,
 )
+from workbench.compiler.kernels.kernel_call import unship
 
 Array = np.ndarray[Any, Any]
 
 
 class TimeOverError(BaseException):
     """The time is over; nothing in a kernel catches it."""
+
+
+def watch_call(asked: Watch, builder: BatchedBuilder) -> Watched:
+    """Run the call that was sent, in the first configuration of its autotuner; see `Watch`."""
+    with asked.context.entered():
+        call = unship(Path(asked.folder))
+        config = call.configs[0].all_kwargs() if call.configs else {}
+        parameters = call.parameters
+        meta = {name: v for name, v in call.all_meta(config).items() if name in parameters}
+        given = {**call.arguments, **meta}
+        return watch_kernel(
+            builder, call.jit, {name: given[name] for name in parameters if name in given},
+            call.resolve_grid(config), fresh=asked.fresh, sample=asked.sample,
+            seconds=asked.seconds,
+        )  # fmt: skip
 
 
 def watch_kernel(

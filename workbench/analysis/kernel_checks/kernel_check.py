@@ -1,0 +1,152 @@
+"""The answer of a check of a kernel: in a sentence, as rows, and kept in a report."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from pathlib import PurePath
+from typing import TYPE_CHECKING
+
+from workbench.arguments import checked
+from workbench.errors import UsageError
+from workbench.number_text import plural
+from workbench.report import Report, Table
+from workbench.report.kernel_check_rows import CheckedCase, KernelFinding
+from workbench.report.presenter import Presented, presenter
+
+if TYPE_CHECKING:
+    import pandas
+
+NOT_JUDGED = "not judged"
+_ORDER = (
+    "out of bounds", "race", "lanes disagree", "uninitialised", "differs", "assertion",
+    "does not end", "cannot be run", "race, same value", "no barrier",
+)  # fmt: skip
+_NOTHING = "Nothing was judged: {}"
+
+
+@dataclass(frozen=True, repr=False)
+class KernelCheck(Presented):
+    """What is wrong with kernels, line by line, in the calls that were run.
+
+    It says nothing of calls that were not: `cases` has a row for each that was. `report` is the
+    record that keeps it.
+    """
+
+    report: Report
+    findings: tuple[KernelFinding, ...]
+    cases: tuple[CheckedCase, ...]
+
+    @property
+    def ok(self) -> bool | None:
+        """False where anything was found; None where nothing was judged, or not every call."""
+        if any(row.kind != NOT_JUDGED for row in self.findings):
+            return False
+        verdicts = {case.verdict for case in self.cases}
+        return True if verdicts == {"passed"} else None
+
+    @property
+    def sentence(self) -> str:
+        """The worst finding first, in plain words; or what was run without one."""
+        found = self.faults
+        if found:
+            kernels = {row.kernel for row in found}
+            more = f" {plural(len(found) - 1, 'more finding')}." if len(found) > 1 else ""
+            where = f"{found[0].kernel}: " if len({c.kernel for c in self.cases}) > 1 else ""
+            others = f" In {len(kernels)} kernels." if len(kernels) > 1 else ""
+            return " ".join((f"{where}{found[0].text}{more}{others}", *self._say_lost()))
+        passed = [case for case in self.cases if case.verdict == "passed"]
+        if not passed:
+            reasons = dict.fromkeys(each for case in self.cases for each in case.not_judged)
+            return _NOTHING.format("; ".join(reasons) or "there was no kernel") + "."
+        names = list(dict.fromkeys(case.kernel for case in passed))
+        who = names[0] if len(names) == 1 else plural(len(names), "kernel")
+        said = f"Nothing found in {who}, in {plural(len(passed), 'call')} that was run"
+        said = said.replace("calls that was", "calls that were")
+        judged = [each for each in dict.fromkeys(j for case in passed for j in case.judged)]
+        notes = dict.fromkeys(note for case in self.cases for note in case.notes)
+        return " ".join((f"{said}: {', '.join(judged)}.", *self._say_lost(), *notes))
+
+    @property
+    def faults(self) -> list[KernelFinding]:
+        """The findings without what was not judged, the worst kind first."""
+        found = [row for row in self.findings if row.kind != NOT_JUDGED]
+        return sorted(found, key=lambda row: (
+            _ORDER.index(row.kind) if row.kind in _ORDER else len(_ORDER), row.case != "",
+        ))  # fmt: skip
+
+    @checked
+    def frame(self, name: str = "findings") -> pandas.DataFrame:
+        """The `findings`, the worst kind first, or the `cases` that were run, as a DataFrame.
+
+        Raises `UsageError` for another name.
+        """
+        if name == "findings":
+            lost = [row for row in self.findings if row.kind == NOT_JUDGED]
+            return presenter().rows_frame([*self.faults, *lost], KernelFinding)
+        if name == "cases":
+            return presenter().rows_frame(self.cases, CheckedCase)
+        raise UsageError(f"There is no table {name!r}. Take one of: findings, cases.")
+
+    @checked
+    def require(self, *, allow: Collection[str] = ()) -> KernelCheck:
+        """Itself, for CI, where every call was judged and nothing was found but kinds of `allow`.
+
+        Raises `UsageError` with the findings otherwise, such as
+        `allow=("race, same value", "no barrier")` lets pass.
+        """
+        found = [row for row in self.faults if row.kind not in allow]
+        if found:
+            lines = [f"  {place_of(row)}: {row.text}" for row in found]
+            raise UsageError("\n".join((f"{plural(len(found), 'finding')}:", *lines)))
+        lost = [case for case in self.cases if case.verdict == "not checked"]
+        if lost or not self.cases:
+            raise UsageError(self.sentence)
+        return self
+
+    def __repr__(self) -> str:
+        """A short stable summary."""
+        names = list(dict.fromkeys(case.kernel for case in self.cases))
+        who = names[0] if len(names) == 1 else plural(len(names), "kernel")
+        word = {True: "nothing found", False: plural(len(self.faults), "finding")}.get(
+            self.ok, "not judged"
+        )
+        return f"KernelCheck({who}, {plural(len(self.cases), 'call')}: {word})"
+
+    def __str__(self) -> str:
+        """The sentence."""
+        return self.sentence
+
+    def _say_lost(self) -> list[str]:
+        lost: dict[str, list[str]] = {}
+        for case in self.cases:
+            for reason in case.not_judged:
+                lost.setdefault(reason, []).append(case.case)
+        return [f"Not judged: {reason}." for reason in lost]
+
+
+def place_of(row: KernelFinding) -> str:
+    """Where a finding is: file, line and column, or the kernel."""
+    if not row.file or not row.line:
+        return row.kernel
+    return ":".join(str(each) for each in (PurePath(row.file).name, row.line, row.column) if each)
+
+
+def add_check(
+    report: Report, findings: Sequence[KernelFinding], cases: Sequence[CheckedCase]
+) -> Report:
+    """The report with what was found; of a kernel that was checked before, only this."""
+    again = {case.kernel for case in cases}
+    kept = [row for row in report.kernel_findings if row.kernel not in again]
+    known = [row for row in report.checked_cases if row.kernel not in again]
+    tables = {
+        "kernel_findings": Table.of(KernelFinding, [*kept, *findings]),
+        "checked_cases": Table.of(CheckedCase, [*known, *cases]),
+    }
+    return replace(report, tables={**report.tables, **tables})
+
+
+def read_check(report: Report) -> KernelCheck | None:
+    """What a report keeps of checks; None where no kernel was checked."""
+    cases = tuple(report.checked_cases)
+    return KernelCheck(report, tuple(report.kernel_findings), cases) if cases else None

@@ -1,0 +1,217 @@
+"""Checks one kernel in the calls that were asked for, on the CPU."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+
+from workbench.analysis.kernel_checks.kernel_check import NOT_JUDGED
+from workbench.compiler.interpreter.verification import keep_warm_interpreter
+from workbench.compiler.interpreter.watched.access_log import AccessLog
+from workbench.compiler.interpreter.watched.watched_call import Watch, Watched
+from workbench.compiler.kernel_checks.case_sizes import Case, list_cases
+from workbench.compiler.kernel_checks.fault_words import FaultWords
+from workbench.compiler.kernel_checks.value_comparison import (
+    NotCompared,
+    choose_writes,
+    compare_values,
+    refuse_unknown,
+)
+from workbench.compiler.kernels.kernel_call import KernelCall
+from workbench.compiler.sources.sources import Places
+from workbench.errors import CaptureError, UsageError
+from workbench.number_text import number_text
+from workbench.processes.shipping.caller_context import CallerContext
+from workbench.report.kernel_check_rows import CheckedCase, KernelFinding
+
+TIME_LIMIT = 60.0
+"""Seconds after which a run is ended."""
+_MOST_S = 840.0  # what the worker itself is given
+_GLUON = (
+    "kernels of Gluon are compiled and not run here: triton-viz simulates them, where it is "
+    "installed"
+)
+_META = "its tensors are on meta and hold no numbers, so that nothing was run"
+_RACES = ("race", "race, same value", "lanes disagree")
+_JUDGED = (
+    "accesses out of bounds", "races between programs", "lanes that disagree", "barriers that lack"
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class CheckQuestion:
+    """What is asked about a kernel; see `OwnKernel.check`."""
+
+    reference: Callable[..., Any] | None = None
+    writes: str | Sequence[str] | None = None
+    fresh: Sequence[str] = ()
+    cases: Sequence[Any] | None = ()
+    sample: int | None = None
+    time_limit: float = TIME_LIMIT
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What was found in the calls of one kernel; `log` is that of the given call, if it ran."""
+
+    findings: tuple[KernelFinding, ...]
+    cases: tuple[CheckedCase, ...]
+    log: AccessLog | None = None
+
+
+def check_call(call: KernelCall, question: CheckQuestion) -> Checked:
+    """Run the call, and others, under watch; raises `UsageError` for a question that is none."""
+    _refuse_question(call, question)
+    if call.is_gluon or call.is_data_free:
+        reason = _GLUON if call.is_gluon else _META
+        return Checked((), (_leave_out(call, Case("", call), reason),))
+    cases, note = list_cases(call, question.cases)
+    findings: list[KernelFinding] = []
+    rows: list[CheckedCase] = []
+    log = None
+    for case in cases:
+        watched = _watch(case.call, question)
+        if isinstance(watched, str):
+            rows.append(_leave_out(call, case, watched))
+            continue
+        found, row = _judge(case, watched, question)
+        if case.is_derived and row.verdict == "not checked" and not found:
+            note = f"The call with {case.name} could not be judged ({'; '.join(row.not_judged)})."
+            continue
+        log = watched.log if case is cases[0] else log
+        findings += found
+        rows.append(row)
+    if note and rows:
+        rows[0] = replace(rows[0], notes=(*rows[0].notes, note))
+    return Checked(tuple(_drop_repeated(findings)), tuple(rows), log)
+
+
+def _refuse_question(call: KernelCall, question: CheckQuestion) -> None:
+    fresh = (question.fresh,) if isinstance(question.fresh, str) else question.fresh
+    refuse_unknown(call, fresh, "fresh")
+    if question.writes is not None:
+        writes = question.writes
+        refuse_unknown(call, (writes,) if isinstance(writes, str) else writes, "writes")
+    if question.sample is not None and question.sample < 1:
+        raise UsageError(f"sample is {question.sample}: it is how many programs are run, at most.")
+    if question.time_limit <= 0:
+        raise UsageError(f"time_limit is {question.time_limit}: it is in seconds, and above 0.")
+
+
+def _leave_out(call: KernelCall, case: Case, reason: str) -> CheckedCase:
+    return CheckedCase(call.name, case.name, "not checked", (), 0, not_judged=(reason,))
+
+
+def _watch(call: KernelCall, question: CheckQuestion) -> Watched | str:
+    """What the run showed, or why there is none."""
+    call.resolve_grid(call.configs[0].all_kwargs() if call.configs else {})
+    here = {
+        name: value.detach().cpu() if isinstance(value, torch.Tensor) else value
+        for name, value in call.arguments.items()
+    }
+    fresh = (question.fresh,) if isinstance(question.fresh, str) else tuple(question.fresh)
+    seconds = min(question.time_limit, _MOST_S)
+    asked = Watch(
+        str(replace(call, arguments=here).ship()), CallerContext.current(), fresh,
+        question.sample, seconds,
+    )  # fmt: skip
+    try:
+        found: Watched = keep_warm_interpreter().ask(asked, f"check the kernel {call.name}")
+    except CaptureError as error:
+        return str(error).rstrip(".")
+    return found
+
+
+def _judge(
+    case: Case, watched: Watched, question: CheckQuestion
+) -> tuple[list[KernelFinding], CheckedCase]:
+    call, log = case.call, watched.log
+    words = FaultWords(call.name, log, Places(), case.name)
+    found = [words.describe(fault) for fault in watched.faults]
+    judged = list(_JUDGED)
+    lost = [f"{what}: {why}" for what, why in watched.unjudged.items()]
+    notes = []
+    if watched.stopped:
+        reason = _say_stopped(watched, words)
+        if watched.stopped_kind == "assertion":
+            found.append(words.make_row("assertion", reason, words.find_place(watched.stopped_place)))
+        else:
+            lost.append(reason)
+            place = words.find_place(watched.stopped_place)
+            found.append(words.make_row(NOT_JUDGED, f"Not judged: {reason}", place))
+    if question.fresh:
+        judged.append("reads of what nobody wrote")
+    elif watched.ask_fresh:
+        names = ", ".join(watched.ask_fresh)
+        notes.append(
+            f"{names}: read before it is written, so it must hold numbers before the call; if it "
+            f"comes from torch.empty, say fresh={watched.ask_fresh!r}."
+        )
+    if question.reference is not None and not watched.stopped:
+        try:
+            found += _compare(case, watched, question, found, words)
+            judged.append("values")
+        except NotCompared as reason:
+            lost.append(f"values: {reason}")
+    if log.programs < _count(log.grid):
+        notes.append(
+            f"{number_text(log.programs, 'whole')} of {number_text(_count(log.grid), 'whole')} "
+            "programs were run: nothing is known of the others."
+        )
+    if call.configs:
+        notes.append(f"Of {len(call.configs)} configurations the first was run.")
+    lost += [row.text.removeprefix("Not judged: ").rstrip(".")
+             for row in found if row.kind == NOT_JUDGED and not watched.stopped]  # fmt: skip
+    faults = any(row.kind != NOT_JUDGED for row in found)
+    verdict = "failed" if faults else "not checked" if lost else "passed"
+    return found, CheckedCase(
+        call.name, case.name, verdict, log.grid, log.programs, tuple(judged), tuple(lost),
+        tuple(notes), watched.seconds, log.nbytes, log.asked_bytes(), log.unique_bytes(),
+        tuple(sorted(log.operations.items())),
+    )  # fmt: skip
+
+
+def _compare(
+    case: Case, watched: Watched, question: CheckQuestion, found: Sequence[KernelFinding],
+    words: FaultWords,
+) -> list[KernelFinding]:  # fmt: skip
+    """Compare what no race and no garbage has decided; see `compare_values`."""
+    assert question.reference is not None
+    writes = choose_writes(case.call, watched, question.writes)
+    spoilt = {row.argument for row in found if row.kind in _RACES} & set(writes)
+    if spoilt:
+        raise NotCompared(f"programs race for {', '.join(sorted(spoilt))}")
+    if any(row.kind == "uninitialised" for row in found):
+        raise NotCompared("they come from what nobody wrote")
+    return compare_values(case.call, watched, question.reference, writes, words)
+
+
+def _say_stopped(watched: Watched, words: FaultWords) -> str:
+    line = words.find_place(watched.stopped_place).line
+    where = f"line {line}" if line else "the kernel"
+    if watched.stopped_kind == "time":
+        return f"{watched.stopped}, and was in {where} then; time_limit= allows for more"
+    if watched.stopped_kind == "assertion":
+        return f"Assertion: {where} asserts what does not hold: {watched.stopped}"
+    if watched.stopped_kind == "not interpreted":
+        return f"{where} needs what the interpreter lacks ({watched.stopped})"
+    return f"the run stopped in {where} ({watched.stopped})"
+
+
+def _count(grid: Sequence[int]) -> int:
+    return grid[0] * grid[1] * grid[2]
+
+
+def _drop_repeated(findings: Sequence[KernelFinding]) -> list[KernelFinding]:
+    """What the given call has shown is not said again of another one."""
+    seen: set[tuple[object, ...]] = set()
+    kept = []
+    for row in findings:
+        key = row.kind, row.line, row.column, row.argument
+        if key not in seen:
+            kept.append(row)
+        seen.add(key)
+    return kept

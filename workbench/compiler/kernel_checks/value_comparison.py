@@ -1,0 +1,228 @@
+"""What a kernel computed beside what a function of the user says it should."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from math import isnan
+from typing import Any
+
+import numpy as np
+import torch
+
+from workbench.compiler.comparison.double_precision import settle_difference
+from workbench.compiler.comparison.output_comparison import compare_tensors
+from workbench.compiler.interpreter.verification import Tolerance
+from workbench.compiler.interpreter.watched.access_log import (
+    AccessLog,
+    Held,
+    Place,
+    list_grains,
+)
+from workbench.compiler.interpreter.watched.watched_call import Watched
+from workbench.compiler.kernel_checks.fault_words import FaultWords
+from workbench.compiler.kernels.kernel_call import KernelCall
+from workbench.errors import UsageError
+from workbench.number_text import number_text, plural
+from workbench.report.kernel_check_rows import KernelFinding
+
+
+class NotCompared(Exception):
+    """Why values cannot be compared, in a sentence."""
+
+
+def compare_values(
+    call: KernelCall,
+    watched: Watched,
+    reference: Callable[..., Any],
+    writes: Sequence[str],
+    words: FaultWords,
+) -> list[KernelFinding]:
+    """A finding for each argument of `writes` that is not what the reference gives.
+
+    Values are held to the tolerance of their dtype, which grows with their size; what is outside of
+    it is held to the reference in double precision, where that can be computed. Raises
+    `NotCompared`.
+    """
+    expected = run_reference(call, reference, writes)
+    exact: Mapping[str, torch.Tensor] | None = None
+    found = []
+    for name in writes:
+        held = next((h for h in watched.log.arguments if name in h.names), None)
+        if held is None or held.name not in watched.values:
+            raise NotCompared(f"the kernel wrote nothing to {name}")
+        actual = read_written(call, watched, name)
+        same = expected[name]
+        if same.numel() != actual.numel():
+            raise NotCompared(
+                f"the reference gives {list(same.shape)} for {name}, which is {list(actual.shape)}"
+            )
+        same = same.reshape(actual.shape).to(actual.dtype)
+        mask = watched.written.get(held.name)
+        if watched.written and mask is not None:  # of a sample: what its programs wrote
+            known = torch.as_strided(torch.from_numpy(mask), actual.shape, actual.stride())
+            same = torch.where(known, same, actual)
+        row = compare_tensors(name, same, actual, *Tolerance().of(same))
+        if not row.ok and actual.is_floating_point():
+            exact = run_in_double(call, reference, writes) if exact is None else exact
+            if name in exact and exact[name].numel() == actual.numel():
+                wide = exact[name].reshape(actual.shape)
+                row = settle_difference(row, (name, same, actual), wide)
+        if row.verdict == "failed":
+            limits = row.rtol, row.atol
+            found.append(_describe(call, name, same, actual, limits, watched.log, words))
+    return found
+
+
+def run_reference(
+    call: KernelCall, reference: Callable[..., Any], writes: Sequence[str],
+    change: Callable[[torch.Tensor], torch.Tensor] = torch.clone,
+) -> Mapping[str, torch.Tensor]:  # fmt: skip
+    """What it gives, by the names of `writes`, called with copies of the call's arguments.
+
+    It may return a tensor, several in the order of `writes`, a dict by name, or change its
+    arguments in place and return None. Raises `NotCompared`.
+    """
+    given = {
+        name: change(base) if isinstance(base := getattr(v, "base", v), torch.Tensor) else v
+        for name, v in call.arguments.items()
+    }
+    signature = inspect.signature(reference)
+    try:
+        bound = signature.bind(*given.values())
+    except TypeError:
+        named = {**call.all_meta(), **given}
+        chosen = {name: named[name] for name in signature.parameters if name in named}
+        bound = signature.bind(**chosen)
+    try:
+        made = reference(*bound.args, **bound.kwargs)
+    except Exception as error:  # it is the user's
+        said = str(error).strip().partition("\n")[0].rstrip(".")
+        raise NotCompared(f"the reference raised {type(error).__name__}: {said}") from error
+    if made is None:
+        made = {name: given[name] for name in writes}
+    if isinstance(made, torch.Tensor):
+        made = (made,)
+    by_name = made if isinstance(made, Mapping) else dict(zip(writes, made, strict=False))
+    lacking = [name for name in writes if not isinstance(by_name.get(name), torch.Tensor)]
+    if lacking or (not isinstance(made, Mapping) and len(made) != len(writes)):
+        raise NotCompared(
+            f"the reference has to give a tensor for each of {', '.join(writes)}: name what the "
+            "kernel writes with writes=(…)"
+        )
+    return by_name
+
+
+def run_in_double(
+    call: KernelCall, reference: Callable[..., Any], writes: Sequence[str]
+) -> Mapping[str, torch.Tensor]:
+    """The same in double precision; nothing where it cannot be computed."""
+
+    def widen(tensor: torch.Tensor) -> torch.Tensor:
+        return tensor.double() if tensor.is_floating_point() else tensor.clone()
+
+    try:
+        found = run_reference(call, reference, writes, widen)
+    except NotCompared:
+        return {}
+    return {name: value for name, value in found.items() if value.dtype is torch.float64}
+
+
+def read_written(call: KernelCall, watched: Watched, name: str) -> torch.Tensor:
+    """An argument as the kernel left it."""
+    tensors = call.tensors()
+    held = next(each for each in watched.log.arguments if name in each.names)
+    tensor = tensors[name]
+    content = torch.frombuffer(bytearray(watched.values[held.name]), dtype=torch.uint8)
+    content = content[find_start(call, held, name) :]
+    size = tensor.element_size()
+    whole = content[: len(content) // size * size].view(tensor.dtype)
+    return torch.as_strided(whole, tensor.shape, tensor.stride())
+
+
+def find_start(call: KernelCall, held: Held, name: str) -> int:
+    """Where an argument begins in memory that it shares with others, in bytes."""
+    tensors = call.tensors()
+    return tensors[name].data_ptr() - min(tensors[each].data_ptr() for each in held.names)
+
+
+def _describe(
+    call: KernelCall, name: str, expected: torch.Tensor, actual: torch.Tensor, limits: tuple[float, float],
+    log: AccessLog, words: FaultWords,
+) -> KernelFinding:  # fmt: skip
+    """The first element that differs, by how much, and the line that wrote it last."""
+    wide = (expected.double(), actual.double())
+    off = (wide[0] - wide[1]).abs()
+    wrong = ~(off <= limits[1] + limits[0] * wide[0].abs()) & ~(wide[0].isnan() & wide[1].isnan())
+    wrong &= wide[0] != wide[1]
+    index = tuple(map(int, wrong.nonzero()[0])) if wrong.any() else ()
+    held = next(each for each in log.arguments if name in each.names)
+    start = find_start(call, held, name) // actual.element_size()
+    step = sum(n * stride for n, stride in zip(index, actual.stride(), strict=False))
+    place, programs, first = _find_writer(log, name, start, step, wrong, actual)
+    count = int(wrong.sum())
+    values = [_name_value(float(each[index])) for each in wide]
+    who = f"line {place.line} wrote {values[1]}"
+    if first < 0:
+        who = f"it holds {values[1]}, which no program wrote"
+    text = (
+        f"Differs: {words.name_element(held, index, name)} should be {values[0]}, and {who}; "
+        f"{plural(count, 'element')} of {actual.numel()} differ"
+    )
+    return words.make_row(
+        "differs", text, place, argument=name, index=index, shape=tuple(actual.shape),
+        program=words.cut_program(first), count=count, programs=programs,
+    )  # fmt: skip
+
+
+def _name_value(value: float) -> str:
+    return "NaN" if isnan(value) else number_text(value, "difference")
+
+
+def _find_writer(
+    log: AccessLog, name: str, start: int, element: int, wrong: torch.Tensor, actual: torch.Tensor
+) -> tuple[Place, tuple[int, ...], int]:
+    """The line that wrote an element last, the programs that wrote wrong ones, and the first."""
+    size = actual.element_size()
+    flat = np.zeros(sum((n - 1) * s for n, s in zip(actual.shape, actual.stride(), strict=True)) + 1,
+                    dtype=bool)  # fmt: skip
+    view = torch.as_strided(torch.from_numpy(flat), actual.shape, actual.stride())
+    view.copy_(wrong)
+    place, last, programs, first = None, Place("", 0), set[int](), -1
+    for access in log.select(name):
+        if access.kind == "read" or access.size < size:
+            continue
+        last = log.places[access.place]
+        at = list_grains(access, size) - start
+        inside = (at >= 0) & (at < len(flat))
+        who = np.repeat(access.list_programs(), access.size // size)
+        if len(programs) < 256:
+            programs.update(np.unique(who[inside][flat[at[inside]]])[:256].tolist())
+        hit = np.flatnonzero(at == element)
+        if len(hit):
+            place, first = last, int(who[hit[-1]])
+    return place or last, tuple(sorted(programs)[:256]), first
+
+
+def choose_writes(
+    call: KernelCall, watched: Watched, writes: str | Sequence[str] | None
+) -> tuple[str, ...]:
+    """The arguments that are compared: those named, else those that the kernel wrote to.
+
+    Raises `UsageError` for a name that is no tensor of the call.
+    """
+    if writes is None:
+        return tuple(name for name in call.tensors() if name in watched.values)
+    chosen = (writes,) if isinstance(writes, str) else tuple(writes)
+    refuse_unknown(call, chosen, "writes")
+    return chosen
+
+
+def refuse_unknown(call: KernelCall, names: Sequence[str], what: str) -> None:
+    """Raise `UsageError` for a name that is no tensor among the arguments."""
+    known = call.tensors()
+    for name in names:
+        if name not in known:
+            raise UsageError(
+                f"{call.name}: {what} names {name}, and its tensors are {', '.join(known)}."
+            )
