@@ -10,10 +10,10 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 import workbench.report.file_rows as file_rows
-import workbench.report.kernel_check_rows as kernel_check_rows
 import workbench.report.machine_rows as machine_rows
 import workbench.report.memory_rows as memory_rows
 import workbench.report.numerics.numerics_rows as numerics_rows
+import workbench.report.own_kernels.kernel_check_rows as kernel_check_rows
 import workbench.report.rows as rows
 from workbench.report.report_header import Environment, Outcome, Request
 from workbench.report.rivals import Rivals, list_rivals

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from workbench.arguments import checked
-from workbench.errors import UsageError
+from workbench.errors import ExpectationError, UsageError
 from workbench.number_text import plural
 from workbench.report import Report, Table
-from workbench.report.kernel_check_rows import CheckedCase, KernelFinding
+from workbench.report.own_kernels.kernel_check_rows import CheckedCase, KernelFinding
 from workbench.report.presenter import Presented, presenter
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ _ORDER = (
     "out of bounds", "race", "lanes disagree", "uninitialised", "differs", "assertion",
     "does not end", "cannot be run", "race, same value", "no barrier",
 )  # fmt: skip
-_NOTHING = "Nothing was judged: {}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -55,17 +54,17 @@ class KernelCheck(Presented):
             where = f"{found[0].kernel}: " if len({c.kernel for c in self.cases}) > 1 else ""
             others = f" In {len(kernels)} kernels." if len(kernels) > 1 else ""
             return " ".join((f"{where}{found[0].text}{more}{others}", *self._say_lost()))
-        passed = [case for case in self.cases if case.verdict == "passed"]
-        if not passed:
+        run = [case for case in self.cases if case.judged]
+        if not run:
             reasons = dict.fromkeys(each for case in self.cases for each in case.not_judged)
-            return _NOTHING.format("; ".join(reasons) or "there was no kernel") + "."
-        names = list(dict.fromkeys(case.kernel for case in passed))
+            return f"Nothing was judged: {'; '.join(reasons) or 'there was no kernel'}."
+        names = list(dict.fromkeys(case.kernel for case in run))
         who = names[0] if len(names) == 1 else plural(len(names), "kernel")
-        said = f"Nothing found in {who}, in {plural(len(passed), 'call')} that was run"
-        said = said.replace("calls that was", "calls that were")
-        judged = [each for each in dict.fromkeys(j for case in passed for j in case.judged)]
+        calls = plural(len(run), "call that was run", "calls that were run")
+        looked = ", ".join(dict.fromkeys(each for case in run for each in case.judged))
         notes = dict.fromkeys(note for case in self.cases for note in case.notes)
-        return " ".join((f"{said}: {', '.join(judged)}.", *self._say_lost(), *notes))
+        said = f"Nothing found in {who}, in {calls}. Looked for: {looked}."
+        return " ".join((said, *self._say_lost(), *notes))
 
     @property
     def faults(self) -> list[KernelFinding]:
@@ -92,25 +91,24 @@ class KernelCheck(Presented):
     def require(self, *, allow: Collection[str] = ()) -> KernelCheck:
         """Itself, for CI, where every call was judged and nothing was found but kinds of `allow`.
 
-        Raises `UsageError` with the findings otherwise, such as
-        `allow=("race, same value", "no barrier")` lets pass.
+        `allow=("race, same value", "no barrier")` lets these pass. Raises `ExpectationError` with
+        the findings otherwise.
         """
         found = [row for row in self.faults if row.kind not in allow]
         if found:
             lines = [f"  {place_of(row)}: {row.text}" for row in found]
-            raise UsageError("\n".join((f"{plural(len(found), 'finding')}:", *lines)))
+            raise ExpectationError("\n".join((f"{plural(len(found), 'finding')}:", *lines)))
         lost = [case for case in self.cases if case.verdict == "not checked"]
         if lost or not self.cases:
-            raise UsageError(self.sentence)
+            raise ExpectationError(self.sentence)
         return self
 
     def __repr__(self) -> str:
         """A short stable summary."""
         names = list(dict.fromkeys(case.kernel for case in self.cases))
         who = names[0] if len(names) == 1 else plural(len(names), "kernel")
-        word = {True: "nothing found", False: plural(len(self.faults), "finding")}.get(
-            self.ok, "not judged"
-        )
+        found = plural(len(self.faults), "finding")
+        word = {True: "nothing found", False: found, None: "not judged"}[self.ok]
         return f"KernelCheck({who}, {plural(len(self.cases), 'call')}: {word})"
 
     def __str__(self) -> str:
@@ -139,7 +137,7 @@ def add_check(
     again = {case.kernel for case in cases}
     kept = [row for row in report.kernel_findings if row.kernel not in again]
     known = [row for row in report.checked_cases if row.kernel not in again]
-    tables = {
+    tables: dict[str, Table[Any]] = {
         "kernel_findings": Table.of(KernelFinding, [*kept, *findings]),
         "checked_cases": Table.of(CheckedCase, [*known, *cases]),
     }

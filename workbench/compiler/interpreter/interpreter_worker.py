@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def main(parent: Parent) -> None:
     """Serve the process at the other end until it goes away."""
     with parent.starting():
-        from workbench.compiler.interpreter.triton.language import install
+        from workbench.compiler.interpreter.triton.triton_kernels import install
 
         served = _Served(install())
     parent.done()
@@ -67,6 +67,7 @@ class _Served:
 
         plain = interpreter_messages.IN_FLOAT32
         self._builder.choose_products(plain.default, plain.allowed, has_tf32=False)
+        self._builder.hear_assertions()
         try:
             return Done(watch_call(message, self._builder))
         except WorkbenchError as error:

@@ -54,9 +54,11 @@ from workbench.compiler.interpreter.interpreter_session import (
     Edit,
     Interpreter,
     Session,
-    keep_warm_interpreter,
 )
 from workbench.compiler.interpreter.interpreter_session import KernelFailed as KernelFailed
+from workbench.compiler.interpreter.interpreter_session import (
+    keep_warm_interpreter as keep_warm_interpreter,
+)
 from workbench.compiler.interpreter.kernel_draws import read_drawing
 from workbench.compiler.interpreter.original import interpret_users_kernels
 from workbench.compiler.interpreter.random_draws import (

@@ -11,10 +11,7 @@ import torch
 from workbench.compiler.kernels.kernel_call import KernelCall
 from workbench.errors import UsageError, WorkbenchError
 
-ONLY_GIVEN = (
-    "Only the sizes that were given were run: pass cases=[(args, …)] for others, such as sizes that "
-    "are not multiples of the block"
-)
+ONLY_GIVEN = "Only the given sizes were run; cases=[(args, …)] runs others, too"
 
 
 @dataclass(frozen=True)
@@ -39,7 +36,7 @@ def list_cases(call: KernelCall, cases: Sequence[Any] | None) -> tuple[list[Case
         return [given, *(_make_case(call, case, n) for n, case in enumerate(cases, 1))], ""
     derived, why_not = _derive(call)
     if derived is None:
-        return [given], f"{ONLY_GIVEN} ({why_not})."
+        return [given], f"{ONLY_GIVEN} ({why_not})." if why_not else f"{ONLY_GIVEN}."
     return [given, derived], ""
 
 
@@ -81,50 +78,53 @@ def _name_changes(call: KernelCall, made: KernelCall) -> str:
 def _derive(call: KernelCall) -> tuple[Case | None, str]:
     """The call with one element less along a size that is a multiple of a block.
 
-    What the sizes of a kernel mean cannot be known: a size is only taken that one argument has,
-    that stands for nothing else, and of which the grid follows. Else the reason why none is.
+    What the sizes of a kernel mean cannot be known: a size is only taken that all arguments have,
+    that stands for nothing else, and of which the grid follows. Else the reason why none is, empty
+    where no size is a multiple of a block.
     """
     try:
         meta = call.all_meta(call.configs[0].all_kwargs() if call.configs else {})
     except WorkbenchError:
         return None, "its constants cannot be computed"
-    if any(not isinstance(value, torch.Tensor | int | float) for value in call.arguments.values()):
-        return None, "what its descriptors mean for other sizes is not known"
-    tensors = call.tensors()
     constants = [
-        value for name, value in meta.items()
-        if name in call.constants and isinstance(value, int) and not isinstance(value, bool)
-    ]  # fmt: skip
+        value for name, value in meta.items() if name in call.constants and type(value) is int
+    ]
     blocks = [value for value in constants if value > 1]
-    if any(not tensor.is_contiguous() for tensor in tensors.values()):
-        return None, "an argument is not contiguous"
-    numbers = {
-        name: value for name, value in call.arguments.items()
-        if isinstance(value, int) and not isinstance(value, bool) and value > 2
-    }  # fmt: skip
-    why = "no argument is a size that is a multiple of a block"
+    tensors = call.tensors()
+    numbers = {n: v for n, v in call.arguments.items() if type(v) is int and v > 2}
+    why = ""
     for name, size in numbers.items():
-        holders = [each for each, tensor in tensors.items() if size in tensor.shape]
-        if not holders or not any(size % block == 0 for block in blocks):
+        is_size = any(size in tensor.shape for tensor in tensors.values())
+        if not is_size or not any(size % block == 0 for block in blocks):
             continue
-        if size in constants or list(numbers.values()).count(size) > 1:
-            why = f"{name} = {size} may stand for something else, too"
-        elif any(not t.is_floating_point() for t in tensors.values()):
-            why = "its integers may be places in another argument"
-        elif any(tensor.ndim > 1 for tensor in tensors.values()):
-            why = f"whether {name} is a stride, too, is not known"
-        elif len(holders) < len(tensors):
-            why = f"not every argument has the size {name} = {size}"
-        elif (grid := _follow(call, size, blocks)) is None:
+        grid = _follow(call, size, blocks)
+        why = _refuse(call, name, size, [*constants, *numbers.values()])
+        if not why and grid is None:
             why = "the grid is a tuple that does not follow from a size"
-        else:
-            smaller = {
-                each: tensor[: size - 1].clone() for each, tensor in tensors.items()
-            }  # fmt: skip
+        if not why and grid is not None:
+            smaller = {each: tensor[: size - 1].clone() for each, tensor in tensors.items()}
             arguments = {**call.arguments, **smaller, name: size - 1}
             made = replace(call, arguments=arguments, grid=grid)
             return Case(f"{name} = {size - 1}", made, is_derived=True), ""
     return None, why
+
+
+def _refuse(call: KernelCall, name: str, size: int, numbers: Sequence[int]) -> str:
+    """Why one element less might not be a call that its author had in mind; empty for one."""
+    tensors = call.tensors().values()
+    if any(not isinstance(value, torch.Tensor | int | float) for value in call.arguments.values()):
+        return "what its descriptors mean for other sizes is not known"
+    if any(not tensor.is_contiguous() for tensor in tensors):
+        return "an argument is not contiguous"
+    if numbers.count(size) > 1:
+        return f"{name} = {size} may stand for something else, too"
+    if any(not tensor.is_floating_point() for tensor in tensors):
+        return "its integers may be places in another argument"
+    if any(tensor.ndim > 1 for tensor in tensors):
+        return f"whether {name} is a stride, too, is not known"
+    if any(size not in tensor.shape for tensor in tensors):
+        return f"not every argument has the size {name} = {size}"
+    return ""
 
 
 def _follow(

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from workbench.compiler.interpreter.watched.access_log import AccessLog, Held, Place
-from workbench.compiler.interpreter.watched.watched_call import Fault
+from workbench.compiler.interpreter.watched.watched_call import AccessLog, Fault, Held, Place
 from workbench.compiler.sources.sources import Places
 from workbench.number_text import plural
-from workbench.report.kernel_check_rows import KernelFinding
+from workbench.report.own_kernels.kernel_check_rows import KernelFinding
 
 _DOES = {"read": "reads", "write": "writes", "atomic": "updates"}
 _NOWHERE = Place("", 0)

@@ -10,8 +10,7 @@ import torch
 
 from workbench.analysis.kernel_checks.kernel_check import NOT_JUDGED
 from workbench.compiler.interpreter.verification import keep_warm_interpreter
-from workbench.compiler.interpreter.watched.access_log import AccessLog
-from workbench.compiler.interpreter.watched.watched_call import Watch, Watched
+from workbench.compiler.interpreter.watched.watched_call import AccessLog, Watch, Watched
 from workbench.compiler.kernel_checks.case_sizes import Case, list_cases
 from workbench.compiler.kernel_checks.fault_words import FaultWords
 from workbench.compiler.kernel_checks.value_comparison import (
@@ -25,7 +24,7 @@ from workbench.compiler.sources.sources import Places
 from workbench.errors import CaptureError, UsageError
 from workbench.number_text import number_text
 from workbench.processes.shipping.caller_context import CallerContext
-from workbench.report.kernel_check_rows import CheckedCase, KernelFinding
+from workbench.report.own_kernels.kernel_check_rows import CheckedCase, KernelFinding
 
 TIME_LIMIT = 60.0
 """Seconds after which a run is ended."""
@@ -37,7 +36,7 @@ _GLUON = (
 _META = "its tensors are on meta and hold no numbers, so that nothing was run"
 _RACES = ("race", "race, same value", "lanes disagree")
 _JUDGED = (
-    "accesses out of bounds", "races between programs", "lanes that disagree", "barriers that lack"
+    "accesses out of bounds", "races between programs", "lanes that disagree", "missing barriers",
 )  # fmt: skip
 
 
@@ -47,7 +46,7 @@ class CheckQuestion:
 
     reference: Callable[..., Any] | None = None
     writes: str | Sequence[str] | None = None
-    fresh: Sequence[str] = ()
+    fresh: str | Sequence[str] = ()
     cases: Sequence[Any] | None = ()
     sample: int | None = None
     time_limit: float = TIME_LIMIT
@@ -78,7 +77,7 @@ def check_call(call: KernelCall, question: CheckQuestion) -> Checked:
             rows.append(_leave_out(call, case, watched))
             continue
         found, row = _judge(case, watched, question)
-        if case.is_derived and row.verdict == "not checked" and not found:
+        if case.is_derived and row.verdict == "not checked":
             note = f"The call with {case.name} could not be judged ({'; '.join(row.not_judged)})."
             continue
         log = watched.log if case is cases[0] else log
@@ -135,12 +134,11 @@ def _judge(
     lost = [f"{what}: {why}" for what, why in watched.unjudged.items()]
     notes = []
     if watched.stopped:
-        reason = _say_stopped(watched, words)
+        reason, place = _say_stopped(watched, words), words.find_place(watched.stopped_place)
         if watched.stopped_kind == "assertion":
-            found.append(words.make_row("assertion", reason, words.find_place(watched.stopped_place)))
+            found.append(words.make_row("assertion", reason, place))
         else:
             lost.append(reason)
-            place = words.find_place(watched.stopped_place)
             found.append(words.make_row(NOT_JUDGED, f"Not judged: {reason}", place))
     if question.fresh:
         judged.append("reads of what nobody wrote")
@@ -167,9 +165,12 @@ def _judge(
              for row in found if row.kind == NOT_JUDGED and not watched.stopped]  # fmt: skip
     faults = any(row.kind != NOT_JUDGED for row in found)
     verdict = "failed" if faults else "not checked" if lost else "passed"
+    written = log.unique_bytes(kind="write") + log.unique_bytes(kind="atomic")
+    is_whole = log.is_whole and not watched.stopped
     return found, CheckedCase(
         call.name, case.name, verdict, log.grid, log.programs, tuple(judged), tuple(lost),
-        tuple(notes), watched.seconds, log.nbytes, log.asked_bytes(), log.unique_bytes(),
+        tuple(notes), watched.seconds, log.nbytes, log.asked_bytes(),
+        log.unique_bytes(kind="read") if is_whole else None, written if is_whole else None,
         tuple(sorted(log.operations.items())),
     )  # fmt: skip
 

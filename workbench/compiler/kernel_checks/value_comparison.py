@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from math import isnan
 from typing import Any
 
 import numpy as np
@@ -13,18 +12,18 @@ import torch
 from workbench.compiler.comparison.double_precision import settle_difference
 from workbench.compiler.comparison.output_comparison import compare_tensors
 from workbench.compiler.interpreter.verification import Tolerance
-from workbench.compiler.interpreter.watched.access_log import (
+from workbench.compiler.interpreter.watched.watched_call import (
     AccessLog,
     Held,
     Place,
+    Watched,
     list_grains,
 )
-from workbench.compiler.interpreter.watched.watched_call import Watched
 from workbench.compiler.kernel_checks.fault_words import FaultWords
 from workbench.compiler.kernels.kernel_call import KernelCall
 from workbench.errors import UsageError
 from workbench.number_text import number_text, plural
-from workbench.report.kernel_check_rows import KernelFinding
+from workbench.report.own_kernels.kernel_check_rows import KernelFinding
 
 
 class NotCompared(Exception):
@@ -101,7 +100,7 @@ def run_reference(
         raise NotCompared(f"the reference raised {type(error).__name__}: {said}") from error
     if made is None:
         made = {name: given[name] for name in writes}
-    if isinstance(made, torch.Tensor):
+    if not isinstance(made, Mapping | tuple | list):
         made = (made,)
     by_name = made if isinstance(made, Mapping) else dict(zip(writes, made, strict=False))
     lacking = [name for name in writes if not isinstance(by_name.get(name), torch.Tensor)]
@@ -147,8 +146,8 @@ def find_start(call: KernelCall, held: Held, name: str) -> int:
 
 
 def _describe(
-    call: KernelCall, name: str, expected: torch.Tensor, actual: torch.Tensor, limits: tuple[float, float],
-    log: AccessLog, words: FaultWords,
+    call: KernelCall, name: str, expected: torch.Tensor, actual: torch.Tensor,
+    limits: tuple[float, float], log: AccessLog, words: FaultWords,
 ) -> KernelFinding:  # fmt: skip
     """The first element that differs, by how much, and the line that wrote it last."""
     wide = (expected.double(), actual.double())
@@ -161,13 +160,14 @@ def _describe(
     step = sum(n * stride for n, stride in zip(index, actual.stride(), strict=False))
     place, programs, first = _find_writer(log, name, start, step, wrong, actual)
     count = int(wrong.sum())
-    values = [_name_value(float(each[index])) for each in wide]
+    values = [f"{float(each[index]):.7g}" for each in wide]
     who = f"line {place.line} wrote {values[1]}"
     if first < 0:
         who = f"it holds {values[1]}, which no program wrote"
+    verb = "differs" if count == 1 else "differ"
     text = (
         f"Differs: {words.name_element(held, index, name)} should be {values[0]}, and {who}; "
-        f"{plural(count, 'element')} of {actual.numel()} differ"
+        f"{number_text(count, 'whole')} of {plural(actual.numel(), 'element')} {verb}"
     )
     return words.make_row(
         "differs", text, place, argument=name, index=index, shape=tuple(actual.shape),
@@ -175,24 +175,20 @@ def _describe(
     )  # fmt: skip
 
 
-def _name_value(value: float) -> str:
-    return "NaN" if isnan(value) else number_text(value, "difference")
-
-
 def _find_writer(
     log: AccessLog, name: str, start: int, element: int, wrong: torch.Tensor, actual: torch.Tensor
 ) -> tuple[Place, tuple[int, ...], int]:
     """The line that wrote an element last, the programs that wrote wrong ones, and the first."""
     size = actual.element_size()
-    flat = np.zeros(sum((n - 1) * s for n, s in zip(actual.shape, actual.stride(), strict=True)) + 1,
-                    dtype=bool)  # fmt: skip
+    last = sum((n - 1) * step for n, step in zip(actual.shape, actual.stride(), strict=True))
+    flat = np.zeros(last + 1, dtype=bool)
     view = torch.as_strided(torch.from_numpy(flat), actual.shape, actual.stride())
     view.copy_(wrong)
-    place, last, programs, first = None, Place("", 0), set[int](), -1
+    place, latest, programs, first = None, Place("", 0), set[int](), -1
     for access in log.select(name):
         if access.kind == "read" or access.size < size:
             continue
-        last = log.places[access.place]
+        latest = log.places[access.place]
         at = list_grains(access, size) - start
         inside = (at >= 0) & (at < len(flat))
         who = np.repeat(access.list_programs(), access.size // size)
@@ -200,8 +196,8 @@ def _find_writer(
             programs.update(np.unique(who[inside][flat[at[inside]]])[:256].tolist())
         hit = np.flatnonzero(at == element)
         if len(hit):
-            place, first = last, int(who[hit[-1]])
-    return place or last, tuple(sorted(programs)[:256]), first
+            place, first = latest, int(who[hit[-1]])
+    return place or latest, tuple(sorted(programs)[:256]), first
 
 
 def choose_writes(

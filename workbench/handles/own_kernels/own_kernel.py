@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import pandas
 
     from workbench.analysis.gpu_model.matrix import Matrix
+    from workbench.analysis.kernel_checks.kernel_check import KernelCheck
     from workbench.analysis.kernel_configs.config_model import RankedConfigs
     from workbench.tasks.progress_events import ProgressCallback
 
@@ -35,6 +36,7 @@ class OwnKernel(LiveOnly, ReportHolder):
         self.call = call
         self.gpu = gpu
         self._report: Report | None = None
+        self._check: KernelCheck | None = None
 
     @property
     def name(self) -> str:
@@ -55,8 +57,10 @@ class OwnKernel(LiveOnly, ReportHolder):
         """
         if self._report is None:
             from workbench.handles.own_kernels.compiling import compile_call
+            from workbench.handles.own_kernels.kernel_checks import keep_check
 
-            self._report = compile_call(self.call, self.gpu)
+            made, found = compile_call(self.call, self.gpu), self._check
+            self._report = made if found is None else keep_check(made, found.findings, found.cases)
         return self._report
 
     @checked
@@ -111,6 +115,64 @@ class OwnKernel(LiveOnly, ReportHolder):
         ranked = rank_call(self.report, self.call, self.gpu, configs, sizes or {}, progress)
         self.update(ranked.report)
         return ranked
+
+    @checked
+    def check(
+        self,
+        reference: Callable[..., Any] | None = None,
+        *,
+        writes: str | Sequence[str] | None = None,
+        fresh: str | Sequence[str] = (),
+        cases: Sequence[Any] | None = (),
+        sample: int | None = None,
+        time_limit: float = 60.0,
+    ) -> KernelCheck:
+        """Run the call on the CPU under watch, and say which lines are wrong.
+
+        Found are accesses outside of the tensors that were passed (of the views, not of what they
+        are views of), races between programs, lanes of one store that disagree, reads of what
+        another lane wrote without a barrier, reads of what nobody wrote, and values that differ.
+        It says nothing of other sizes and inputs than those that were run. Nothing is written to
+        the arguments.
+
+        Parameters
+        ----------
+        reference
+            A function of the same arguments that returns what the kernel is to write: a tensor,
+            several in the order of `writes`, a dict by name, or None where it changes them.
+        writes
+            The arguments that the reference returns; by default all that the kernel writes to.
+        fresh
+            Arguments whose content nobody wrote before the call, such as what `torch.empty` gave.
+        cases
+            Further calls: tuples of arguments, or dicts of those that differ by name. By default
+            one with a size that is no multiple of the block, where it is sure which that is; None
+            for the given call alone.
+        sample
+            The most programs of a grid that are run, spread over it; by default all.
+        time_limit
+            Seconds after which a run is ended.
+
+        Raises
+        ------
+        UsageError
+            A case, a name or a number is none; the grid cannot be computed.
+
+        Examples
+        --------
+        >>> k = wb.kernel(add, x, x, out, x.numel(), grid=(16,), BLOCK=256)
+        >>> c = k.check(lambda x, y, out, n: x + y, fresh="out")
+        >>> c.ok
+        True
+        """
+        from workbench.handles.own_kernels.kernel_checks import CheckQuestion, check_kernel
+
+        question = CheckQuestion(reference, writes, fresh, cases, sample, time_limit)
+        found = check_kernel(self.call, self.target, question, self._report)
+        if self._report is not None:
+            self.update(found.report)
+        self._check = found
+        return found
 
     @checked
     def save(self, path: str | PathLike[str]) -> None:

@@ -2,7 +2,6 @@
 
 DOORS = {
     "batched_builder": "Operators of Triton's interpreter for many programs at once.",
-    "language": "Has Triton's language and its device library compute with batches of programs.",
     "triton_kernels": "Triton kernels of a generated program, run by the interpreter.",
 }
 """What other rooms import of this one."""

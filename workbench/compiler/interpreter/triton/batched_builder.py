@@ -25,7 +25,7 @@ from workbench.compiler.interpreter.triton.checked_memory import (
     read_memory,
     write_memory,
 )
-from workbench.compiler.interpreter.triton.tiles import TileBuilder
+from workbench.compiler.interpreter.triton.tile_builder import TileBuilder
 
 Array = np.ndarray[Any, Any]
 Handle = Any  # triton.runtime.interpreter.TensorHandle
@@ -39,6 +39,10 @@ _FORMATS = {
     "fp8e5b16": torch.float8_e5m2fnuz,
 }
 _BITS = {1: (np.uint8, torch.uint8), 2: (np.uint16, torch.uint16)}
+
+
+class PromiseBroken(AssertionError):
+    """What a kernel asserts or has assumed does not hold."""
 
 
 def handle(data: Array, dtype: Any) -> Handle:
@@ -77,7 +81,12 @@ class BatchedBuilder(TileBuilder):
             stock.InterpreterOptions(),
             default_dot_input_precision=default,
             allowed_dot_input_precisions=allowed,
+            sanitize_overflow=False,  # which is computed for every integer, and asked in debug only
         )
+
+    def hear_assertions(self) -> None:
+        """Have `tl.device_assert` hold from now on, which is compiled in debug only."""
+        self.options = replace(self.options, debug=True)
 
     # programs
     def create_get_program_id(self, axis: int) -> Handle:
@@ -294,11 +303,11 @@ class BatchedBuilder(TileBuilder):
 
     def create_assert(self, condition: Handle, message: str) -> None:
         if not np.all(condition.data):
-            raise AssertionError(message)
+            raise PromiseBroken(message)
 
     def create_assume(self, condition: Handle) -> None:
         if not np.all(condition.data):
-            raise AssertionError("what tl.assume promises does not hold")
+            raise PromiseBroken("what tl.assume promises does not hold")
 
 
 def _orders(sem: Any) -> bool:

@@ -16,10 +16,13 @@ from triton.runtime import interpreter as stock
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.interpreter.triton.batched_builder import BatchedBuilder
 from workbench.compiler.interpreter.triton.checked_memory import Memory as Memory
-from workbench.compiler.interpreter.triton.checked_memory import OutOfBoundsError as OutOfBoundsError
+from workbench.compiler.interpreter.triton.checked_memory import (
+    OutOfBoundsError as OutOfBoundsError,
+)
 from workbench.compiler.interpreter.triton.checked_memory import read_memory as read_memory
 from workbench.compiler.interpreter.triton.checked_memory import write_memory as write_memory
 from workbench.compiler.interpreter.triton.language import DivergentError, find_annotated_constants
+from workbench.compiler.interpreter.triton.language import install as install
 
 Array = np.ndarray[Any, Any]
 Grid = tuple[int, int, int]

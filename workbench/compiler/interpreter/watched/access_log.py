@@ -160,7 +160,7 @@ def compact_access(
         made = replace(made, mask=(np.packbits(used), used.shape))
     if np.array_equal(np.broadcast_to(narrow, made.shape), made.find_addresses()):
         return made
-    is_small = -(1 << 31) <= narrow.min() and narrow.max() < 1 << 31
+    is_small = narrow.min() >= -(1 << 31) and narrow.max() < 1 << 31
     return replace(made, offsets=narrow.astype(np.int32 if is_small else np.int64), steps=None)
 
 

@@ -130,9 +130,9 @@ class _Shadow:
             if access.kind == "write" and access.values is not None:
                 at = list_grains(access, self._grain)
                 new = self._spread(access, access.spread(access.values)).astype(np.uint64)
-                differs[at] |= is_known[at] & (value[at] != new)
+                differs[at[is_known[at] & (value[at] != new)]] = True
                 value[at], is_known[at] = new, True
-                differs[at] |= value[at] != new  # lanes and programs of this access
+                differs[at[value[at] != new]] = True  # lanes and programs of this access
         return differs & several
 
     def _describe(self, elements: Array, kind: str, does: str) -> Iterator[Fault]:
@@ -281,9 +281,7 @@ class _Shadow:
                     if key in found:
                         continue
                     entry = _Entry(int(who[n]), int(which[n]), access.step, "read", access.place)
-                    writer = _Entry(
-                        int(who[n]), int(lane[at[n]]), int(step[at[n]]), "write", other
-                    )
+                    writer = _Entry(int(who[n]), int(lane[at[n]]), int(step[at[n]]), "write", other)
                     programs = tuple(np.unique(who[hit])[:_MOST_PROGRAMS].tolist())
                     found[key] = self._show(
                         "no barrier", "read", int(at[n]), entry, writer, programs=programs

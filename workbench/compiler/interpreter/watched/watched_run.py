@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from workbench.compiler.interpreter.triton.batched_builder import BatchedBuilder
+from workbench.compiler.interpreter.triton.batched_builder import BatchedBuilder, PromiseBroken
 from workbench.compiler.interpreter.triton.triton_kernels import OutOfBoundsError, run_grid
 from workbench.compiler.interpreter.watched.access_log import AccessLog, list_grains
 from workbench.compiler.interpreter.watched.arena import Arena
@@ -40,6 +40,8 @@ def watch_call(asked: Watch, builder: BatchedBuilder) -> Watched:
         parameters = call.parameters
         meta = {name: v for name, v in call.all_meta(config).items() if name in parameters}
         given = {**call.arguments, **meta}
+        if call.configs and (hook := getattr(call.configs[0], "pre_hook", None)):
+            hook(given)
         return watch_kernel(
             builder, call.jit, {name: given[name] for name in parameters if name in given},
             call.resolve_grid(config), fresh=asked.fresh, sample=asked.sample,
@@ -87,7 +89,8 @@ def watch_kernel(
     if memory.has_exchange:
         unjudged["races"] = "programs wait for one another by atomics, which order them"
     found = list(find_faults(log, fresh))
-    faults += [f for f in found if not (memory.has_exchange and f.kind.startswith("race"))]
+    ordered = ("race", "race, same value", "not judged") if memory.has_exchange else ()
+    faults += [fault for fault in found if fault.kind not in ordered]
     if memory.is_full:
         unjudged["races between all accesses"] = "the log was full; pass sample= to run less"
     written = {
@@ -123,10 +126,12 @@ def _limited(seconds: float) -> Iterator[None]:
 def choose_programs(grid: tuple[int, int, int], most: int) -> Array:
     """The numbers of programs all over the grid, with neighbours on its first two axes."""
     total = grid[0] * grid[1] * grid[2]
-    anchors = np.linspace(0, total - 1, max(1, most // 3)).astype(np.int64)
-    around = np.concatenate([anchors, anchors + 1, anchors + grid[0], [total - 1]])
-    chosen = np.unique(around[around < total])
-    return chosen[np.linspace(0, len(chosen) - 1, min(most, len(chosen))).astype(np.int64)]
+    anchors = np.linspace(0, total - 1, most // 3 + 1).astype(np.int64)
+    around = np.concatenate([np.stack([anchors, anchors + 1, anchors + grid[0]], 1).reshape(-1),
+                             np.arange(total)])  # fmt: skip
+    _, first = np.unique(around, return_index=True)
+    ordered = around[np.sort(first)]
+    return np.sort(ordered[ordered < total][:most])
 
 
 def _find_cause(error: BaseException, kind: type[BaseException]) -> bool:
@@ -143,7 +148,7 @@ def _explain(error: BaseException) -> tuple[str, str]:
     words = str(cause).strip().partition("\n")[0].rstrip(".") or type(cause).__name__
     if isinstance(cause, TimeOverError):
         return words, "time"
-    if isinstance(cause, AssertionError):
+    if isinstance(cause, PromiseBroken):
         return words, "assertion"
     if isinstance(cause, OutOfBoundsError):
         return words, "out of bounds"

@@ -15,7 +15,6 @@ import numpy as np
 import torch
 import triton
 
-import workbench
 from workbench.compiler.interpreter.triton.batched_builder import BatchedBuilder
 from workbench.compiler.interpreter.triton.triton_kernels import (
     Memory,
@@ -30,13 +29,14 @@ from workbench.compiler.interpreter.watched.access_log import (
     Place,
     compact_access,
 )
-from workbench.compiler.interpreter.watched.arena import Arena, Part
+from workbench.compiler.interpreter.watched.arena import Arena
 from workbench.compiler.interpreter.watched.watched_call import Fault
 
 Array = np.ndarray[Any, Any]
 _MOST_PROGRAMS = 256  # that a fault names
-_NOT_USERS = tuple(
-    str(Path(module.__file__ or "").parent) + os.sep for module in (triton, workbench, np, torch)
+_NOT_USERS = (
+    str(Path(__file__).parents[3]) + os.sep,
+    *(str(Path(module.__file__ or "").parent) + os.sep for module in (triton, np, torch)),
 )
 
 
@@ -111,6 +111,7 @@ class WatchingMemory(Memory):
                 raise NeedsOrderError
         what: Kind = "write" if kind == "write" else "atomic"
         allowed = self._admit(what, pointers, mask, dtype.itemsize, orders=orders)
+        self._epoch += orders  # its lanes wait for one another
         pointers, allowed = np.ascontiguousarray(pointers), np.ascontiguousarray(allowed)
         return super().keep(pointers, allowed, dtype)
 
@@ -164,9 +165,7 @@ class WatchingMemory(Memory):
         part = self._arena.parts[place]
         return place if part.inside is None and last + size <= part.end else None
 
-    def _sort_out(
-        self, kind: Kind, pointers: Array, mask: Array, size: int, orders: bool
-    ) -> Array:
+    def _sort_out(self, kind: Kind, pointers: Array, mask: Array, size: int, orders: bool) -> Array:
         """Element by element, which argument it lies in."""
         arena = self._arena
         place = np.searchsorted(arena.starts, pointers, side="right") - 1
@@ -229,7 +228,6 @@ class WatchingMemory(Memory):
             frame = frame.f_back
         place = Place("", 0) if frame is None else find_place(frame.f_code, frame.f_lasti)
         return self._places.setdefault(place, len(self._places))
-
 
     def find_stop(self, error: BaseException) -> int:
         """The innermost line of the user's code that raised, -1 where there is none."""

@@ -69,7 +69,7 @@ def _widen(data: Array, rank: int) -> Array:
 
 
 class TileBuilder(stock.InterpreterBuilder):  # type: ignore[misc]  # triton has no types
-    """Operators of tiles, by those of pointers and masks."""
+    """Operators of tiles, by those of pointers and masks: Triton's own names of them."""
 
     def create_make_block_ptr(
         self, base: Handle, shape: Any, strides: Any, offsets: Any, block_shape: Any, order: Any
@@ -103,9 +103,7 @@ class TileBuilder(stock.InterpreterBuilder):  # type: ignore[misc]  # triton has
     def create_descriptor_load(self, desc: Tile, indices: Sequence[Handle], *_: Any) -> Handle:
         return self._load(desc, *desc.reach(indices))
 
-    def create_descriptor_store(
-        self, desc: Tile, value: Handle, indices: Sequence[Handle]
-    ) -> None:
+    def create_descriptor_store(self, desc: Tile, value: Handle, indices: Sequence[Handle]) -> None:
         pointers, mask = desc.reach(indices)
         self.create_masked_store(pointers, value, mask)
 

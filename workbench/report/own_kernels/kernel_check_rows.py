@@ -39,7 +39,7 @@ class CheckedCase:
     """One call of a kernel that was run under watch, and what could be judged of it.
 
     Bytes are counted from the log of its accesses: `asked_bytes` what programs ask for, and
-    `least_bytes` different ones among them, reads and writes apart.
+    the `least` different ones among them; an atomic counts as a write. Not known of samples.
     """
 
     kernel: str  # the kernel, by the name of its function
@@ -56,5 +56,6 @@ class CheckedCase:
     )
     log_bytes: int = field(default=0, metadata=describe("Log", "B"))
     asked_bytes: int = field(default=0, metadata=describe("Asked", "B"))
-    least_bytes: int = field(default=0, metadata=describe("Least", "B"))
+    least_read_bytes: int | None = field(default=None, metadata=describe("Least read", "B"))
+    least_written_bytes: int | None = field(default=None, metadata=describe("Least written", "B"))
     operations: tuple[tuple[str, int], ...] = ()  # operations of floats by dtype, and of tl.dot

@@ -1,0 +1,108 @@
+"""Questions about one kernel, and what is said where there is no answer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+import workbench as wb
+from tests.own_kernels.kernels import add
+from tests.own_kernels.test_all_kernels import CASES
+from workbench.compiler.kernel_checks.kernel_checking import CheckQuestion, check_call
+from workbench.compiler.kernels.kernel_call import KernelCall
+
+X = torch.arange(1000.0)
+
+
+def made(n: int = 1000, **more: Any) -> KernelCall:
+    grid = more.get("grid", (4,))
+    return KernelCall.of(add, (X, X + 1, torch.empty(1000), n), grid, {"BLOCK": 256})
+
+
+def test_values_are_held_to_the_reference() -> None:
+    wrong = check_call(made(), CheckQuestion(lambda x, y, out, n: x + y + (x == 300), fresh="out"))
+    (row,) = wrong.findings
+    assert (row.kind, row.argument, row.index, row.program) == ("differs", "out", (300,), (1,))
+    assert row.text == (
+        "Differs: out[300] should be 602, and line 16 wrote 601; 1 of 1,000 elements differs."
+    )
+    assert row.programs == (1,)
+
+
+@pytest.mark.parametrize(
+    "reference",
+    [
+        lambda x, y, out, n: x + y,
+        lambda x, y, out, n: {"out": x + y},
+        lambda x, y, out, n: [x + y],
+        lambda x, y: x + y,
+        lambda x, y, BLOCK: x + y + 0 * BLOCK,
+        lambda x, y, out, n: _fill(out, x + y),
+    ],
+)
+def test_a_reference_gives_values_in_any_of_these_ways(reference: Any) -> None:
+    found = check_call(made(), CheckQuestion(reference, writes="out"))
+    assert [case.verdict for case in found.cases] == ["passed"], found
+
+
+def _fill(out: torch.Tensor, values: torch.Tensor) -> None:
+    out.copy_(values)
+
+
+@pytest.mark.parametrize(
+    ("reference", "words"),
+    [
+        (lambda *_: 1 / 0, "values: the reference raised ZeroDivisionError: division by zero"),
+        (lambda *_: (X, X), "the reference has to give a tensor for each of out"),
+        (lambda *_: X[:3], "the reference gives [3] for out, which is [1000]"),
+        (lambda *_: 3.0, "the reference has to give a tensor for each of out"),
+    ],
+)
+def test_a_reference_that_gives_none_is_a_sentence(reference: Any, words: str) -> None:
+    (case,) = check_call(made(), CheckQuestion(reference)).cases
+    assert case.verdict == "not checked"
+    assert words in case.not_judged[0]
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        CheckQuestion(fresh="o"),
+        CheckQuestion(writes=("n",)),
+        CheckQuestion(sample=0),
+        CheckQuestion(time_limit=0),
+    ],
+)
+def test_a_question_that_is_none_is_refused(question: CheckQuestion) -> None:
+    with pytest.raises(wb.UsageError):
+        check_call(made(), question)
+
+
+def test_of_a_sample_only_what_it_wrote_is_judged() -> None:
+    big = torch.arange(64 * 256.0)
+    call = KernelCall.of(add, (big, big, torch.empty_like(big), 64 * 256), (64,), {"BLOCK": 256})
+    question = CheckQuestion(lambda x, y, out, n: x + y, fresh="out", sample=9, cases=None)
+    (case,) = check_call(call, question).cases
+    assert (case.verdict, case.programs) == ("passed", 9)
+    assert "9 of 64 programs were run: nothing is known of the others." in case.notes
+
+
+def test_tensors_without_numbers_are_not_run() -> None:
+    args = [X.to("meta")] * 3
+    (case,) = check_call(KernelCall.of(add, (*args, 9), (1,), {"BLOCK": 16}), CheckQuestion()).cases
+    assert case.verdict == "not checked"
+    assert "on meta" in case.not_judged[0]
+
+
+def test_bytes_and_operations_are_counted() -> None:
+    case = CASES["matmul"]()
+    call = KernelCall.of(case.kernel, case.args, case.grid, case.meta)
+    found = check_call(call, CheckQuestion())
+    (row,) = found.cases
+    assert row.least_read_bytes == 100 * 72 * 2 + 72 * 96 * 2
+    assert row.least_written_bytes == 100 * 96 * 2
+    assert dict(row.operations)["dot fp16"] == 2 * 128 * 96 * 96  # with what fills the blocks
+    assert found.log is not None
+    assert found.log.unique_bytes("a") == 100 * 72 * 2
