@@ -13,7 +13,6 @@ import workbench.report.file_rows as file_rows
 import workbench.report.machine_rows as machine_rows
 import workbench.report.memory_rows as memory_rows
 import workbench.report.numerics.numerics_rows as numerics_rows
-import workbench.report.own_kernels.kernel_check_rows as kernel_check_rows
 import workbench.report.rows as rows
 from workbench.report.report_header import Environment, Outcome, Request
 from workbench.report.rivals import Rivals, list_rivals
@@ -145,11 +144,11 @@ class Tables:
         numerics_rows.NumericsOutput, "The outputs of the call and of eager, beside float64."
     )
     kernel_findings = TableOf(
-        kernel_check_rows.KernelFinding,
+        machine_rows.KernelFinding,
         "What is wrong in hand-written kernels that were run under watch.",
     )
     checked_cases = TableOf(
-        kernel_check_rows.CheckedCase, "The calls of kernels that were run under watch."
+        machine_rows.CheckedCase, "The calls of kernels that were run under watch."
     )
     numerics_cures = TableOf(
         numerics_rows.NumericsCure, "Options that change the numbers, where they were tried."

@@ -9,7 +9,7 @@ import pytest
 import workbench as wb
 from workbench.analysis.kernel_checks.kernel_check import KernelCheck, add_check, read_check
 from workbench.report import Report
-from workbench.report.own_kernels.kernel_check_rows import CheckedCase, KernelFinding
+from workbench.report.machine_rows import CheckedCase, KernelFinding
 
 PASSED = CheckedCase("add", "", "passed", (4, 1, 1), 4, ("races", "values"))
 LOST = CheckedCase("add", "n = 7", "not checked", (), 0, not_judged=("the reference raised",))

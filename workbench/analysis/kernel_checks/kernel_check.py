@@ -11,7 +11,7 @@ from workbench.arguments import checked
 from workbench.errors import ExpectationError, UsageError
 from workbench.number_text import plural
 from workbench.report import Report, Table
-from workbench.report.own_kernels.kernel_check_rows import CheckedCase, KernelFinding
+from workbench.report.machine_rows import CheckedCase, KernelFinding
 from workbench.report.presenter import Presented, presenter
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from workbench.errors import WorkbenchError
 from workbench.processes.parent import Done, Failed, Parent
 
 if TYPE_CHECKING:
-    from workbench.compiler.interpreter.triton.batched_builder import BatchedBuilder
+    from workbench.compiler.interpreter.triton.triton_kernels import BatchedBuilder
 
 
 def main(parent: Parent) -> None:

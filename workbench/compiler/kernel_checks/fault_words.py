@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from workbench.compiler.interpreter.watched.watched_call import AccessLog, Fault, Held, Place
 from workbench.compiler.sources.sources import Places
 from workbench.number_text import plural
-from workbench.report.own_kernels.kernel_check_rows import KernelFinding
+from workbench.report.machine_rows import KernelFinding
 
 _DOES = {"read": "reads", "write": "writes", "atomic": "updates"}
 _NOWHERE = Place("", 0)

@@ -24,7 +24,7 @@ from workbench.compiler.sources.sources import Places
 from workbench.errors import CaptureError, UsageError
 from workbench.number_text import number_text
 from workbench.processes.shipping.caller_context import CallerContext
-from workbench.report.own_kernels.kernel_check_rows import CheckedCase, KernelFinding
+from workbench.report.machine_rows import CheckedCase, KernelFinding
 
 TIME_LIMIT = 60.0
 """Seconds after which a run is ended."""

@@ -23,7 +23,7 @@ from workbench.compiler.kernel_checks.fault_words import FaultWords
 from workbench.compiler.kernels.kernel_call import KernelCall
 from workbench.errors import UsageError
 from workbench.number_text import number_text, plural
-from workbench.report.own_kernels.kernel_check_rows import KernelFinding
+from workbench.report.machine_rows import KernelFinding
 
 
 class NotCompared(Exception):

@@ -13,7 +13,7 @@ from workbench.compiler.recording.recorder import read_environment
 from workbench.compiler.sources.sources import Places
 from workbench.handles.own_kernels.kernel_report import add_work
 from workbench.report import Report, Table
-from workbench.report.own_kernels.kernel_check_rows import CheckedCase, KernelFinding
+from workbench.report.machine_rows import CheckedCase, KernelFinding
 from workbench.report.report_header import OWN_KERNEL, Request
 from workbench.report.rows import Source
 from workbench.report.texts import TextWriter

@@ -14,7 +14,8 @@ import torch
 from triton.runtime import interpreter as stock
 
 from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.interpreter.triton.batched_builder import BatchedBuilder
+from workbench.compiler.interpreter.triton.batched_builder import BatchedBuilder as BatchedBuilder
+from workbench.compiler.interpreter.triton.batched_builder import PromiseBroken as PromiseBroken
 from workbench.compiler.interpreter.triton.checked_memory import Memory as Memory
 from workbench.compiler.interpreter.triton.checked_memory import (
     OutOfBoundsError as OutOfBoundsError,

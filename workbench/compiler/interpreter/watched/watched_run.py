@@ -13,8 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from workbench.compiler.interpreter.triton.batched_builder import BatchedBuilder, PromiseBroken
-from workbench.compiler.interpreter.triton.triton_kernels import OutOfBoundsError, run_grid
+from workbench.compiler.interpreter.triton.triton_kernels import (
+    BatchedBuilder,
+    OutOfBoundsError,
+    PromiseBroken,
+    run_grid,
+)
 from workbench.compiler.interpreter.watched.access_log import AccessLog, list_grains
 from workbench.compiler.interpreter.watched.arena import Arena
 from workbench.compiler.interpreter.watched.race_search import find_faults, list_read_first

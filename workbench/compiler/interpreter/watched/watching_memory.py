@@ -15,8 +15,8 @@ import numpy as np
 import torch
 import triton
 
-from workbench.compiler.interpreter.triton.batched_builder import BatchedBuilder
 from workbench.compiler.interpreter.triton.triton_kernels import (
+    BatchedBuilder,
     Memory,
     read_memory,
     write_memory,
