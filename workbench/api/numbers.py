@@ -30,6 +30,7 @@ def numerics(
     *,
     against: None = None,
     reference: None = None,
+    references: Mapping[Any, Callable[..., Any]] | None = None,
     progress: ProgressCallback | None = None,
 ) -> LiveNumerics: ...
 
@@ -76,6 +77,7 @@ def numerics(
     *,
     against: Any = None,
     reference: Callable[..., Any] | None = None,
+    references: Mapping[Any, Callable[..., Any]] | None = None,
     progress: ProgressCallback | None = None,
 ) -> Numerics | ProgramsApart:
     """Where compiled code departs from eager in its numbers, why, and whether it matters.
@@ -102,6 +104,13 @@ def numerics(
         result then says where the two part first, bit for bit: `.sentence`, `.first`, `.frame()`.
     reference
         What was compiled, where a file names nothing that can be imported.
+    references
+        What Triton kernels and operators of yours should compute, each by its name or by the
+        kernel itself: `{"scale_kernel": lambda x, factor: x * factor}`. Such a function takes those
+        of the kernel's arguments that it names, as they were before, and returns the tensor that
+        the kernel writes, or a dict of several; that of an operator takes what the operator does.
+        It stands for the kernel in what eager computes. A kernel without one is not checked, which
+        the sentence says; all else is, from what the kernel really gave.
     progress
         Called with the name of each phase and the seconds since the start; without it a line says
         how far it is, in a terminal and a person's notebook.
@@ -109,8 +118,8 @@ def numerics(
     Raises
     ------
     UsageError
-        It was loaded from a file and names no reference, the call returns no tensors, or `against`
-        stands beside a package or a reference.
+        It was loaded from a file and names no reference, the call returns no tensors, `against`
+        stands beside a package or a reference, or `references` names what the call does not have.
     ContractError
         The call is not the one that was compiled.
 
@@ -143,6 +152,13 @@ def numerics(
             "against= compares two programs that aot_compile made: leave out reference=, and pass "
             "no package."
         )
+    if references and (
+        reference is not None or against is not None or isinstance(x, Package)
+    ):  # fmt: skip
+        raise UsageError(
+            "references= is for kernels of what aot_compile made: leave out reference= and "
+            "against=, and pass no package."
+        )
     called = tuple(args), dict(kwargs or {})
     name = ", ".join(x.names) if isinstance(x, Package) else x.name
 
@@ -158,7 +174,7 @@ def numerics(
         if reference is not None:
             original, shown = reference, getattr(reference, "__name__", type(reference).__name__)
             return look_at_loaded(x, shown, *called, compile, told)
-        return look_at_numbers(x, *called, told)
+        return look_at_numbers(x, *called, told, references)
 
 
 @require_torch

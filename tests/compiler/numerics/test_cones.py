@@ -5,6 +5,7 @@ import torch
 from torch.fx.experimental.proxy_tensor import make_fx
 
 from workbench.compiler.captured_graphs.captured import captured
+from workbench.compiler.captured_graphs.captured_nodes import CapturedNode, OperatorRef
 from workbench.compiler.numerics.cones import (
     CannotCompute,
     Chain,
@@ -119,3 +120,22 @@ def test_random_nodes_and_nodes_that_cannot_be_computed() -> None:
         Cone(graph, {"x_1": torch.zeros(3), "rand_like": torch.zeros(2)}, Precision.SAME).value(
             "add"
         )
+
+
+@pytest.mark.parametrize(
+    ("name", "is_drawn"),
+    [
+        ("aten.rand_like.default", True), ("prims.inductor_random.default", True),
+        ("aten.native_dropout.default", True), ("aten.normal_.default", True),
+        ("aten.native_dropout_backward.default", False), ("aten.poisson_nll_loss.default", False),
+        ("lab.normalize.default", False),
+    ],
+)  # fmt: skip
+def test_a_name_is_of_chance_by_its_words(name: str, is_drawn: bool) -> None:
+    assert is_random(CapturedNode("n", "call_function", OperatorRef(name), (), {})) is is_drawn
+
+
+def test_what_is_only_allocated_holds_nothing() -> None:
+    graph = traced(lambda x: torch.empty_like(x) + x.new_empty(3), torch.ones(3))
+    name = graph.outputs[0].name
+    assert not Cone(graph, {"x_1": torch.ones(3)}, Precision.SAME).value(name).any()

@@ -11,14 +11,12 @@ import numerics_cases as cases
 import pytest
 import torch
 
-from tests.compiler.interpreter.programs import compiled_case
 from tests.compiler.virtual_gpu.gpus import H100, MI300X
 from workbench.analysis.numerics import causes
 from workbench.compiler.numerics.gpu_microscope import GpuProgram, open_gpu_program
 from workbench.compiler.numerics.host_microscope import look_at
 from workbench.compiler.request.compile_request import CompileOptions, CompileRequest
 from workbench.compiler.virtual_gpu.client import CrossCompiler
-from workbench.errors import UsageError
 from workbench.handles.cross_compiled import CrossCompiled, compile_for_gpu
 from workbench.handles.numerics.live_numerics import look_at_numbers
 
@@ -162,9 +160,3 @@ def test_the_nodes_of_a_triton_kernel_stand_alone(worker: CrossCompiler) -> None
     assert torch.equal(value, torch.ones(3).tanh())
     with pytest.raises(Exception, match=r"k1 .* is a Triton kernel, and its GPU is not here"):
         found.repro("k1", "never_written.py")
-
-
-def test_a_triton_kernel_of_the_user_is_named(worker: CrossCompiler) -> None:
-    compiled, args = compiled_case("kernels_of_the_user", worker)
-    with pytest.raises(UsageError, match="is a Triton kernel of yours, for which there"):
-        look_at_numbers(compiled, args)

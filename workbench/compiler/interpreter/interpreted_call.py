@@ -9,13 +9,13 @@ from typing import Any
 
 import torch
 
-from workbench.compiler.captured_graphs.captured import CapturedGraph
 from workbench.compiler.captured_graphs.program_parts import Program
 from workbench.compiler.interpreter import compared_leaves, serialized_function
 from workbench.compiler.interpreter.gpu_program import extract_kernel_sources, run_on_cpu
 from workbench.compiler.interpreter.interpreter_messages import IN_FLOAT32, Arena, Products
 from workbench.compiler.interpreter.interpreter_session import (
     Edit,
+    KernelFailed,
     Observe,
     Session,
     keep_warm_interpreter,
@@ -28,8 +28,8 @@ class InterpretedCall:
     """A program for a GPU with what its graphs were given in one call on the CPU.
 
     `inputs` and `outputs` are those of the graph that Dynamo captured, `given` those of the
-    generated programs: of the forward, and of the backward where it was run. `edit` changes the
-    sources of kernels before they run.
+    generated programs: of the forward, and of the backward where it was run. `sources` are those of
+    the Triton kernels by the names of their functions. `edit` changes them before they run.
     """
 
     program: Program
@@ -39,16 +39,8 @@ class InterpretedCall:
     inputs: tuple[Any, ...] = ()
     outputs: Any = None
     given: list[list[Any]] = field(default_factory=list)
+    sources: dict[str, str] = field(default_factory=dict)
     _graphs: list[Any] = field(default_factory=list)
-
-    @property
-    def sources(self) -> Mapping[str, str]:
-        """The sources of the Triton kernels by the names of their functions."""
-        return {
-            name: source
-            for graph in self._graphs
-            for name, source in extract_kernel_sources(graph.source_code).items()
-        }
 
     def run(
         self, args: tuple[Any, ...], kwargs: Mapping[str, Any],
@@ -65,6 +57,7 @@ class InterpretedCall:
         def start(graph: Any, is_backward: bool) -> serialized_function.GraphCall:
             def call(inputs: list[Any]) -> Any:
                 self._graphs.append(graph)
+                self.sources.update(extract_kernel_sources(graph.source_code))
                 self.given.append(compared_leaves.copy_inputs(inputs))
                 return self._load(graph, session).call(inputs)
 
@@ -98,13 +91,12 @@ class InterpretedCall:
             session.observer = observer
             return _copied(module.call(compared_leaves.copy_inputs(self.given[number])))
 
-    def launch(self, graph: CapturedGraph, kwargs: Mapping[str, Any]) -> None:
-        """Run a Triton kernel of the user by itself; `kwargs` are those of its node."""
-        kernel = graph.kernels[kwargs["kernel_idx"], kwargs["constant_args_idx"]]
+    def launch(self, name: str, grid: tuple[int, int, int], given: Mapping[str, Any]) -> None:
+        """Run a Triton kernel of the user by itself; raises `KernelFailed`."""
+        if name not in self.sources:
+            raise KernelFailed(name, "is not in the program, so that its source is not known")
         with self._open() as session:
-            made = session.unedited(kernel.name, self.sources[kernel.name], kernel.name)
-            x, y, z, *_ = (*map(int, kwargs["grid"][0]), 1, 1)
-            made.run_on((x, y, z), {**kernel.constants, **kwargs["kwargs"]})
+            session.unedited(name, self.sources[name], name).run_on(grid, given)
 
     @contextmanager
     def _open(self) -> Iterator[Session]:

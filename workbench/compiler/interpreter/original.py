@@ -2,33 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from workbench.compiler.captured_graphs.captured import CapturedGraph, UsersKernel
 from workbench.compiler.internals.patches import ProcessPatches
-from workbench.compiler.interpreter.interpreter_session import Session
-from workbench.errors import ContractError, UsageError
+from workbench.compiler.interpreter.kernel_source import write_kernel_source
+from workbench.errors import ContractError
+
+RunKernel = Callable[[str, tuple[int, int, int], Mapping[str, Any]], None]
+"""Runs a kernel by its name on a grid, with its arguments by name."""
 
 
 @contextmanager
 def interpret_users_kernels(
-    graphs: Sequence[CapturedGraph], sources: Mapping[str, str], session: Session
+    graphs: Sequence[CapturedGraph], sources: dict[str, str], run: RunKernel
 ) -> Iterator[None]:
-    """Launches of Triton kernels go to the interpreter, as long as this is entered."""
+    """Launches of Triton kernels go to `run`, as long as this is entered.
+
+    `sources` are those of the program; one that it lacks, as of an operator of the user that the
+    compiler does not look into, is added.
+    """
     known: dict[str, list[UsersKernel]] = {}
     for graph in graphs:
         for one in graph.kernels.values():
             known.setdefault(one.name, []).append(one)
-    if not known:
+    if not known and "triton" not in sys.modules:  # which code that launches a kernel has imported
         yield
         return
     from triton.runtime.jit import KernelInterface
 
     def at_grid(kernel: Any, grid: Any) -> Any:
         def launch(*args: Any, **named: Any) -> None:
-            _launch(kernel, grid, args, named, known, sources, session)
+            _launch(kernel, grid, args, named, known, sources, run)
 
         return launch
 
@@ -43,8 +51,8 @@ def _launch(
     args: tuple[Any, ...],
     named: Mapping[str, Any],
     known: Mapping[str, Sequence[UsersKernel]],
-    sources: Mapping[str, str],
-    session: Session,
+    sources: dict[str, str],
+    run: RunKernel,
 ) -> None:
     function = kernel
     tuned: dict[str, Any] = {}
@@ -56,20 +64,17 @@ def _launch(
             heuristics = {**function.values, **heuristics}
         function = function.fn
     name = function.__name__
-    if name not in known or name not in sources:
-        raise UsageError(
-            f"The Triton kernel {name} is not in the program, so it cannot be interpreted here. "
-            "Compile the call again."
-        )
+    if name not in sources:
+        sources[name] = write_kernel_source(function)
     _refuse_changed(name, function, sources[name])
     given = {**dict(zip(function.arg_names, args, strict=False)), **named}
     given = {arg: value for arg, value in given.items() if arg in function.arg_names}
-    chosen = _constants(known[name], given)
+    chosen = _constants(known.get(name, ()), given)
     meta = {**tuned, **chosen, **given}
     meta |= {arg: made(meta) for arg, made in heuristics.items()}
     asked = tuple(grid(meta) if callable(grid) else grid)
     x, y, z = (int(size) for size in (*asked, 1, 1)[:3])
-    session.unedited(name, sources[name], name).run_on((x, y, z), meta)
+    run(name, (x, y, z), meta)
 
 
 def _constants(kernels: Sequence[UsersKernel], given: Mapping[str, Any]) -> dict[str, Any]:
@@ -78,7 +83,7 @@ def _constants(kernels: Sequence[UsersKernel], given: Mapping[str, Any]) -> dict
         same = all(given[name] == v for name, v in kernel.constants.items() if name in given)
         if same:
             return dict(kernel.constants)
-    return dict(kernels[0].constants)
+    return dict(kernels[0].constants) if kernels else {}
 
 
 def _refuse_changed(name: str, function: Any, source: str) -> None:

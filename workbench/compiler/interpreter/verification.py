@@ -60,7 +60,9 @@ from workbench.compiler.interpreter.interpreter_session import (
     keep_warm_interpreter as keep_warm_interpreter,
 )
 from workbench.compiler.interpreter.kernel_draws import read_drawing
-from workbench.compiler.interpreter.original import interpret_users_kernels
+from workbench.compiler.interpreter.original import (
+    interpret_users_kernels as interpret_users_kernels,
+)
 from workbench.compiler.interpreter.random_draws import (
     AsDrawn,
     Draw,
@@ -277,8 +279,7 @@ class _Verifier:
             with ExitStack() as stack:
                 stack.enter_context(serialized_function.grad_mode(self._program.contract))
                 stack.enter_context(serialized_function.enter_device_autocast(self._regions))
-                users = interpret_users_kernels(self._graphs, self._sources, self._session)
-                stack.enter_context(users)
+                stack.enter_context(self._interpret_launches())
                 for mode in modes:
                     stack.enter_context(mode)
                 if replay is not None:
@@ -289,6 +290,14 @@ class _Verifier:
         if replay is not None and not replay.is_whole:
             raise DrawsDifferError("it draws fewer than the graph does")
         return effects
+
+    def _interpret_launches(self) -> AbstractContextManager[None]:
+        """Launches of Triton kernels by code of the user go to the interpreter."""
+
+        def launch(name: str, grid: tuple[int, int, int], given: Mapping[str, Any]) -> None:
+            self._session.unedited(name, self._sources[name], name).run_on(grid, given)
+
+        return interpret_users_kernels(self._graphs, self._sources, launch)
 
     def _run_in_double(self, seed: int | None = None) -> tuple[Effects | None, InDouble]:
         """The original once more, and its values in double precision where it has them.
@@ -309,7 +318,7 @@ class _Verifier:
         self, function: Callable[..., Any], mode: AbstractContextManager[Any] = _NOTHING
     ) -> Effects:
         """Graphs have their casts already, those of the device."""
-        with torch.autocast("cpu", enabled=False), mode:
+        with torch.autocast("cpu", enabled=False), mode, self._interpret_launches():
             return self._subject.run(function)
 
     def _graph_run(self) -> Effects | None:

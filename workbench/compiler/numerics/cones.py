@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Generator, Mapping
 from contextlib import AbstractContextManager
@@ -19,22 +20,24 @@ from workbench.compiler.captured_graphs.captured_nodes import (
 )
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.interpreter.reference import find_function
+from workbench.compiler.numerics.applied_functions import AUTOGRAD_FUNCTION, apply_function
 from workbench.compiler.numerics.precisions import Precision
+from workbench.compiler.numerics.users_launches import UsersLaunch
 from workbench.errors import read_first_line
 
-_RANDOM = (
-    "rand",
-    "bernoulli",
-    "dropout",
-    "seed",
-    "normal",
-    "multinomial",
-    "poisson",
-    "exponential",
-)
+_RANDOM = frozenset({
+    "bernoulli", "dropout", "dropout1d", "dropout2d", "dropout3d", "seed", "seeds", "normal",
+    "multinomial", "poisson", "exponential", "uniform", "geometric", "cauchy",
+})  # fmt: skip
+_NOT_RANDOM = frozenset({"backward", "nll"})
+"""Words of an operator beside one of chance: it takes what was drawn, or a loss."""
+_EMPTY = re.compile(r"(?:^|\.)(?:new_)?empty(?:_like|_strided|_permuted)?(?:\.|$)")
 _IN_PLACE = frozenset({setitem, iadd, isub, imul, itruediv, ior, iand})
 
 
+_REFUSALS = (RuntimeError, NotImplementedError, TypeError, ValueError, IndexError,
+             AttributeError, AssertionError)  # fmt: skip
+"""What operators raise for values that they do not take, and for graphs that are functions here."""
 _SELECTS = ("aten.embedding", "aten.index.", "aten.index_select", "aten.gather", "aten.slice.",
             "aten.select.", "aten.view.", "aten.permute", "aten.expand", "aten.unsqueeze",
             "aten.squeeze", "aten.reshape")  # fmt: skip
@@ -104,7 +107,8 @@ def name_operator(node: CapturedNode) -> str:
 
 def is_random(node: CapturedNode) -> bool:
     """Whether a node draws random numbers, or the seeds of such."""
-    name = name_operator(node)
+    if not node.op.startswith("call") or isinstance(node.target, UsersLaunch):
+        return False
     if isinstance(node.target, OperatorRef):
         operator = find_function(node.target)
         if torch.Tag.nondeterministic_seeded in getattr(operator, "tags", ()):
@@ -112,11 +116,15 @@ def is_random(node: CapturedNode) -> bool:
             given = {arg.name: arg.default_value for arg in arguments} | dict(node.kwargs)
             given |= {arg.name: value for arg, value in zip(arguments, node.args, strict=False)}
             return bool(given.get("dropout_p", True))  # attention may draw none
-    return node.op.startswith("call") and any(word in name for word in _RANDOM)
+    words = set(re.split(r"[._]", name_operator(node)))
+    is_drawing = any(word in _RANDOM or word.startswith("rand") for word in words)
+    return is_drawing and not words & _NOT_RANDOM
 
 
 def is_in_place(node: CapturedNode) -> bool:
     """Whether a node writes to what it is given."""
+    if isinstance(node.target, UsersLaunch):
+        return node.target.is_in_place
     if isinstance(node.target, OperatorRef):
         operator = find_function(node.target)
         has_schema = isinstance(operator, tp.OPS.get().OpOverload)
@@ -158,7 +166,7 @@ class Cone:
         """One node from the values of others; raises `CannotCompute`."""
         try:
             return self.precision.fit(self._computed(node, values))
-        except (RuntimeError, NotImplementedError, TypeError, ValueError, IndexError) as error:
+        except _REFUSALS as error:
             reason = f"{name_operator(node)}: {read_first_line(error)}"
             raise CannotCompute(reason) from error
 
@@ -175,10 +183,19 @@ class Cone:
         kwargs = filled(node.kwargs, values, change)
         if self._must_copy(node):
             args, kwargs = tp.TREE_MAP_ONLY.get()(torch.Tensor, torch.clone, (args, kwargs))
+        if isinstance(node.target, UsersLaunch):
+            return node.target.run(kwargs["grid"], kwargs["given"], self.precision)
+        made = self._called(node, args, kwargs)
+        # what lies there by chance is no difference
+        return made.zero_() if _EMPTY.search(name_operator(node)) else made
+
+    def _called(self, node: CapturedNode, args: Any, kwargs: Any) -> Any:
         if node.op == "call_method":
             return self.precision.method(node.target)(*args, **kwargs)
         args = self.precision.take_factors(name_operator(node), args)
         if isinstance(node.target, HigherOrderRef):
+            if node.target.name == AUTOGRAD_FUNCTION:
+                return apply_function(args[0], args[1], args[2:], kwargs)
             return getattr(torch.ops.higher_order, node.target.name)(*args, **kwargs)
         return find_function(node.target)(*args, **kwargs)
 

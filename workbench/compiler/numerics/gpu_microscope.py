@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
@@ -12,19 +13,38 @@ import torch
 from workbench.analysis.gpu_model.roofline import PRODUCTS
 from workbench.compiler.captured_graphs.program_parts import NoProgram
 from workbench.compiler.comparison.effects import compute_gradients
-from workbench.compiler.interpreter.verification import InterpretedCall, KernelFailed, Products
+from workbench.compiler.interpreter.verification import (
+    InterpretedCall,
+    KernelFailed,
+    Products,
+    interpret_users_kernels,
+)
 from workbench.compiler.numerics.cones import name_operator
 from workbench.compiler.numerics.host_microscope import HostProgram
 from workbench.compiler.numerics.kernel_walk import KernelWalk, Target
 from workbench.compiler.numerics.observed_calls import Observe, ObservedCall, ProgramCall
 from workbench.compiler.numerics.precisions import Precision, find_factors
+from workbench.compiler.numerics.program_writes import read_signature
 from workbench.compiler.numerics.recorded_stages import read_stages
+from workbench.compiler.numerics.users_launches import (
+    Launch,
+    UsersCode,
+    UsersLaunch,
+    UsersReference,
+    explain_no_reference,
+    name_written,
+    read_references,
+)
 from workbench.compiler.request.callables import resolve
 from workbench.errors import UsageError
 from workbench.number_text import plural
 from workbench.report import Kernel
 from workbench.specs import Gpu
 
+_TYPES = {
+    "fp64": torch.float64, "fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16,
+}  # fmt: skip
+"""Types of Triton; of a kernel that was compiled for another one there is no other form."""
 _LIBRARY = "a library of the GPU computes it; here torch did, whose numbers are not the library's"
 
 
@@ -39,6 +59,7 @@ class GpuProgram(HostProgram):
     gpu: Gpu | None = None
     edit: Callable[[str, str], str] | None = None
     widens_library: bool = False
+    code: UsersCode = field(default_factory=UsersCode)
     _made: InterpretedCall = field(init=False, repr=False)
     _number: int = field(default=0, init=False)
 
@@ -58,8 +79,10 @@ class GpuProgram(HostProgram):
             if self.stages.backward is not None:
                 compute_gradients(output, learned or {})
 
+        self.code.launch = _launch_in(self._made)
         try:
-            self._made.run(args, kwargs, finish)
+            with self.running_users_code(is_program=True):
+                self._made.run(args, kwargs, finish)
         except KernelFailed as failure:
             raise UsageError(
                 f"{failure.kernel} {failure}: there are no numbers to compare. wb.verify says more."
@@ -69,6 +92,14 @@ class GpuProgram(HostProgram):
         if len(seen.programs) < 1 + (self.stages.backward is not None):
             raise UsageError("No backward ran: nothing in the call needs a gradient.")
         self.seen = seen
+
+    def running_users_code(self, *, is_program: bool = False) -> AbstractContextManager[None]:
+        """Launches of Triton kernels go to the interpreter, or to their references.
+
+        Those within operators of the `program` go to the interpreter in any case.
+        """
+        graphs, run = self.stages.list_graphs(), self.code.launch if is_program else self.code.run
+        return interpret_users_kernels(graphs, self._made.sources, run)
 
     @property
     def backward(self) -> GpuProgram | None:
@@ -101,6 +132,10 @@ class GpuProgram(HostProgram):
                 if self._made.products.rounds_library
                 else ", whose own rounding is not checked"
             )
+        lacking = tuple(dict.fromkeys(self._list_unreferenced(self.stages.lowered.nodes)))
+        if lacking:
+            why = explain_no_reference(lacking)
+            said.append(f". {why}, and was not checked: references= takes one")
         return ("".join(said) + ".",)
 
     def renew(self) -> Self:
@@ -132,7 +167,8 @@ class GpuProgram(HostProgram):
                 begun.add(number)
             walk(f"{step}[]" if is_part else step, values)
 
-        return self._made.observe(observe, self._number)
+        with self.running_users_code(is_program=True):
+            return self._made.observe(observe, self._number)
 
     def _read_products(self) -> Products:
         arch = "" if self.gpu is None else self.gpu.arch
@@ -147,23 +183,59 @@ class GpuProgram(HostProgram):
             return Precision.CUT if products.has_tf32 else None
         return Precision.NEAREST if products.rounds_library else None
 
-    def _explain_unchecked(self, kernel: Kernel, inside: Iterable[str]) -> str:
-        """Why comparing a kernel with its nodes would say nothing; "" where it says something."""
-        if kernel.is_generated:
-            return ""
+    def _explain_unchecked(self, kernel: Kernel, inside: Iterable[str]) -> str | None:
+        """Why comparing a kernel with its nodes would say nothing; "" where it says something.
+
+        None for a kernel of the user whose operator has a reference, which it is compared with.
+        """
         nodes = self.stages.lowered.nodes
+        if kernel.is_generated:
+            lacking = tuple(dict.fromkeys(self._list_unreferenced(inside)))
+            own = (nodes[name].target for name in inside)
+            is_covered = any(isinstance(t, UsersLaunch) and t.key in self.code.covered for t in own)
+            return explain_no_reference(lacking) if lacking else None if is_covered else ""
+        if any(isinstance(nodes[name].target, UsersReference) for name in inside):
+            return ""
         products = [n for n in inside if find_factors(name_operator(nodes[n])) is not None]
         is_modelled = self._made.products.rounds_library and products
         return "" if is_modelled else _LIBRARY
 
+    def _list_unreferenced(self, names: Iterable[str]) -> Iterator[str]:
+        """The kernels of the user among nodes that no reference says anything of."""
+        for name in names:
+            target = self.stages.lowered.nodes[name].target
+            if isinstance(target, UsersLaunch) and not target.is_known:
+                yield target.name
 
-def open_gpu_program(compiled: Any) -> GpuProgram:
-    """A call compiled for a virtual GPU with its stages.
+
+def _launch_in(made: InterpretedCall) -> Launch:
+    """What runs a kernel of the user by itself, as the program does."""
+
+    def launch(name: str, grid: tuple[int, int, int], given: Mapping[str, Any]) -> None:
+        kinds = read_signature(made.sources.get(name, ""))
+        for argument, value in given.items():
+            dtype, kind = getattr(value, "dtype", None), kinds.get(argument, "*?").lstrip("*")
+            is_other = dtype == torch.float64 if kind not in _TYPES else dtype != _TYPES[kind]
+            if dtype is not None and is_other:
+                raise NotImplementedError(explain_no_reference((name,)))
+        try:
+            made.launch(name, grid, given)
+        except KernelFailed as failure:
+            raise RuntimeError(f"{failure.kernel} {failure}") from failure
+
+    return launch
+
+
+def open_gpu_program(
+    compiled: Any, references: Mapping[Any, Callable[..., Any]] | None = None
+) -> GpuProgram:
+    """A call compiled for a virtual GPU with its stages; see `open_program` for `references`.
 
     Raises `UsageError` for one whose program was not kept, `StagesMissing` as `read_stages` does.
     """
     if isinstance(compiled.program, NoProgram):
         raise UsageError(f"The generated program cannot be run here: {compiled.program.reason}")
-    stages = compiled.program.stages
-    graphs = {id: pickle.loads(graph) for id, graph in stages.items()}
-    return GpuProgram(compiled, read_stages(compiled.report, graphs), gpu=compiled.gpu)
+    graphs = {id: pickle.loads(graph) for id, graph in compiled.program.stages.items()}
+    code = UsersCode(read_references(references or {}, graphs), name_written(graphs))
+    stages = read_stages(compiled.report, graphs, code)
+    return GpuProgram(compiled, stages, gpu=compiled.gpu, code=code)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
@@ -78,6 +79,10 @@ class HostProgram:
     def notes(self) -> tuple[str, ...]:
         """What stood in for something else, in sentences."""
         return ()
+
+    def running_users_code(self) -> AbstractContextManager[None]:
+        """What is to be entered where code of the user runs outside of the program."""
+        return nullcontext()
 
     @property
     def unchecked(self) -> tuple[Kernel, ...]:
@@ -170,6 +175,11 @@ def look_at(program: HostProgram, progress: ProgressCallback | None = None) -> F
 
     Raises `UsageError` where the captured graph cannot be run node by node.
     """
+    with program.running_users_code():
+        return _look_at(program, progress)
+
+
+def _look_at(program: HostProgram, progress: ProgressCallback | None) -> Findings:
     stages = program.stages
 
     def tell(done: int, of: int) -> None:

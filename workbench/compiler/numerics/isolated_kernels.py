@@ -20,6 +20,7 @@ from workbench.compiler.numerics.host_microscope import HostProgram
 from workbench.compiler.numerics.kernel_walk import KernelWalk
 from workbench.compiler.numerics.precisions import Precision
 from workbench.compiler.numerics.recorded_stages import StageGraph
+from workbench.compiler.numerics.users_launches import UsersLaunch
 from workbench.errors import UsageError
 from workbench.report import Kernel
 
@@ -101,6 +102,11 @@ class IsolatedKernel:
         inside = {part for node in self.values for part in self._find_inside(node)}
         for name in sorted(inside, key=self.graph.position.__getitem__):
             node = self.graph.nodes[name]
+            if isinstance(node.target, UsersLaunch):
+                raise UsageError(
+                    f"{self.kernel.id} is {node.target.name}, a Triton kernel of yours: it has no "
+                    "nodes that could stand alone."
+                )
             if node.op != "call_function" or isinstance(node.target, HigherOrderRef):
                 raise UsageError(
                     f"{self.kernel.id} contains {name}, which is no plain operator: its nodes "
@@ -131,6 +137,8 @@ class _Isolating(KernelWalk):
     def __init__(self, program: HostProgram, kernel: Kernel, node: str | None):
         super().__init__(program.stages, program.aten_inputs())
         stages = program.stages
+        shown = {launch: name for name, launch in stages.lowered.shown.items() if "." not in name}
+        node = shown.get(node or "", node)
         definition = _find_definition(stages.source, kernel)
         self.found = IsolatedKernel(kernel, stages.lowered, definition)
         self.wanted = next(

@@ -12,7 +12,8 @@ from workbench.analysis.numerics.causes import FALLBACK_RANDOM, RANDOM, Cause
 from workbench.compiler.numerics.cones import select_known
 from workbench.compiler.numerics.part_rows import Place, compare_value
 from workbench.compiler.numerics.precisions import Precision
-from workbench.compiler.numerics.recorded_stages import RecordedStages, find_call
+from workbench.compiler.numerics.program_writes import View, find_call
+from workbench.compiler.numerics.recorded_stages import RecordedStages
 from workbench.report import Kernel
 from workbench.report.numerics.numerics_rows import Deviation
 
@@ -24,11 +25,11 @@ class Target:
     """What runs the kernels: how it may multiply float32, and what of it was not run here.
 
     `why_not` gives, for a kernel and the nodes that it computes, why comparing it would say
-    nothing; else "".
+    nothing; else "". It is None for what is compared elsewhere.
     """
 
     tf32: Callable[[Kernel], Precision | None] = lambda kernel: None
-    why_not: Callable[[Kernel, Iterable[str]], str] = lambda kernel, inside: ""
+    why_not: Callable[[Kernel, Iterable[str]], str | None] = lambda kernel, inside: ""
 
 
 class KernelWalk:
@@ -63,7 +64,8 @@ class KernelWalk:
         writes = self._stages.kernels[number]
         own = {
             node: shaped for variable, node in writes.values
-            if (shaped := self._shape(node, values.get(variable))) is not None
+            if (shaped := self._shape(node, values.get(variable), writes.views.get(variable)))
+            is not None
         }  # fmt: skip
         known = self._known
         for node, got in own.items():
@@ -89,9 +91,11 @@ class KernelWalk:
         self._left.remove(number)
         return number
 
-    def _shape(self, node: str, value: Any) -> torch.Tensor | None:
+    def _shape(self, node: str, value: Any, view: View | None = None) -> torch.Tensor | None:
         """The value of a buffer in the shape of its node; None where it holds something else."""
         row = self._stages.lowered.rows[node]
+        if view is not None and isinstance(value, torch.Tensor):
+            value = value.as_strided(*view)
         if not isinstance(value, torch.Tensor) or row.dtype != str(value.dtype).removeprefix(
             "torch."
         ):
@@ -100,6 +104,8 @@ class KernelWalk:
         if any(isinstance(size, str) for size in shape):
             return value
         sizes = tuple(int(size) for size in shape)
+        if tuple(value.shape) != sizes and not value.is_contiguous():
+            return None
         return value.reshape(sizes) if value.numel() == torch.Size(sizes).numel() else None
 
     def _compare(
@@ -115,8 +121,11 @@ class KernelWalk:
         is_library = not kernel.is_generated
         tf32 = self._target.tf32(kernel)
         place = Place(KERNELS, kernel.name, lowered, node, own, kernel.id, is_library, tf32)
-        if why := self._target.why_not(kernel, place.inside):
-            self.not_compared.append(f"{kernel.id} {node}: {why}")
+        why = self._target.why_not(kernel, place.inside)
+        if why != "":
+            said = f"{kernel.id} {lowered.shown.get(node, node)}: {why}"
+            # of a kernel of the user that writes to several arguments it is said once
+            self.not_compared += [] if why is None or said in self.not_compared else [said]
             return
         self.compared += 1
         if place.is_random:

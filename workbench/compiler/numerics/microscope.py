@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from workbench.compiler.numerics.gpu_microscope import open_gpu_program
@@ -11,23 +12,19 @@ from workbench.compiler.numerics.host_microscope import look_at_outputs as look_
 from workbench.compiler.numerics.recorded_stages import StagesMissing as StagesMissing
 from workbench.compiler.numerics.recorded_stages import read_stages
 from workbench.compiler.numerics.recorded_stages import say_without_numbers as say_without_numbers
-from workbench.errors import UsageError
+from workbench.compiler.numerics.users_launches import UsersCode, read_references
 
 
-def open_program(compiled: Any) -> HostProgram:
+def open_program(
+    compiled: Any, references: Mapping[Any, Callable[..., Any]] | None = None
+) -> HostProgram:
     """A compiled call with its stages; raises `StagesMissing` for one that was not recorded.
 
-    Raises `UsageError` where the program for a virtual GPU was not kept, and for Triton kernels
-    that the user wrote.
+    `references` compute what Triton kernels and operators of the user are for. Raises `UsageError`
+    where the program for a virtual GPU was not kept, and for a reference that does not fit.
     """
     if hasattr(compiled, "program"):
-        program: HostProgram = open_gpu_program(compiled)
-    else:
-        program = HostProgram(compiled, read_stages(compiled.report, compiled.graphs))
-    own = {kernel.name for kernel in program.stages.captured.graph.kernels.values()}
-    if own:
-        raise UsageError(
-            f"Not checked: {', '.join(sorted(own))} is a Triton kernel of yours, for which there "
-            "is no reference, and what follows depends on it. wb.verify compares such a call."
-        )
-    return program
+        program: HostProgram = open_gpu_program(compiled, references or {})
+        return program
+    code = UsersCode(read_references(references or {}, compiled.graphs))
+    return HostProgram(compiled, read_stages(compiled.report, compiled.graphs, code))

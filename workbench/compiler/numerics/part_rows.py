@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from typing import Any
 
@@ -28,6 +28,7 @@ from workbench.compiler.numerics.distances import (
 from workbench.compiler.numerics.noise_floor import measure_noise
 from workbench.compiler.numerics.precisions import LOW, Precision, find_factors
 from workbench.compiler.numerics.recorded_stages import StageGraph
+from workbench.compiler.numerics.users_launches import UsersLaunch, UsersReference
 from workbench.report.numerics.numerics_rows import Deviation
 
 MOST_NAMED = 12
@@ -68,6 +69,17 @@ class Place:
         """Whether random numbers are drawn in it."""
         return any(is_random(self.graph.nodes[name]) for name in self.inside)
 
+    @property
+    def reference(self) -> str:
+        """What stands for the code of the user that it is about; "" for other nodes."""
+        node = self.graph.nodes[self.node]
+        if isinstance(node.target, UsersReference):
+            return "beside its reference"
+        source = self.graph.nodes.get(getattr(node.args[0], "name", "")) if node.args else None
+        if source is None or not isinstance(source.target, UsersLaunch):
+            return ""
+        return f"its argument {node.args[1]} beside its reference"
+
     def compute(self, precision: Precision) -> Any:
         """The value by eager's nodes in one precision; raises `CannotCompute`."""
         return Cone(self.graph, self.known, precision).value(self.node)
@@ -84,12 +96,14 @@ class Place:
         )
         given |= {"elements": 0, "dtype": shown.dtype or "", **measured}
         file, line = self.graph.find_line(self.inside)
+        named = dict.fromkeys(self.graph.shown.get(name, name) for name in self.inside)
         verdict = judge(cause, given["eager_off"], given["own_off"], given["noise"])
         return Deviation(
-            stage=self.stage, kernel=self.kernel, part=self.part, node=self.node,
+            stage=self.stage, kernel=self.kernel, part=self.part,
+            node=self.graph.shown.get(self.node, self.node),
             graph=self.graph.id, file=file, line=line,
             operators=self.operators[:MOST_NAMED], cause=cause.name, detail=cause.detail,
-            option=cause.option, verdict=verdict, cone=self.inside[-_MOST_NODES:], **given,
+            option=cause.option, verdict=verdict, cone=tuple(named)[-_MOST_NODES:], **given,
         )  # fmt: skip
 
 
@@ -136,8 +150,11 @@ def _measured_row(
         to_tf32=to_tf32,
         products=products,
     )
+    cause = classify(found)
+    if beside := place.reference:
+        cause = replace(cause, detail="; ".join(filter(None, (cause.detail, beside))))
     return place.row(
-        classify(found),
+        cause,
         elements=apart.elements,
         differ=apart.differ,
         max_ulp=apart.max_ulp,

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import getitem
 from typing import Any
 
 from workbench.analysis.numerics.causes import RANDOM, guess_rounding
-from workbench.artifacts.programs import Call, Share, read_program
 from workbench.compiler.captured_graphs.captured import CapturedGraph
 from workbench.compiler.captured_graphs.captured_nodes import NodeRef
 from workbench.compiler.numerics.cones import IndexedGraph, is_random, name_operator
-from workbench.report import Kernel, Node, Report
+from workbench.compiler.numerics.program_writes import KernelWrites, list_writes
+from workbench.compiler.numerics.users_launches import (
+    BoundGraph,
+    UsersCode,
+    UsersLaunch,
+    UsersReference,
+    bind_graph,
+    list_written,
+    name_values,
+)
+from workbench.report import Node, Report
 from workbench.report.graph_stages import GRAPH_STAGES
 
 CAPTURED = "dynamo"
@@ -30,13 +38,15 @@ _BEGINNINGS = {
     PRE_GRAD: "before_pre_grad", JOINT_PASSES: "before_joint_passes", LOWERED: "before_post_grad",
 }  # fmt: skip
 """The stage that the passes began with which led to another."""
+_OF_PRE_GRAD = (PRE_GRAD, _BEGINNINGS[PRE_GRAD])
 
 
 class StageGraph(IndexedGraph):
     """One stage of a graph: its nodes as data that runs, and by name as the record has them.
 
     `steps` are the graphs that the passes on the way to it left, in their order, as far as all of
-    them are known; each of those has the name of its pass as `made_by`.
+    them are known; each of those has the name of its pass as `made_by`. `shown` has the node of the
+    record for a value that a launch of a kernel of the user gives.
     """
 
     def __init__(
@@ -46,7 +56,15 @@ class StageGraph(IndexedGraph):
         super().__init__(graph)
         self.id = id
         self.stage = stage
-        self.rows = rows
+        values = graph.values if isinstance(graph, BoundGraph) else {}
+        self.shown = {name: launch for name, (_, launch) in values.items()}
+        begins = {f"{launch}.launch": launch for launch in self.shown.values()}
+        own = {name: replace(rows[launch], name=name) for name, launch in begins.items()}
+        for name, (base, launch) in values.items():
+            at = rows[launch]
+            own[name] = replace(rows[base], name=name, file=at.file, line=at.line)
+        self.shown |= begins
+        self.rows = {**rows, **own}
         self.made_by = made_by
         self.steps = tuple(steps)
 
@@ -63,28 +81,6 @@ class StageGraph(IndexedGraph):
             and (row := self.rows.get(name)) is not None
             and row.dtype in ("float16", "bfloat16")
         )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class KernelWrites:
-    """One call of a kernel of the record, and what it writes: variable and node of each buffer."""
-
-    kernel: Kernel
-    values: tuple[tuple[str, str], ...]
-
-
-def find_call(
-    calls: Iterable[KernelWrites], name: str, variables: Collection[str]
-) -> KernelWrites | None:
-    """The call that a statement with these variables is.
-
-    Of several buffers in one place only the last has its name in the statement, and the parts of
-    what a library call gives are named by the statements behind it.
-    """
-    alike = [call for call in calls if call.kernel.name == name]
-    own = (call for call in alike if any(one in variables for one, _ in call.values))
-    loose = (call for call in alike if not call.values or not call.kernel.is_generated)
-    return next(own, next(loose, None))
 
 
 @dataclass(frozen=True)
@@ -110,6 +106,11 @@ class RecordedStages:
         None where it was not recorded.
         """
         return self.by_stage.get(INFERENCE) or self.by_stage.get(JOINT)
+
+    def list_graphs(self) -> tuple[CapturedGraph, ...]:
+        """The graphs of all stages, those of a backward among them."""
+        own = tuple(graph.graph for graph in self.by_stage.values())
+        return own if self.backward is None else (*own, *self.backward.list_graphs())
 
     @property
     def is_backward(self) -> bool:
@@ -164,11 +165,19 @@ class StagesMissing(Exception):
     """A stage was not recorded, such as one that torch took from its cache."""
 
 
-def read_stages(report: Report, graphs: Mapping[str, CapturedGraph]) -> RecordedStages:
+def read_stages(
+    report: Report, graphs: Mapping[str, CapturedGraph], code: UsersCode | None = None
+) -> RecordedStages:
     """The stages of a compilation; raises `StagesMissing` for one that is not there.
 
-    Of several programs of one direction the first.
+    Of several programs of one direction the first. `code` computes what the user wrote.
     """
+    written, own = list_written(graphs), code or UsersCode()
+    early = {row.id for row in report.graphs if row.stage in (CAPTURED, *_OF_PRE_GRAD)}
+    graphs = {
+        id: bind_graph(graph, own, written, is_lowered=id.partition(".")[0] not in early)
+        for id, graph in graphs.items()
+    }
     found = _read_direction(report, graphs, is_backward=False)
     if found is None:
         raise StagesMissing("the record has no generated program in Python")
@@ -205,10 +214,10 @@ def _read_direction(
         if needed not in by_stage:
             raise StagesMissing(f"the graph of the stage {needed} was not recorded")
     pairs, groups = _pair_with_aten(report, by_stage)
+    _cover_launches(by_stage, groups)
     source = report.texts[wrapper.text]
-    lowered = wrapper.graph, by_stage[LOWERED]
-    values = {variable: node for variable, node, _ in _list_buffers(report, *lowered)}
-    kernels = _in_order_of_calls(_list_writes(report, *lowered), source, values)
+    last = by_stage[LOWERED]
+    kernels = list_writes(report, wrapper.graph, last, last.rows, source)
     return RecordedStages(by_stage, kernels, source, pairs, groups)
 
 
@@ -270,70 +279,24 @@ def _pair_with_aten(
         chosen = read.pop() if len(read) == 1 else last
         if chosen is not None:
             pairs[node.name] = chosen
+    left = name_values(aten.graph)
+    pairs |= {name: left[key] for key, name in name_values(captured.graph).items() if key in left}
     return pairs, {origin: tuple(names) for origin, names in groups.items()}
+
+
+def _cover_launches(
+    by_stage: Mapping[str, StageGraph], groups: Mapping[str, Sequence[str]]
+) -> None:
+    """Note the launches that belong to an operator of the user which has a reference."""
+    aten, captured = by_stage.get(INFERENCE) or by_stage.get(JOINT), by_stage[CAPTURED]
+    for origin, names in groups.items():
+        if aten is not None and isinstance(captured.nodes[origin].target, UsersReference):
+            for target in (aten.nodes[name].target for name in names):
+                if isinstance(target, UsersLaunch):
+                    target.code.covered.add(target.key)
 
 
 def _find_part(aten: StageGraph, group: Sequence[str], place: Any) -> str | None:
     """The node of a group that takes one part of what an operator with several results gives."""
     taken = [name for name in group if aten.nodes[name].target is getitem]
     return next((name for name in taken if aten.nodes[name].args[1] == place), None)
-
-
-def _list_writes(report: Report, lowered: str, graph: StageGraph) -> list[KernelWrites]:
-    by_node: dict[str, list[tuple[str, str]]] = {}
-    for variable, node, writers in _list_buffers(report, lowered, graph):
-        for writer in writers:
-            by_node.setdefault(writer, []).append((variable, node))
-    found = []
-    for kernel in report.kernels:
-        nodes, calls = kernel.scheduler_nodes, max(1, kernel.calls)
-        size = len(nodes) // calls if len(nodes) % calls == 0 else len(nodes)
-        for first in range(0, len(nodes), max(1, size)):  # equal layers call one kernel in turn
-            own = nodes[first : first + size]
-            values = tuple(value for name in own for value in by_node.get(name, ()))
-            if kernel.graph == lowered:
-                found.append(KernelWrites(kernel, values))
-    return found
-
-
-def _list_buffers(
-    report: Report, lowered: str, graph: StageGraph
-) -> Iterator[tuple[str, str, tuple[str, ...]]]:
-    """The buffers that hold the value of a node: the variable, the node, what writes it.
-
-    One that is filled first and added to by a later kernel, as the gradient of a table is, holds
-    it when that one has run: the later buffer has no node of its own.
-    """
-    own = [buffer for buffer in report.buffers if buffer.graph == lowered and buffer.written_by]
-    added = {b.stored_in: b.written_by for b in own if b.stored_in and b.node is None}
-    for buffer in own:
-        node = (buffer.node or "").partition(":")[2]
-        if node in graph.nodes:
-            writers = added.get(buffer.name, buffer.written_by)
-            yield buffer.stored_in or buffer.name, node, writers
-
-
-def _in_order_of_calls(
-    kernels: list[KernelWrites], source: str, values: Mapping[str, str]
-) -> tuple[KernelWrites, ...]:
-    """Kernels as the program calls them, with the parts of what a library call gives.
-
-    The record has them in the order of their making.
-    """
-    program = read_program(source, {})
-    ordered: list[KernelWrites] = []
-    by_result: dict[str, int] = {}
-    for event in () if program is None else program.events:
-        if isinstance(event, Call):
-            said = frozenset(re.findall(r"\w+", f"{event.arguments} {event.result}"))
-            fit = find_call(kernels, event.kernel, said)
-            if fit is not None:
-                kernels.remove(fit)
-                by_result[event.result or ""] = len(ordered)
-                ordered.append(fit)
-        elif isinstance(event, Share) and event.part is not None and event.base in by_result:
-            place, node = by_result[event.base], values.get(event.name)
-            one, part = ordered[place], (event.name, node or "")
-            if node is not None and part not in one.values:
-                ordered[place] = replace(one, values=(*one.values, part))
-    return (*ordered, *kernels)

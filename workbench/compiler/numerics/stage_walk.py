@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from operator import getitem
 from typing import Any
@@ -19,7 +19,7 @@ import torch
 from workbench.analysis.numerics.causes import UNKNOWN, Cause, classify_decomposition
 from workbench.compiler.captured_graphs.captured_nodes import NodeRef, filled
 from workbench.compiler.numerics.cones import CannotCompute, Chain, select_known
-from workbench.compiler.numerics.part_rows import Place, TwoWays
+from workbench.compiler.numerics.part_rows import Place, TwoWays, compare_value
 from workbench.compiler.numerics.precisions import Precision
 from workbench.compiler.numerics.recorded_stages import (
     BACKWARD,
@@ -32,6 +32,7 @@ from workbench.compiler.numerics.recorded_stages import (
     RecordedStages,
     StageGraph,
 )
+from workbench.compiler.numerics.users_launches import UsersLaunch, UsersReference
 from workbench.report.numerics.numerics_rows import Deviation
 
 DECOMPOSITIONS, PASSES = "decompositions", "passes"
@@ -152,12 +153,18 @@ class Checks:
     def of_operators(self, aten: StageGraph) -> Iterator[Check]:
         """A check for each node that became others."""
         for became, name in self._by_later.items():
+            if name in self._graph.shown:  # a kernel of the user stays what it is
+                continue
             whole = self._find_whole(name)
             # what else the operator gives is inside of it, and no input of this part
             others = {
                 node: origin for node, origin in self._by_later.items()
                 if node == became or self._find_whole(origin) != whole
             }  # fmt: skip
+            inside = aten.find_inside(became, others.keys() - {became})
+            has_launch = any(isinstance(aten.nodes[part].target, UsersLaunch) for part in inside)
+            if has_launch and not isinstance(self._graph.nodes[whole].target, UsersReference):
+                continue
             leaves = self._names(aten.find_leaves(became, others.keys() - {became}), others)
             needs = leaves | {*self._graph.reads[whole], name}
             yield Check(needs, self._operator_check(name, became, aten, others))
@@ -195,6 +202,8 @@ class Checks:
             before = Place(DECOMPOSITIONS, "", graph, name, reads)
             part = before.operators[-1] if before.operators else name
             after = Place(DECOMPOSITIONS, part, aten, became, known)
+            if any(isinstance(aten.nodes[each].target, UsersLaunch) for each in after.inside):
+                return compare_value(replace(before, part=part), after.compute(Precision.SAME))
             return compare_ways(TwoWays(before, after), lambda new: (held[name], new))
 
         return check

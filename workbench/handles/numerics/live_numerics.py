@@ -55,6 +55,7 @@ class LiveNumerics(Numerics):
     call: tuple[tuple[Any, ...], Mapping[str, Any]] = field(kw_only=True, compare=False)
     asked: CompiledBase = field(kw_only=True, compare=False)
     """What was asked about; `compiled` is what was looked at, which may be made anew."""
+    references: Mapping[Any, Callable[..., Any]] = field(default_factory=dict, compare=False)
 
     @checked
     def subgraph(self, kernel: str, node: str | None = None) -> torch.fx.GraphModule:
@@ -131,7 +132,7 @@ class LiveNumerics(Numerics):
         args, kwargs = self.call
 
         def look(made: CompiledBase) -> Numerics:
-            return look_at_numbers(made, args, kwargs)
+            return look_at_numbers(made, args, kwargs, references=self.references)
 
         with follow_in_a_line(progress, f"Cures for {self.compiled.name}") as told:
             tried = tuple(
@@ -177,14 +178,16 @@ class LiveNumerics(Numerics):
 def look_at_numbers(
     compiled: CompiledBase, args: tuple[Any, ...],
     kwargs: Mapping[str, Any] | None = None, progress: ProgressCallback | None = None,
+    references: Mapping[Any, Callable[..., Any]] | None = None,
 ) -> LiveNumerics:  # fmt: skip
     """Compare every stage and kernel of a compiled call with what it was made from.
 
-    The report of `compiled` has what was found thereafter. Raises `UsageError` with what stands in
+    The report of `compiled` has what was found thereafter. `references` compute what Triton kernels
+    and operators of the user are for. Raises `UsageError` with what stands in
     the way, and `ContractError` for a call that does not fit.
     """
     named = dict(kwargs or {})
-    with watch_numbers(compiled, args, named, progress) as (program, notes):
+    with watch_numbers(compiled, args, named, progress, references) as (program, notes):
         found = look_at(program, progress)
     gpu = getattr(compiled, "gpu", None)
     price = "" if gpu is None else price_full_products(compiled.report, found.deviations, gpu)
@@ -193,6 +196,7 @@ def look_at_numbers(
         compiled=program.compiled,
         asked=compiled,
         call=(args, named),
+        references=references or {},
         report=compiled.report,
         deviations=found.deviations,
         stages=found.stages,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -42,14 +42,16 @@ FROM_FILE = (
 def watch_numbers(
     compiled: CompiledBase, args: tuple[Any, ...], kwargs: Mapping[str, Any],
     progress: ProgressCallback | None = None,
+    references: Mapping[Any, Callable[..., Any]] | None = None,
 ) -> Iterator[tuple[HostProgram, tuple[str, ...]]]:  # fmt: skip
     """The program of a call that has run, and what to know of it; state is put back thereafter.
 
+    `references` compute what Triton kernels and operators of the user are for.
     Raises `UsageError` with what stands in the way, and `ContractError` for a call that does not
     fit.
     """
     _refuse_without_numbers(compiled, args, kwargs)
-    program, notes = _open(compiled, progress)
+    program, notes = _open(compiled, references, progress)
     looked_at = program.compiled
     held = find_held_inputs(looked_at.original, args, kwargs)
     with restore_state(looked_at.module, held=held):
@@ -83,14 +85,16 @@ def _refuse_without_numbers(
 
 
 def _open(
-    compiled: CompiledBase, progress: ProgressCallback | None
+    compiled: CompiledBase,
+    references: Mapping[Any, Callable[..., Any]] | None,
+    progress: ProgressCallback | None,
 ) -> tuple[HostProgram, tuple[str, ...]]:
     """What is looked at, with its stages, and what to know of it.
 
     Graphs that torch took from its cache, or that were made in another process, are made again.
     """
     try:
-        return open_program(compiled), ()
+        return open_program(compiled, references), ()
     except StagesMissing as error:
         if compiled.recipe is None:
             raise UsageError(FROM_FILE) from error
@@ -98,7 +102,7 @@ def _open(
         lambda call: replace(call, options=replace(call.options, capture="full")), progress
     )
     try:
-        program = open_program(made)
+        program = open_program(made, references)
     except StagesMissing as error:
         raise UsageError(
             f"There is nothing to look at: {error}. Compile with backend='inductor' and without "
