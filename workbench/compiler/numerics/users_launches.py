@@ -275,8 +275,8 @@ def list_written(graphs: Mapping[str, CapturedGraph]) -> dict[Key, dict[str, str
             if _is_launch(node) and "tensors_to_clone" in node.kwargs:
                 names = dict.fromkeys(node.kwargs["tensors_to_clone"], "")
                 found.setdefault(_key(node), names)
-            if node.target is getitem and isinstance(node.args[0], NodeRef):
-                written = found.get(keys.get(node.args[0].name, (-1, -1)), {})
+            if node.target is getitem and getattr(node.args[0], "name", "") in keys:
+                written = found.get(keys[node.args[0].name], {})
                 if written.get(node.args[1]) == "":
                     written[node.args[1]] = node.name
     return found
