@@ -44,10 +44,11 @@ class InterpretedCall:
 
     def run(
         self, args: tuple[Any, ...], kwargs: Mapping[str, Any],
-        finish: Callable[[Any], object] = lambda output: None,
+        finish: Callable[[Any], object] = lambda output: None, observer: Observe | None = None,
     ) -> None:  # fmt: skip
         """Call it once on the CPU and keep what its graphs are given.
 
+        `observer` is told what each step of the forward was given.
         `finish` is given what it returns and may run the backward. Raises `ContractError` for a
         call that does not fit, `KernelFailed` for a kernel that cannot be run to its end.
         """
@@ -59,6 +60,7 @@ class InterpretedCall:
                 self._graphs.append(graph)
                 self.sources.update(extract_kernel_sources(graph.source_code))
                 self.given.append(compared_leaves.copy_inputs(inputs))
+                session.observer = None if is_backward else observer
                 return self._load(graph, session).call(inputs)
 
             return call

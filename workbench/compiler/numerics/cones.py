@@ -110,7 +110,10 @@ def is_random(node: CapturedNode) -> bool:
     if not node.op.startswith("call") or isinstance(node.target, UsersLaunch):
         return False
     if isinstance(node.target, OperatorRef):
-        operator = find_function(node.target)
+        try:
+            operator = find_function(node.target)
+        except AttributeError:  # of a library that is not imported here
+            operator = None
         if torch.Tag.nondeterministic_seeded in getattr(operator, "tags", ()):
             arguments = tp.schema_of(operator).arguments
             given = {arg.name: arg.default_value for arg in arguments} | dict(node.kwargs)

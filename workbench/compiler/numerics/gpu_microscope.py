@@ -65,11 +65,12 @@ class GpuProgram(HostProgram):
 
     def call(
         self, args: tuple[Any, ...], kwargs: Mapping[str, Any],
-        learned: Mapping[str, torch.Tensor] | None = None,
+        learned: Mapping[str, torch.Tensor] | None = None, walk: Observe | None = None,
     ) -> None:  # fmt: skip
         """Call the program once on the CPU and note what its graphs are given.
 
-        Raises `UsageError` where a kernel cannot be run to its end.
+        `walk` is told of each step of the forward. Raises `UsageError` where a kernel cannot be
+        run to its end.
         """
         self._made = InterpretedCall(
             self.compiled.program, resolve(self.compiled.original), self._read_products(), self.edit
@@ -82,7 +83,7 @@ class GpuProgram(HostProgram):
         self.code.launch = _launch_in(self._made)
         try:
             with self.running_users_code(is_program=True):
-                self._made.run(args, kwargs, finish)
+                self._made.run(args, kwargs, finish, None if walk is None else self._tell(walk))
         except KernelFailed as failure:
             raise UsageError(
                 f"{failure.kernel} {failure}: there are no numbers to compare. wb.verify says more."
@@ -138,6 +139,12 @@ class GpuProgram(HostProgram):
             said.append(f". {why}, and was not checked: references= takes one")
         return ("".join(said) + ".",)
 
+    def call_observed(
+        self, args: tuple[Any, ...], kwargs: Mapping[str, Any], walk: Observe
+    ) -> None:
+        """The same in one run: of the interpreter it is what takes the time."""
+        self.call(args, kwargs, walk=walk)
+
     def renew(self) -> Self:
         """The same for another call; what stands in for libraries then treats each row alike."""
         return replace(self, seen=ObservedCall(), widens_library=True)
@@ -152,6 +159,11 @@ class GpuProgram(HostProgram):
 
         The parts of what a library gives are told of one by one, by the name of its call.
         """
+        with self.running_users_code(is_program=True):
+            return self._made.observe(self._tell(walk), self._number)
+
+    def _tell(self, walk: Observe) -> Callable[..., None]:
+        """What tells a walk of each step of the interpreted program."""
         first = {
             variable: number
             for number, call in enumerate(self.stages.kernels)
@@ -167,8 +179,7 @@ class GpuProgram(HostProgram):
                 begun.add(number)
             walk(f"{step}[]" if is_part else step, values)
 
-        with self.running_users_code(is_program=True):
-            return self._made.observe(observe, self._number)
+        return observe
 
     def _read_products(self) -> Products:
         arch = "" if self.gpu is None else self.gpu.arch

@@ -120,6 +120,13 @@ class HostProgram:
             )
         self.seen = seen
 
+    def call_observed(
+        self, args: tuple[Any, ...], kwargs: Mapping[str, Any], walk: Observe
+    ) -> None:
+        """Call it, and tell the walk of each step of the forward."""
+        self.call(args, kwargs)
+        self.walk_kernels(walk)
+
     def inputs(self) -> dict[str, Any]:
         """What the captured graph is given, by its placeholders."""
         return self._named(self.stages.captured.placeholders, self.seen.inputs)

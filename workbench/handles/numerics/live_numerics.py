@@ -27,8 +27,9 @@ from workbench.arguments import checked
 from workbench.compiler.call_state.call_leaves import restore_state
 from workbench.compiler.calls.paths import Path as LeafPath
 from workbench.compiler.calls.paths import leaves
+from workbench.compiler.contract.contract import Contract
 from workbench.compiler.internals.older_releases import list_strict_numerics
-from workbench.compiler.numerics.comparisons import Batch, compare_rows
+from workbench.compiler.numerics.comparisons import Batch, compare_rows, find_batch
 from workbench.compiler.numerics.isolated_kernels import IsolatedKernel, isolate, write_repro
 from workbench.compiler.numerics.microscope import HostProgram, look_at
 from workbench.errors import UsageError, WorkbenchError, read_first_line
@@ -146,17 +147,19 @@ class LiveNumerics(Numerics):
         """Whether a row of the batch is the same bit for bit alone, among zeros, in half of it.
 
         The same compiled kernels run, and the first that gives the row another value is named. The
-        batch is the first dimension of the first tensor among the inputs. Raises `UsageError`
-        where there is none, or no such row.
+        batch is the first dimension that may vary, as `dynamic_shapes` has it, in every argument
+        that has it; where none may, that of the first tensor among the arguments, and of others of
+        its length, but for parameters. Raises `UsageError` where there is none, or no such row.
         """
         args, kwargs = self.call
-        tensors = (leaf for _, leaf in leaves((args, dict(kwargs)), LeafPath("call")))
-        sizes = [t.shape[0] for t in tensors if isinstance(t, torch.Tensor) and t.dim()]
-        if not sizes or not 0 <= row < sizes[0]:
-            have = f"the batch has {sizes[0]}" if sizes else "no input has a first dimension"
+        given = (leaf for _, leaf in leaves((args, dict(kwargs)), LeafPath("call")))
+        tensors = [leaf for leaf in given if isinstance(leaf, torch.Tensor)]
+        found = find_batch(tensors, list_sizes(self.program.compiled))
+        if found is None or not 0 <= row < found[0]:
+            have = f"the batch has {found[0]}" if found else "no input has a first dimension"
             raise UsageError(f"There is no row {row}: {have}.")
         with restore_state(self.program.compiled.module):
-            rows = compare_rows(self.program, Batch(args, kwargs, sizes[0], row))
+            rows = compare_rows(self.program, Batch(args, kwargs, found[0], row, found[1]))
             return BatchInvariance(row, rows)
 
     @checked
@@ -173,6 +176,18 @@ class LiveNumerics(Numerics):
             raise UsageError(f"There is no kernel {kernel!r}; the kernels are: {known}.")
         part = self.program.find_part(kernels[kernel].graph or "")
         return isolate(part, kernels[kernel], node)
+
+
+def list_sizes(compiled: Any) -> list[tuple[Any, ...]]:
+    """The sizes that a call was compiled for, of each tensor among its arguments in their order."""
+    contract = (
+        compiled.plan.contract if hasattr(compiled, "plan")
+        else Contract.from_json(compiled.program.contract["inputs"])
+    )  # fmt: skip
+    return [
+        leaf.shape for leaf in contract.leaves or ()
+        if leaf.kind == "tensor" and leaf.path.root != contract.receiver
+    ]  # fmt: skip
 
 
 def look_at_numbers(

@@ -5,7 +5,8 @@ import pytest
 import torch
 
 import workbench as wb
-from workbench.compiler.numerics.comparisons.batch_rows import Batch
+from workbench.compiler.numerics.comparisons.batch_rows import Batch, find_batch
+from workbench.compiler.sizes.dims import Dynamic
 
 
 def attention_of(x, w):
@@ -21,7 +22,7 @@ ROWS = {"x": {0: torch.export.Dim("rows", min=1, max=64)}}
 
 
 def test_a_row_is_put_into_other_company() -> None:
-    batch = Batch((X, W), {"more": X}, 8, 3)
+    batch = Batch((X, W), {"more": X}, 8, 3, (True, False, True))
     places = dict(batch.list_cases())
     assert places["alone"] == (3,)
     assert places["zeros before it"] == (*[None] * 7, 3)
@@ -86,3 +87,41 @@ def test_a_batch_of_one_size_is_only_compared_with_others_of_that_size() -> None
     )
     with pytest.raises(wb.UsageError, match="There is no row 8: the batch has 8"):
         found.batch_invariance(8)
+
+
+N = torch.export.Dim("n")
+SQUARE = torch.zeros(8, 8)
+GUESSES = {
+    "what may vary is the batch": ([W, X, X], [(64, 100), (N, 64), (N, 64)], (8, (0, 1, 1))),
+    "and nothing else of its length": ([SQUARE, X], [(8, 8), (N, 64)], (8, (0, 1))),
+    "another dimension that varies is another": (
+        [X, SQUARE], [(N, 64), (torch.export.Dim("m"), 8)], (8, (1, 0))
+    ),
+    "of fixed sizes the first has it": ([X, SQUARE], [(8, 64), (8, 8)], (8, (1, 1))),
+    "but no parameter": (
+        [torch.nn.Parameter(SQUARE), X], [(8, 8), (8, 64)], (8, (0, 1))
+    ),
+    "a number has none": ([torch.tensor(1.0)], [()], None),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("how", GUESSES)
+def test_the_batch_is_where_sizes_vary(how: str) -> None:
+    tensors, sizes, expected = GUESSES[how]
+    shapes = [
+        tuple(n if isinstance(n, int) else Dynamic(n.__name__) for n in size) for size in sizes
+    ]
+    assert find_batch(tensors, shapes) == expected
+
+
+def test_weights_as_long_as_the_batch_are_not_taken_apart() -> None:
+    args = cases.draw(8, 8, seed=1), cases.draw(8, 8)
+    rows = {"w": None, "x": {0: torch.export.Dim("rows", min=2, max=64)}}
+    found = wb.numerics(wb.aot_compile(scores, args, grad=False, dynamic_shapes=rows), args)
+    assert {row.case: row.equal for row in found.batch_invariance(3).rows if row.rows > 1} == {
+        "zeros behind it": True, "zeros before it": True, "half of the batch": True
+    }  # fmt: skip
+
+
+def scores(w, x):
+    return torch.softmax(torch.nn.functional.relu(x @ w), -1)

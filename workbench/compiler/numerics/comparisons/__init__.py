@@ -5,6 +5,7 @@ Other rooms import what they need of it from here.
 
 from workbench.compiler.numerics.comparisons.batch_rows import Batch as Batch
 from workbench.compiler.numerics.comparisons.batch_rows import compare_rows as compare_rows
+from workbench.compiler.numerics.comparisons.batch_rows import find_batch as find_batch
 from workbench.compiler.numerics.comparisons.kept_values import KeptCall as KeptCall
 from workbench.compiler.numerics.comparisons.kept_values import compare_calls as compare_calls
 from workbench.compiler.numerics.comparisons.kept_values import compare_outputs as compare_outputs

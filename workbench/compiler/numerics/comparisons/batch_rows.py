@@ -26,18 +26,24 @@ _OTHER = "its loops part the elements otherwise for another number of rows"
 
 @dataclass(frozen=True)
 class Batch:
-    """A batch: the inputs whose first dimension counts `rows`, and the row that is looked at."""
+    """A batch: the inputs whose first dimension counts `rows`, and the row that is looked at.
+
+    `counts` says of each tensor of the call, in its order, whether its first dimension does: of a
+    table of weights that has as many entries it does not.
+    """
 
     args: tuple[Any, ...]
     kwargs: Mapping[str, Any]
     rows: int
     row: int
+    counts: Sequence[bool]
 
     def select(self, places: Sequence[int | None]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The inputs with these rows; None is a row of zeros."""
+        left = iter(self.counts)
 
         def chosen(tensor: torch.Tensor) -> torch.Tensor:
-            if tensor.dim() == 0 or tensor.shape[0] != self.rows:
+            if not next(left):
                 return tensor
             made = tensor.new_zeros((len(places), *tensor.shape[1:]))
             for place, row in enumerate(places):
@@ -59,18 +65,58 @@ class Batch:
         yield "half of the batch", tuple(range(start, start + half))
 
 
+def find_batch(
+    tensors: Sequence[torch.Tensor], sizes: Sequence[Sequence[Any]]
+) -> tuple[int, tuple[bool, ...]] | None:
+    """How many rows a call has, and which of its tensors count them; None where nothing does.
+
+    `sizes` are those that the code was compiled for: the first dimension that may vary is that of
+    the batch, and others of its name are. Where none may, the first tensor that is no parameter
+    counts the rows, with all of its length that are none.
+    """
+    names = [str(getattr(each[0], "name", "")) if each else "" for each in sizes]
+    is_known = [bool(each) and not isinstance(each[0], int) for each in sizes]
+    if any(is_known) and len(sizes) == len(tensors):
+        place = is_known.index(True)
+        rows = tensors[place].shape[0]
+        return rows, tuple(
+            known and name == names[place] and one.shape[0] == rows
+            for one, known, name in zip(tensors, is_known, names, strict=True)
+        )
+    loose = [one.dim() > 0 and not isinstance(one, torch.nn.Parameter) for one in tensors]
+    if True not in loose:
+        return None
+    rows = tensors[loose.index(True)].shape[0]
+    return rows, tuple(
+        free and one.shape[0] == rows for one, free in zip(tensors, loose, strict=True)
+    )
+
+
 class _RowWalk(KernelWalk):
     """Keeps, of what each kernel leaves, the part that belongs to one row."""
 
     def __init__(self, program: HostProgram, rows: int, row: int):
-        super().__init__(program.stages, program.aten_inputs())
+        super().__init__(program.stages, dict.fromkeys(program.stages.lowered.placeholders))
         self._rows, self._row = rows, row
         self.parts: list[tuple[Kernel, str, torch.Tensor]] = []
+
+    def _has_rows(self, node: str, got: torch.Tensor) -> bool:
+        """Whether the first dimension of a value is the batch, or one that has it outermost.
+
+        Where sizes vary they say it. Where they do not, a value with another dimension of its
+        length may have the batch there, as one that is split in heads before it does.
+        """
+        shape = self._stages.lowered.rows[node].shape or ()
+        if not got.dim() or got.shape[0] % self._rows:
+            return False
+        if any(isinstance(size, str) for size in shape):
+            return isinstance(shape[0], str)
+        return self._rows not in got.shape[1:]
 
     def _compare(
         self, kernel: Kernel, node: str, got: torch.Tensor, known: Mapping[str, Any]
     ) -> None:
-        if got.dim() and got.shape[0] % self._rows == 0:
+        if self._has_rows(node, got):
             count = got.shape[0] // self._rows
             part = got[self._row * count : (self._row + 1) * count]
             self.parts.append((kernel, node, part.clone()))
@@ -103,9 +149,8 @@ def _run(
     program: HostProgram, batch: Batch, places: tuple[int | None, ...], row: int
 ) -> list[tuple[Kernel, str, torch.Tensor]]:
     made = program.renew()
-    made.call(*batch.select(places))
     walk = _RowWalk(made, len(places), row)
-    made.walk_kernels(walk)
+    made.call_observed(*batch.select(places), walk)
     return walk.parts
 
 
