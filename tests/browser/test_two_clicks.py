@@ -63,6 +63,17 @@ def test_what_to_change_first(page: Any) -> None:
     assert "+ h = torch.where(" in " ".join(advice.locator("pre").inner_text().split())
 
 
+def test_the_rewrite_of_a_break_stands_above_torchs_words(page: Any) -> None:
+    page.get_by_role("tab", name="Breaks & guards").click()
+    card = page.locator("article", has_text="torch.where").first
+    box = card.locator("pre", has_text="torch.where").first.bounding_box()
+    assert box["y"] + box["height"] <= 900
+    words = card.get_by_text("What torch says of it")
+    assert words.bounding_box()["y"] > box["y"]
+    assert not card.get_by_text("What to do").is_visible()
+    words.click()
+
+
 class Reader:
     """A stranger to a record, at 1280 × 800: clicks are counted, and nothing is scrolled to."""
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import zip_longest
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from workbench.errors import UsageError
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
 
 _SHOWN = 8
 _SHORT = 60
+_HEADS = ("def ", "class ")
+_TENSOR = re.compile(r"shape \((?P<shape>[^)]*)\); dtype (?P<dtype>\w+)")
 _Parts = Mapping[str, CachePart]
 
 
@@ -133,7 +137,8 @@ def _sentence(row: KeyPart, a: Report, b: Report) -> str:
     if row.part == "graph":
         return f"the graph differs{_first_difference(a, b)}"
     if kind in ("input", "constant") and row.a and row.b:
-        return "; ".join(_aspects(row.part, row.a, row.b)) or f"{row.part} differs"
+        named = f"{row.part}{_name_input(row.a, row.b, a, b)}"
+        return "; ".join(_aspects(named, row.a, row.b)) or f"{named} differs"
     if kind in ("input", "constant"):
         return f"{row.part} is only in {'the first' if row.b is None else 'the second'}"
     if kind == "option":
@@ -152,16 +157,37 @@ def _cut(text: str) -> str:
     return text if len(text) <= _SHORT else f"{text[:_SHORT]}…"
 
 
+def _name_input(first: str, second: str, a: Report, b: Report) -> str:
+    """The argument of the call that alone is such a tensor in both, as ` (x)`; else nothing."""
+    found = [_TENSOR.match(text) for text in (first, second)]
+    if not all(found):
+        return ""
+    words = [f"{each['dtype']} [{each['shape'].rstrip(',')}]" for each in found if each]
+    names = [
+        {name for name, _, text in (each.partition(": ") for each in inputs) if word in text}
+        for word, inputs in zip(words, (a.request.inputs, b.request.inputs), strict=True)
+    ]
+    both = names[0] & names[1]
+    return f" ({both.pop()})" if len(both) == 1 else ""
+
+
 def _aspects(part: str, a: str, b: str) -> Iterator[str]:
-    """What differs between two tensors: shape, dtype, strides, device or values."""
-    for first, second in zip_longest(a.split("; "), b.split("; "), fillvalue=""):
-        if first != second:
-            aspect, _, before = first.partition(" ")
-            after = second.partition(" ")[2]
-            if aspect == "values":
-                yield f"the values of {part} differ"
-            else:
-                yield f"the {aspect} of {part} differs: {_cut(before)} / {_cut(after)}"
+    """What differs between two tensors: shape, dtype, strides, device or values.
+
+    Where the shape differs, the strides do for it.
+    """
+    pairs = list(zip_longest(a.split("; "), b.split("; "), fillvalue=""))
+    has_shape = any(one != other and one.startswith("shape ") for one, other in pairs)
+    for first, second in pairs:
+        aspect, _, before = first.partition(" ")
+        after = second.partition(" ")[2]
+        if first == second or (aspect == "strides" and has_shape):
+            continue
+        if aspect == "values":
+            yield f"the values of {part} differ"
+        else:
+            differs = "differ" if aspect == "strides" else "differs"
+            yield f"the {aspect} of {part} {differs}: {_cut(before)} / {_cut(after)}"
 
 
 def _first_difference(a: Report, b: Report) -> str:
@@ -172,8 +198,15 @@ def _first_difference(a: Report, b: Report) -> str:
             pairs = zip_longest(*(_program(text) for text in texts), fillvalue="nothing")
             for first, second in pairs:
                 if first != second:
-                    return f": {_cut(first)} / {_cut(second)}"
+                    return f"{_find_line(b, second)}: {_cut(first)} / {_cut(second)}"
     return ""
+
+
+def _find_line(report: Report, text: str) -> str:
+    """The line of the user's that a line of a graph comes from, as ` at train.py:7`."""
+    name = text.partition(" = ")[0]
+    own = next((node for node in report.nodes if node.name == name and node.file), None)
+    return "" if own is None else f" at {PurePath(own.file or '').name}:{own.line}"
 
 
 def _graph_text(report: Report, stage: str) -> str:
@@ -184,7 +217,7 @@ def _graph_text(report: Report, stage: str) -> str:
 def _program(text: str) -> list[str]:
     """The lines of a graph without comments and types, which name files and shapes."""
     lines = (line.partition("#")[0].strip() for line in text.splitlines())
-    return [_untyped(line) for line in lines if line and not line.startswith("def ")]
+    return [_untyped(line) for line in lines if line and not line.startswith(_HEADS)]
 
 
 def _untyped(line: str) -> str:

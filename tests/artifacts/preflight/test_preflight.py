@@ -45,6 +45,13 @@ def test_each_requirement_has_a_verdict() -> None:
     assert set(found.values()) == {"pass"}
 
 
+def test_what_a_description_leaves_out_is_not_said_to_be_missing() -> None:
+    """As seen of `{"torch": "1.0"}`: "GLIBC not found: install the library that provides it"."""
+    rows = check_requirements(MANIFEST, Machine.of({"torch": "1.0"}))
+    left_out = {row.name: row.found for row in rows if row.name.startswith("G")}
+    assert left_out == dict.fromkeys(("GLIBC", "GLIBCXX", "GOMP"), "not described")
+
+
 @pytest.mark.parametrize(
     ("flags", "chosen"),
     [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -76,8 +77,20 @@ def test_another_shape(first: Report) -> None:
 def test_another_dtype_and_layout(first: Report) -> None:
     other = record(scaled, torch.ones(4, 8).T, torch.ones(4, dtype=torch.float64))
     why = wb.why_recompiled(first, other)
-    assert "the strides of input 1 differs: (4, 1) / (1, 8)" in why.differences
+    assert "the strides of input 1 differ: (4, 1) / (1, 8)" in why.differences
     assert "the dtype of input 2 differs: float32 / float64" in why.differences
+
+
+def test_an_input_has_the_name_that_the_caller_gave_it(first: Report) -> None:
+    """As seen: "input 3" of a module, whose weights were counted with its arguments."""
+    named = replace(first.request, inputs=("x: float32 [8, 4] on cpu", "y: float32 [4] on cpu"))
+    other = record(scaled, torch.ones(16, 4), torch.ones(4))
+    also = replace(other.request, inputs=("x: float32 [16, 4] on cpu", "y: float32 [4] on cpu"))
+    why = wb.why_recompiled(replace(first, request=named), replace(other, request=also))
+    assert why.differences == ("the shape of input 1 (x) differs: (8, 4) / (16, 4)",)
+    html = why._repr_html_() or ""
+    assert "input 1" in html
+    assert "def forward" not in html
 
 
 def test_another_option(first: Report) -> None:
@@ -107,7 +120,8 @@ def test_another_configuration_of_torch(first: Report) -> None:
 def test_other_code(first: Report) -> None:
     why = wb.why_recompiled(first, record(scaled_otherwise, torch.ones(8, 4), torch.ones(4)))
     [difference] = why.differences
-    assert difference.startswith("the graph differs: mul = torch.ops.aten.mul.Tensor(relu, 2)")
+    at = difference.removeprefix("the graph differs at test_cache_parts.py:")
+    assert at.partition(": ")[2].startswith("mul = torch.ops.aten.mul.Tensor(relu, 2) / mul")
     assert difference.endswith("mul = torch.ops.aten.mul.Tensor(relu, 3)")
 
 
@@ -166,7 +180,7 @@ def test_a_compiled_function_is_compared_with_its_file(tmp_path: Path) -> None:
     other = wb.aot_compile(scaled, (torch.ones(2, 4), args[1]))
     assert wb.why_recompiled(compiled, other).a == "a"
     assert wb.why_recompiled(tmp_path / "scaled.aot", other).differences == (
-        "the shape of input 1 differs: (8, 4) / (2, 4)",
+        "the shape of input 1 (x) differs: (8, 4) / (2, 4)",
     )
 
 

@@ -35,6 +35,20 @@ def test_every_table_is_there_and_suits_light_and_dark_pages(tmp_path: Path) -> 
     assert "#" not in page.split("<pre")[0].replace("&#", "")
 
 
+def test_no_column_is_pushed_out_of_sight_by_a_long_one(tmp_path: Path) -> None:
+    """As seen at 900 px: the path of a library left no room for weights, nor its needs for why."""
+    sample.write_package(tmp_path / "m.pt2")
+    report = inspect(tmp_path / "m.pt2")
+    long = replace(report.models[0], library=f"data/aotinductor/{'model' * 12}.wrapper.so")
+    page = replace(report, models=(long,))._repr_html_()
+    head = page.split("<b>Models")[1].split("<pre")[1].split("</pre>")[0]
+    assert "weights" in head.split("\n")[0]
+    assert "library" not in head.split("\n")[0]
+    assert f"\n    {long.library}" in head
+    needs = page.split("<b>Needs of a machine")[1].split("<pre")[1].split("</pre>")[0]
+    assert max(map(len, needs.split("\n"))) < 100
+
+
 def test_a_long_table_says_how_to_see_the_rest(tmp_path: Path) -> None:
     sample.write_package(tmp_path / "m.pt2")
     report = inspect(tmp_path / "m.pt2")

@@ -72,6 +72,21 @@ def test_a_function_of_one_line_is_gone_into() -> None:
     assert said.startswith("About 80 % of it is line 28, ")
 
 
+def test_a_module_that_only_has_a_number_is_not_named() -> None:
+    """As seen of a Sequential of blocks: "most of that 0–2"."""
+
+    def said(name: str) -> str:
+        conv = CostRow("module", f"M:{name}", name, {"bytes": 90.0}, {})
+        line = CostRow("line", "L:s0:28", "", {"bytes": 100.0}, {}, (conv,))
+        other = CostRow("line", "L:s0:30", "", {"bytes": 5.0}, {})
+        row = CostRow("function", "s0", "forward", {"bytes": 105.0}, {}, (line, other))
+        found = list_whereabouts(LAYERS, [row], "bytes", 105.0, "it")
+        return "".join(piece["text"] for piece in found)
+
+    assert "most of that conv. " in said("conv")
+    assert "most of that" not in said("0–2")
+
+
 def test_a_gpu_without_a_measurement_says_its_modelled_time_its_bound_and_launches() -> None:
     said = answer_text(NORM)
     told = wb.forecast(NORM)

@@ -9,6 +9,7 @@ import pytest
 from wire_types import mismatches
 
 from workbench.analysis.fusion.fusion import list_before_fusion
+from workbench.analysis.fusion.why_not import rejected
 from workbench.report import Kernel, Report, Table
 from workbench.views.document import document
 from workbench.views.parts import fusion_part, report_part
@@ -34,6 +35,19 @@ def test_a_kernel_is_named_by_the_modules_and_operators_that_it_joins() -> None:
     assert says(LAYERS)["k2"] == "`gelu` runs as one kernel, 4 times a call"
     parts = "a part of `norm2`, `silu`, `add` and `avg_pool2d` run as one kernel"
     assert says(CONVOLUTIONS)["k6"].startswith(parts)
+
+
+def test_loops_of_different_sizes_are_told_by_their_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As seen: `numel/rnumel mismatch (reduce) (160, 32), (116, 5)`, torch's own words."""
+    for words, told in (
+        ("(reduce) (160, 32), (116, 5)", "160 × 116 and 32 × 5"),
+        ("(non-reduce) (8, 18432), (1, 1)", "8 and 18432"),
+    ):
+        pairs = [replace(r, reason=f"numel/rnumel mismatch {words}") for r in rejected(BLOCK)[:1]]
+        monkeypatch.setattr(fusion_part, "rejected", lambda report, pairs=pairs: pairs)
+        (row,) = build_pairs_part(BLOCK)["rows"]
+        assert row["reason"] == f"their loops differ, {told}"
+        assert words in row["said"]
 
 
 def test_library_calls_stand_between_the_kernels_in_the_order_of_the_program() -> None:

@@ -72,7 +72,9 @@ def system_rows(needs: SystemNeeds, machine: Machine) -> Iterator[Requirement]:
         yield row("processor", needs.machine == machine.machine, needs.machine, machine.machine)
     for family, needed in sorted(needs.symbols.items()):
         newest = machine.symbols.get(family)
-        if newest is None:
+        if newest is None and not machine.is_whole:
+            yield row(family, False, needed, None)
+        elif newest is None:
             advice = f"install the library that provides {family}"
             yield Requirement(family, "warn", needed, "not found", advice)
         else:

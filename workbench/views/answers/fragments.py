@@ -68,7 +68,8 @@ _TITLES = {
     "symbols": "Symbols of the libraries",
 }
 _OPEN = ("models", "variants", "inputs", "outputs", "needs", "outside")
-_SIZES = ("size", "B")
+_SIZES = ("size", "bytes", "B")
+_WIDE = 40
 _NUMBERS = ("constants", "exports", "imports", "registers")
 
 
@@ -85,8 +86,12 @@ def show_why_recompiled(why: WhyRecompiled) -> str:
     columns = (Column("", "graph"), Column("part", "part"), Column(why.a, "a"), Column(why.b, "b"))
     rows = [
         {"graph": row.graph, "part": row.part}
-        | {side: ABSENT if value is None else value for side, value in (("a", row.a), ("b", row.b))}
+        | {
+            side: ABSENT if value is None else value.partition("\n")[0]
+            for side, value in (("a", row.a), ("b", row.b))
+        }
         for row in differing
+        if row.part != "graph" or None in (row.a, row.b)  # the sentence says where they part
     ]
     return _answer("", columns, rows, text=why.text)
 
@@ -188,15 +193,21 @@ def _table(report: ArtifactReport, name: str, limits: Limits) -> Grid | None:
     hidden = {"direction"} if name in ("inputs", "outputs") else set()
     if len(report.models) == 1:
         hidden.add("model")
-    columns = [_column(field.name) for field in fields(records[0]) if field.name not in hidden]
     rows = [_worded(asdict(row)) for row in records]
+    columns = [
+        _column(field.name, max(len(str(row[field.name])) for row in rows))
+        for field in fields(records[0])
+        if field.name not in hidden
+    ]
     return grid(_TITLES[name], columns, rows, limits, call=write_frame_call("", name))
 
 
-def _column(name: str) -> Column:
+def _column(name: str, longest: int) -> Column:
     title = name.replace("_", " ")
     if name in _SIZES:
         return Column(title, name, "B")
+    if name == "why" or (name == "library" and longest > _WIDE):
+        return Column(title, name, "prose")  # a line of its own: other columns stay in sight
     return Column(title, name, "number" if name in _NUMBERS else "code")
 
 

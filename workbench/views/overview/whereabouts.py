@@ -15,6 +15,7 @@ _WORDS = ((0.95, "Nearly all"), (0.64, "Two thirds"), (0.47, "Half"), (0.31, "A 
 _NEAR = 0.03  # a part is called by its word within this
 _LEAST = 0.05  # smaller parts are no headline
 _LETTERS = 44
+_ONLY_NUMBERS = set("0123456789–.")
 _ALL = 0.95  # a part that is all of its line says nothing more
 
 
@@ -86,7 +87,9 @@ def _most_of(report: Report, line: CostRow, kind: str) -> Iterator[Piece]:
         if cost <= whole / 2:
             break
         is_part = cost < _ALL * whole or row.kind == "module"
-        inner = (row, function) if is_part else inner
+        # "0–2" of a Sequential tells nothing
+        is_named = row.kind != "module" or not set(row.name) <= _ONLY_NUMBERS
+        inner = (row, function) if is_part and is_named else inner
         function = row.name if row.kind in ("function", "library") else function
     if inner is None:
         return

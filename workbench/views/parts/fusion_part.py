@@ -30,6 +30,9 @@ _IN_PAIR = 2
 _TAKES = re.compile(r"takes \S+ from (.+?), and")
 _BETWEEN = "something else stands between"
 _SILENT = "no reason given"
+_MISMATCH = re.compile(
+    r"numel/rnumel mismatch \((?:non-)?reduce\) \(([^(),]+, [^(),]+)\), \(([^(),]+, [^(),]+)\)"
+)
 _PLAIN: Mapping[str, str] = {
     "another node lies between": _BETWEEN,
     "no shared data": "no element in common",
@@ -169,6 +172,10 @@ def build_pairs_part(report: Report) -> PairsPart:
         why = why_not(pair)
         a, b = kernels = (why.a_kernel, why.b_kernel)
         reason = _PLAIN.get(why.reason, why.reason)
+        if found := _MISMATCH.match(reason):  # which rows and columns each of the two goes over
+            rows_of, columns_of = found[1].split(", "), found[2].split(", ")
+            sizes = [" × ".join(pair) for pair in zip(rows_of, columns_of, strict=True)]
+            reason = f"their loops differ, {' and '.join(s.removesuffix(' × 1') for s in sizes)}"
         told = _OF_LOOPS.get(reason, reason) if a == b else reason
         if a is not None and b is not None and a != b and reason in (_BETWEEN, _SILENT):
             if (a, b) not in briefs:  # of every part of a kernel the answer is the same

@@ -46,24 +46,35 @@ export function BreakCard({ store, item }: { store: Store; item: Break }) {
             {" ".repeat(String(item.line).length + 1) + "^".repeat(text.length)}
           </span>
         </pre>
-        <p>
-          <Prose text={item.explanation || item.reason} />
-        </p>
-        {item.hints.length > 0 && (
-          <>
-            <h3>What to do</h3>
-            {item.hints.map((hint) => (
-              <p key={hint}>
-                <Prose text={hint} />
-              </p>
-            ))}
-          </>
-        )}
+        {!item.cures.length && <Torchs item={item} />}
       </div>
       {item.cures.map((_, at) => (
         <Remedy key={at} store={store} item={item} at={at} />
       ))}
+      {item.cures.length > 0 && (
+        <details>
+          <summary>What torch says of it</summary>
+          <Torchs item={item} />
+        </details>
+      )}
     </article>
+  );
+}
+
+/** Torch's words on the break, and what it proposes for any of its kind. */
+function Torchs({ item }: { item: Break }) {
+  return (
+    <>
+      <p>
+        <Prose text={item.explanation || item.reason} />
+      </p>
+      {item.hints.length > 0 && <h3>What to do</h3>}
+      {item.hints.map((hint) => (
+        <p key={hint}>
+          <Prose text={hint} />
+        </p>
+      ))}
+    </>
   );
 }
 
