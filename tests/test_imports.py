@@ -32,7 +32,7 @@ FLOORS = """
 1 analysis.kernel_script
 1 artifacts.archive · analysis.source · analysis.gpu_model · analysis.kernel_configs · processes
 1 analysis.memory · analysis.library_kernels
-1 analysis.calibrated · analysis.cost · analysis.layers · analysis.product_configs
+1 analysis.calibrated · analysis.cost · analysis.layers · analysis.product_configs · analysis.tuning
 1 analysis.budgets · analysis.calls
 1 analysis.forecast
 1 compiler.calls

@@ -11,6 +11,7 @@ from __future__ import annotations
 import datetime
 import json
 import math
+import re
 import statistics
 import sys
 from collections import Counter, defaultdict
@@ -29,9 +30,11 @@ from tests.bench.winner_work import list_candidates, make_tile, make_work, to_ti
 from workbench.analysis.product_configs.prior import OTHER_GENERATION, OTHER_VENDOR, Prior
 from workbench.analysis.product_configs.product_model import FILE
 from workbench.analysis.product_configs.tuned_files import Problem
+from workbench.analysis.tuning.model_errors import FILE as ERRORS_FILE
 from workbench.specs import Catalogue
 
 ROOT = Path(__file__).parents[2]
+ERRORS = ROOT / "workbench" / "specs" / "data" / ERRORS_FILE
 RECORD = Path(__file__).with_name("winner_ranks.json")
 PARAMETERS = ROOT / "workbench" / "specs" / "data" / FILE
 PAGE = ROOT / "docs" / "pages" / "about" / "ranked-configurations.md"
@@ -300,6 +303,38 @@ def main(path: Path) -> None:
         _, end, after = rest.partition(END.format(name))
         page = f"{before}{begin}{make(found)}{end}{after}"
     PAGE.write_text(page)
+    ERRORS.write_text(make_errors(found, PAGE.read_text()))
+
+
+def make_errors(record: Mapping[str, Any], page: str) -> str:
+    """The file by which `k.tune` says how far the model is known to be off."""
+    told = re.search(
+        r"In the middle of (\d+) problems .* first takes ([\d.]+) times the fastest, and in (\d+) "
+        r"the best of its first five takes at most ([\d.]+) times",
+        page,
+    )
+    assert told
+    lines = [
+        "# How far the model of products was off: written by tests.bench.winner_ranks.",
+        f'date = "{record["date"]}"',
+        "",
+        "[timed]  # on one GPU, every configuration",
+        'gpu = "h200"',
+        f"problems = {told[1]}",
+        f"first = {told[2]}  # times the fastest, in the middle",
+        f"near = {told[3]}  # problems in which the best of five is within",
+        f"within = {told[4]}  # times the fastest",
+    ]
+    for row in record["rows"]:
+        shares = row["shares"]["model"]
+        lines += [
+            "",
+            f"[{row['kind']}.{row['device']}]",
+            f"problems = {row['problems']}",
+            f"five = {shares['five']}",
+            f"fifth = {shares['fifth']}",
+        ]
+    return "\n".join(lines) + "\n"
 
 
 def write_parameters(values: Mapping[str, float], record: Mapping[str, str]) -> None:

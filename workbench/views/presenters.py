@@ -134,6 +134,13 @@ SHOWN = {
         display="sweep.sweep_view",
     ),
     "Tried": ShownBy(text="answers.alternatives_text:format_trial"),
+    "Tuned": ShownBy(
+        text="gpu_model.tuned_answer",
+        frame="gpu_model.tuned_answer",
+        plot="gpu_model.tuned_answer",
+        page="gpu_model.tuned_answer",
+        fragment="gpu_model.tuned_answer",
+    ),
     "WhyRecompiled": ShownBy(fragment="answers.fragments:show_why_recompiled"),
 }
 """By the name of the class, or of one that it derives from."""

@@ -1,0 +1,181 @@
+"""A configuration that was tried for a GPU: its verdict, its place, why another is before it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import ceil, inf
+from typing import Any
+
+from workbench.number_text import number_text, plural
+from workbench.specs import Gpu
+
+RANKED = "ranked"
+NOT_COMPILED = "not compiled"
+_ALIKE = 1.02  # times the other's: a difference that the model cannot tell
+_FULL = 0.995  # of the last wave, from which on nothing of it is idle
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One configuration of a kernel on a GPU for one size of its work.
+
+    `verdict` is "ranked", or why it is not: "does not fit", "spills", "launches nothing", "does
+    not compile", "fails the check", "not compiled". `reason` says it with numbers. `model_us` is
+    modelled, `measured_us` the time on a device where that was asked for. `work` has what the
+    model knows of the configuration, by name.
+    """
+
+    values: tuple[tuple[str, Any], ...]
+    warps: int
+    stages: int
+    verdict: str = NOT_COMPILED
+    reason: str | None = None
+    rank: int | None = None
+    model_us: float | None = None
+    placed_us: float | None = None  # the model's time, less for what won elsewhere
+    measured_us: float | None = None
+    because: str | None = None  # what a step or the whole waits for, by the model
+    registers: int | None = None
+    spills: int | None = None
+    smem_bytes: int | None = None
+    blocks: int | None = None  # that fit on one multiprocessor at a time
+    occupancy: float | None = None
+    limiter: str | None = None
+    grid: int | None = None  # programs of the call
+    l2_bytes: float | None = None  # that all programs ask of the L2, for products
+    work: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def choice(self) -> str:
+        """The values in words: "BLOCK_M=64, BLOCK_N=128"."""
+        return ", ".join(f"{name}={value}" for name, value in self.values)
+
+    @property
+    def name(self) -> str:
+        """The whole configuration in words."""
+        shape = f"{plural(self.warps, 'warp')}, {plural(self.stages, 'stage')}"
+        return f"{self.choice}, {shape}" if self.values else shape
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What tells it from others."""
+        return (*self.values, self.warps, self.stages)
+
+    @property
+    def ranked_us(self) -> float:
+        """The µs by which it has its place; infinite without a model."""
+        us = self.model_us if self.placed_us is None else self.placed_us
+        return inf if us is None else us
+
+    def count_waves(self, gpu: Gpu) -> float | None:
+        """How often all multiprocessors are filled, the last time in part."""
+        if self.grid is None or not self.blocks:
+            return None
+        return self.grid / (gpu.sms * self.blocks)
+
+
+def rank_candidates(candidates: Iterable[Candidate]) -> list[Candidate]:
+    """Those that are ranked by the model's time, each with its place, then the others.
+
+    Equal times are ordered by spills, occupancy, then registers.
+    """
+    given = list(candidates)
+    order = sorted(
+        (each for each in given if each.verdict == RANKED),
+        key=lambda each: (
+            round(each.ranked_us, 4),
+            each.spills or 0,
+            -(each.occupancy or 0.0),
+            each.registers or 0,
+        ),
+    )
+    placed = [replace(each, rank=place) for place, each in enumerate(order, 1)]
+    return [*placed, *(each for each in given if each.verdict != RANKED)]
+
+
+def explain_order(gpu: Gpu, one: Candidate, other: Candidate) -> str:
+    """Why the model puts one configuration before another, or why one has no place, in words."""
+    for each in (one, other):
+        if each.verdict != RANKED:
+            return f"{each.name}: {each.verdict}{f', {each.reason}' if each.reason else ''}."
+    first, second = sorted((one, other), key=lambda each: each.ranked_us)
+    parts = [*_compare_waves(gpu, first, second), *_compare_blocks(first, second)]
+    parts += [*_compare_pipelines(first, second), *_compare_bytes(first, second)]
+    if second.ranked_us == inf:
+        head = "No model knows the work of this kernel: by spills, occupancy and registers alone."
+        return " ".join([head, *parts])
+    times = second.ranked_us / first.ranked_us
+    head = (
+        f"The model gives {first.name} {format_us(first.model_us)} and {second.name} "
+        f"{format_us(second.model_us)}, {times:.2f} times as long"
+    )
+    if times < _ALIKE:
+        head += ": it cannot tell which of them is faster"
+    waits = {each.because for each in (first, second) if each.because}
+    if len(waits) == 1:
+        parts.append(f"Both mostly wait for {waits.pop()}.")
+    elif first.because and second.because:
+        parts.append(
+            f"The first mostly waits for {first.because}, the second for {second.because}."
+        )
+    return " ".join([f"{head}.", *parts, "Modelled, not measured."])
+
+
+def _compare_waves(gpu: Gpu, one: Candidate, other: Candidate) -> Iterator[str]:
+    told = []
+    for each in (one, other):
+        wave = each.count_waves(gpu)
+        if wave is None:
+            return
+        last = wave - (ceil(wave) - 1) if wave else 0.0
+        idle = "" if last > _FULL else f", the last filled to {number_text(last, 'percent')}"
+        told.append(f"{plural(each.grid or 0, 'program')} in {plural(ceil(wave), 'wave')}{idle}")
+    if told[0] != told[1]:
+        yield f"Waves: {told[0]} against {told[1]}."
+
+
+def _compare_blocks(one: Candidate, other: Candidate) -> Iterator[str]:
+    if one.occupancy != other.occupancy and one.occupancy and other.occupancy:
+        told = [
+            f"{number_text(each.occupancy, 'percent')}"
+            + (f" (limited by {each.limiter})" if each.limiter else "")
+            for each in (one, other)
+        ]
+        yield f"Occupancy: {told[0]} against {told[1]}."
+    if one.registers != other.registers and one.registers and other.registers:
+        spills = [
+            f"{each.registers}" + (f" and {each.spills} spills" if each.spills else "")
+            for each in (one, other)
+        ]
+        yield f"Registers of a thread: {spills[0]} against {spills[1]}."
+
+
+def _compare_pipelines(one: Candidate, other: Candidate) -> Iterator[str]:
+    if one.stages != other.stages:
+        shared = [
+            f"{each.stages} in {number_text(each.smem_bytes, 'bytes')} of shared memory"
+            if each.smem_bytes
+            else f"{each.stages}"
+            for each in (one, other)
+        ]
+        yield f"Stages: {shared[0]} against {shared[1]}."
+
+
+def _compare_bytes(one: Candidate, other: Candidate) -> Iterator[str]:
+    if one.l2_bytes and other.l2_bytes and one.l2_bytes != other.l2_bytes:
+        told = [number_text(each.l2_bytes, "bytes") for each in (one, other)]
+        yield f"Bytes from the L2: {told[0]} against {told[1]}."
+
+
+def format_us(us: float | None) -> str:
+    """Microseconds with the unit that suits them."""
+    return number_text(None if us is None else us * 1e-6, "seconds")
+
+
+def count_verdicts(candidates: Sequence[Candidate]) -> dict[str, int]:
+    """How many have each verdict, the ranked ones first."""
+    counts: dict[str, int] = {}
+    for each in candidates:
+        counts[each.verdict] = counts.get(each.verdict, 0) + 1
+    return dict(sorted(counts.items(), key=lambda item: (item[0] != RANKED, -item[1])))

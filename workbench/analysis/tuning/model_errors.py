@@ -1,0 +1,58 @@
+"""How far the models of configurations were off where real GPUs are known, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from importlib import resources
+from math import floor
+from typing import Any
+
+from workbench.plain_data import parse_toml
+
+FILE = "tuning_errors.toml"
+"""Where the figures stand, in the data of `workbench.specs`; a part of `tests.bench` writes it."""
+EXPERTS = "product of experts"
+_WITHOUT = (
+    "Timed on an H100 for four kernels of Inductor, the first by this model took 1.06 to 1.54 "
+    "times the fastest, the best of its first five 1.00 to 1.03 times; nothing was compared for "
+    "kernels written by hand."
+)
+
+
+@cache
+def load_errors() -> Mapping[str, Any]:
+    """Shares of published winners by kernel and GPU, and what timing on one GPU showed."""
+    content = resources.files("workbench.specs").joinpath("data", FILE).read_bytes()
+    return parse_toml(content)
+
+
+def describe_error(kind: str, gpus: Sequence[str]) -> str:
+    """That configurations of this kind are modelled, and how far the model was off before."""
+    start = "Modelled, not measured."
+    if not kind.startswith("product"):
+        return f"{start} {_WITHOUT}"
+    return " ".join([start, *_describe_products(kind, gpus)])
+
+
+def _describe_products(kind: str, gpus: Sequence[str]) -> Iterator[str]:
+    errors = load_errors()
+    of = "moe" if kind == EXPERTS else "gemm"
+    words = "products of experts" if of == "moe" else "products with scales"
+    unknown = [gpu for gpu in gpus if gpu not in errors[of]]
+    for gpu in gpus:
+        if gpu not in unknown:
+            row = errors[of][gpu]
+            five, fifth = (f"{floor(row[name] * 100 + 1e-6)} %" for name in ("five", "fifth"))
+            yield (
+                f"Of {row['problems']} published winners of {words} on {gpu} {five} were among "
+                f"its first five, {fifth} in its first fifth."
+            )
+    timed = errors["timed"]
+    yield (
+        f"Timed on {timed['gpu']} for {timed['problems']} {words if of == 'gemm' else 'products'}, "
+        f"its first took {timed['first']:.2f} times the fastest in the middle, the best of its "
+        f"first five at most {timed['within']:.2f} times in {timed['near']}."
+    )
+    if unknown:
+        yield f"On {', '.join(unknown)} it was never compared with a real GPU."

@@ -1,0 +1,280 @@
+"""What a kernel was tuned to: every configuration with its verdict, and the files that others read.
+
+Everything here was compiled and modelled, not measured, unless it says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from workbench.analysis.tuning import tuned_formats as formats
+from workbench.analysis.tuning.candidate import (
+    RANKED,
+    Candidate,
+    count_verdicts,
+    explain_order,
+    format_us,
+)
+from workbench.analysis.tuning.model_errors import describe_error
+from workbench.arguments import checked
+from workbench.errors import UsageError
+from workbench.number_text import plural
+from workbench.report.presenter import Presented, presenter
+from workbench.specs import Gpu
+
+if TYPE_CHECKING:
+    import matplotlib.figure
+    import pandas
+
+MANY = 8
+"""Configurations that a file of `triton.Config` has: few enough to time on the device."""
+
+
+@dataclass(frozen=True)
+class TunedCase:
+    """One GPU and one size: its configurations by the model's order, then the discarded ones.
+
+    `sizes` are those of the product (M, N, K, …), empty for kernels of another kind.
+    """
+
+    gpu: Gpu
+    sizes: Mapping[str, int]
+    candidates: tuple[Candidate, ...]
+
+    @property
+    def ranked(self) -> tuple[Candidate, ...]:
+        """Those with a place, the best first."""
+        return tuple(each for each in self.candidates if each.verdict == RANKED)
+
+    @property
+    def name(self) -> str:
+        """The GPU, and the sizes in words: "h100, M=16, N=7168, K=2048"."""
+        return ", ".join([self.gpu.name, *(f"{name}={size}" for name, size in self.sizes.items())])
+
+
+@dataclass(frozen=True, repr=False)
+class Tuned(Presented):
+    """A kernel's configurations for GPUs and sizes, compiled and ranked by a model.
+
+    `kind` is what the model takes the kernel for: "product", "product with scales", "reduction",
+    "pointwise". `remarks` say what was left out.
+    """
+
+    kernel: str
+    kind: str
+    cases: tuple[TunedCase, ...]
+    remarks: tuple[str, ...] = ()
+    missed: tuple[str, ...] = field(default=())  # what measuring showed of the model
+
+    @property
+    def sentence(self) -> str:
+        """The best configuration of each case, that it was modelled, and the expected error."""
+        parts = []
+        for case in self.cases:
+            if not case.ranked:
+                parts.append(f"{self.kernel} on {case.name}: {_say_none(case)}")
+                continue
+            first, whole = case.ranked[0], plural(len(case.candidates), "configuration")
+            us = first.model_us
+            time = f", {format_us(us)} by the model" if us is not None else ""
+            parts.append(f"{self.kernel} on {case.name}: {first.name} is first of {whole}{time}.")
+        return " ".join([*parts, self.error])
+
+    @property
+    def error(self) -> str:
+        """How far the model is known to be off for these GPUs: modelled, not measured."""
+        names = tuple(dict.fromkeys(case.gpu.name for case in self.cases))
+        return describe_error(self.kind, names)
+
+    def frame(self) -> pandas.DataFrame:
+        """A row for each configuration of each case: verdict, reason, resources, modelled time."""
+        return presenter().frame(self)
+
+    @checked
+    def plot(self, *, target: str | None = None, **size: int) -> matplotlib.figure.Figure:
+        """The space of one case as a heat map: blocks × warps and stages, pale where it is best.
+
+        The first case where none is named. Raises `UsageError` where none of it can be used.
+        """
+        case = self.find_case(target, size) if target or size else self.cases[0]
+        return presenter().plot(self, case)
+
+    @checked
+    def to_html(self, path: str | PathLike[str] | None = None) -> str:
+        """A page with the heat maps and every row, which needs no network; written to `path`."""
+        return presenter().page(self, path)
+
+    @checked
+    def best(self, n: int = 1, *, target: str | None = None, **size: int) -> tuple[Candidate, ...]:
+        """The first `n` of one case, which `target` and sizes such as `M=16` name.
+
+        Raises `UsageError` where several cases are meant, or none of it can be launched.
+        """
+        case = self.find_case(target, size)
+        if not case.ranked:
+            raise UsageError(f"{self.kernel} on {case.name}: {_say_none(case)}")
+        return case.ranked[:n]
+
+    @checked
+    def why(
+        self, a: int | str = 1, b: int | str = 2, *, target: str | None = None, **size: int
+    ) -> str:
+        """Why one configuration is before another, or has no place; by place or by its values.
+
+        `a` and `b` are places from 1, or values such as "BLOCK_M=64, BLOCK_N=128, 4 warps".
+        """
+        case = self.find_case(target, size)
+        return explain_order(case.gpu, *(_find(case, each) for each in (a, b)))
+
+    def find_case(self, target: str | None, size: Mapping[str, int]) -> TunedCase:
+        """The only case of a GPU and sizes; raises `UsageError` that lists what there is."""
+        found = [
+            case
+            for case in self.cases
+            if target in (None, case.gpu.name)
+            and all(case.sizes.get(name) == value for name, value in size.items())
+        ]
+        if len(found) == 1:
+            return found[0]
+        known = "; ".join(case.name for case in self.cases)
+        how = "Name one, such as target=…, M=…" if found else "There is none of that"
+        raise UsageError(f"{self.kernel} was tuned for {known}. {how}.")
+
+    @checked
+    def write_vllm(
+        self,
+        folder: str | PathLike[str],
+        *,
+        dtype: str | None = None,
+        block_shape: Sequence[int] | None = None,
+        **sizes: int,
+    ) -> tuple[Path, ...]:
+        """Write the best of each M as vLLM reads it, a file for each GPU, N and K or E and N.
+
+        Put files of experts where `VLLM_TUNED_CONFIG_FOLDER` points, those of block-scaled products
+        into vLLM's `quantization/utils/configs`. Beside each stands a text that says what it is
+        worth, for the format has no room for it. `dtype` and `block_shape` are those in the name,
+        such as "fp8_w8a8" and (128, 128); `sizes` replace what the files are named by: E, N, K. For
+        experts N is the inner width, half the columns of the first product.
+        """
+        return self._write_served(Path(folder), dtype, block_shape, sizes, is_sglang=False)
+
+    @checked
+    def write_sglang(
+        self,
+        folder: str | PathLike[str],
+        *,
+        dtype: str | None = None,
+        block_shape: Sequence[int] | None = None,
+        **sizes: int,
+    ) -> tuple[Path, ...]:
+        """As `write_vllm`, with the names of sglang.
+
+        It looks for files of experts in `configs/triton_3_5_1` and so on (`SGLANG_MOE_CONFIG_DIR`),
+        by the release of Triton, for products in `quantization/configs`.
+        """
+        return self._write_served(Path(folder), dtype, block_shape, sizes, is_sglang=True)
+
+    def _write_served(
+        self,
+        folder: Path,
+        dtype: str | None,
+        block_shape: Sequence[int] | None,
+        sizes: Mapping[str, int],
+        *,
+        is_sglang: bool,
+    ) -> tuple[Path, ...]:
+        texts: dict[str, dict[int, Candidate]] = {}
+        for case in self._list_whole():
+            if "M" not in case.sizes:
+                raise UsageError(
+                    f"{self.kernel} is no product with a size M: write_triton takes it."
+                )
+            name = formats.name_served(
+                case.gpu, {**case.sizes, **sizes}, dtype, block_shape, is_sglang=is_sglang
+            )
+            texts.setdefault(name, {})[case.sizes["M"]] = case.ranked[0]
+        whole = {name: formats.write_served(rows) for name, rows in texts.items()}
+        return tuple(
+            formats.write_beside(folder / name, text, self.remark) for name, text in whole.items()
+        )
+
+    @checked
+    def write_triton(
+        self, path: str | PathLike[str], n: int = MANY, *, target: str | None = None, **size: int
+    ) -> Path:
+        """Write the first `n` of one case as Python with a list of `triton.Config`, `configs`.
+
+        `@triton.autotune(configs, key=[…])` then times these few on the device.
+        """
+        text = formats.write_triton(self.best(n, target=target, **size), self.remark)
+        file = Path(path)
+        file.write_text(text, encoding="utf-8")
+        return file
+
+    @checked
+    def write_helion(
+        self,
+        path: str | PathLike[str],
+        *,
+        order: Sequence[str] | None = None,
+        target: str | None = None,
+        **size: int,
+    ) -> Path:
+        """Write the best of one case as `helion.Config.load` reads it.
+
+        For a kernel that Helion generated its blocks are known by their names; `order` names those
+        of another in the order of its `hl.tile`.
+        """
+        (first,) = self.best(1, target=target, **size)
+        return formats.write_beside(Path(path), formats.write_helion(first, order), self.remark)
+
+    @property
+    def remark(self) -> str:
+        """What a file of configurations has to say of itself."""
+        from workbench import __version__
+
+        lines = [
+            f"Configurations of {self.kernel}, chosen by aot-workbench {__version__} without the "
+            "GPU: compiled for it and ranked by a model.",
+            self.error,
+            *self.missed,
+        ]
+        return "\n".join(lines)
+
+    def _list_whole(self) -> Iterator[TunedCase]:
+        for case in self.cases:
+            if not case.ranked:
+                raise UsageError(f"{self.kernel} on {case.name}: {_say_none(case)}")
+            yield case
+
+
+def _say_none(case: TunedCase) -> str:
+    """That nothing is left, with how many were discarded and why, the most frequent first."""
+    if not case.candidates:
+        return "there is no configuration to try."
+    counts = count_verdicts(case.candidates)
+    told = ", ".join(f"{verdict} {count}" for verdict, count in counts.items())
+    first = next(each for each in case.candidates if each.verdict == next(iter(counts)))
+    why = f" The first: {first.name}: {first.reason}." if first.reason else ""
+    whole = plural(len(case.candidates), "configuration")
+    return f"none of {whole} can be used ({told}).{why}"
+
+
+def _find(case: TunedCase, wanted: int | str) -> Candidate:
+    if isinstance(wanted, int):
+        for each in case.ranked:
+            if each.rank == wanted:
+                return each
+        raise UsageError(f"There is no place {wanted}: {len(case.ranked)} have one.")
+    parts = {part.strip() for part in wanted.split(",")}
+    found = [each for each in case.candidates if parts <= set(each.name.split(", "))]
+    if len(found) != 1:
+        many = f"{len(found)} configurations are" if found else "No configuration is"
+        example = case.candidates[0].name if case.candidates else ""
+        raise UsageError(f'{many} {wanted!r}: write it as .frame() does, such as "{example}".')
+    return found[0]

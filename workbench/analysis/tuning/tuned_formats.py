@@ -1,0 +1,166 @@
+"""Configurations as others read them: vLLM, sglang, Triton, Helion, Inductor.
+
+No reader of JSON here takes a remark: vLLM's for block-scaled products and both of sglang's call
+`int()` on every key, vLLM's for experts does so but for `triton_version`, which older releases
+refuse, and what stands beside the sizes of a tile becomes an argument of the kernel. So a file
+holds configurations and nothing else, and what they are worth is said in a file beside it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from workbench.analysis.tuning.candidate import Candidate
+from workbench.analysis.tuning.spaces import find_axis, is_group
+from workbench.errors import UsageError
+from workbench.specs import Gpu
+
+BESIDE = ".modelled.txt"
+"""What is added to a file's name for the file that says what it is worth."""
+_HELION = re.compile(r"_BLOCK_SIZE_(\d+)$")
+_HELION_ROWS = re.compile(r"_REDUCTION_BLOCK_(\d+)$")
+_SERVED = ("fp8_w8a8", "int8_w8a8", "int8_w8a16", "int4_w4a16")
+DTYPES = (None, "float32", *_SERVED)
+"""How the files call the values; None is bfloat16 or float16, which have no word in a name."""
+
+
+def name_device(gpu: Gpu) -> str:
+    """The device as vLLM and sglang spell it in a name: "NVIDIA_H100_80GB_HBM3"."""
+    name = re.sub(r"[\s/]+", "_", gpu.device_name)
+    return "NVIDIA_H200" if "H200" in name.split("_") else name
+
+
+def name_served(
+    gpu: Gpu,
+    sizes: Mapping[str, int],
+    dtype: str | None,
+    block_shape: Sequence[int] | None,
+    *,
+    is_sglang: bool,
+) -> str:
+    """The file's name as a server looks for it; `sizes` are N and K, or E and N.
+
+    sglang has a space between the two sizes of a block of scales, as vLLM has for int8 products.
+    Raises `UsageError` for what is no size or no type of the format.
+    """
+    if dtype not in DTYPES:
+        raise UsageError(f"dtype is {dtype!r}, and the files know {', '.join(map(repr, DTYPES))}.")
+    names = ("E", "N") if "E" in sizes else ("N", "K")
+    lacking = [name for name in names if name not in sizes]
+    if lacking:
+        raise UsageError(
+            f"{' and '.join(lacking)} of the product is not known: the name of the file needs "
+            "N and K, or E and N. Give sizes=[{…}] to tune, or name them here."
+        )
+    if "E" not in sizes and (dtype not in _SERVED[:2] or block_shape is None):
+        raise UsageError(
+            "Files of products are for values of 8 bits with scales by blocks: give "
+            'dtype="fp8_w8a8" or "int8_w8a8" and block_shape=(128, 128). A product without scales '
+            "has no such file; write_triton writes its configurations for triton.autotune."
+        )
+    is_spaced = is_sglang or ("E" not in sizes and dtype == "int8_w8a8")
+    parts = [*(f"{name}={sizes[name]}" for name in names), f"device_name={name_device(gpu)}"]
+    if dtype:
+        parts.append(f"dtype={dtype}")
+    if block_shape is not None:
+        parts.append(f"block_shape=[{(', ' if is_spaced else ',').join(map(str, block_shape))}]")
+    return ",".join(parts) + ".json"
+
+
+def write_served(by_rows: Mapping[int, Candidate]) -> str:
+    """The JSON that vLLM and sglang read: a configuration for each number of rows.
+
+    Raises `UsageError` for a kernel whose blocks are not those of a product.
+    """
+    rows = {str(rows): _read_tile(by_rows[rows]) for rows in sorted(by_rows)}
+    return json.dumps(rows, indent=4) + "\n"
+
+
+def _read_tile(candidate: Candidate) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for name, value in candidate.values:
+        if axis := find_axis(name):
+            found[f"BLOCK_SIZE_{axis}"] = value
+        elif is_group(name):
+            found["GROUP_SIZE_M"] = value
+    if len([name for name in found if name.startswith("BLOCK")]) < len("MNK"):
+        raise UsageError(
+            "These files need blocks called BLOCK_M, BLOCK_N and BLOCK_K (or BLOCK_SIZE_M, BM …), "
+            f"and this kernel has {candidate.choice or 'none'}. write_triton takes any."
+        )
+    found.setdefault("GROUP_SIZE_M", 1)
+    order = ("BLOCK_SIZE_M", "BLOCK_SIZE_N", "BLOCK_SIZE_K", "GROUP_SIZE_M")
+    return {
+        **{name: found[name] for name in order},
+        "num_warps": candidate.warps,
+        "num_stages": candidate.stages,
+    }
+
+
+def write_triton(candidates: Sequence[Candidate], remark: str) -> str:
+    """Python that gives a list of `triton.Config` called `configs`, the best first."""
+    lines = [*(f"# {line}" for line in remark.splitlines()), "import triton", "", "configs = ["]
+    for each in candidates:
+        values = "{" + ", ".join(f"{name!r}: {value!r}" for name, value in each.values) + "}"
+        lines.append(
+            f"    triton.Config({values}, num_warps={each.warps}, num_stages={each.stages}),"
+        )
+    return "\n".join([*lines, "]", ""]).replace("'", '"')
+
+
+def write_helion(candidate: Candidate, order: Sequence[str] | None = None) -> str:
+    """The JSON that `helion.Config.load` reads, for a kernel that Helion generated.
+
+    Its blocks are called `_BLOCK_SIZE_0` and so on; `order` names those of another kernel in the
+    order of its `hl.tile`. Raises `UsageError` where neither tells which block is which.
+    """
+    values = dict(candidate.values)
+    if order is not None:
+        missing = [name for name in order if name not in values]
+        if missing:
+            raise UsageError(f"order has {', '.join(missing)}; there is {', '.join(values)}.")
+        blocks = [values[name] for name in order]
+    else:
+        numbered = sorted(
+            (int(match[1]), value)
+            for name, value in values.items()
+            if (match := _HELION.match(name))
+        )
+        blocks = [value for _, value in numbered]
+    if not blocks:
+        raise UsageError(
+            "Helion calls its blocks _BLOCK_SIZE_0, _BLOCK_SIZE_1 and so on; this kernel has "
+            f'{candidate.choice or "none"}. Give order=["BLOCK_M", "BLOCK_N"]: which of them each '
+            "hl.tile takes, in its order."
+        )
+    rows = [value for name, value in values.items() if _HELION_ROWS.match(name)]
+    config: dict[str, Any] = {"block_sizes": blocks}
+    if rows:
+        config["reduction_loops"] = rows
+    config |= {"num_warps": candidate.warps, "num_stages": candidate.stages}
+    return json.dumps(config, indent=2) + "\n"
+
+
+def make_inductor_choice(candidate: Candidate, configs_hash: str) -> dict[str, Any]:
+    """What Inductor keeps in a `.best_config`; `configs_hash` is that of what it would try."""
+    return {
+        **dict(candidate.values),
+        "num_warps": candidate.warps,
+        "num_stages": candidate.stages,
+        "configs_hash": configs_hash,
+        "found_by_coordesc": False,
+        "time_taken_ms": 0,
+        "triton_cache_hash": None,
+    }
+
+
+def write_beside(path: Path, text: str, remark: str) -> Path:
+    """Write a file that has no room for a remark, and the remark in a file beside it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    path.with_name(path.name + BESIDE).write_text(remark.rstrip() + "\n", encoding="utf-8")
+    return path
