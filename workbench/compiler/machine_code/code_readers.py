@@ -155,6 +155,13 @@ def read_resources(config: CompiledConfig, device: Device) -> Resources:
     return read_code(config, device).resources
 
 
+def read_machine_text(config: CompiledConfig) -> str:
+    """SASS or AMD assembly as the tools print it; empty where it cannot be had."""
+    if "amdgcn" in config.texts:
+        return config.texts["amdgcn"]
+    return inspect_cubins([config.binary])[0].sass or ""
+
+
 def _begun(config: CompiledConfig) -> Resources:
     return Resources(
         kernel="",

@@ -21,6 +21,7 @@ from workbench.analysis.kernel_configs.triton_source import (
     read_source,
     remove_heuristics,
 )
+from workbench.analysis.product_configs.inner_loop import find_inner_loop
 from workbench.compiler.internals.patches import ProcessPatches
 from workbench.compiler.machine_code.code_readers import (
     AssemblyRows,
@@ -28,6 +29,7 @@ from workbench.compiler.machine_code.code_readers import (
     code_of,
     joined,
     read_code,
+    read_machine_text,
     read_resources,
 )
 from workbench.compiler.sources.sources import Places
@@ -151,7 +153,9 @@ def _built(build: Build, sources: _Sources) -> Built:
 def _read(build: Build, config: CompiledConfig, note: str | None) -> Built:
     if not build.with_code:
         row = read_resources(config, build.gpu)
-        return Built(build.id, replace(row, kernel=build.kernel, config=build.id), note=note)
+        loop = find_inner_loop(read_machine_text(config)) if build.with_loop else None
+        own = replace(row, kernel=build.kernel, config=build.id)
+        return Built(build.id, own, note=note, loop=loop)
     code = read_code(config, build.gpu)
     writer = TextWriter()
     rows = tuple(AssemblyRows(writer, Places()).of(build.kernel, build.id, config, code))

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from workbench.analysis.product_configs.inner_loop import InnerLoop
 from workbench.compiler.kernels.kernel_variants import OwnSource
 from workbench.errors import UsageError
 from workbench.processes.shipping.caller_context import CallerContext
@@ -108,9 +109,9 @@ class Build:
 
     `source` is Triton source whose function is run through Triton's compiler, which only a source
     that this process generated, or that is trusted, may be; or TTIR, which is data. `values` are
-    those of the block sizes. With `with_code` False only resources are wanted. `ttir_lines` are
-    the lines of TTIR by line of the Triton source. With `own` it is a call of a kernel that a user
-    wrote, in the place of a source.
+    those of the block sizes. With `with_code` False only resources are wanted, and with `with_loop`
+    the loop of its matrix instructions besides. `ttir_lines` are the lines of TTIR by line of the
+    Triton source. With `own` it is a call of a kernel that a user wrote, in the place of a source.
     """
 
     id: str  # "k0:a100"
@@ -125,6 +126,7 @@ class Build:
     ttir_lines: Runs = ()
     with_code: bool = True
     own: OwnSource | None = None
+    with_loop: bool = False
 
 
 @dataclass(frozen=True)
@@ -148,3 +150,4 @@ class Built:
     assembly: tuple[Assembly, ...] = ()
     texts: Mapping[str, str] = field(default_factory=dict)
     note: str | None = None
+    loop: InnerLoop | None = None
