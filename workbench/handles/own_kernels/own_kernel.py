@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from workbench.analysis.gpu_model.matrix import Matrix
     from workbench.analysis.kernel_checks.kernel_check import KernelCheck
     from workbench.analysis.kernel_configs.config_model import RankedConfigs
+    from workbench.analysis.tuning.tuned import Tuned
     from workbench.tasks.progress_events import ProgressCallback
 
 
@@ -173,6 +174,85 @@ class OwnKernel(LiveOnly, ReportHolder):
             self.update(found.report)
         self._check = found
         return found
+
+    @checked
+    def tune(
+        self,
+        target: str | Sequence[str] | None = None,
+        *,
+        sizes: Any = None,
+        space: Any = None,
+        budget: float | None = None,
+        prior: str | PathLike[str] | Sequence[str | PathLike[str]] | None = None,
+        check: Mapping[str, Any] | None = None,
+        measure: int = 0,
+        progress: ProgressCallback | None = None,
+    ) -> Tuned:
+        """Compile configurations for GPUs that need not be here, and rank them by a model.
+
+        Discarded, with the reason, are those that do not compile, do not fit, launch nothing, spill
+        in their loop, or step over a block of scales. What is left was modelled, not measured:
+        `.sentence` says how far the model was off on real GPUs. `.why(1, 2)` compares two,
+        `.write_vllm`, `.write_sglang`, `.write_triton` and `.write_helion` write the best.
+
+        Parameters
+        ----------
+        target
+            A GPU, or several; by default the kernel's own.
+        sizes
+            For products of matrices the numbers of rows, such as `[1, 16, 64, 4096]`, or mappings
+            with M, N, K, and E and TOP for a mixture of experts: a result for each.
+        space
+            Values by name, such as `{"BLOCK_M": [64, 128], "num_warps": [4, 8]}`, or a list of
+            `triton.Config`; "product", "product with scales", "reduction" or "pointwise" for what
+            is usual. By default the configurations of the autotuner, else what is usual.
+        budget
+            How many are compiled, or for how many seconds where it is a float; the rest is said to
+            be not compiled.
+        prior
+            Files or folders of configurations that won on other GPUs: see `rank_configs` of a
+            compiled program.
+        check
+            What `check` is asked with, such as `{"reference": f}`: the first of each case are
+            checked on the CPU until five are right, and those that are wrong are discarded.
+        measure
+            How many of the best are timed on the GPU of this machine.
+
+        Raises
+        ------
+        UsageError
+            There is no such GPU, size, space or file; `measure` without the GPU.
+
+        Examples
+        --------
+        >>> k = wb.kernel(add, x, x, out, x.numel(), grid=(16,), BLOCK=256)
+        >>> tuned = k.tune("b200", space={"num_warps": [2, 4]})
+        >>> [each.verdict for each in tuned.best(2)]
+        ['ranked', 'ranked']
+        """
+        from workbench.handles.kernels.compare_targets import find_target_gpus
+        from workbench.handles.own_kernels.measured_configs import measure_best
+        from workbench.handles.own_kernels.tuning import tune
+        from workbench.handles.running.progress_line import follow_in_a_line
+
+        names = [target] if isinstance(target, str) else target
+        gpus = (self.gpu,) if names is None else find_target_gpus(names)
+        with follow_in_a_line(progress, f"Configurations of {self.name}") as told:
+            tuned = tune(
+                self.call,
+                gpus,
+                sizes=sizes,
+                space=space,
+                budget=budget,
+                prior=prior,
+                check=None if check is None else partial(self._explain_wrong, check),
+                progress=told,
+            )
+        return measure_best(self.call, tuned, measure) if measure else tuned
+
+    def _explain_wrong(self, asked: Mapping[str, Any], call: KernelCall) -> str | None:
+        found = OwnKernel(call, self.gpu).check(**asked)
+        return None if found.ok else found.sentence
 
     @checked
     def save(self, path: str | PathLike[str]) -> None:

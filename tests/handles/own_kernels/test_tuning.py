@@ -1,0 +1,184 @@
+"""Configurations compiled for a GPU that is not here, discarded with the reason, and ranked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+import triton
+
+import workbench as wb
+from tests.analysis.product_configs.test_tuned_files import CONFIG, PRODUCT, write
+from tests.bench.product_kernels import scaled_product
+from tests.own_kernels.cases import CASES
+from tests.own_kernels.kernels import add, softmax
+from workbench.analysis.tuning.tuned import Tuned
+from workbench.compiler.kernels.kernel_call import KernelCall
+from workbench.handles.own_kernels.own_kernel import OwnKernel
+from workbench.handles.own_kernels.tuning import find_kind, tune
+from workbench.specs import Catalogue
+
+N = 4096
+X = torch.ones(N)
+H100 = Catalogue.built_in()["h100"]
+FEW = {"BLOCK_SIZE_M": [64], "BLOCK_SIZE_N": [64], "num_warps": [4], "num_stages": [3]}
+
+
+def make_add() -> OwnKernel:
+    def grid(meta: dict[str, Any]) -> tuple[int]:
+        return (N // meta["BLOCK"],)
+
+    return wb.kernel(add, X, X, torch.empty(N), N, grid=grid, target="h100", BLOCK=256)
+
+
+def make_product(scale: int = 128) -> OwnKernel:
+    a, b = (torch.zeros(rows, 2048).to(torch.float8_e4m3fn) for rows in (64, 1024))
+    out = torch.empty(64, 1024, dtype=torch.bfloat16)
+    scales = torch.ones(64, 16), torch.ones(8, 16)
+    strides = (2048, 2048, 1024, 16, 16)
+    blocks = {"BLOCK_SIZE_M": 64, "BLOCK_SIZE_N": 64, "BLOCK_SIZE_K": 64, "GROUP_SIZE_M": 8}
+
+    def grid(meta: dict[str, Any]) -> tuple[int]:
+        return (triton.cdiv(64, meta["BLOCK_SIZE_M"]) * triton.cdiv(1024, meta["BLOCK_SIZE_N"]),)
+
+    args = (a, b, out, *scales, 64, 1024, 2048, *strides)
+    return wb.kernel(scaled_product, *args, grid=grid, SCALE_N=128, SCALE_K=scale, **blocks)
+
+
+@pytest.fixture(scope="module")
+def added() -> Tuned:
+    return make_add().tune(space={"BLOCK": [100, 256, 1024, 8192], "num_warps": [4, 64]})
+
+
+@pytest.fixture(scope="module")
+def multiplied() -> Tuned:
+    space = FEW | {"BLOCK_SIZE_N": [64, 256], "BLOCK_SIZE_K": [128], "num_stages": [3, 9]}
+    return make_product().tune(sizes=[1, 64, 4096], space=space)
+
+
+def test_what_cannot_be_used_is_discarded_with_its_reason(added: Tuned) -> None:
+    found = {
+        (dict(e.values)["BLOCK"], e.warps): (e.verdict, e.reason) for e in added.cases[0].candidates
+    }
+    assert found[256, 4] == found[1024, 4] == ("ranked", None)
+    assert found[8192, 4][0] == "launches nothing"
+    assert found[100, 4][0] == "does not compile"
+    assert "power of 2" in (found[100, 4][1] or "")
+    assert found[256, 64][0] in ("does not fit", "does not compile")
+    assert [each.rank for each in added.cases[0].ranked] == [1, 2]
+
+
+def test_the_sentence_says_modelled(added: Tuned) -> None:
+    assert "add on h100: BLOCK=" in added.sentence
+    assert "Modelled, not measured." in added.sentence
+    assert added.kind == "pointwise"
+
+
+def test_a_product_has_a_result_for_each_number_of_rows(multiplied: Tuned) -> None:
+    assert multiplied.kind == "product with scales"
+    assert [case.sizes["M"] for case in multiplied.cases] == [1, 64, 4096]
+    small, _, large = (case.ranked[0] for case in multiplied.cases)
+    assert (large.model_us or 0) > 2 * (small.model_us or 0) > 0
+    assert (large.grid or 0) >= 64
+    assert large.because
+    verdicts = {
+        (dict(e.values)["BLOCK_SIZE_N"], e.stages): e for e in multiplied.cases[1].candidates
+    }
+    assert verdicts[256, 9].verdict == "does not fit"
+    assert "shared memory" in (verdicts[256, 9].reason or "")
+    assert verdicts[256, 3].verdict == "spills"
+    assert "each step along K stores and loads" in (verdicts[256, 3].reason or "")
+
+
+def test_why_names_what_parts_two(multiplied: Tuned) -> None:
+    told = multiplied.why("BLOCK_SIZE_N=64, 3 stages", "BLOCK_SIZE_N=64, 9 stages", M=64)
+    assert "Stages: " in told
+    assert told.endswith("Modelled, not measured.")
+
+
+def test_files_of_servers_are_written_from_it(multiplied: Tuned, tmp_path: Any) -> None:
+    (file,) = multiplied.write_vllm(tmp_path, dtype="fp8_w8a8", block_shape=(128, 128))
+    assert file.name == (
+        "N=1024,K=2048,device_name=NVIDIA_H100_80GB_HBM3,dtype=fp8_w8a8,block_shape=[128,128].json"
+    )
+
+
+def test_a_step_over_a_block_of_scales_is_wrong_without_being_compiled() -> None:
+    (case,) = make_product(64).tune(space=FEW | {"BLOCK_SIZE_K": [128]}).cases
+    assert case.candidates[0].verdict == "fails the check"
+    assert "reaches over a block of scales, 64" in (case.candidates[0].reason or "")
+
+
+def test_a_budget_leaves_the_rest_said_to_be_not_compiled() -> None:
+    made = make_add().tune(space={"num_warps": [2, 4, 8]}, budget=1)
+    assert sorted(each.verdict for each in made.cases[0].candidates) == [
+        "not compiled", "not compiled", "ranked"
+    ]  # fmt: skip
+    assert made.remarks == ("2 of 3 configurations were not compiled: budget=1.",)
+    assert "not compiled 2" in repr(made)
+
+
+def test_an_autotuner_gives_its_own_configurations_with_their_hooks() -> None:
+    case = CASES["tuned_descriptors"]()
+    made = wb.kernel(case.kernel, *case.args, grid=case.grid).tune(sizes={"M": 100, "N": 96})
+    assert {each.verdict for each in made.cases[0].candidates} == {"ranked"}
+    assert len(made.cases[0].candidates) == len(case.kernel.configs)
+
+
+def test_one_that_a_check_finds_wrong_has_no_place() -> None:
+    kernel = make_add()
+    made = tune(
+        kernel.call,
+        [H100],
+        space={"BLOCK": [256, 1024]},
+        check=lambda call: "line 3 is wrong" if call.meta["BLOCK"] == 256 else None,
+    )
+    by_block = {dict(each.values)["BLOCK"]: each for each in made.cases[0].candidates}
+    assert (by_block[256].verdict, by_block[256].reason) == ("fails the check", "line 3 is wrong")
+    assert by_block[1024].rank == 1
+
+
+def test_several_targets_have_a_result_each() -> None:
+    made = make_add().tune(["a100", "mi300x"], space={"num_warps": [4]})
+    assert [case.gpu.name for case in made.cases] == ["a100", "mi300x"]
+    assert all(case.ranked for case in made.cases)
+    assert "a100" in made.sentence
+    assert "mi300x" in made.sentence
+
+
+def test_winners_elsewhere_change_the_order(tmp_path: Any) -> None:
+    write(tmp_path, PRODUCT, {"64": CONFIG})
+    space = FEW | {"BLOCK_SIZE_N": [64, 128], "BLOCK_SIZE_K": [128]}
+    made = make_product().tune(space=space, sizes={"N": 7168}, prior=tmp_path)
+    placed = {dict(each.values)["BLOCK_SIZE_N"]: each for each in made.cases[0].candidates}
+    assert (placed[128].placed_us or 0) < (placed[128].model_us or 0)
+    with pytest.raises(wb.UsageError, match="prior is for products"):
+        make_add().tune(prior=tmp_path, budget=1)
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ({"sizes": [1]}, "multiplies no matrices"),
+        ({"budget": 0}, "expected a number of configurations"),
+        ({"space": "all"}, "the standard ones are product"),
+        ({"space": {"BLOK": [1]}}, "BLOK, which is none of its values"),
+        ({"target": "h10"}, "h10"),
+        ({"measure": 5, "budget": 1}, "measure needs h100 in this machine"),
+    ],
+)
+def test_what_cannot_be_asked_is_told(asked: dict[str, Any], words: str) -> None:
+    with pytest.raises(wb.UsageError, match=words):
+        make_add().tune(**asked)
+
+
+def test_a_grid_that_no_block_changes_is_remarked() -> None:
+    kernel = wb.kernel(add, X, X, torch.empty(N), N, grid=(16,), BLOCK=256)
+    (_, remark) = kernel.tune(space={"BLOCK": [256, 512]}, budget=1).remarks
+    assert remark.startswith("The grid (16,) is the same for every block size")
+
+
+def test_kinds_are_told_by_what_the_source_calls() -> None:
+    assert find_kind(make_product().call) == "product with scales"
+    assert find_kind(KernelCall.of(softmax, (X, X, 1, 1), (1,), {"BLOCK": 64})) == "reduction"

@@ -1,0 +1,415 @@
+"""Tries configurations of a hand-written kernel for GPUs that need not be here.
+
+Each is compiled in the worker, as a launch would have it, discarded with the reason where it does
+not compile, does not fit, launches nothing or spills, and the rest ordered by a model: products by
+`analysis.product_configs`, other kernels by `analysis.kernel_configs.config_model`.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import re
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import ceil, prod
+from typing import Any
+
+from workbench.analysis.kernel_configs.config_model import Launch, Work, estimate
+from workbench.analysis.kernel_configs.config_space import Config
+from workbench.analysis.kernel_configs.triton_source import TritonSource
+from workbench.analysis.product_configs.user_product import (
+    check_sizes,
+    estimate_user_product,
+    explain_no_step,
+    read_prior,
+    read_sizes,
+)
+from workbench.analysis.tuning.candidate import (
+    NOT_COMPILED,
+    RANKED,
+    Candidate,
+    rank_candidates,
+)
+from workbench.analysis.tuning.spaces import (
+    KINDS,
+    STAGES,
+    WARPS,
+    is_block,
+    is_group,
+    make_grid,
+    make_standard,
+)
+from workbench.analysis.tuning.tuned import Tuned, TunedCase
+from workbench.compiler.kernels.kernel_call import KernelCall, list_options
+from workbench.compiler.kernels.kernel_variants import Variant, make_variant, read_config
+from workbench.compiler.request.compile_request import list_known_gpus
+from workbench.compiler.virtual_gpu.client import CrossCompiler, build_all, keep_warm_worker
+from workbench.compiler.virtual_gpu.kernel_choice import Build, Built
+from workbench.errors import UsageError
+from workbench.handles.own_kernels.compiling import make_build
+from workbench.handles.own_kernels.ranking import describe_source
+from workbench.number_text import plural
+from workbench.report.machine_rows import Resources
+from workbench.specs import Gpu
+from workbench.tasks.progress_events import ProgressCallback
+
+_DOT = re.compile(r"\b(?:tl|language|gl)\.dot\w*\(|\bwgmma\w*\(|\btcgen05_mma\w*\(")
+_REDUCTION = re.compile(r"\.(?:sum|max|min|reduce|argmax|argmin|cumsum|associative_scan)\(")
+_SCALE = re.compile(r"scale", re.IGNORECASE)
+_EXPERTS = "product of experts"
+_SPILLS, _WRONG = "spills", "fails the check"
+_LAUNCH = (WARPS, STAGES)
+_NO_PROGRAM = "no program would run"
+_AT_ONCE = 16  # builds between two looks at the clock
+_ALIGNED = 16  # bytes: what Triton assumes of a pointer, or that a number is divisible by
+_NO_MODEL = "no model knows its work: ordered by spills, occupancy and registers"
+
+
+Check = Callable[[KernelCall], str | None]
+"""Why a call is wrong; None where nothing was found."""
+CHECKED = 5
+"""Configurations of a case that are to be right before the rest is left unchecked."""
+
+
+@dataclass(frozen=True)
+class _Try:
+    """One configuration for one GPU and size, and what it is compiled with."""
+
+    gpu: Gpu
+    sizes: Mapping[str, int]
+    variant: Variant
+    numbers: Mapping[str, int]  # arguments that are not those of the call
+    candidate: Candidate
+    grid: int | None = None
+    against: tuple[str, str] | None = None  # verdict and reason that need no compiler
+
+
+def tune(
+    call: KernelCall,
+    gpus: Sequence[Gpu],
+    *,
+    sizes: Any = None,
+    space: Any = None,
+    budget: float | None = None,
+    prior: Any = None,
+    check: Check | None = None,
+    progress: ProgressCallback | None = None,
+    worker: CrossCompiler | None = None,
+) -> Tuned:
+    """Compile the configurations of a kernel for every GPU and size, and rank each case.
+
+    See `OwnKernel.tune`. With `check` the first of each case are checked until `CHECKED` of them
+    are right. Raises `UsageError` for what is no size, space or budget.
+    """
+    kind = find_kind(call)
+    cases = list(_read_cases(call, sizes, kind))
+    if kind.startswith("product") and any("E" in case for case in cases):
+        kind = _EXPERTS
+    configs = _make_space(call, space, kind)
+    if budget is not None and (space is not None or not call.configs):
+        random.Random(0).shuffle(configs)  # what a budget leaves out is anywhere in the space
+    places = [(gpu, case) for gpu in gpus for case in cases]
+    tries = {
+        place: [_make_try(call, *each, config) for config in configs]
+        for place, each in enumerate(places)
+    }
+    # the first configuration of every case, then the second: a budget leaves none out
+    order = [one for row in zip(*tries.values(), strict=True) for one in row]
+    builds = _Builds(call, worker or keep_warm_worker(), progress, with_loop="product" in kind)
+    builds.run(order, _check_budget(budget))
+    made = []
+    for place, (gpu, case) in enumerate(places):
+        judged = _judge_case(call, gpu, case, tries[place], builds, prior)
+        if check is not None:
+            judged = _discard_wrong(call, judged, check)
+        made.append(TunedCase(gpu, case, tuple(judged)))
+    return Tuned(call.name, kind, tuple(made), tuple(_list_remarks(call, made, budget)))
+
+
+def _list_remarks(
+    call: KernelCall, cases: Sequence[TunedCase], budget: float | None
+) -> Iterator[str]:
+    whole = [each for case in cases for each in case.candidates]
+    left = sum(each.verdict == NOT_COMPILED for each in whole)
+    if left:
+        many = plural(len(whole), "configuration")
+        yield f"{left} of {many} were not compiled: budget={budget}."
+    sizes = {tuple(pair for pair in each.values if is_block(pair[0])) for each in whole}
+    if len(sizes) > 1 and not callable(call.grid):
+        yield (
+            f"The grid {tuple(call.grid)} is the same for every block size, which a launch is not: "
+            "give a function, grid=lambda meta: (triton.cdiv(n, meta['BLOCK']),)."
+        )
+
+
+def find_kind(call: KernelCall) -> str:
+    """What the model takes a kernel for, by what its source calls."""
+    text = str(call.jit.src)
+    if _DOT.search(text):
+        return "product with scales" if any(map(_SCALE.search, call.arguments)) else "product"
+    return "reduction" if _REDUCTION.search(text) else "pointwise"
+
+
+def _read_cases(call: KernelCall, sizes: Any, kind: str) -> Iterator[dict[str, int]]:
+    """The sizes of each case: those of the call, with what is given; M alone may be a number."""
+    values = {**call.arguments, **call.meta}
+    own = read_sizes({name: value for name, value in values.items() if type(value) is int})
+    if sizes is None:
+        yield own if kind.startswith("product") else {}
+        return
+    if not kind.startswith("product"):
+        raise UsageError(
+            f"{call.name} multiplies no matrices: sizes are for products. Make a call of each size "
+            "with wb.kernel, and tune each."
+        )
+    given = [sizes] if isinstance(sizes, Mapping | int) else list(sizes)
+    if not given:
+        raise UsageError(
+            f"{call.name}: sizes is empty. Give numbers of rows, such as [1, 64, 4096]."
+        )
+    for each in given:
+        case = {**own, **(each if isinstance(each, Mapping) else {"M": each})}
+        check_sizes(case)
+        yield case
+
+
+def _make_space(call: KernelCall, space: Any, kind: str) -> list[Any]:
+    known = [*call.constants, *list_options()]
+    if space is None and call.configs:
+        return make_grid(call.name, call.configs, known)
+    if space is not None and not isinstance(space, str):
+        return make_grid(call.name, space, known)
+    usual = "product with scales" if kind == _EXPERTS else kind
+    if (space or usual) not in KINDS:
+        raise UsageError(f"space is {space!r}: the standard ones are {', '.join(KINDS)}.")
+    return make_standard(call.name, space or usual, call.constants, call.meta)
+
+
+def _check_budget(budget: float | None) -> float | None:
+    if budget is None:
+        return None
+    if isinstance(budget, bool) or not isinstance(budget, int | float) or budget <= 0:
+        raise UsageError(
+            f"budget is {budget!r}: expected a number of configurations such as 50, or seconds "
+            "such as 60.0."
+        )
+    return budget
+
+
+def _make_try(call: KernelCall, gpu: Gpu, case: Mapping[str, int], config: Any) -> _Try:
+    """A configuration, a `triton.Config` or values by name, with the sizes of a case."""
+    numbers = {name: size for name, size in case.items() if type(call.arguments.get(name)) is int}
+    constants = {name: size for name, size in case.items() if name in call.constants}
+    sized = replace(call, arguments={**call.arguments, **numbers}, meta={**call.meta, **constants})
+    variant = make_variant(sized, gpu.kind.build, config)
+    meta = {**variant.constants, **variant.options}
+    given = read_config(config)
+    names = [
+        *given,
+        *(name for name in call.constants if is_group(name) and name not in given),
+    ]
+    values = tuple((name, meta[name]) for name in names if name in meta and name not in _LAUNCH)
+    candidate = Candidate(values, int(meta.get(WARPS) or 4), int(meta.get(STAGES) or 3))
+    made = _Try(gpu, case, variant, numbers, candidate)
+    if "M" in case and (why := explain_no_step(_describe(sized, variant), case,
+                                               _make_config(candidate))):  # fmt: skip
+        return replace(made, against=(_WRONG, why))
+    try:
+        grid = sized.resolve_grid(meta)
+    except UsageError as error:
+        if _NO_PROGRAM not in str(error):
+            raise
+        return replace(made, against=("launches nothing", str(error).partition(": ")[2]))
+    return replace(made, grid=prod(grid))
+
+
+class _Builds:
+    """What the compiler made of configurations, each compiled once for all cases it serves."""
+
+    def __init__(
+        self,
+        call: KernelCall,
+        worker: CrossCompiler,
+        progress: ProgressCallback | None,
+        *,
+        with_loop: bool,
+    ) -> None:
+        self._call = call
+        self._worker = worker
+        self._progress = progress
+        self._with_loop = with_loop
+        self._built: dict[Any, Built] = {}
+
+    def find(self, one: _Try) -> Built | None:
+        """What was made of a configuration; None where the budget left it out."""
+        return self._built.get(_identify(one))
+
+    def run(self, tries: Iterable[_Try], budget: float | None) -> None:
+        """Compile until all are, or the budget is used up: a number of them, or seconds."""
+        first: dict[Any, _Try] = {}
+        for one in tries:
+            if one.against is None:
+                first.setdefault(_identify(one), one)
+        keys = list(first)[: budget if isinstance(budget, int) else None]
+        if not keys:
+            return
+        end = time.monotonic() + budget if isinstance(budget, float) else math.inf
+        step = _AT_ONCE if isinstance(budget, float) else len(keys)
+        for start in range(0, len(keys), step):
+            if time.monotonic() > end:
+                break
+            part = {f"{self._call.name}:{start + n}": key
+                    for n, key in enumerate(keys[start : start + step])}  # fmt: skip
+            builds = [self._make_build(id, first[key]) for id, key in part.items()]
+            made = build_all(builds, self._worker, self._progress, "configuration")
+            self._built |= {key: made[id] for id, key in part.items()}
+
+    def _make_build(self, id: str, one: _Try) -> Build:
+        build = make_build(self._call, one.gpu, one.variant, id)
+        return replace(build, with_code=False, with_loop=self._with_loop)
+
+
+def _identify(one: _Try) -> Any:
+    """What tells compiled code from other: numbers count only by what Triton assumes of them."""
+    numbers = {n: "one" if v == 1 else v % _ALIGNED == 0 for n, v in one.numbers.items()}
+    return one.gpu.name, one.candidate.key, repr(sorted(numbers.items()))
+
+
+def _judge_case(
+    call: KernelCall,
+    gpu: Gpu,
+    case: Mapping[str, int],
+    tries: Sequence[_Try],
+    builds: _Builds,
+    prior: Any,
+) -> list[Candidate]:
+    """The configurations of one case in their order, then what was discarded."""
+    judged = [_judge(call, one, builds.find(one)) for one in tries]
+    if not any(each.verdict == RANKED for each in judged):  # all spill: then it is no reason
+        judged = [
+            replace(each, verdict=RANKED) if each.verdict == _SPILLS else each for each in judged
+        ]
+    if prior is not None:
+        if not find_kind(call).startswith("product"):
+            raise UsageError(f"prior is for products of matrices: {call.name} is none.")
+        source = _describe(call, tries[0].variant)
+        place = read_prior(prior, list_known_gpus(), gpu, source, case)
+        ranked = [n for n, each in enumerate(judged) if each.verdict == RANKED]
+        configs = [_make_config(judged[n]) for n in ranked]
+        times = place(configs, [judged[n].model_us for n in ranked])
+        if isinstance(times, str):
+            judged = [replace(e, reason=times) if e.verdict == RANKED else e for e in judged]
+        else:
+            for n, us in zip(ranked, times, strict=True):
+                judged[n] = replace(judged[n], placed_us=us)
+    return rank_candidates(judged)
+
+
+def _discard_wrong(
+    call: KernelCall, candidates: Sequence[Candidate], check: Check
+) -> list[Candidate]:
+    """The same without those of the first that a check finds wrong, at their own configuration."""
+    judged, right = list(candidates), 0
+    for number, each in enumerate(candidates):
+        if each.verdict != RANKED or right == CHECKED:
+            break
+        own = {**dict(each.values), WARPS: each.warps, STAGES: each.stages}
+        why = check(replace(call, function=call.jit, meta={**call.meta, **own}))
+        right += why is None
+        if why is not None:
+            judged[number] = replace(each, verdict=_WRONG, reason=why, rank=None)
+    return rank_candidates(judged)
+
+
+def _judge(call: KernelCall, one: _Try, built: Built | None) -> Candidate:
+    """The verdict of one configuration, and the model's time where it can be launched."""
+    if one.against is not None:
+        return replace(one.candidate, verdict=one.against[0], reason=one.against[1])
+    if built is None:
+        return replace(one.candidate, reason="the budget was used up")
+    taken = built.resources
+    if taken is None:
+        why = (built.note or "").partition(": ")[2] or built.note
+        return replace(one.candidate, verdict="does not compile", reason=why)
+    made = replace(
+        one.candidate,
+        registers=taken.registers,
+        spills=taken.spills,
+        smem_bytes=taken.smem_bytes,
+        blocks=taken.blocks,
+        occupancy=taken.occupancy,
+        limiter=taken.limiter,
+        grid=one.grid,
+    )
+    if taken.blocks == 0:
+        return replace(made, verdict="does not fit", reason=taken.note)
+    made = _estimate(call, one, made, built, taken)
+    if built.loop is not None:
+        if built.loop.spilled:
+            kept = plural(built.loop.spilled, "register")
+            reason = f"each step along K stores and loads {kept} that do not fit"
+            return replace(made, verdict=_SPILLS, reason=reason)
+    elif taken.spills:
+        told = plural(taken.spills, "store or load", "stores and loads")
+        return replace(made, verdict=_SPILLS, reason=f"{told} of registers that do not fit")
+    return replace(made, verdict=RANKED)
+
+
+def _estimate(
+    call: KernelCall, one: _Try, made: Candidate, built: Built, taken: Resources
+) -> Candidate:
+    """The candidate with its modelled time, or with the reason why there is none."""
+    if built.loop is not None or "M" in one.sizes:
+        source = _describe(call, one.variant)
+        found = estimate_user_product(
+            one.gpu,
+            source,
+            one.sizes,
+            _make_config(made),
+            resident=taken.blocks or 1,
+            code=built.loop,
+        )
+        if isinstance(found, str):
+            return replace(made, reason=found)
+        programs = round(found.programs)
+        return replace(
+            made,
+            model_us=found.us,
+            because=found.because,
+            grid=programs,
+            l2_bytes=found.l2_bytes,
+        )
+    if _DOT.search(str(call.jit.src)):
+        return replace(made, reason=_NO_MODEL)
+    work, launch = _describe_work(call, one)
+    threads = made.warps * one.gpu.warp_size
+    timing = estimate(
+        one.gpu, work, launch, resident=taken.blocks or 1, threads=threads, stack=taken.stack or 0
+    )
+    return replace(made, model_us=timing.time_us, because=timing.because)
+
+
+def _describe(call: KernelCall, variant: Variant) -> TritonSource:
+    """The kernel in one configuration as the model of products takes it."""
+    return replace(describe_source(call), constants=dict(variant.constants), multiplies=True)
+
+
+def _make_config(candidate: Candidate) -> Config:
+    sizes = ((name, value) for name, value in candidate.values if type(value) is int)
+    return Config(tuple(sizes), candidate.warps, candidate.stages)
+
+
+def _describe_work(call: KernelCall, one: _Try) -> tuple[Work, Launch]:
+    """Least bytes of the call, and how a configuration divides its largest tensor."""
+    tensors = call.tensors().values()
+    width = max((each.element_size() for each in tensors), default=4)
+    moved = sum(each.numel() * each.element_size() for each in tensors)
+    whole = max((each.numel() for each in tensors), default=1)
+    blocks = [value for name, value in one.variant.sizes if is_block(name) and value > 0]
+    lanes, programs = prod(blocks), one.grid or 1
+    trips = max(ceil(whole / (programs * lanes)), 1)
+    run = min(blocks[-1], whole) if blocks else 1
+    padding = max(programs * lanes * trips / max(whole, 1), 1.0)
+    return Work(float(moved), width=width), Launch(programs, trips, run, padding)
