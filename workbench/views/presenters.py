@@ -135,11 +135,11 @@ SHOWN = {
     ),
     "Tried": ShownBy(text="answers.alternatives_text:format_trial"),
     "Tuned": ShownBy(
-        text="gpu_model.tuned_answer",
-        frame="gpu_model.tuned_answer",
-        plot="gpu_model.tuned_answer",
-        page="gpu_model.tuned_answer",
-        fragment="gpu_model.tuned_answer",
+        text="tuning.tuned_answer",
+        frame="tuning.tuned_answer",
+        plot="tuning.tuned_answer",
+        page="tuning.tuned_answer",
+        fragment="tuning.tuned_answer",
     ),
     "WhyRecompiled": ShownBy(fragment="answers.fragments:show_why_recompiled"),
 }

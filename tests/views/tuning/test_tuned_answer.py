@@ -8,7 +8,7 @@ import pytest
 
 from tests.analysis.tuning.test_tuned import NONE, TUNED
 from workbench.errors import UsageError
-from workbench.views.gpu_model.tuned_answer import heat_map
+from workbench.views.tuning.tuned_answer import heat_map
 
 
 def test_a_row_for_each_configuration_with_its_verdict() -> None:

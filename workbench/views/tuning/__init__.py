@@ -1,0 +1,6 @@
+"""What a kernel that was tuned shows."""
+
+DOORS = {
+    "tuned_answer": "What tuned configurations answer: a table, heat maps, a page, a summary.",
+}
+"""What other rooms import of this one."""
