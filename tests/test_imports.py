@@ -229,7 +229,7 @@ OPEN = {
 }
 """Rooms of plain types, a vocabulary: whoever names a type of theirs enters. Their number only
 goes down; every other room has doors."""
-MOST_FOREIGN_MODULES = 329
+MOST_FOREIGN_MODULES = 333
 
 
 def folder_of(module: str) -> str:

@@ -127,16 +127,19 @@ def test_an_autotuner_gives_its_own_configurations_with_their_hooks() -> None:
 
 
 def test_one_that_a_check_finds_wrong_has_no_place() -> None:
-    kernel = make_add()
+    said = {256: (False, "line 3 is wrong"), 512: (None, "no numbers"), 1024: (True, "")}
     made = tune(
-        kernel.call,
+        make_add().call,
         [H100],
-        space={"BLOCK": [256, 1024]},
-        check=lambda call: "line 3 is wrong" if call.meta["BLOCK"] == 256 else None,
+        space={"BLOCK": [256, 512, 1024]},
+        check=lambda call: said[call.meta["BLOCK"]],
     )
-    by_block = {dict(each.values)["BLOCK"]: each for each in made.cases[0].candidates}
-    assert (by_block[256].verdict, by_block[256].reason) == ("fails the check", "line 3 is wrong")
-    assert by_block[1024].rank == 1
+    found = {dict(e.values)["BLOCK"]: (e.verdict, e.reason) for e in made.cases[0].candidates}
+    assert found == {
+        256: ("fails the check", "line 3 is wrong"),
+        512: ("ranked", "not checked: no numbers"),
+        1024: ("ranked", None),
+    }
 
 
 def test_several_targets_have_a_result_each() -> None:
@@ -177,6 +180,13 @@ def test_a_grid_that_no_block_changes_is_remarked() -> None:
     kernel = wb.kernel(add, X, X, torch.empty(N), N, grid=(16,), BLOCK=256)
     (_, remark) = kernel.tune(space={"BLOCK": [256, 512]}, budget=1).remarks
     assert remark.startswith("The grid (16,) is the same for every block size")
+
+
+def test_the_check_of_the_kernel_itself_is_asked() -> None:
+    asked = {"reference": lambda x, y, out, n: x - y, "writes": "out", "cases": None}
+    made = make_add().tune(space={"num_warps": [4]}, check=asked)
+    assert made.cases[0].candidates[0].verdict == "fails the check"
+    assert "out[0] should be 0" in made.sentence
 
 
 def test_kinds_are_told_by_what_the_source_calls() -> None:

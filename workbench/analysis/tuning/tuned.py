@@ -260,7 +260,7 @@ def _say_none(case: TunedCase) -> str:
     counts = count_verdicts(case.candidates)
     told = ", ".join(f"{verdict} {count}" for verdict, count in counts.items())
     first = next(each for each in case.candidates if each.verdict == next(iter(counts)))
-    why = f" The first: {first.name}: {first.reason}." if first.reason else ""
+    why = f" The first: {first.name}: {first.reason.rstrip('.')}." if first.reason else ""
     whole = plural(len(case.candidates), "configuration")
     return f"none of {whole} can be used ({told}).{why}"
 

@@ -214,7 +214,7 @@ class OwnKernel(LiveOnly, ReportHolder):
             compiled program.
         check
             What `check` is asked with, such as `{"reference": f}`: the first of each case are
-            checked on the CPU until five are right, and those that are wrong are discarded.
+            checked on the CPU until five are left, and those that are wrong are discarded.
         measure
             How many of the best are timed on the GPU of this machine.
 
@@ -245,14 +245,14 @@ class OwnKernel(LiveOnly, ReportHolder):
                 space=space,
                 budget=budget,
                 prior=prior,
-                check=None if check is None else partial(self._explain_wrong, check),
+                check=None if check is None else partial(self._check_other, check),
                 progress=told,
             )
         return measure_best(self.call, tuned, measure) if measure else tuned
 
-    def _explain_wrong(self, asked: Mapping[str, Any], call: KernelCall) -> str | None:
+    def _check_other(self, asked: Mapping[str, Any], call: KernelCall) -> tuple[bool | None, str]:
         found = OwnKernel(call, self.gpu).check(**asked)
-        return None if found.ok else found.sentence
+        return found.ok, found.sentence
 
     @checked
     def save(self, path: str | PathLike[str]) -> None:

@@ -67,10 +67,10 @@ _ALIGNED = 16  # bytes: what Triton assumes of a pointer, or that a number is di
 _NO_MODEL = "no model knows its work: ordered by spills, occupancy and registers"
 
 
-Check = Callable[[KernelCall], str | None]
-"""Why a call is wrong; None where nothing was found."""
+Check = Callable[[KernelCall], tuple[bool | None, str]]
+"""Whether a call is right, None where that was not judged, and what was found, in words."""
 CHECKED = 5
-"""Configurations of a case that are to be right before the rest is left unchecked."""
+"""Configurations of a case after which those that follow are left unchecked."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ def tune(
     """Compile the configurations of a kernel for every GPU and size, and rank each case.
 
     See `OwnKernel.tune`. With `check` the first of each case are checked until `CHECKED` of them
-    are right. Raises `UsageError` for what is no size, space or budget.
+    are left. Raises `UsageError` for what is no size, space or budget.
     """
     kind = find_kind(call)
     cases = list(_read_cases(call, sizes, kind))
@@ -311,15 +311,18 @@ def _discard_wrong(
     call: KernelCall, candidates: Sequence[Candidate], check: Check
 ) -> list[Candidate]:
     """The same without those of the first that a check finds wrong, at their own configuration."""
-    judged, right = list(candidates), 0
+    judged, kept = list(candidates), 0
     for number, each in enumerate(candidates):
-        if each.verdict != RANKED or right == CHECKED:
+        if each.verdict != RANKED or kept == CHECKED:
             break
         own = {**dict(each.values), WARPS: each.warps, STAGES: each.stages}
-        why = check(replace(call, function=call.jit, meta={**call.meta, **own}))
-        right += why is None
-        if why is not None:
-            judged[number] = replace(each, verdict=_WRONG, reason=why, rank=None)
+        is_right, said = check(replace(call, function=call.jit, meta={**call.meta, **own}))
+        if is_right is False:
+            judged[number] = replace(each, verdict=_WRONG, reason=said, rank=None)
+            continue
+        kept += 1
+        if is_right is None:
+            judged[number] = replace(each, reason=f"not checked: {said}")
     return rank_candidates(judged)
 
 
