@@ -18,7 +18,7 @@ import { SessionShell } from "./session/shell";
 import { SessionState } from "./session/state";
 import { quiet } from "./shell/keys";
 import { Shell } from "./shell/shell";
-import { Store } from "./store";
+import { type Place, Store } from "./store";
 import { SweepShell } from "./sweep/shell";
 import { SweepState } from "./sweep/state";
 import { tips } from "./ui/tip";
@@ -105,7 +105,7 @@ function drawn(el: HTMLElement, embedded: Embedding, kind: "page" | "saved"): Mo
     return RECORDS.profile_diff(el, readRecords(embedded.profile_diff, kind)).state;
   if ("session" in embedded) return RECORDS.session(el, readRecords(embedded.session, kind)).state;
   const store = new Store(pageHost(embedded, kind), PANES);
-  if (embedded.pane) store.begin({ pane: embedded.pane, selected: null });
+  if (embedded.pane) store.begin(openedAt(store, embedded.pane, null));
   const forget = kind === "page" ? keepAddress(store) : () => {};
   const view = open(el, store);
   return {
@@ -115,6 +115,13 @@ function drawn(el: HTMLElement, embedded: Embedding, kind: "page" | "saved"): Mo
       view.close();
     },
   };
+}
+
+/** Where a view begins: of a kernel that is a record by itself, its code. */
+function openedAt(store: Store, pane: PaneId, selected: string | null): Place {
+  const kernel = store.doc.peek()?.kernels[0];
+  const isCode = pane === "kernels" && kernel?.kind === "hand-written";
+  return isCode ? { pane, selected: kernel.id, isCode } : { pane, selected };
 }
 
 /** Keeps the pane and the selection in the page's address, so that a reload finds them again. */
@@ -141,7 +148,7 @@ function keepPlace(store: Store, model: Model): () => void {
   cost.value = model.get("cost") as CostKind | null;
   const pane = model.get("pane") as PaneId | undefined;
   const selected = model.get("selected") as string | null | undefined;
-  store.begin({ pane: pane ?? store.pane.peek(), selected: selected ?? null });
+  store.begin(openedAt(store, pane ?? store.pane.peek(), selected ?? null));
   return effect(() => {
     model.set("pane", store.pane.value);
     model.set("selected", store.selected.value);

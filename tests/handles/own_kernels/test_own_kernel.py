@@ -15,6 +15,7 @@ import workbench as wb
 from tests.own_kernels.cases import CASES, Case
 from tests.own_kernels.gluon_kernels import PADDED, SWIZZLED, aborting, copy_transposed
 from tests.own_kernels.kernels import add, matmul, transpose
+from workbench.handles.own_kernels.kernel_report import add_work
 from workbench.handles.own_kernels.own_kernel import OwnKernel
 
 X = torch.ones(1000)
@@ -170,3 +171,27 @@ def test_a_compiler_that_ends_its_process_is_a_sentence_and_the_next_kernel_comp
     with pytest.raises(wb.CaptureError, match=r"aborting: Triton's compiler ended its process"):
         print(wb.kernel(aborting, SQUARE, SHARED=PADDED, grid=(1,)).report)
     assert len(wb.kernel(aborting, SQUARE, SHARED=SWIZZLED, grid=(1,)).report.kernels) == 1
+
+
+def test_what_is_of_programs_says_what_a_kernel_lacks(tuned: OwnKernel) -> None:
+    with pytest.raises(wb.UsageError, match=r"not known before it was run: k\.check"):
+        wb.forecast(tuned)
+    with pytest.raises(wb.UsageError, match=r"wb\.memory is of programs"):
+        wb.memory(tuned)
+    assert "the rules are of whole programs" in str(wb.opportunities(tuned))
+    assert "graph" not in str(tuned.report)
+
+
+def test_a_view_of_a_kernel_opens_with_its_code(tuned: OwnKernel) -> None:
+    assert wb.show(tuned).context.pane == "kernels"
+    assert wb.show(tuned).context.variable == "k"
+
+
+def test_what_a_run_counted_gives_a_roofline_and_a_modelled_time() -> None:
+    made = wb.kernel(add, X, X, torch.empty(1000), 1000, grid=(4,), BLOCK=256)
+    made.update(add_work(made.report, read=8000, written=4000, flops=1000))
+    (roof,) = made.report.roofline
+    assert (roof.moved_bytes, roof.flops, roof.bound) == (12000, 1000, "memory")
+    told = wb.forecast(made)
+    assert told.rows[0].source == "modelled"
+    assert told.kernels_us > told.bound_us > 0

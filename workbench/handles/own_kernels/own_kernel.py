@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, partial
 from os import PathLike
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from workbench.arguments import checked
 from workbench.compiler.kernels.kernel_call import KernelCall
 from workbench.compiler.request.compile_request import list_known_gpus
+from workbench.errors import UsageError
 from workbench.live_only import LiveOnly
 from workbench.report import Report
 from workbench.report.report_holder import ReportHolder
@@ -116,6 +117,12 @@ class OwnKernel(LiveOnly, ReportHolder):
         ranked = rank_call(self.report, self.call, self.gpu, configs, sizes or {}, progress)
         self.update(ranked.report)
         return ranked
+
+    def memory(self) -> NoReturn:
+        """Refuse: a kernel holds what it is given."""
+        raise UsageError(
+            f"{self.name} is a kernel by itself, which allocates nothing: wb.memory is of programs."
+        )
 
     @checked
     def check(

@@ -13,6 +13,7 @@ from workbench.views.document import ViewContext, document
 from workbench.views.pages.embedded_parts import embedded
 from workbench.views.pages.interactive import interactive
 from workbench.views.pages.redaction import redact as without_sources
+from workbench.views.panes.pane import choose_pane
 from workbench.views.parts import build_fused
 from workbench.views.parts.budgets_part import build_budgets_part
 from workbench.views.parts.memory_part import build_memory_part
@@ -46,7 +47,10 @@ def page(report: Report, path: str | PathLike[str] | None = None, *, redact: boo
     codes = tuple(_codes(report))
     static = body(shown, encode_picture(report), codes, memory, budgets, build_fused(report))
     limit = PAGE_BYTES - len(static.encode()) - len(bundle()[0])
-    record = pack(embedded(report, shown, "full", limit, has_scripts=True), SMALL)
+    kept = embedded(report, shown, "full", limit, has_scripts=True)
+    if (pane := choose_pane(report)) != "overview":
+        kept["pane"] = pane
+    record = pack(kept, SMALL)
     view = interactive(static, record, kind="page", carries_bundle=True)
     return render.page(f"{shown['name']}, compiled", view, path, has_view=True)
 

@@ -11,6 +11,7 @@ from workbench.artifacts.preflight.check import Check
 from workbench.number_text import number_text
 from workbench.report import Report
 from workbench.report.measures import measure_compile_seconds
+from workbench.report.report_header import OWN_KERNEL
 from workbench.tasks.live_action import LiveAction
 from workbench.views.live_actions import explain_not_started
 from workbench.views.panes.passes import Passes as Passes
@@ -54,6 +55,11 @@ class ViewContext:
     def why_not(self) -> dict[str, str | None]:
         """Of each action why it cannot be started from the view; None where it can."""
         return explain_not_started(self.actions)
+
+
+def choose_pane(report: Report) -> wire.PaneId:
+    """The pane that a record opens with: of one kernel by itself its code."""
+    return "kernels" if report.request.kind == OWN_KERNEL else "overview"
 
 
 @dataclass(frozen=True)

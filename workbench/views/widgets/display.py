@@ -23,6 +23,7 @@ from workbench.views.document import ViewContext, document
 from workbench.views.live_actions import ONLY_A_RECORD, LiveActions, describe_targets
 from workbench.views.pages.report_page import fragment
 from workbench.views.pages.saved import render_saved_view
+from workbench.views.panes.pane import choose_pane
 from workbench.views.parts import report_part
 from workbench.views.source_marks import SIGNS, annotated
 from workbench.views.static_html.static_report import source_summary
@@ -158,9 +159,8 @@ def show(x: Any, context: ViewContext | None = None, *, view: View | None = None
             "Pass what aot_compile, explain, load or inspect returned."
         )
     check, sandbox = find_live_guards(x)
-    is_kernel = report.request.kind == OWN_KERNEL
-    variable = "report" if x is report else "k" if is_kernel else "compiled"
-    given = context or ViewContext(variable, pane="kernels" if is_kernel else "overview")
+    name = "k" if report.request.kind == OWN_KERNEL else "compiled"
+    given = context or ViewContext("report" if x is report else name, pane=choose_pane(report))
     actions = _actions_of(x)
     here = replace(
         given,
