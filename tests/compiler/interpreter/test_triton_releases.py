@@ -2,7 +2,9 @@
 
 A row is the first release that gives `after`; before it Triton gives `before`, or cannot. What is
 `ours` is given in every release. Rows were read from the changes in Triton's repository: pull
-requests 10333 (NaN of maximum, minimum, clamp) and 10311 (dot_scaled).
+requests 10333 (NaN of maximum, minimum, clamp) and 10311 (dot_scaled). `tl.atomic_load` and
+`tl.atomic_store` are younger than 3.7; in Triton's own interpreter each call of them raised a
+`TypeError` until pull request 11676. Here they are computed, which needs no release that has them.
 """
 
 from __future__ import annotations
@@ -11,11 +13,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+import torch
 import triton
 import triton.language as tl
 from triton.runtime import interpreter as stock
 
 from workbench.compiler.interpreter.triton.batched_builder import BatchedBuilder
+from workbench.compiler.interpreter.triton.checked_memory import Memory, OutOfBoundsError
 
 NAN = float("nan")
 NONE, ALL = stock._ir.PROPAGATE_NAN.NONE, stock._ir.PROPAGATE_NAN.ALL
@@ -64,3 +68,40 @@ def test_an_operator_gives_what_the_release_does_and_here_the_same_in_all(row: R
 @pytest.mark.parametrize(("operator", "since"), SINCE.items())
 def test_an_operator_is_there_from_its_release_on(operator: str, since: tuple[int, int]) -> None:
     assert hasattr(stock.InterpreterBuilder, operator) is (since <= RELEASE)
+
+
+SEMANTICS = (stock._ir.MEM_SEMANTIC.RELAXED, stock._ir.MEM_SEMANTIC.ACQUIRE_RELEASE)
+
+
+@pytest.mark.parametrize("sem", SEMANTICS, ids=str)
+@pytest.mark.parametrize("mask", [None, [True, False, True, True]])
+def test_atomic_loads_and_stores_are_computed_in_every_release(
+    sem: Any, mask: list[bool] | None
+) -> None:
+    source, target = torch.arange(1, 5, dtype=torch.int32), torch.zeros(4, dtype=torch.int32)
+    builder = BatchedBuilder()
+    builder.memory = Memory([source, target])
+    builder.programs = (np.zeros(1, np.int32),) * 3
+
+    def point(tensor: torch.Tensor) -> Any:
+        places = tensor.data_ptr() + 4 * np.arange(4, dtype=np.uint64)[None]
+        return stock.TensorHandle(places, tl.pointer_type(tl.int32))
+
+    asked = None if mask is None else stock.TensorHandle(np.array([mask]), tl.int1)
+    loaded = builder.create_atomic_load(point(source), asked, sem, None)
+    builder.create_atomic_store(point(target), loaded, asked, sem, None)
+    wanted = [1, 2, 3, 4] if mask is None else [1, 0, 3, 4]
+    assert target.tolist() == wanted
+
+
+def test_an_atomic_store_outside_of_the_arguments_is_refused() -> None:
+    target = torch.zeros(4, dtype=torch.int32)
+    builder = BatchedBuilder()
+    builder.memory = Memory([target])
+    builder.programs = (np.zeros(1, np.int32),) * 3
+    places = target.data_ptr() + 4 * np.arange(2, 6, dtype=np.uint64)[None]
+    pointers = stock.TensorHandle(places, tl.pointer_type(tl.int32))
+    value = stock.TensorHandle(np.ones((1, 4), np.int32), tl.int32)
+    with pytest.raises(OutOfBoundsError):
+        builder.create_atomic_store(pointers, value, None, SEMANTICS[0], None)
+    assert not target.any()

@@ -95,11 +95,11 @@ class BatchedBuilder(TileBuilder):
     # memory
     # hints about caches differ from release to release of Triton, and change no value
     def create_load(self, ptr: Handle, *_: Any) -> Handle:
-        mask = TensorHandle(np.ones((1,) * ptr.data.ndim, dtype=bool), tl.int1)
+        mask = TensorHandle(_everywhere(ptr), tl.int1)
         return self.create_masked_load(ptr, mask, None)
 
     def create_store(self, ptr: Handle, val: Handle, *_: Any) -> None:
-        mask = TensorHandle(np.ones((1,) * ptr.data.ndim, dtype=bool), tl.int1)
+        mask = TensorHandle(_everywhere(ptr), tl.int1)
         self.create_masked_store(ptr, val, mask)
 
     def create_masked_load(
@@ -166,6 +166,27 @@ class BatchedBuilder(TileBuilder):
             sem,
             scope,
         )
+
+    def create_atomic_load(
+        self, ptr: Handle, mask: Handle | None, sem: Any, scope: Any
+    ) -> Handle:  # fmt: skip
+        # Triton's own of 2026 ends with a TypeError
+        pointers, masks = self._for_each(ptr.data, _everywhere(ptr) if mask is None else mask.data)
+        element = ptr.get_element_ty()
+        dtype = stock._get_np_dtype(element)
+        masks = self.memory.keep(pointers, masks, dtype, "atomic", orders=_orders(sem))
+        return TensorHandle(
+            read_memory(pointers, masks, np.zeros(pointers.shape, dtype), dtype), element
+        )
+
+    def create_atomic_store(
+        self, ptr: Handle, val: Handle, mask: Handle | None, sem: Any, scope: Any
+    ) -> None:
+        where = _everywhere(ptr) if mask is None else mask.data
+        arrays = np.broadcast_arrays(*self._for_each(ptr.data, val.data, where))
+        pointers, values, masks = (np.ascontiguousarray(array) for array in arrays)
+        masks = self.memory.keep(pointers, masks, values.dtype, "exchange", orders=_orders(sem))
+        write_memory(pointers, values, masks)
 
     def _for_each(self, *arrays: Array) -> tuple[Array, ...]:
         """The arrays with a row for every program: each of them performs its own atomic."""
@@ -308,6 +329,10 @@ class BatchedBuilder(TileBuilder):
     def create_assume(self, condition: Handle) -> None:
         if not np.all(condition.data):
             raise PromiseBroken("what tl.assume promises does not hold")
+
+
+def _everywhere(ptr: Handle) -> Array:
+    return np.ones((1,) * ptr.data.ndim, dtype=bool)
 
 
 def _orders(sem: Any) -> bool:

@@ -31,7 +31,7 @@ Grid = tuple[int, int, int]
 ELEMENTS = 1 << 18
 """Elements of the widest block times programs of a batch: what still fits the caches."""
 _FIRST = 4
-_IN_ORDER = re.compile(r"decoupled_lookback|atomic_cas|atomic_xchg")
+_IN_ORDER = re.compile(r"decoupled_lookback|atomic_(?:cas|xchg|load|store|poll)")
 """Kernels whose programs wait for those before them: one after the other."""
 
 
