@@ -14,6 +14,7 @@ from workbench.compiler.internals.older_releases import (
     check_can_cache,
     find_backward_hook,
     get_hint_symbols,
+    list_native_operators,
     list_strict_numerics,
     match_rblock_rule,
     use_processor_level,
@@ -138,3 +139,18 @@ def test_a_release_without_the_option_has_none() -> None:
     assert list_strict_numerics(object()) == ()
     release = tuple(int(part) for part in torch.__version__.split(".")[:2])
     assert bool(list_strict_numerics()) == (release >= (2, 14))
+
+
+def test_operators_that_eager_has_in_another_language_are_listed() -> None:
+    class Native:
+        available_dsls = ("triton", "cutedsl", "off")
+        off = SimpleNamespace(enabled=False)
+
+        def get_dsl_operations(self, name: str) -> list[str]:
+            return {"triton": ["bmm"], "cutedsl": ["topk", "add_.Tensor"]}.get(name, ["mm"])
+
+    assert list_native_operators(Native()) == {
+        "bmm": "triton", "topk": "cutedsl", "add_.Tensor": "cutedsl"
+    }  # fmt: skip
+    assert list_native_operators(SimpleNamespace(available_dsls=[])) == {}
+    assert "mm" not in list_native_operators()  # of this torch

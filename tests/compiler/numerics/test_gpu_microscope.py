@@ -13,6 +13,7 @@ import torch
 
 from tests.compiler.virtual_gpu.gpus import H100, MI300X
 from workbench.analysis.numerics import causes
+from workbench.compiler.numerics import gpu_microscope
 from workbench.compiler.numerics.gpu_microscope import GpuProgram, open_gpu_program
 from workbench.compiler.numerics.host_microscope import look_at
 from workbench.compiler.request.compile_request import CompileOptions, CompileRequest
@@ -160,3 +161,12 @@ def test_the_nodes_of_a_triton_kernel_stand_alone(worker: CrossCompiler) -> None
     assert torch.equal(value, torch.ones(3).tanh())
     with pytest.raises(Exception, match=r"k1 .* is a Triton kernel, and its GPU is not here"):
         found.repro("k1", "never_written.py")
+
+
+def test_operators_that_eager_has_as_kernels_are_named(worker: CrossCompiler, monkeypatch) -> None:
+    program = open_gpu_program(compile_for(H100, worker, product, (X, Y.T)))
+    program.call((X, Y.T), {})
+    assert not any("eager itself" in note for note in program.notes)
+    listed = {"mm": "triton", "topk": "cutedsl"}
+    monkeypatch.setattr(gpu_microscope, "list_native_operators", lambda: listed)
+    assert "On that GPU eager itself computes aten.mm (triton) by a kernel" in program.notes[-1]

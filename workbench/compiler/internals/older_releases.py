@@ -116,3 +116,20 @@ def list_strict_numerics(config: Any = None) -> tuple[str, ...]:
         return ()
     words = get_args(options.get_type("numerics"))
     return tuple(word for word in words if word != "default") or ("strict",)
+
+
+def list_native_operators(native: Any = None) -> dict[str, str]:
+    """Operators that eager itself computes by a kernel in a language such as Triton, and in which.
+
+    Older releases of torch have none. `native` stands for `torch.backends.python_native`.
+    """
+    if native is None:
+        import torch
+
+        native = getattr(torch.backends, "python_native", None)
+    names = [] if native is None else list(native.available_dsls)
+    return {
+        operator: name
+        for name in names if getattr(getattr(native, name, None), "enabled", True)
+        for operator in native.get_dsl_operations(name)
+    }  # fmt: skip

@@ -13,6 +13,7 @@ import torch
 from workbench.analysis.gpu_model.roofline import PRODUCTS
 from workbench.compiler.captured_graphs.program_parts import NoProgram
 from workbench.compiler.comparison.effects import compute_gradients
+from workbench.compiler.internals.older_releases import list_native_operators
 from workbench.compiler.interpreter.verification import (
     InterpretedCall,
     KernelFailed,
@@ -137,7 +138,19 @@ class GpuProgram(HostProgram):
         if lacking:
             why = explain_no_reference(lacking)
             said.append(f". {why}, and was not checked: references= takes one")
-        return ("".join(said) + ".",)
+        return tuple(filter(None, ("".join(said) + ".", self._say_native())))
+
+    def _say_native(self) -> str:
+        """Which operators eager of that GPU computes by a kernel of its own; "" where none."""
+        known, graph = list_native_operators(), self.stages.aten
+        names = map(name_operator, graph.graph.nodes if graph is not None and known else ())
+        own = {n: known[n[5:].removesuffix(".default")] for n in names
+               if n.startswith("aten.") and n[5:].removesuffix(".default") in known}  # fmt: skip
+        said = ", ".join(f"{name.removesuffix('.default')} ({own[name]})" for name in own)
+        return said and (
+            f"On that GPU eager itself computes {said} by a kernel in that language, where this "
+            "comparison has torch's for the CPU."
+        )
 
     def call_observed(
         self, args: tuple[Any, ...], kwargs: Mapping[str, Any], walk: Observe
