@@ -289,3 +289,76 @@ class CheckedCase:
     least_read_bytes: int | None = field(default=None, metadata=describe("Least read", "B"))
     least_written_bytes: int | None = field(default=None, metadata=describe("Least written", "B"))
     operations: tuple[tuple[str, int], ...] = ()  # operations of floats by dtype, and of tl.dot
+
+
+Bases = tuple[tuple[tuple[int, ...], ...], ...]
+"""Of registers, lanes, warps and blocks: an element's place is the XOR of those of the set bits."""
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryAccess:
+    """What the memory sees of one access of a line, for one argument, in all steps of a run.
+
+    Addresses are those of one run of the kernel on a CPU, who holds which element and how wide an
+    instruction is, those of the compiled code. Sectors are 32 bytes on NVIDIA's GPUs, lines of 128
+    on AMD's. The L1 and L2 caches, other warps, TMA and what matrix units read of shared memory
+    themselves are in none of it. `reason` says why nothing was counted; `lanes` is one instruction,
+    in bytes from the begin of its first sector, -1 for a lane that takes no part.
+    """
+
+    kernel: str  # the kernel, by its id
+    line: int | None  # the line, from 1
+    text: str  # the line itself
+    argument: str  # the argument whose memory it is
+    kind: str  # "read", "write" or "atomic"
+    bytes: int | None = number("Bytes", "B", hint="What all programs ask for")
+    layout: str = ""  # who holds which element of the block, in words
+    vector_bytes: int | None = number(
+        "Width", "B", hint="What one thread moves with one instruction"
+    )
+    instructions: int | None = number("Instructions", hint="Of warps, in the programs looked at")
+    sectors: float | None = number("Sectors", "amount", hint="That a warp's instruction touches")
+    least_sectors: float | None = number(
+        "Least", "amount", hint="Sectors that its bytes would fill"
+    )
+    used: float | None = number("Used", "share", hint="Of what an instruction brings")
+    used_l1: float | None = number(
+        "Used, L1", "share", hint="If the L1 cache keeps what a warp brought"
+    )
+    hint: str = ""  # what is wrong, what helps, and how that is known
+    reason: str = ""  # why nothing was counted
+    file: str | None = None  # the file, from the home folder or from site-packages on; or the cell
+    column: int | None = field(default=None, metadata=describe("Column"))
+    shape: tuple[int, ...] = ()  # the block that a program moves
+    element_bytes: int = field(default=0, metadata=describe("Element", "B"))
+    programs: int = field(default=0, metadata=describe("Programs looked at"))
+    all_programs: int = field(default=0, metadata=describe("Programs"))
+    lanes: tuple[int, ...] = ()  # one instruction: bytes by lane
+    sector_bytes: int = field(default=0, metadata=describe("Sector", "B"))
+    bases: Bases = ()
+
+
+@dataclass(frozen=True, slots=True)
+class KernelLayout:
+    """Which register, lane and warp hold which element of a tensor that a line works on.
+
+    `conflicts` is how often more than once a wavefront waits for the banks of shared memory, as
+    Triton counts it; None where it does not, and `note` says why.
+    """
+
+    kernel: str  # the kernel, by its id
+    line: int | None  # the line, from 1
+    op: str  # the operation of TTGIR
+    shape: tuple[int, ...]  # the sizes of the tensor
+    layout: str  # who holds which element, in words
+    registers: int = field(metadata=describe("Registers", hint="Elements that a thread holds"))
+    lanes: int = field(metadata=describe("Lanes"))
+    warps: int = field(metadata=describe("Warps"))
+    shared: str = ""  # the layout of the shared memory that it is read from or written to
+    conflicts: int | None = number(
+        "Conflicts", hint="Waits of a wavefront for banks of shared memory"
+    )
+    note: str = ""  # why conflicts are not known
+    text: str = ""  # the line itself
+    file: str | None = None  # the file, from the home folder or from site-packages on; or the cell
+    bases: Bases = ()

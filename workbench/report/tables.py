@@ -150,6 +150,10 @@ class Tables:
     checked_cases = TableOf(
         machine_rows.CheckedCase, "The calls of kernels that were run under watch."
     )
+    accesses = TableOf(machine_rows.MemoryAccess, "What the memory sees of each line of a kernel.")
+    layouts = TableOf(
+        machine_rows.KernelLayout, "Who holds which element of the tensors of a kernel."
+    )
     numerics_cures = TableOf(
         numerics_rows.NumericsCure, "Options that change the numbers, where they were tried."
     )

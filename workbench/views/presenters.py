@@ -62,6 +62,7 @@ SHOWN = {
         page="gpu_model.call_answer:render_forecast_page",
         fragment="gpu_model.call_answer:render_forecast",
     ),
+    "Layout": ShownBy(plot="charts.report_charts:plot_layout"),
     "Launches": ShownBy(text="gpu_model.call_answer", plot="gpu_model.call_answer"),
     "Matrix": ShownBy(
         text="gpu_model.matrix_answer",

@@ -96,7 +96,10 @@ def read_laid(texts: Mapping[str, str]) -> LaidKernel:
     ttgir = texts.get("ttgir")
     if ttgir is None:
         return LaidKernel(note="there is no TTGIR of it")
-    return LaidKernel(tuple(read_tensors(ttgir)), read_widths(texts))
+    try:
+        return LaidKernel(tuple(read_tensors(ttgir)), read_widths(texts))
+    except RuntimeError as error:
+        return LaidKernel(note=f"Triton does not read its own TTGIR again: {error}")
 
 
 def read_tensors(ttgir: str) -> list[LaidTensor]:

@@ -32,6 +32,7 @@ from workbench.compiler.machine_code.code_readers import (
     read_machine_text,
     read_resources,
 )
+from workbench.compiler.memory_layouts.laid_tensors import read_laid
 from workbench.compiler.sources.sources import Places
 from workbench.compiler.virtual_gpu.kernel_choice import Build, BuildJob, Built
 from workbench.compiler.virtual_gpu.own_builds import compile_own, find_line
@@ -151,18 +152,19 @@ def _built(build: Build, sources: _Sources) -> Built:
 
 
 def _read(build: Build, config: CompiledConfig, note: str | None) -> Built:
+    laid = read_laid(config.texts) if build.with_layouts else None
     if not build.with_code:
         row = read_resources(config, build.gpu)
         loop = find_inner_loop(read_machine_text(config)) if build.with_loop else None
         own = replace(row, kernel=build.kernel, config=build.id)
-        return Built(build.id, own, note=note, loop=loop)
+        return Built(build.id, own, note=note, loop=loop, laid=laid)
     code = read_code(config, build.gpu)
     writer = TextWriter()
     rows = tuple(AssemblyRows(writer, Places()).of(build.kernel, build.id, config, code))
     if build.is_ttir:
         rows = tuple(_of_source(row, build.ttir_lines) for row in rows)
     row = replace(code.resources, kernel=build.kernel, config=build.id)
-    return Built(build.id, row, rows, dict(writer.finish()), note)
+    return Built(build.id, row, rows, dict(writer.finish()), note, laid=laid)
 
 
 def _of_source(row: Assembly, ttir: Runs) -> Assembly:

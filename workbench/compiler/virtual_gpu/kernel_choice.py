@@ -9,6 +9,7 @@ from typing import Any
 
 from workbench.analysis.product_configs.inner_loop import InnerLoop
 from workbench.compiler.kernels.kernel_variants import OwnSource
+from workbench.compiler.memory_layouts.laid_tensors import LaidKernel
 from workbench.errors import UsageError
 from workbench.processes.shipping.caller_context import CallerContext
 from workbench.report import Kernel, Report
@@ -112,6 +113,7 @@ class Build:
     those of the block sizes. With `with_code` False only resources are wanted, and with `with_loop`
     the loop of its matrix instructions besides. `ttir_lines` are the lines of TTIR by line of the
     Triton source. With `own` it is a call of a kernel that a user wrote, in the place of a source.
+    `with_layouts` asks which thread holds which element, too.
     """
 
     id: str  # "k0:a100"
@@ -127,6 +129,7 @@ class Build:
     with_code: bool = True
     own: OwnSource | None = None
     with_loop: bool = False
+    with_layouts: bool = False
 
 
 @dataclass(frozen=True)
@@ -151,3 +154,4 @@ class Built:
     texts: Mapping[str, str] = field(default_factory=dict)
     note: str | None = None
     loop: InnerLoop | None = None
+    laid: LaidKernel | None = None

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from workbench.analysis.gpu_model.matrix import Matrix
     from workbench.analysis.kernel_checks.kernel_check import KernelCheck
     from workbench.analysis.kernel_configs.config_model import RankedConfigs
+    from workbench.analysis.kernel_layouts.kernel_layout import Layout
     from workbench.analysis.tuning.tuned import Tuned
     from workbench.tasks.progress_events import ProgressCallback
 
@@ -73,8 +74,43 @@ class OwnKernel(LiveOnly, ReportHolder):
 
     @checked
     def frame(self, name: str = "resources") -> pandas.DataFrame:
-        """A table of the report, such as "resources", "roofline" or "assembly"."""
+        """A table of the report, such as "resources", "roofline" or "accesses".
+
+        The first time "accesses" is asked for, the call is run under watch, which says which
+        addresses each line reaches; sectors, widths and shares used follow from them and from the
+        compiled code. The L1 and L2 caches, other warps, TMA and what matrix units read of shared
+        memory are not in it.
+        """
+        if name in ("accesses", "layouts"):
+            self._look_at_memory()
         return self.report.frame(name)
+
+    @checked
+    def layouts(self) -> pandas.DataFrame:
+        """Line, operation, shape and layout of the tensors, registers, lanes and warps of each.
+
+        Of those that go through shared memory also how often a wavefront waits for its banks.
+        Nothing is run for it but the compiler. Raises as `frame("accesses")` does.
+        """
+        return self.frame("layouts")
+
+    @checked
+    def layout(self, line: int | str, op: str = "") -> Layout:
+        """Which warp, lane and register hold which element of the tensor of a line.
+
+        `line` is its number, or a part of its text; `op` a part of the operation's name, where a
+        line has several. Raises `UsageError` where the line has no layout.
+        """
+        from workbench.analysis.kernel_layouts.kernel_layout import find_layout
+
+        self._look_at_memory()
+        return find_layout(self.report, [*self.report.layouts], line, op)
+
+    def _look_at_memory(self) -> None:
+        if "accesses" not in self.report.tables:
+            from workbench.handles.own_kernels.memory_accesses import add_accesses
+
+            self.update(add_accesses(self.report, self.call, self.gpu))
 
     @cached_property
     def _elsewhere(self) -> dict[str, OwnKernel]:

@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from workbench.compiler.interpreter.watched.access_log import Access as Access
 from workbench.compiler.interpreter.watched.access_log import AccessLog as AccessLog
 from workbench.compiler.interpreter.watched.access_log import Held as Held
+from workbench.compiler.interpreter.watched.access_log import Kind as Kind
 from workbench.compiler.interpreter.watched.access_log import Place as Place
 from workbench.compiler.interpreter.watched.access_log import list_grains as list_grains
 from workbench.processes.shipping.caller_context import CallerContext

@@ -1,0 +1,64 @@
+"""What is said of an access is known; a cure is said only with what it gave when it was tried."""
+
+import pytest
+
+from workbench.compiler.interpreter.watched.access_log import Place
+from workbench.compiler.sectors.access_words import Cure, describe_access, find_trouble
+from workbench.compiler.sectors.sector_counts import Moved
+from workbench.compiler.sectors.seen_accesses import SeenAccess
+
+GOOD = Moved(8, 4096, 128, 128, 128, 4096, 16, 16, (4,), 0)
+CASES = {
+    "": GOOD,
+    "narrow": Moved(32, 4096, 512, 128, 128, 4096, 16, 16, (4,), 0),
+    "unaligned": Moved(32, 4096, 520, 128, 136, 4096, 4, 16, (4,), 0),
+    "strided": Moved(32, 4096, 1024, 128, 256, 4096, 4, 4, (8,), 0),
+    "transposed": Moved(32, 4096, 1024, 128, 1024, 4096, 4, 4, (4, 400), 1),
+    "gather": Moved(32, 4096, 1024, 128, 1024, 4096, 4, 4, (None,), 0),
+}
+
+
+def see(trouble: str) -> SeenAccess:
+    width = 16 if trouble == "" else 4
+    return SeenAccess(Place("k.py", 5), "read", (256,), 4, "x", width=width, moved=CASES[trouble])
+
+
+@pytest.mark.parametrize("trouble", CASES)
+def test_each_trouble_is_told_from_the_others(trouble):
+    assert find_trouble(see(trouble)) == trouble
+
+
+@pytest.mark.parametrize(
+    ("trouble", "words"),
+    [
+        ("narrow", "aligned to 16 bytes, but are moved 4 bytes at a time"),
+        ("unaligned", "do not begin at a multiple of 16, so that 4 bytes are moved at a time"),
+        ("strided", "Neighbouring lanes are 2 elements apart in memory: 13 % of what an"),
+        ("transposed", "lie along axis 0 of the block: swap its axes"),
+        ("gather", "have no pattern, and 13 % of what an instruction brings is used"),
+    ],
+)
+def test_without_a_trial_it_is_said_what_is_known_and_no_more(trouble, words):
+    said = describe_access(see(trouble))
+
+    assert words in said
+    assert "compiled again" not in said
+
+
+def test_nothing_is_said_of_what_is_as_good_as_it_can_be():
+    assert describe_access(see("")) == ""
+
+
+def test_a_cure_is_said_with_its_evidence():
+    said = describe_access(see("narrow"), Cure((("n", 1000, 1008),), 16))
+
+    assert said.endswith(
+        "n = 1000 is not divisible by 16; compiled again with n = 1008, this line moves 16 bytes "
+        "at a time: pad n to 1008."
+    )
+
+
+def test_an_argument_that_begins_elsewhere_is_named():
+    said = describe_access(see("unaligned"), Cure((("x", None, None),), 16))
+
+    assert "x does not begin at a multiple of 16 bytes; compiled again with x aligned" in said

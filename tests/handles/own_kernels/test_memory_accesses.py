@@ -1,0 +1,140 @@
+"""What the memory sees of kernels that are compiled for an H100 and run on the CPU."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+import triton
+import triton.language as tl
+from triton.experimental import gluon
+from triton.experimental.gluon import language as gl
+
+import workbench as wb
+from tests.own_kernels.cases import CASES, Case
+from workbench.handles.own_kernels.own_kernel import OwnKernel
+
+
+@triton.jit
+def take(x, out, STEP: tl.constexpr, SHIFT: tl.constexpr, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    v = tl.load(x + STEP * i + SHIFT)
+    tl.store(out + i, v)
+
+
+@gluon.jit
+def copy_transposed(x, out, M: gl.constexpr, N: gl.constexpr, SHARED: gl.constexpr):
+    wide: gl.constexpr = gl.BlockedLayout([1, 4], [4, 8], [4, 1], [1, 0])
+    tall: gl.constexpr = gl.BlockedLayout([4, 1], [8, 4], [1, 4], [0, 1])
+    i = gl.arange(0, M, gl.SliceLayout(1, wide))
+    j = gl.arange(0, N, gl.SliceLayout(0, wide))
+    v = gl.load(x + i[:, None] * N + j[None, :])
+    held = gl.allocate_shared_memory(gl.float32, [M, N], SHARED, v)
+    w = held.load(tall)
+    a = gl.arange(0, M, gl.SliceLayout(1, tall))
+    b = gl.arange(0, N, gl.SliceLayout(0, tall))
+    gl.store(out + b[None, :] * M + a[:, None], w)
+
+
+LONG, OUT, SQUARE = torch.zeros(1 << 16), torch.empty(2048), torch.zeros(64, 64)
+
+
+def take_from(step: int = 1, shift: int = 0, x: torch.Tensor = LONG) -> OwnKernel:
+    return wb.kernel(take, x, OUT, grid=(4,), STEP=step, SHIFT=shift, BLOCK=512)
+
+
+def handle(case: Case, **meta: Any) -> OwnKernel:
+    return wb.kernel(case.kernel, *case.args, grid=case.grid, **{**case.meta, **meta})
+
+
+def find(kernel: OwnKernel, argument: str) -> Any:
+    kernel.frame("accesses")
+    return next(row for row in kernel.report.accesses if row.argument == argument)
+
+
+TABLE = {  # sectors of an instruction, the least, shares used: of it, of the warp's; its bytes
+    "x[i]": (take_from, "x", (16, 16, 1, 1, 16)),
+    "x[i + 1]": (lambda: take_from(shift=1), "x", (16.25, 4, 0.246, 0.941, 4)),
+    "x[2 i]": (lambda: take_from(step=2), "x", (32, 4, 0.125, 0.5, 4)),
+    "x[17 i]": (lambda: take_from(step=17), "x", (32, 4, 0.125, 0.125, 4)),
+    "n = 1000": (lambda: handle(CASES["add"]()), "x", (7.81, 3.94, 0.5, 1, 4)),
+    "K = 72": (lambda: handle(CASES["matmul"](), num_warps=2), "a", (15.4, 1.62, 0.094, 0.75, 2)),
+}
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_sectors_and_shares_are_those_that_the_addresses_give(name: str) -> None:
+    make, argument, expected = TABLE[name]
+    row = find(make(), argument)
+    found = row.sectors, row.least_sectors, row.used, row.used_l1, row.vector_bytes
+    assert found == pytest.approx(expected, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("case", "argument", "words"),
+    [
+        ("add", "x", "compiled again with n = 1008, this line moves 8 bytes at a time"),
+        ("block_pointers", "a", "compiled again with K = 80, this line moves 16 bytes at a time"),
+    ],
+)
+def test_a_size_that_is_not_divisible_is_the_cure_where_the_code_says_so(
+    case: str, argument: str, words: str
+) -> None:
+    assert words in find(handle(CASES[case]()), argument).hint
+
+
+def test_of_what_no_argument_mends_only_the_trouble_is_said() -> None:
+    hint = find(take_from(shift=1), "x").hint
+    assert "do not begin at a multiple of 16" in hint
+    assert "compiled again" not in hint
+
+
+def test_a_view_that_begins_elsewhere_is_the_cause() -> None:
+    assert "compiled again with x aligned" in find(take_from(x=LONG[1:]), "x").hint
+
+
+def test_what_is_moved_by_tma_has_no_layout_and_says_so() -> None:
+    row = find(handle(CASES["descriptors"]()), "a")
+    assert (row.sectors, row.reason) == (None, "moved by TMA: no layout in registers")
+
+
+def test_a_call_without_numbers_is_compiled_and_not_counted() -> None:
+    case = CASES["add"]()
+    args = [a.to("meta") if isinstance(a, torch.Tensor) else a for a in case.args]
+    kernel = wb.kernel(case.kernel, *args, grid=case.grid, **case.meta)
+    rows = kernel.frame("accesses")
+    assert set(rows["vector_bytes"]) == {4}
+    assert set(rows["reason"]) == {
+        "its tensors are on meta and hold no numbers, so that nothing was run"
+    }
+
+
+PLAIN = gl.SwizzledSharedLayout(1, 1, 1, [1, 0])
+SWIZZLED = gl.SwizzledSharedLayout(4, 1, 16, [1, 0])
+
+
+@pytest.mark.parametrize(("shared", "conflicts"), [(PLAIN, 7), (SWIZZLED, 3)])
+def test_gluon_reads_columns_of_shared_memory_with_conflicts(shared: Any, conflicts: int) -> None:
+    kernel = wb.kernel(copy_transposed, SQUARE, SQUARE, grid=(1,), M=64, N=64, SHARED=shared)
+    found = {row.op: row.conflicts for row in (kernel.layouts(), kernel.report.layouts)[1]}
+    assert (found["ttg.local_alloc"], found["ttg.local_load"]) == (0, conflicts)
+    assert "Gluon" in kernel.report.accesses.columns["reason"][0]
+
+
+def test_a_padded_layout_is_a_sentence_and_no_dead_process() -> None:
+    padded = gl.PaddedSharedLayout.with_identity_for([[64, 4]], [64, 64], [1, 0])
+    kernel = wb.kernel(copy_transposed, SQUARE, SQUARE, grid=(1,), M=64, N=64, SHARED=padded)
+    notes = set(kernel.layouts()["note"]) - {""}
+    assert notes == {"Triton does not count the conflicts of #ttg.padded_shared"}
+
+
+def test_a_layout_says_who_holds_an_element() -> None:
+    layout = take_from().layout("tl.load")
+    (holder,) = layout.held_by(133)
+    assert (holder.warp, holder.lane, holder.register) == (1, 1, 1)
+    assert layout.sentence.startswith("tt.load in line ")
+    with pytest.raises(wb.UsageError, match=r"There is no element \[512\]"):
+        layout.held_by(512)
+    with pytest.raises(wb.UsageError, match="Line 1 has no layout"):
+        take_from().layout(1)

@@ -1,0 +1,223 @@
+"""The accesses of a run beside those of the compiled code: what the memory sees of each line.
+
+The run says which addresses each lane of a block reaches, the compiled code which thread has the
+lane, and how many bytes it moves at once. An access of the one is one of the other where line,
+kind, shape and size are the same; where it is not sure which is which, it is not judged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import prod
+from pathlib import PurePath
+from typing import NamedTuple
+
+import numpy as np
+
+from workbench.compiler.interpreter.watched.watched_call import Access, AccessLog, Kind, Place
+from workbench.compiler.memory_layouts.laid_tensors import ONE_ADDRESS, LaidKernel, LaidTensor
+from workbench.compiler.sectors.sector_counts import SECTOR as SECTOR
+from workbench.compiler.sectors.sector_counts import Array, Moved, count_moved
+from workbench.compiler.sectors.source_calls import SourceCall
+from workbench.compiler.sectors.source_calls import find_call as find_call
+
+BUDGET = 1 << 21
+"""Elements of one access that are looked at: of more, a sample of the programs."""
+
+
+class _Key(NamedTuple):
+    """What an access of a run and one of the code have in common."""
+
+    file: str
+    line: int
+    kind: Kind
+    shape: tuple[int, ...]
+    size: int
+
+
+class _Known(NamedTuple):
+    """An access of the compiled code: its call in the source, its layout, its width."""
+
+    call: SourceCall
+    tensor: LaidTensor
+    width: int | None
+
+
+@dataclass(frozen=True)
+class SeenAccess:
+    """One access of a line, for one argument, in all steps of a run; `reason` says why not `moved`.
+
+    `argument` is empty where nothing was run, `asked` are the bytes that all programs ask for,
+    `size` those of an element, `width` those of one thread's instruction. `programs` were looked
+    at, of `all_programs` that ran.
+    """
+
+    place: Place
+    kind: Kind
+    shape: tuple[int, ...]
+    size: int
+    argument: str = ""
+    asked: int | None = None
+    tensor: LaidTensor | None = None
+    width: int | None = None
+    moved: Moved | None = None
+    programs: int = 0
+    all_programs: int = 0
+    reason: str = ""
+
+
+def see_accesses(
+    laid: LaidKernel, log: AccessLog, starts: Mapping[str, int], sector: int, budget: int = BUDGET
+) -> list[SeenAccess]:
+    """What the memory sees of every access of a run, by line.
+
+    `starts` says how many bytes behind the begin of a line of a cache the memory of an argument
+    begins, `sector` how many the memory moves at least.
+    """
+    groups: dict[tuple[Place, Kind, int, tuple[int, ...], int], list[Access]] = {}
+    for access in log.accesses:
+        place = log.places[access.place]
+        what = place, access.kind, access.argument, access.lanes, access.size
+        groups.setdefault(what, []).append(access)
+    known: dict[_Key, list[_Known]] = {}
+    for tensor in laid.tensors:
+        if tensor.kind is not None:
+            call = find_call(tensor.file, tensor.line, tensor.column, tensor.kind)
+            size = tensor.bits // 8
+            key = _make_key(tensor.file, call.line, tensor.kind, tensor.shape, size)
+            known.setdefault(key, []).append(_Known(call, tensor, find_width(laid, tensor)))
+    seen = []
+    for (place, kind, argument, shape, size), accesses in groups.items():
+        held = log.arguments[argument]
+        row = SeenAccess(
+            place, kind, shape, size, held.name,
+            sum(access.count_used() * access.size for access in accesses),
+            all_programs=log.programs,
+        )  # fmt: skip
+        here = known.get(_make_key(place.file, place.line, kind, shape, size), [])
+        pairs = _find_pairs(here, place.column)
+        if isinstance(pairs, str):
+            seen.append(replace(row, reason=pairs or _explain_absence(laid, row)))
+            continue
+        for pair in pairs:
+            each = replace(row, tensor=pair.tensor, width=pair.width)
+            if not pair.tensor.bases:
+                seen.append(replace(each, reason=pair.tensor.layout))
+            elif pair.width is None:
+                seen.append(replace(each, reason="the code for the GPU has no such instruction"))
+            else:
+                start = starts.get(held.name, 0)
+                seen.append(_count(each, pair, accesses, start, sector, budget))
+    return sorted(seen, key=lambda each: (each.place.file, each.place.line, each.place.column))
+
+
+def list_unseen(laid: LaidKernel, reason: str) -> list[SeenAccess]:
+    """The accesses of the code alone, where nothing was run."""
+    made = []
+    for tensor in laid.tensors:
+        if tensor.kind is not None:
+            call = find_call(tensor.file, tensor.line, tensor.column, tensor.kind)
+            place = Place(tensor.file, call.line, call.column)
+            row = SeenAccess(place, tensor.kind, tensor.shape, tensor.bits // 8, tensor=tensor)
+            why = reason if tensor.bases else tensor.layout
+            made.append(replace(row, width=find_width(laid, tensor), reason=why))
+    return made
+
+
+def find_width(laid: LaidKernel, tensor: LaidTensor) -> int | None:
+    """The bytes that one thread moves with one instruction of an access; None: not known."""
+    found = laid.widths.find(tensor.file, tensor.line, tensor.column, tensor.kind or "")
+    return tensor.bits // 8 if found is None and tensor.layout == ONE_ADDRESS else found
+
+
+def _make_key(file: str, line: int, kind: Kind, shape: Sequence[int], size: int) -> _Key:
+    return _Key(PurePath(file).name, line, kind, tuple(shape), size)
+
+
+def _find_pairs(known: Sequence[_Known], column: int) -> Sequence[_Known] | str:
+    """The accesses of the code that one of the run at a column is, or why they are not known.
+
+    The compiler may load again what it needs in several layouts: then one is several.
+    """
+    if not known:
+        return ""
+    if len({(each.tensor.bases, each.width) for each in known}) == 1:
+        return known[:1]
+    exact = [each for each in known if each.call.column == column]
+    if exact and not any(each.call.is_nested for each in known):
+        alike = {(each.tensor.bases, each.width): each for each in reversed(exact)}
+        return [*reversed(alike.values())]
+    return (
+        f"this line has {len(known)} accesses of this shape, in different layouts or widths, and "
+        "which of them is which is not sure: write them in lines of their own"
+    )
+
+
+def _explain_absence(laid: LaidKernel, row: SeenAccess) -> str:
+    bulk = next(
+        (
+            each
+            for each in laid.tensors
+            if each.kind == row.kind and not each.bases
+            and find_call(each.file, each.line, each.column, row.kind).line == row.place.line
+        ),
+        None,
+    )  # fmt: skip
+    if bulk is not None:
+        return bulk.layout
+    word = " × ".join(map(str, row.shape)) or "one element"
+    return f"the compiled code has no access of {word} in this line"
+
+
+def _count(
+    row: SeenAccess, pair: _Known, accesses: Sequence[Access], start: int, sector: int, budget: int
+) -> SeenAccess:
+    moved, seen = Moved(), set[int]()
+    for access in _sample(accesses, row.all_programs, budget):
+        made = count_moved(
+            access.find_addresses() + start, access.find_used(), pair.tensor.bases, access.size,
+            pair.width or access.size, is_read=access.kind == "read", sector=sector,
+        )  # fmt: skip
+        moved = moved + made
+        seen.update(access.programs.tolist())
+    if not moved.instructions:
+        return replace(row, reason="no lane of those programs takes part", programs=len(seen))
+    return replace(row, moved=moved, programs=len(seen))
+
+
+def _sample(accesses: Sequence[Access], programs: int, budget: int) -> Iterator[Access]:
+    """So many programs, spread over all, that their elements stay within a budget.
+
+    One program alone may be above it: of its steps a sample is taken, too.
+    """
+    total = sum(prod(access.shape) for access in accesses)
+    apart = min(programs, -(-total // budget))
+    wanted = np.arange(apart // 2, programs, apart) if apart > 1 else None
+    taken = []
+    for access in accesses:
+        if wanted is None:
+            taken.append(access)
+            continue
+        rows = np.flatnonzero(np.isin(access.programs, wanted))
+        if len(rows):
+            taken.append(_cut(access, rows))
+    left = sum(prod(access.shape) for access in taken)
+    yield from taken[:: max(1, left // budget)]
+
+
+def _cut(access: Access, rows: Array) -> Access:
+    """An access of fewer programs."""
+    mask = access.mask
+    if mask is not None and mask[1][0] > 1:
+        bits = np.unpackbits(mask[0], count=prod(mask[1])).astype(bool).reshape(mask[1])[rows]
+        mask = np.packbits(bits), bits.shape
+    base, offsets = access.base, access.offsets
+    return replace(
+        access,
+        programs=access.programs[rows],
+        base=base[rows] if len(base) > 1 else base,
+        offsets=offsets[rows] if offsets is not None and len(offsets) > 1 else offsets,
+        mask=mask,
+        values=None,
+    )

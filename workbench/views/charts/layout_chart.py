@@ -1,0 +1,43 @@
+"""Who holds which element of a tensor: a square for each, coloured by lane."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from workbench.analysis.kernel_layouts.kernel_layout import Layout
+from workbench.views.charts.sheet import CELL_INK, sheet
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_MOST_NUMBERED = 1024  # cells with the number of their lane in them
+_SIDE = 6.0  # inches
+
+
+def plot_layout(layout: Layout, warp: int) -> Figure:
+    """See `Layout.plot`."""
+    row = layout.row
+    rows, columns = (1, *row.shape)[-2:]
+    lanes = [[float("nan")] * columns for _ in range(rows)]
+    for holder in layout.list_holders():
+        if holder.warp == warp:
+            i, j = (0, *holder.element)[-2:]
+            lanes[i][j] = holder.lane
+    height = min(_SIDE, max(1.6, _SIDE * rows / columns)) + 1.1
+    with sheet(height) as (figure, axes):
+        image = axes.imshow(
+            lanes, cmap="twilight", vmin=0, vmax=row.lanes, interpolation="none", aspect="auto"
+        )
+        if rows * columns <= _MOST_NUMBERED:
+            for i, line in enumerate(lanes):
+                for j, lane in enumerate(line):
+                    if lane == lane:  # not held by this warp
+                        axes.text(
+                            j, i, f"{lane:.0f}", ha="center", va="center", fontsize=5,
+                            color=CELL_INK,
+                        )  # fmt: skip
+        axes.set_xlabel(f"axis {len(row.shape) - 1}")
+        axes.set_ylabel("axis 0" if len(row.shape) > 1 else "")
+        figure.colorbar(image, ax=axes, label=f"lane of warp {warp}")
+        axes.set_title(f"{row.op}, line {row.line}: warp {warp} of {row.warps}")
+    return figure
