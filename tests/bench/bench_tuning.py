@@ -1,0 +1,44 @@
+"""Two hundred configurations of one scaled product, compiled for an H100 and ranked."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from tests.bench.figure import Figure, child, empty_caches
+
+NAME = "configurations of one product, 200 tuned (s)"
+REACH = 90.0
+CONDITIONS = "scaled float8 product, M = 64; warm worker, empty Triton cache; h100"
+MANY = 200
+
+
+def figures(quick: bool = False) -> Iterator[Figure]:
+    with empty_caches() as variables:
+        found = child(__name__, variables=variables)
+    note = f"{found['ranked']} ranked, {found['discarded']} discarded"
+    yield Figure(NAME, found["seconds"], None, found["seconds"], REACH, "s", note)
+
+
+def measure_tuning(many: int) -> dict[str, Any]:
+    """Seconds to compile and rank so many, the worker started before."""
+    from tests.handles.own_kernels.test_tuning import make_product
+    from workbench.compiler.virtual_gpu.client import keep_warm_worker
+
+    kernel = make_product()
+    keep_warm_worker().start()
+    start = time.perf_counter()
+    tuned = kernel.tune(space="product with scales", budget=many)
+    seconds = time.perf_counter() - start
+    verdicts = [each.verdict for each in tuned.cases[0].candidates]
+    return {
+        "seconds": seconds,
+        "ranked": verdicts.count("ranked"),
+        "discarded": many - verdicts.count("ranked"),
+    }
+
+
+if __name__ == "__main__":
+    print(json.dumps(measure_tuning(MANY)))
