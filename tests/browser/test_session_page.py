@@ -41,6 +41,7 @@ def test_the_steps_and_the_tables_are_reached_by_key(
     for number in range(1, TABLES + 1):
         page.keyboard.press(str(number))
         assert violations(page) == []
+    page.keyboard.press("1")  # what to change stands first
     pane = page.get_by_role("tabpanel")
     pane.get_by_text("scaled runs eagerly since step 4").wait_for()
     assert watched.errors == watched.requests == []

@@ -157,6 +157,7 @@ def record(function: Any, *inputs: torch.Tensor, capture: Any = "light") -> wb.S
 
 def test_why_it_was_compiled_again_by_shape(reader: Open) -> None:
     own = reader(record(doubled, torch.ones(4), torch.ones(6)))
+    assert own.page.get_by_role("tab").first.inner_text().startswith("What to change")
     own.click(own.page.get_by_role("tab", name="What to change"))
     sentence = own.read(own.page.locator(".ses-advice p").first)
     assert "doubled was compiled 1 more time" in sentence

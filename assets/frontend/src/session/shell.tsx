@@ -57,15 +57,18 @@ function Whole({ state, isHidden }: { state: SessionState; isHidden: boolean }) 
   );
 }
 
+/** What to change stands first, where something is to be. */
 function tabsOf(doc: SessionDocument): readonly Tab[] {
+  const advice = { id: ADVICE, title: "What to change", count: doc.advice.length };
   return [
+    ...(doc.advice.length ? [advice] : []),
     ...doc.tables.map(({ id, title, rows, more, none }) => ({
       id,
       title,
       count: rows.length + more,
       ...(rows.length ? {} : { vacant: none }),
     })),
-    { id: ADVICE, title: "What to change", count: doc.advice.length },
+    ...(doc.advice.length ? [] : [advice]),
   ];
 }
 
