@@ -25,7 +25,7 @@ __all__ = ["minify", "numerics"]
 @overload
 def numerics(
     x: Compiled | CrossCompiled,
-    args: tuple[Any, ...],
+    args: tuple[Any, ...] | None = None,
     kwargs: Mapping[str, Any] | None = None,
     *,
     against: None = None,
@@ -72,7 +72,7 @@ def numerics(
 @checked
 def numerics(
     x: Compiled | CrossCompiled | Package,
-    args: tuple[Any, ...],
+    args: tuple[Any, ...] | None = None,
     kwargs: Mapping[str, Any] | None = None,
     *,
     against: Any = None,
@@ -97,7 +97,7 @@ def numerics(
         is not checked. Of what was loaded, and of a package, the outputs are compared, and the
         kernels where compiling the reference here gives the code of the file.
     args, kwargs
-        The inputs of the call; they hold numbers.
+        The inputs of the call; they hold numbers. Left out: those of its compilation.
     against
         Another program of the same call in place of eager: compiled in another mode, or for
         training, or the file that `.save_values(path)` wrote in another release of torch. The
@@ -118,8 +118,9 @@ def numerics(
     Raises
     ------
     UsageError
-        It was loaded from a file and names no reference, the call returns no tensors, `against`
-        stands beside a package or a reference, or `references` names what the call does not have.
+        It was loaded from a file and names no reference, the call returns no tensors, its inputs
+        are left out and gone, `against` stands beside a package or a reference, or `references`
+        names what the call does not have.
     ContractError
         The call is not the one that was compiled.
 
@@ -134,6 +135,7 @@ def numerics(
     from workbench.handles.cross_compiled import CrossCompiled
     from workbench.handles.numerics.numerics_questions import (
         compare_numbers,
+        find_own_inputs,
         look_at_loaded,
         look_at_numbers,
     )
@@ -141,7 +143,6 @@ def numerics(
     from workbench.handles.packages.package import Package
     from workbench.handles.running.progress_line import follow_in_a_line
 
-    check_args(args, kwargs)
     if not isinstance(x, Compiled | CrossCompiled | Package):
         raise UsageError(
             "numerics takes what aot_compile, package or load made; this is of type "
@@ -159,7 +160,11 @@ def numerics(
             "references= is for kernels of what aot_compile made: leave out reference= and "
             "against=, and pass no package."
         )
-    called = tuple(args), dict(kwargs or {})
+    if args is None:
+        called = find_own_inputs(x)
+    else:
+        check_args(args, kwargs)
+        called = tuple(args), dict(kwargs or {})
     name = ", ".join(x.names) if isinstance(x, Package) else x.name
 
     def compile(options: dict[str, Any]) -> Compiled | CrossCompiled:

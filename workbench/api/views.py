@@ -58,6 +58,7 @@ def show(x: Any) -> Any:
     """
     from workbench.analysis.diff.difference import Diff
     from workbench.analysis.layers.fit import Fit
+    from workbench.analysis.numerics.numerics_record import ProgramsApart
     from workbench.analysis.profile_matches.profile_difference import ProfileDiff
     from workbench.analysis.sweep.sweep import Sweep
     from workbench.report.profile.run_profile import RunProfile
@@ -65,7 +66,7 @@ def show(x: Any) -> Any:
     from workbench.views.widgets.display import show as run
 
     shown = getattr(x, "session", x)
-    own = Diff | Fit | ProfileDiff | RunProfile | Session | Sweep
+    own = Diff | Fit | ProfileDiff | ProgramsApart | RunProfile | Session | Sweep
     return shown if isinstance(shown, own) else run(x)
 
 

@@ -81,6 +81,7 @@ SHOWN = {
         view="profile.profile_view:ProfileDiffView",
         display="profile.profile_view:display_two",
     ),
+    "ProgramsApart": ShownBy(page="numerics.apart_answer", fragment="numerics.apart_answer"),
     "RankedConfigs": ShownBy(
         text="gpu_model.ranked_answer",
         frame="gpu_model.ranked_answer",

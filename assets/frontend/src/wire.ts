@@ -715,8 +715,9 @@ export interface StageBar {
 /**
  * One value that a part computes otherwise than eager from the same inputs. `cone` are the
  * nodes that are computed for it, `never_rounded` those whose values eager rounds and the part
- * does not; ids. The histograms count elements by units in the last place. `cures` are the ids
- * of the changes that may take it away, `write` the line of Python that writes the part alone.
+ * does not; ids. `lowerings` say what lowered its operators. The histograms count elements by
+ * units in the last place. `cures` are the ids of the changes that may take it away, `write`
+ * the line of Python that writes the part alone.
  */
 export interface Deviation {
   id: string;
@@ -738,6 +739,7 @@ export interface Deviation {
   own_off: number | null;
   noise: number | null;
   cone: string[];
+  lowerings: string[];
   never_rounded: string[];
   histogram: [string, number][];
   exact_histogram: [string, number][];

@@ -14,7 +14,7 @@ from workbench.tasks.background_task import Cancelled
 from workbench.views.widgets.display import show
 
 
-def test_a_view_is_filled_by_a_comparison_and_its_cure_gets_a_price() -> None:
+def test_a_view_is_filled_by_a_comparison_and_its_cure_gets_a_price(tmp_path, monkeypatch) -> None:
     args = cases.draw(8, 32, dtype=cases.BF), cases.draw(32, dtype=cases.BF, seed=1)
     compiled = wb.aot_compile(cases.softmax_chain, args, grad=False)
     shown = show(compiled)
@@ -24,7 +24,12 @@ def test_a_view_is_filled_by_a_comparison_and_its_cure_gets_a_price() -> None:
     assert before["numerics"] is before["actions"]["numerics"] is None
     mail.ask("numerics")
     shown.live_actions.join(120)
-    found = mail.ask("document")[1]["numerics"]
+    document = mail.ask("document")[1]
+    monkeypatch.chdir(tmp_path)
+    line = next(row["write"] for row in document["deviations"] if row["kernel"])
+    exec(line, {"wb": wb, "compiled": compiled})  # what Copy repro copies runs as it stands
+    assert (tmp_path / "k0.py").is_file()
+    found = document["numerics"]
     assert found["answers"][4][1].startswith("Not measured: ")
     cure, unfused = found["cures"]
     assert unfused["option"] == "compiled.with_fusion(unfused=['k0'])"
@@ -51,6 +56,8 @@ def test_inputs_that_are_gone_and_other_code_are_refused_in_a_sentence() -> None
     compiled = wb.aot_compile(cases.gelu, (torch.ones(4, 4),), grad=False)
     with pytest.raises(wb.UsageError, match=r"compiled are gone: args\[0\]. Keep them in"):
         numerics_actions.start_comparison(compiled)
+    with pytest.raises(wb.UsageError, match=r"compiled are gone: args\[0\]. Keep them in"):
+        wb.numerics(compiled)
     x = torch.ones(4, 4)
     eager = wb.aot_compile(cases.gelu, (x,), backend="aot_eager", grad=False)
     assert numerics_actions.explain_no_comparison(eager) == (

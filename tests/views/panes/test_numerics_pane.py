@@ -30,13 +30,30 @@ def test_rows_stand_by_their_cause_and_are_linked() -> None:
     assert (row["id"], row["kernel"], row["line"]) == ("d2", "k0", "L:s0:18")
     assert row["node"] in row["cone"]
     assert set(row["never_rounded"]) < set(row["cone"])
-    assert row["write"] == 'wb.numerics(report, args).repro("k0", "k0.py", node="mul_2")'
+    assert row["write"].splitlines()[2:] == [
+        "compiled = wb.aot_compile(chain, args, grad=False)  # x: bfloat16 [64, 256] on cpu, "
+        "w: bfloat16 [256] on cpu",
+        'wb.numerics(compiled, args).repro("k0", "k0.py", node="mul_2")',
+    ]
     assert row["cures"] == [cure["id"] for cure in shown["numerics"]["cures"]] == ["n0", "n1"]
     assert [cure["option"] for cure in shown["numerics"]["cures"]] == [
         "emulate_precision_casts=True", "compiled.with_fusion(unfused=['k0'])",
     ]  # fmt: skip
     assert shown["deviations"][4]["cures"] == []
     assert shown["deviations"][4]["write"] == ""  # a stage of graphs has no kernel to write
+
+
+def test_what_is_alive_writes_its_kernel_in_one_line_and_one_of_a_gpu_its_nodes() -> None:
+    alive = ViewContext("made", is_record=False)
+    assert document(REPORT, alive)["deviations"][2]["write"] == (
+        'wb.numerics(made).repro("k0", "k0.py", node="mul_2")'
+    )
+    kernels = REPORT.kernels
+    table = replace(kernels, columns={**kernels.columns, "language": ["triton"] * len(kernels)})
+    on_gpu = replace(REPORT, tables={**REPORT.tables, "kernels": table})
+    assert document(on_gpu, alive)["deviations"][2]["write"] == (
+        'wb.numerics(made).subgraph("k0", node="mul_2")'
+    )
 
 
 def test_each_stage_has_a_bar_of_the_value_that_departs_most() -> None:

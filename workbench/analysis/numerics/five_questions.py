@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from workbench.analysis.numerics.causes import ALIKE, FORMULA, RANDOM, SOMETHING_ELSE, UNKNOWN
 from workbench.analysis.numerics.numerics_answer import (
     Answer,
+    describe_lowerings,
     format_off,
     sort_worst,
 )
@@ -96,7 +97,8 @@ class FiveQuestions:
         place = f" ({row.file}:{row.line})" if row.file and row.line else ""
         rest = len(self.found.deviations) - 1
         more = f" {plural(rest, 'other value')} {'departs' if rest == 1 else 'depart'} too."
-        return f"{part}{place}.{more if rest else ''}"
+        lowered = f" {said}" if (said := describe_lowerings(row)) else ""
+        return f"{part}{place}.{lowered}{more if rest else ''}"
 
     def _say_cure(self, row: Deviation) -> str:
         said = {

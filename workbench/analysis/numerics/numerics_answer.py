@@ -92,7 +92,9 @@ class Answer:
         if row.stage == "decompositions":
             who = f"The decomposition of {'the ' * row.part.startswith(GRADIENT)}{row.part}"
         more = f": {row.detail}" if row.detail else ""
-        return f"{who} {row.cause} at {place}, off by {format_off(row.own_off)}{more}."
+        said = f"{who} {row.cause} at {place}, off by {format_off(row.own_off)}{more}."
+        lowered = describe_lowerings(row)
+        return f"{said} {lowered}" if lowered else said
 
     def describe_logits(self) -> str:
         """How many positions have another largest value; "" where the outputs are no logits."""
@@ -109,6 +111,17 @@ class Answer:
         if not lost:
             return ""
         return f"Not checked: {plural(lost, 'value')} of {lost + self.compared}."
+
+
+def describe_lowerings(row: Deviation) -> str:
+    """After which lowering a deviation of a kernel is there; "" where the record does not know."""
+    if not row.lowerings:
+        return ""
+    made = [text.partition(" by ") for text in row.lowerings]
+    if len(made) == 1:
+        return f"It is there after the lowering of {made[0][0]} by {made[0][2]}, not before."
+    names = ", ".join(operator for operator, _, _ in made)
+    return f"It is there after the lowering of {names} to one kernel, not before."
 
 
 def is_no_rounding(row: Deviation) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from workbench.analysis.numerics.five_questions import FiveQuestions
@@ -206,7 +207,7 @@ class BatchInvariance:
 
 
 @dataclass(frozen=True, repr=False)
-class ProgramsApart:
+class ProgramsApart(Presented):
     """Where two programs part: values that both write down, in the order of the first one.
 
     `outputs` has a row for each output, `unlike` says which are no two of a kind, `notes` what the
@@ -271,6 +272,11 @@ class ProgramsApart:
             raise UsageError(f"There is no table {name!r}. Take one of: values, outputs.")
         rows = self.values if name == "values" else self.outputs
         return presenter().rows_frame(rows, CommonValue)
+
+    @checked
+    def to_html(self, path: str | PathLike[str] | None = None) -> str:
+        """A page; without a path its text."""
+        return presenter().page(self, path)
 
     def __repr__(self) -> str:
         """A short stable summary."""

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 
 from workbench.analysis.numerics.causes import FALLBACK_RANDOM, RANDOM, Cause
 from workbench.compiler.numerics.cones import select_known
-from workbench.compiler.numerics.part_rows import Place, compare_value
+from workbench.compiler.numerics.part_rows import MOST_NAMED, Place, compare_value
 from workbench.compiler.numerics.precisions import Precision
 from workbench.compiler.numerics.program_writes import View, find_call
 from workbench.compiler.numerics.recorded_stages import RecordedStages
@@ -135,7 +135,10 @@ class KernelWalk:
                 )
             return
         row = compare_value(place, got)
-        self.rows += [] if row is None else [row]
+        if row is not None:
+            by_node = self._stages.lowerings
+            made = dict.fromkeys(by_node[name] for name in row.cone if name in by_node)
+            self.rows.append(replace(row, lowerings=tuple(made)[-MOST_NAMED:]))
 
 
 def _find_last_uses(stages: RecordedStages, inputs: Iterable[str]) -> dict[str, int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from operator import getitem
 from typing import Any
 
@@ -88,7 +88,8 @@ class RecordedStages:
     """The stages of one graph by name, and what each kernel of its program writes.
 
     `source` is the generated program, `aten_pairs` name for a node of the captured graph the last
-    of those that it became, of the same shape and type. Of a training step these are the stages of
+    of those that it became, of the same shape and type. `lowerings` have for a node of the lowered
+    graph the function that made a part of a kernel of it. Of a training step these are the stages of
     the forward, the joint graph among them, and `backward` has those behind it.
     """
 
@@ -98,6 +99,7 @@ class RecordedStages:
     aten_pairs: Mapping[str, str]
     groups: Mapping[str, tuple[str, ...]]
     backward: RecordedStages | None = None
+    lowerings: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def aten(self) -> StageGraph | None:
@@ -218,7 +220,12 @@ def _read_direction(
     source = report.texts[wrapper.text]
     last = by_stage[LOWERED]
     kernels = list_writes(report, wrapper.graph, last, last.rows, source)
-    return RecordedStages(by_stage, kernels, source, pairs, groups)
+    made = {
+        row.node: f"{row.operator} by {row.lowering or 'torch'} ({', '.join(row.made)})"
+        for row in report.lowerings
+        if row.graph == wrapper.graph and row.node is not None
+    }
+    return RecordedStages(by_stage, kernels, source, pairs, groups, lowerings=made)
 
 
 def list_pass_graphs(

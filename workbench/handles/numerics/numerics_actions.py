@@ -12,6 +12,7 @@ from workbench.device_kinds import TARGETS
 from workbench.errors import UsageError
 from workbench.handles.numerics.cure_trials import try_cure
 from workbench.handles.numerics.live_numerics import look_at_numbers
+from workbench.handles.numerics.watched_numbers import find_own_inputs
 from workbench.report.numerics.numerics_rows import NumericsCure
 from workbench.tasks.background_task import BackgroundTask, Steps
 
@@ -68,11 +69,7 @@ def start_cure(compiled: Any, cure: Opportunity) -> BackgroundTask[Any]:
 def _start(compiled: Any, work: Any) -> BackgroundTask[Any]:
     if (why := explain_no_comparison(compiled)) is not None:
         raise UsageError(why)
-    if gone := compiled.recipe.gone():
-        raise UsageError(
-            f"Inputs of the call that was compiled are gone: {', '.join(gone)}. Keep them in "
-            "variables, or write `wb.numerics(compiled, args)`."
-        )
+    find_own_inputs(compiled)
 
     def look(steps: Steps) -> Any:
         return compiled.recipe.called(lambda args, kwargs: work(args, kwargs, steps))

@@ -23,6 +23,7 @@ from workbench.handles.numerics.live_numerics import look_at_numbers as look_at_
 from workbench.handles.numerics.live_numerics import minify as minify
 from workbench.handles.numerics.live_numerics import say_cause as say_cause
 from workbench.handles.numerics.minified import Minified as Minified
+from workbench.handles.numerics.watched_numbers import find_own_inputs as find_own_inputs
 from workbench.handles.numerics.watched_numbers import watch_numbers
 from workbench.report import Report
 from workbench.tasks.progress_events import ProgressCallback, step

@@ -38,6 +38,23 @@ FROM_FILE = (
 """What to say of code that nobody can compile again."""
 
 
+def find_own_inputs(compiled: CompiledBase) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The inputs of its compilation; raises `UsageError` where they are gone, or were never here.
+
+    Zeros in their place would say nothing.
+    """
+    recipe = getattr(compiled, "recipe", None)
+    if recipe is None:
+        raise UsageError(f"The inputs of its compilation are not here: pass them. {FROM_FILE}")
+    if gone := recipe.gone():
+        raise UsageError(
+            f"Inputs of the call that was compiled are gone: {', '.join(gone)}. Keep them in "
+            "variables, or write `wb.numerics(compiled, args)`."
+        )
+    args, kwargs = recipe.inputs()
+    return args, kwargs
+
+
 @contextmanager
 def watch_numbers(
     compiled: CompiledBase, args: tuple[Any, ...], kwargs: Mapping[str, Any],

@@ -40,6 +40,7 @@ class Deviation:
     histogram: tuple[tuple[str, int], ...] = ()  # elements by units from eager
     exact_histogram: tuple[tuple[str, int], ...] = ()  # elements by units from float64
     cone: tuple[str, ...] = ()  # the nodes that are computed for it from what the part is given
+    lowerings: tuple[str, ...] = ()  # of a kernel: what lowered these operators, and to what
 
 
 @dataclass(frozen=True, slots=True)

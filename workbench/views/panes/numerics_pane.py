@@ -15,6 +15,7 @@ from workbench.analysis.numerics.numerics_cures import (
     name_option,
 )
 from workbench.analysis.numerics.numerics_record import Numerics, read_numerics
+from workbench.device_kinds import TARGETS
 from workbench.number_text import number_text
 from workbench.report import Report
 from workbench.report.numerics.numerics_rows import Deviation
@@ -39,7 +40,7 @@ def document(report: Report, context: ViewContext) -> Content:
     rows = found.sorted
     cures = _list_cures(found, context)
     changes = found.opportunities
-    lines, kernels = list_line_ids(report), {k.id: k.is_generated for k in report.kernels}
+    lines = list_line_ids(report)
     deviations = [
         convert_row(
             wire.Deviation,
@@ -55,7 +56,7 @@ def document(report: Report, context: ViewContext) -> Content:
             cone=[f"{row.graph}:{name}" for name in row.cone or (row.node,)],
             never_rounded=[f"{row.graph}:{name}" for name in row.never_rounded],
             cures=[cure.id for cure in find_cures(changes, row)],
-            write=_write(row, kernels, context.variable),
+            write=_write(row, report, context),
         )
         for at, row in enumerate(rows)
     ]
@@ -93,14 +94,25 @@ def _list_cures(found: Numerics, context: ViewContext) -> list[wire.NumericsCure
     ]
 
 
-def _write(row: Deviation, kernels: Mapping[str, bool], variable: str) -> str:
-    """The line that writes the kernel of a row alone; of a library call its nodes."""
-    if row.kernel is None or row.kernel not in kernels:
+def _write(row: Deviation, report: Report, context: ViewContext) -> str:
+    """What writes the kernel of a row alone; of one that cannot run here its nodes.
+
+    Of what is alive it runs as it stands, on the inputs of the compilation.
+    """
+    kernel = next((kernel for kernel in report.kernels if kernel.id == row.kernel), None)
+    if kernel is None:
         return ""
-    call = f"wb.numerics({variable}, args)"
-    if kernels[row.kernel]:
-        return f'{call}.repro("{row.kernel}", "{row.kernel}.py", node="{row.node}")'
-    return f'{call}.subgraph("{row.kernel}", node="{row.node}")'
+    known = f"wb.numerics({context.variable})"
+    if context.is_record:
+        request = report.request
+        inputs = f"  # {', '.join(request.inputs)}" if request.inputs else ""
+        grad = "" if request.grad else ", grad=False"
+        target = "" if request.target in TARGETS else f", target={request.target!r}"
+        made = f"compiled = wb.aot_compile({request.name}, args{grad}{target}){inputs}"
+        known = f"import workbench as wb\n\n{made}\nwb.numerics(compiled, args)"
+    if kernel.is_generated and kernel.language == "cpp":
+        return f'{known}.repro("{kernel.id}", "{kernel.id}.py", node="{row.node}")'
+    return f'{known}.subgraph("{kernel.id}", node="{row.node}")'
 
 
 def _bar(stage: str, rows: list[Deviation], ids: Mapping[int, str]) -> wire.StageBar:

@@ -31,9 +31,9 @@ class Deviation(TypedDict):
     """One value that a part computes otherwise than eager from the same inputs.
 
     `cone` are the nodes that are computed for it, `never_rounded` those whose values eager rounds
-    and the part does not; ids. The histograms count elements by units in the last place. `cures`
-    are the ids of the changes that may take it away, `write` the line of Python that writes the
-    part alone.
+    and the part does not; ids. `lowerings` say what lowered its operators. The histograms count
+    elements by units in the last place. `cures` are the ids of the changes that may take it away,
+    `write` the Python that writes the part alone.
     """
 
     id: str
@@ -55,6 +55,7 @@ class Deviation(TypedDict):
     own_off: float | None
     noise: float | None
     cone: list[str]
+    lowerings: list[str]
     never_rounded: list[str]
     histogram: list[tuple[str, int]]
     exact_histogram: list[tuple[str, int]]

@@ -67,6 +67,13 @@ function DeviationCard({ store, row }: RowCardProps<Deviation>) {
         </Section>
       )}
       <Histogram row={row} />
+      {row.lowerings.length > 0 && (
+        <Section title="Lowered from">
+          {row.lowerings.map((text) => (
+            <p key={text}>{text}</p>
+          ))}
+        </Section>
+      )}
       <Chips store={store} title="Never rounded" ids={row.never_rounded} />
       <Chips
         store={store}
