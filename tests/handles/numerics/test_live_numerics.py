@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import numerics_cases as cases
 import pytest
@@ -104,6 +107,11 @@ def test_a_wrong_kernel_is_named() -> None:
     assert row.own_off > 1e5 > 1 > row.eager_off
     assert "k0 (cpp_fused_" in found.sentence
     assert "computes something else than its nodes at sub (" in found.sentence
+    assert [text.partition(" by ")[0] for text in row.lowerings] == [
+        "aten.mul.Tensor", "aten.add.Tensor", "aten.relu.default", "aten.sub.Tensor",
+    ]  # fmt: skip
+    assert all(" by lowering." in text and "(pointwise)" in text for text in row.lowerings)
+    assert "It is there after the lowering of aten.mul.Tensor, aten.add.Tensor, " in found.sentence
 
 
 def test_a_wrong_pass_is_named_and_the_kernels_are_clean() -> None:
@@ -309,3 +317,35 @@ def test_wrong_inputs_are_refused_in_a_sentence(chain, decoder, tmp_path) -> Non
     made.save(tmp_path / "f.aot")
     with pytest.raises(wb.UsageError, match="loaded from a file"):
         wb.numerics(wb.load(tmp_path / "f.aot"), (x,))
+
+
+WARM = """
+import sys
+import torch
+from torch._dynamo.utils import counters
+import numerics_cases as cases
+import workbench as wb
+
+args = cases.draw(64, 256, dtype=cases.BF), cases.draw(256, dtype=cases.BF, seed=1)
+torch.compile(cases.softmax_chain)(*args)
+print(counters["inductor"]["fxgraph_cache_hit"], counters["aot_autograd"]["autograd_cache_hit"])
+found = wb.numerics(wb.aot_compile(cases.softmax_chain, args, grad=False), args)
+print(found.sentence, [(row.node, row.cause) for row in found.deviations], found.not_compared)
+"""
+
+
+@pytest.mark.slow
+def test_a_program_that_torch_has_in_its_caches_is_looked_at_as_well(tmp_path) -> None:
+    """Two fresh processes: the second takes the same graph from both caches when it compiles."""
+    tests = str(Path(__file__).parents[2])
+    places = {"PYTHONPATH": os.pathsep.join([tests, *sys.path])}
+    given = {**os.environ, **places, "TORCHINDUCTOR_CACHE_DIR": str(tmp_path)}
+    cold, warm = (
+        subprocess.run(
+            [sys.executable, "-c", WARM], env=given, capture_output=True, text=True, check=True
+        ).stdout.splitlines()
+        for _ in range(2)
+    )
+    assert (cold[0], warm[0]) == ("0 0", "1 1")
+    assert cold[1] == warm[1]
+    assert warm[1].startswith("Nearer to float64 than eager (")

@@ -60,7 +60,8 @@ class Answer:
             which = "Farther from float64 than eager"
             if worst.noise is not None and own <= worst.noise:
                 which += ", but below the noise"
-        offs = f"{format_off(own)}, eager {format_off(eager)}"
+        of = f" of {worst.rounded}" if worst.rounded else ""
+        offs = f"{format_off(own)}{of}, eager {format_off(eager)}"
         why = self._say_reason() if self.first is None else ""
         return f"{which} ({offs}){why}."
 
@@ -97,14 +98,23 @@ class Answer:
         return f"{said} {lowered}" if lowered else said
 
     def describe_logits(self) -> str:
-        """How many positions have another largest value; "" where the outputs are no logits."""
+        """How many positions choose otherwise, and by how much; "" where nothing is logits."""
         rows = [row for row in self.outputs if row.rows and row.differ]
         if not rows:
             return ""
         row = rows[0]
-        changed = f"Of {plural(row.rows or 0, 'position')} {row.arg_max} have another largest value"
-        by_noise = f" (noise of one unit in the last place: {row.noise_arg_max})"
-        return f"{changed}{by_noise if row.noise_arg_max is not None else ''}."
+        largest, five = (count or "none" for count in (row.arg_max, row.top5))
+        noise = ""
+        if row.noise_arg_max is not None and row.noise_kl is not None:
+            counts = f"{row.noise_arg_max} and {row.noise_top5}"
+            divergence = number_text(row.noise_kl, "difference")
+            noise = f"; noise of one unit in the last place: {counts}, {divergence}"
+        return (
+            f"Of {plural(row.rows or 0, 'position')} {largest} "
+            f"{'has' if row.arg_max in (0, 1) else 'have'} another largest value, {five} other "
+            f"five largest, and the mean divergence is {number_text(row.kl, 'difference')} nats"
+            f"{noise}."
+        )
 
     def _say_unknown(self) -> str:
         lost = len(self.not_compared) + sum(row.cause == UNKNOWN for row in self.deviations)

@@ -121,7 +121,14 @@ def is_random(node: CapturedNode) -> bool:
             return bool(given.get("dropout_p", True))  # attention may draw none
     words = set(re.split(r"[._]", name_operator(node)))
     is_drawing = any(word in _RANDOM or word.startswith("rand") for word in words)
-    return is_drawing and not words & _NOT_RANDOM
+    return is_drawing and not words & _NOT_RANDOM and not ("dropout" in words and _is_off(node))
+
+
+def _is_off(node: CapturedNode) -> bool:
+    """Whether a dropout of a module that does not learn drops nothing."""
+    given = dict(zip(("input", "p", "training"), node.args, strict=False)) | dict(node.kwargs)
+    is_on = given.get("training", given.get("train", True))
+    return is_on is False or given.get("p") == 0
 
 
 def is_in_place(node: CapturedNode) -> bool:

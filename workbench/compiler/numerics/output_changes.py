@@ -12,7 +12,7 @@ import torch
 
 from workbench.compiler.captured_graphs.captured_nodes import NodeRef
 from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.numerics.cones import CannotCompute, Chain, is_random, name_operator
+from workbench.compiler.numerics.cones import CannotCompute, Chain, name_operator
 from workbench.compiler.numerics.distances import (
     describe_kind,
     is_comparable,
@@ -36,6 +36,7 @@ _FEWEST_CLASSES = 32
 _PRODUCTS = ("linear", "matmul", "addmm", "mm", "bmm", "einsum")
 _KEEPS_ORDER = ("float", "to", "contiguous", "getitem", "view", "reshape", "mul", "truediv", "div",
                 "tanh", "squeeze", "unsqueeze", "float32")  # fmt: skip
+_CASTS = ("float", "to", "contiguous", "view", "reshape", "float32", "squeeze", "unsqueeze")
 _TOP = 5
 _MUCH = 64.0  # times eager's rounding: more is none any more
 _NOTHING = 2.0**-24
@@ -73,7 +74,7 @@ def compute_ends(
     """Eager's outputs and the program's, with the same in float64 and under noise on all inputs."""
     flat = [_flatten(value) for value in (eager, program)]
     captured = stages.captured
-    if any(map(is_random, captured.graph.nodes)):
+    if stages.list_random():
         return Ends(flat[0], flat[1], why=DRAWN)
     try:
         with torch.random.fork_rng():
@@ -155,20 +156,22 @@ def list_outputs(ends: Ends, captured: StageGraph) -> Iterator[NumericsOutput]:
         if not is_comparable(eager, got) or ends.why == DRAWN:
             continue
         apart, dtype = measure_apart(got, eager), eager.dtype
+        rounded = _find_rounding(captured, number) or dtype
         exact = ends.exact[number] if number < len(ends.exact) else None
         noisy = [draw[number] for draw in ends.noisy if number < len(draw)]
         off: dict[str, Any] = {"eager_off": None, "own_off": None, "noise": None}
         if isinstance(exact, torch.Tensor) and not _vanishes(exact, eager, got):
-            off["eager_off"] = measure_off(eager, exact, dtype)
-            off["own_off"] = measure_off(got, exact, dtype)
+            off["eager_off"] = measure_off(eager, exact, rounded)
+            off["own_off"] = measure_off(got, exact, rounded)
         if noisy and dtype.is_floating_point:
-            off["noise"] = max(measure_off(one, eager, dtype) for one in noisy)
+            off["noise"] = max(measure_off(one, eager, rounded) for one in noisy)
         changes = (
             _compare_logits(eager, got, noisy) if number in logits and _has_classes(eager) else {}
         )
         yield NumericsOutput(
             ends.name(number), str(dtype).removeprefix("torch."), apart.elements, apart.differ,
             apart.max_ulp, **off, **changes,
+            rounded=str(rounded).removeprefix("torch.") if rounded is not dtype else "",
         )  # fmt: skip
 
 
@@ -193,6 +196,19 @@ def _find_logits(captured: StageGraph) -> frozenset[int]:
         if name and _name_short(captured, name) in _PRODUCTS:
             found.add(place)
     return frozenset(found)
+
+
+def _find_rounding(captured: StageGraph, number: int) -> torch.dtype | None:
+    """The 16 bits that an output was rounded to before it was cast to more; None of another."""
+    outputs = tp.TREE_LEAVES.get()(captured.outputs)
+    output = outputs[number] if number < len(outputs) else None
+    name = output.name if isinstance(output, NodeRef) else ""
+    while name and _name_short(captured, name) in _CASTS:
+        name = next(iter(captured.reads[name]), "")
+        row = captured.rows.get(name)
+        if row is not None and row.dtype in ("float16", "bfloat16"):
+            return getattr(torch, row.dtype)  # type: ignore[no-any-return]
+    return None
 
 
 def _name_short(captured: StageGraph, name: str) -> str:

@@ -130,7 +130,10 @@ class RecordedStages:
         return self.by_stage[LOWERED]
 
     def list_random(self) -> frozenset[str]:
-        """The nodes of the captured graph that draw random numbers, by what they became, too."""
+        """The nodes of the captured graph that draw random numbers, by what they became, too.
+
+        A dropout that is off draws none.
+        """
         names = {name for name, node in self.captured.nodes.items() if is_random(node)}
         if self.aten is not None:
             nodes = self.aten.nodes
@@ -221,7 +224,9 @@ def _read_direction(
     last = by_stage[LOWERED]
     kernels = list_writes(report, wrapper.graph, last, last.rows, source)
     made = {
-        row.node: f"{row.operator} by {row.lowering or 'torch'} ({', '.join(row.made)})"
+        row.node.rpartition(":")[
+            2
+        ]: f"{row.operator} by {row.lowering or 'torch'} ({', '.join(row.made)})"
         for row in report.lowerings
         if row.graph == wrapper.graph and row.node is not None
     }

@@ -87,6 +87,7 @@ class NumericsOutput:
     noise_arg_max: int | None = None  # the same for the noise, at the most
     noise_top5: int | None = None  # the same for the noise, at the most
     noise_kl: float | None = None  # the same for the noise, at the most
+    rounded: str = ""  # the dtype whose roundings are counted, where it was cast to more bits
 
 
 @dataclass(frozen=True, slots=True)
