@@ -717,7 +717,7 @@ export interface StageBar {
  * nodes that are computed for it, `never_rounded` those whose values eager rounds and the part
  * does not; ids. `lowerings` say what lowered its operators. The histograms count elements by
  * units in the last place. `cures` are the ids of the changes that may take it away, `write`
- * the line of Python that writes the part alone.
+ * the Python that writes the part alone.
  */
 export interface Deviation {
   id: string;

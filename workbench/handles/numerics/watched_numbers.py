@@ -38,7 +38,7 @@ FROM_FILE = (
 """What to say of code that nobody can compile again."""
 
 
-def find_own_inputs(compiled: CompiledBase) -> tuple[tuple[Any, ...], dict[str, Any]]:
+def find_own_inputs(compiled: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """The inputs of its compilation; raises `UsageError` where they are gone, or were never here.
 
     Zeros in their place would say nothing.
