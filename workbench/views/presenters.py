@@ -81,7 +81,9 @@ SHOWN = {
         view="profile.profile_view:ProfileDiffView",
         display="profile.profile_view:display_two",
     ),
-    "ProgramsApart": ShownBy(page="numerics.apart_answer", fragment="numerics.apart_answer"),
+    "ProgramsApart": ShownBy(
+        page="numerics.numerics_view:page_of_two", fragment="numerics.numerics_view:fragment_of_two"
+    ),
     "RankedConfigs": ShownBy(
         text="gpu_model.ranked_answer",
         frame="gpu_model.ranked_answer",

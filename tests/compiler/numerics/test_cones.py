@@ -139,3 +139,13 @@ def test_what_is_only_allocated_holds_nothing() -> None:
     graph = traced(lambda x: torch.empty_like(x) + x.new_empty(3), torch.ones(3))
     name = graph.outputs[0].name
     assert not Cone(graph, {"x_1": torch.ones(3)}, Precision.SAME).value(name).any()
+
+
+@pytest.mark.parametrize("function", ["dropout", "dropout2d", "alpha_dropout"])
+def test_a_dropout_that_is_off_draws_nothing(function) -> None:
+    call = getattr(torch.nn.functional, function)
+    drawn = {
+        settings: is_random(CapturedNode("d", "call_function", call, (None, *settings), {}))
+        for settings in ((0.3,), (0.3, True, False), (0.3, False, False), (0.0, True))
+    }
+    assert [*drawn.values()] == [True, True, False, False]

@@ -121,7 +121,8 @@ def is_random(node: CapturedNode) -> bool:
             return bool(given.get("dropout_p", True))  # attention may draw none
     words = set(re.split(r"[._]", name_operator(node)))
     is_drawing = any(word in _RANDOM or word.startswith("rand") for word in words)
-    return is_drawing and not words & _NOT_RANDOM and not ("dropout" in words and _is_off(node))
+    is_dropout = any(word.startswith("dropout") for word in words)
+    return is_drawing and not words & _NOT_RANDOM and not (is_dropout and _is_off(node))
 
 
 def _is_off(node: CapturedNode) -> bool:

@@ -89,8 +89,8 @@ class RecordedStages:
 
     `source` is the generated program, `aten_pairs` name for a node of the captured graph the last
     of those that it became, of the same shape and type. `lowerings` have for a node of the lowered
-    graph the function that made a part of a kernel of it. Of a training step these are the stages of
-    the forward, the joint graph among them, and `backward` has those behind it.
+    graph the function that made a part of a kernel of it. Of a training step these are the stages
+    of the forward, the joint graph among them, and `backward` has those behind it.
     """
 
     by_stage: Mapping[str, StageGraph]

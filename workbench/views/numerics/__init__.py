@@ -2,7 +2,6 @@
 
 DOORS = {
     "numerics_view": "The view of a compilation with its numbers open.",
-    "apart_answer": "Where two programs part, as a page.",
     "numerics_chart": "What each stage departs by itself, beside eager and the noise.",
 }
 """What other rooms import of this one."""

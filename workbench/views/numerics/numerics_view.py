@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from workbench.analysis.numerics.numerics_record import Numerics
 from workbench.views.document import ViewContext
+from workbench.views.numerics.apart_answer import fragment as fragment_of_two
+from workbench.views.numerics.apart_answer import page as page_of_two
 from workbench.views.widgets.display import display_record, show
+
+__all__ = ["display", "fragment_of_two", "page_of_two"]
 
 
 def display(found: Numerics) -> None:
