@@ -1,4 +1,4 @@
-from __future__ import annotations
+"""What stands beside a magic, or in its cell: a launch of a kernel, which is not made."""
 
 import pytest
 
