@@ -11,6 +11,7 @@ import numerics_cases as cases
 import pytest
 import torch
 
+import workbench as wb
 from tests.compiler.virtual_gpu.gpus import H100, MI300X
 from workbench.analysis.numerics import causes
 from workbench.compiler.numerics import gpu_microscope
@@ -18,6 +19,7 @@ from workbench.compiler.numerics.gpu_microscope import GpuProgram, open_gpu_prog
 from workbench.compiler.numerics.host_microscope import look_at
 from workbench.compiler.request.compile_request import CompileOptions, CompileRequest
 from workbench.compiler.virtual_gpu.client import CrossCompiler
+from workbench.errors import UsageError
 from workbench.handles.cross_compiled import CrossCompiled, compile_for_gpu
 from workbench.handles.numerics.live_numerics import look_at_numbers
 
@@ -170,3 +172,19 @@ def test_operators_that_eager_has_as_kernels_are_named(worker: CrossCompiler, mo
     listed = {"mm": "triton", "topk": "cutedsl"}
     monkeypatch.setattr(gpu_microscope, "list_native_operators", lambda: listed)
     assert "On that GPU eager itself computes aten.mm (triton) by a kernel" in program.notes[-1]
+
+
+def test_a_cause_on_a_gpu_is_proved_or_says_who_proves_it() -> None:
+    def found_in(function: Any, args: tuple[Any, ...]) -> Any:
+        return wb.numerics(wb.aot_compile(function, args, target="h100", grad=False), args)
+
+    args = cases.draw(64, 256, dtype=cases.BF), cases.draw(256, dtype=cases.BF, seed=1)
+    proof = found_in(cases.softmax_chain, args).prove("k0")
+    assert proof.is_proved
+    assert proof.differ_after < 0.01
+    with products_in_tf32():
+        found = found_in(product, (X, Y.T))
+        row = found.find("k0")
+        assert (row.cause, row.option) == (causes.TF32, causes.FULL_PRODUCTS)
+        with pytest.raises(UsageError, match=r"no option of one kernel: .cures\(\) compiles"):
+            found.prove("k0")

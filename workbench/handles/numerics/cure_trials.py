@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from workbench.analysis.numerics.causes import RANDOM
+from workbench.analysis.numerics.causes import FULL_PRODUCTS, RANDOM
 from workbench.analysis.numerics.numerics_cures import name_option, read_option
 from workbench.analysis.numerics.numerics_record import Numerics
 from workbench.analysis.opportunities.opportunity import Opportunity
@@ -46,6 +46,11 @@ def prove_cause(
         raise UsageError(
             f"No option is known that would change {row.node} of {row.kernel or row.part}: its "
             f"cause is {row.cause}."
+        )
+    if row.option == FULL_PRODUCTS:
+        raise UsageError(
+            f"{row.option} is a setting of torch and no option of one kernel: .cures() compiles "
+            "the whole call under it."
         )
     module, inputs = part.build(), tuple(part.inputs.values())
     name, value = read_option(row.option)
