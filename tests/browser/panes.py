@@ -37,6 +37,7 @@ def _chosen(report: Report) -> dict[str, str | None]:
     pair = next((row["id"] for row in build_pairs_part(report)["rows"]), None)
     return {
         "numerics": first["deviations"],
+        "checks": first["check_findings"],
         "memory": kernel["id"] if kernel else None,
         "overview": line["id"] if line else None,
         "graphs": kernel["nodes"][0] if kernel and kernel["nodes"] else None,
@@ -55,7 +56,7 @@ def _chosen(report: Report) -> dict[str, str | None]:
     }
 
 
-_ROWS = ("breaks", "guards", "phases", "choices", "ranked", "deviations")
+_ROWS = ("breaks", "guards", "phases", "choices", "ranked", "deviations", "check_findings")
 
 
 def show(page: Any, address: str) -> None:

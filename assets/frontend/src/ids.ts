@@ -25,6 +25,7 @@ const FORMS = [
   [/^s\d+$/, "source"],
   [/^m\d+$/, "storage"],
   [/^d\d+$/, "deviation"],
+  [/^h\d+$/, "finding"],
   [/^Z:/, "saved"],
 ] as const;
 

@@ -3,6 +3,7 @@
 import { artifact } from "./artifact/register";
 import { autotune } from "./autotune/register";
 import { breaks } from "./breaks/register";
+import { checks } from "./checks/register";
 import { fusion } from "./fusion/register";
 import { graphs } from "./graph/register";
 import { kernels } from "./kernels/register";
@@ -28,4 +29,5 @@ export const PANES: readonly Registration<Store>[] = [
   matrix,
   artifact,
   numerics,
+  checks,
 ];

@@ -204,6 +204,33 @@ export interface SavedFile {
 }
 
 /**
+ * One finding; `line` is the id of its line, `number` that line in its file.
+ */
+export interface CheckFinding {
+  id: string;
+  kernel: string;
+  kind: string;
+  text: string;
+  tone: "break" | "fallback" | "plain";
+  line: string | null;
+  number: number | null;
+  argument: string;
+  case: string;
+  programs: number[];
+}
+
+/**
+ * What was checked: the answer in a sentence, the grid of the given call, each call in words.
+ * `source` is the id of the source whose lines are marked.
+ */
+export interface Checks {
+  sentence: string;
+  grid: number[];
+  calls: string[];
+  source: string | null;
+}
+
+/**
  * One of the compilations: what it is called, and what it is.
  */
 export interface DiffSide {
@@ -991,7 +1018,7 @@ export type Tone = "plain" | "captured" | "break" | "fallback" | "folded";
 
 export type LineState = "plain" | "captured" | "later" | "break" | "failed" | "fallback" | "folded" | "removed" | "traced" | "unreached";
 
-export type PaneId = "overview" | "graphs" | "breaks" | "fusion" | "kernels" | "timeline" | "autotune" | "roofline" | "memory" | "matrix" | "artifact" | "numerics";
+export type PaneId = "overview" | "graphs" | "breaks" | "fusion" | "kernels" | "timeline" | "autotune" | "roofline" | "memory" | "matrix" | "artifact" | "numerics" | "checks";
 
 export type CostKind = "time" | "bound" | "bytes" | "memory";
 
@@ -1306,7 +1333,7 @@ export interface Artifact {
  * compile time went. `no_assembly` says why no kernel has code of a GPU, or is None; `actions`,
  * by id, why what a live view starts cannot be started from here, None where it can;
  * `has_budgets`: the part `budgets:` has some. `cuda_graphs` is None where none were asked for,
- * `numerics` where numbers were not compared.
+ * `numerics` where numbers were not compared, `checks` where no kernel was checked.
  */
 export interface Document {
   version: number;
@@ -1347,6 +1374,8 @@ export interface Document {
   matrix: MatrixRow[];
   numerics: NumericsFound | null;
   deviations: Deviation[];
+  checks: Checks | null;
+  check_findings: CheckFinding[];
   targets: Targets;
   artifact: Artifact[];
   file: SavedFile;
@@ -1833,6 +1862,7 @@ export const TITLES: Record<PaneId, string> = {
   matrix: "Matrix",
   artifact: "Artifact",
   numerics: "Numerics",
+  checks: "Checks",
 };
 
 export const WORDS: Record<Line["state"], string> = {

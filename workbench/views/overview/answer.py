@@ -107,6 +107,10 @@ def _kernel_log(report: Report) -> Iterator[Piece]:
 
 def _own_kernel(report: Report) -> Iterator[Piece]:
     """What a kernel takes of its GPU, until a run has counted what it moves."""
+    if not len(report.kernels):
+        yield figure(report.request.name)
+        yield plain(f", run on the CPU under watch, and not compiled for {report.request.target}. ")
+        return
     taken, row = report.resources[0], report.kernels[0]
     yield figure(row.name)
     yield plain(f" for {report.request.target}: ")

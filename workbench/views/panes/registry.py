@@ -6,6 +6,7 @@ from workbench.views.panes import (
     artifact_pane,
     autotune_pane,
     breaks_pane,
+    checks_pane,
     fusion_pane,
     graphs_pane,
     kernels_pane,
@@ -31,4 +32,5 @@ PANES: tuple[Pane, ...] = (
     matrix_pane.PANE,
     artifact_pane.PANE,
     numerics_pane.PANE,
+    checks_pane.PANE,
 )

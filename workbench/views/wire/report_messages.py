@@ -19,6 +19,7 @@ from typing import Literal, NotRequired, TypedDict
 
 from workbench.views.wire.advice_messages import Advice
 from workbench.views.wire.artifact_messages import FileQuestion, MachineQuestion, SavedFile
+from workbench.views.wire.check_messages import CheckFinding, Checks
 from workbench.views.wire.fusion_messages import FusionPart, PairsPart
 from workbench.views.wire.fusion_messages import Side as Side
 from workbench.views.wire.gpu_messages import (
@@ -67,6 +68,7 @@ PaneId = Literal[
     "matrix",
     "artifact",
     "numerics",
+    "checks",
 ]
 """The pass of a compilation with a backward; empty for what is of both."""
 CostKind = Literal["time", "bound", "bytes", "memory"]
@@ -377,7 +379,7 @@ class Document(TypedDict):
     `no_assembly` says why no kernel has code of a GPU, or is None; `actions`, by id, why what a
     live view starts cannot be started from here, None where it can; `has_budgets`: the part
     `budgets:` has some. `cuda_graphs` is None where none were asked for, `numerics`
-    where numbers were not compared.
+    where numbers were not compared, `checks` where no kernel was checked.
     """
 
     version: int
@@ -418,6 +420,8 @@ class Document(TypedDict):
     matrix: list[MatrixRow]
     numerics: NumericsFound | None
     deviations: list[Deviation]
+    checks: Checks | None
+    check_findings: list[CheckFinding]
     targets: Targets
     artifact: list[Artifact]
     file: SavedFile

@@ -1,0 +1,40 @@
+"""The Checks pane on a page: marked lines, findings, the programs concerned."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.browser.axe import violations
+from tests.browser.panes import show
+from workbench.report import Report
+
+REPORT = Report.load(Path(__file__).parents[1] / "records" / "checks.wbr")
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(900, "dark"), (1280, "light")])
+def test_a_finding_selects_its_line_and_shows_its_programs(
+    open_page: Callable[..., Any], tmp_path: Path, width: int, scheme: str
+) -> None:
+    REPORT.to_html(tmp_path / "report.html")
+    watched = open_page(width=width, scheme=scheme)
+    page = watched.page
+    page.set_viewport_size({"width": width, "height": 700})
+    show(page, f"{(tmp_path / 'report.html').as_uri()}#pane=checks")
+    assert page.locator(".pane-says").inner_text().startswith("Out of bounds: line 21")
+    marked = page.locator(".checks pre > .st-break")
+    assert marked.count() == 1
+    assert "tl.store(out + row * stride + j" in marked.inner_text()
+    assert page.get_by_role("img", name="1 of 37 programs concerned").count() == 1
+    page.locator(".finding", has_text="Race").click()
+    assert page.get_by_role("img", name="37 of 37 programs concerned").count() == 1
+    assert "sel" in (marked.get_attribute("class") or "").split()
+    assert page.evaluate("location.hash").endswith("sel=L%3As0%3A21")
+    box = page.locator(".checks").bounding_box()
+    assert box["x"] >= 0
+    assert box["x"] + box["width"] <= width
+    assert violations(page) == []
+    assert watched.errors == watched.requests == []
