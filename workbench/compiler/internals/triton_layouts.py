@@ -11,6 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from workbench.device_kinds import VENDORS
+
 Bases = tuple[tuple[tuple[int, ...], ...], ...]
 """Of registers, lanes, warps and blocks: an element's place is the XOR of those of the set bits."""
 
@@ -58,10 +60,11 @@ class TritonModule:
     """TTGIR in a file, as Triton reads it; raises `RuntimeError` where it cannot."""
 
     def __init__(self, path: str):
-        from triton._C.libtriton import amd, gluon_ir, ir, nvidia
+        from triton._C import libtriton
+        from triton._C.libtriton import gluon_ir, ir
 
         self._context = ir.context()
-        for dialects in (ir, nvidia, amd):
+        for dialects in (ir, *(getattr(libtriton, vendor) for vendor in VENDORS)):
             dialects.load_dialects(self._context)
         self._module = ir.parse_mlir_module(path, self._context)
         self._builder = gluon_ir.GluonOpBuilder(self._context)

@@ -16,7 +16,6 @@ from workbench.compiler.kernels.kernel_call import KernelCall
 from workbench.compiler.kernels.kernel_variants import StandIn, Variant, list_variants
 from workbench.compiler.memory_layouts.laid_tensors import LaidKernel, LaidTensor
 from workbench.compiler.sectors.access_words import (
-    SECTOR,
     Cure,
     SeenAccess,
     describe_access,
@@ -56,8 +55,7 @@ def add_accesses(report: Report, call: KernelCall, gpu: Gpu) -> Report:
     if isinstance(log, str):
         seen = list_unseen(laid, log)
     else:
-        sector = SECTOR if gpu.kind.build == "cuda" else _LINE
-        seen = see_accesses(laid, log, looked.find_starts(log), sector)
+        seen = see_accesses(laid, log, looked.find_starts(log), gpu.kind.sector_bytes)
     rows = [looked.describe(each, looked.cure(each)) for each in seen]
     tables: dict[str, Table[Any]] = {
         "accesses": Table.of(MemoryAccess, rows),
