@@ -10,7 +10,7 @@ import { minify } from "terser";
 const here = dirname(fileURLToPath(import.meta.url));
 const target = join(here, "../../workbench/views/static");
 const isCheck = process.argv.includes("--check");
-const LIMITS = { bytes: 764_000, gzipped: 254_000 };
+const LIMITS = { bytes: 772_000, gzipped: 256_500 };
 
 const result = await build({
   absWorkingDir: here,

@@ -27,6 +27,7 @@ _TITLES = {
     "recompiles": "Compiled again",
     "break": "A graph break",
     "storages": "Memory",
+    "accesses": "Accesses",
     "deviations": "Numerics",
     "budgets": "Memory budgets",
     "phases": "Timeline",

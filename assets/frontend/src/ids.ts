@@ -26,6 +26,7 @@ const FORMS = [
   [/^m\d+$/, "storage"],
   [/^d\d+$/, "deviation"],
   [/^h\d+$/, "finding"],
+  [/^x\d+$/, "access"],
   [/^Z:/, "saved"],
 ] as const;
 

@@ -1,5 +1,6 @@
 // The panes of the view of a report; a new one is registered here and by the same id in Python.
 
+import { accesses } from "./accesses/register";
 import { artifact } from "./artifact/register";
 import { autotune } from "./autotune/register";
 import { breaks } from "./breaks/register";
@@ -30,4 +31,5 @@ export const PANES: readonly Registration<Store>[] = [
   artifact,
   numerics,
   checks,
+  accesses,
 ];

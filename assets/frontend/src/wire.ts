@@ -1,6 +1,36 @@
 // Generated from workbench/views/wire/*.py by `python -m workbench.views.typescript`.
 
 /**
+ * One access of a line, for one argument. `said` is what is wrong, or why nothing was counted.
+ * `lanes` is one instruction: bytes from the begin of its first sector of `sector_bytes`, by
+ * lane, -1 for one that takes no part; each lane moves `vector_bytes`. `bases` are those of
+ * registers, lanes, warps and blocks: the place of an element in `shape` is the XOR of the
+ * bases of the set bits.
+ */
+export interface Access {
+  id: string;
+  kernel: string;
+  line: string | null;
+  place: string;
+  text: string;
+  argument: string;
+  kind: string;
+  bytes: number | null;
+  layout: string;
+  vector_bytes: number | null;
+  sectors: number | null;
+  least_sectors: number | null;
+  used: number | null;
+  used_l1: number | null;
+  said: string;
+  looked: string;
+  lanes: number[];
+  sector_bytes: number;
+  shape: number[];
+  bases: number[][][];
+}
+
+/**
  * The times of one side in µs of a call, in the order of the pairs. `middle` are the ends of
  * the middle half: a quarter of the runs is below, a quarter above.
  */
@@ -1018,7 +1048,7 @@ export type Tone = "plain" | "captured" | "break" | "fallback" | "folded";
 
 export type LineState = "plain" | "captured" | "later" | "break" | "failed" | "fallback" | "folded" | "removed" | "traced" | "unreached";
 
-export type PaneId = "overview" | "graphs" | "breaks" | "fusion" | "kernels" | "timeline" | "autotune" | "roofline" | "memory" | "matrix" | "artifact" | "numerics" | "checks";
+export type PaneId = "overview" | "graphs" | "breaks" | "fusion" | "kernels" | "timeline" | "autotune" | "roofline" | "memory" | "matrix" | "artifact" | "numerics" | "checks" | "accesses";
 
 export type CostKind = "time" | "bound" | "bytes" | "memory";
 
@@ -1376,6 +1406,8 @@ export interface Document {
   deviations: Deviation[];
   checks: Checks | null;
   check_findings: CheckFinding[];
+  accesses_says: string;
+  accesses: Access[];
   targets: Targets;
   artifact: Artifact[];
   file: SavedFile;
@@ -1863,6 +1895,7 @@ export const TITLES: Record<PaneId, string> = {
   artifact: "Artifact",
   numerics: "Numerics",
   checks: "Checks",
+  accesses: "Accesses",
 };
 
 export const WORDS: Record<Line["state"], string> = {

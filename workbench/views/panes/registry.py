@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from workbench.views.panes import (
+    accesses_pane,
     artifact_pane,
     autotune_pane,
     breaks_pane,
@@ -33,4 +34,5 @@ PANES: tuple[Pane, ...] = (
     artifact_pane.PANE,
     numerics_pane.PANE,
     checks_pane.PANE,
+    accesses_pane.PANE,
 )

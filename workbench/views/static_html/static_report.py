@@ -94,7 +94,7 @@ _TABLED: Mapping[str, tuple[str, ...]] = {
 
 _LISTS = (
     *("breaks", "recompiles", "guards", "kernels", "graphs", "groups", "rejected", "cuda_graphs"),
-    *("phases", "choices", "ranked", "points", "matrix", "numerics"),
+    *("phases", "choices", "ranked", "points", "matrix", "numerics", "accesses"),
 )
 _EXPECTED = ("overview", "graphs", "fusion", "kernels", "timeline")
 
@@ -200,6 +200,7 @@ def _present(shown: Document) -> Mapping[str, bool]:
         **_TABLED,
         "matrix": ("matrix",),
         "numerics": ("numerics",),
+        "accesses": ("accesses",),
     }
     return {"overview": True, **{id: bool(lists & set(own)) for id, own in needs.items()}}
 

@@ -172,6 +172,18 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
         Column("Most units", "max_ulp", "count", "78px", is_wide=True),
         Column("Line", "place", width="minmax(104px, 0.8fr)", look="mono", is_wide=True),
     ),
+    "accesses": (
+        Column("Line", "text", "code", "minmax(120px, 1.4fr)", full="text"),
+        Column("Argument", "argument", "code", "72px"),
+        Column("Does", "kind", width="52px", look="mut"),
+        Column("Width", "vector_bytes", "B", "56px"),
+        Column("Sectors", "sectors", "amount", "58px"),
+        Column("Least", "least_sectors", "amount", "52px"),
+        Column("Used", "used", "share", "52px"),
+        Column("Used, L1", "used_l1", "share", "64px"),
+        Column("What", "said", width="minmax(120px, 1.6fr)", full="said"),
+        Column("Place", "place", width="minmax(90px, 0.6fr)", look="mono", is_wide=True),
+    ),
     "members": (
         Column("Member", "name", "code", "minmax(120px, 1.6fr)"),
         Column("What", "what", width="minmax(90px, 1fr)", look="mut"),

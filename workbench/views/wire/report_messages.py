@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from typing import Literal, NotRequired, TypedDict
 
+from workbench.views.wire.access_messages import Access
 from workbench.views.wire.advice_messages import Advice
 from workbench.views.wire.artifact_messages import FileQuestion, MachineQuestion, SavedFile
 from workbench.views.wire.check_messages import CheckFinding, Checks
@@ -69,6 +70,7 @@ PaneId = Literal[
     "artifact",
     "numerics",
     "checks",
+    "accesses",
 ]
 """The pass of a compilation with a backward; empty for what is of both."""
 CostKind = Literal["time", "bound", "bytes", "memory"]
@@ -422,6 +424,8 @@ class Document(TypedDict):
     deviations: list[Deviation]
     checks: Checks | None
     check_findings: list[CheckFinding]
+    accesses_says: str
+    accesses: list[Access]
     targets: Targets
     artifact: list[Artifact]
     file: SavedFile
