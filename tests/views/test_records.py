@@ -26,7 +26,8 @@ def test_every_view_shows_it(record: Report) -> None:
     for name in TABLES:
         assert len(record.frame(name)) == len(record.tables.get(name, ()))
     for name in ("phases", "kernels", "fusion"):
-        record.plot(name)
+        if record.request.kind != "kernel":  # which may be checked and not compiled
+            record.plot(name)
 
 
 def test_every_kernel_is_found_from_its_group(record: Report) -> None:

@@ -11,8 +11,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from workbench.device_kinds import VENDORS
-
 Bases = tuple[tuple[tuple[int, ...], ...], ...]
 """Of registers, lanes, warps and blocks: an element's place is the XOR of those of the set bits."""
 
@@ -62,9 +60,10 @@ class TritonModule:
     def __init__(self, path: str):
         from triton._C import libtriton
         from triton._C.libtriton import gluon_ir, ir
+        from triton.backends import backends
 
         self._context = ir.context()
-        for dialects in (ir, *(getattr(libtriton, vendor) for vendor in VENDORS)):
+        for dialects in (ir, *(getattr(libtriton, name) for name in backends)):
             dialects.load_dialects(self._context)
         self._module = ir.parse_mlir_module(path, self._context)
         self._builder = gluon_ir.GluonOpBuilder(self._context)
