@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +16,7 @@ import triton.language as tl
 from tests.own_kernels.kernels import add
 from workbench.compiler.kernels.kernel_call import KernelCall, unship
 from workbench.errors import UsageError
+from workbench.temporary import hold
 
 X = torch.arange(8.0)
 ARGS = (X, X, torch.empty(8), 8)
@@ -133,3 +136,13 @@ def test_a_kernel_of_no_file_reaches_another_process_with_what_it_uses() -> None
 def test_constants_of_triton_are_no_arguments() -> None:
     assert call(BLOCK=8).constants == ("BLOCK",)
     assert unship(call(BLOCK=tl.constexpr(8)).ship()).meta["BLOCK"].value == 8
+
+
+def test_a_parcel_is_locked_while_a_worker_is_asked_and_goes_then() -> None:
+    with call(BLOCK=8).make_parcel() as folder:
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            assert not hold(handle, wait=False)
+        finally:
+            os.close(handle)
+    assert not Path(folder).exists()

@@ -63,8 +63,10 @@ class KernelCheck(Presented):
         calls = plural(len(run), "call that was run", "calls that were run")
         looked = ", ".join(dict.fromkeys(each for case in run for each in case.judged))
         notes = dict.fromkeys(note for case in self.cases for note in case.notes)
-        said = f"Nothing found in {who}, in {calls}. Looked for: {looked}."
-        return " ".join((said, *self._say_lost(), *notes))
+        lost = list(self._say_lost())
+        nothing = "Judged in part, nothing" if lost else "Nothing"
+        said = f"{nothing} found in {who}, in {calls}. Looked for: {looked}."
+        return " ".join((said, *lost, *notes))
 
     @property
     def faults(self) -> list[KernelFinding]:

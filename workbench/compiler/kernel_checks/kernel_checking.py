@@ -113,14 +113,12 @@ def _watch(call: KernelCall, question: CheckQuestion) -> Watched | str:
     }
     fresh = (question.fresh,) if isinstance(question.fresh, str) else tuple(question.fresh)
     seconds = min(question.time_limit, _MOST_S)
-    asked = Watch(
-        str(replace(call, arguments=here).ship()), CallerContext.current(), fresh,
-        question.sample, seconds,
-    )  # fmt: skip
-    try:
-        found: Watched = keep_warm_interpreter().ask(asked, f"check the kernel {call.name}")
-    except CaptureError as error:
-        return str(error).rstrip(".")
+    with replace(call, arguments=here).make_parcel() as folder:
+        asked = Watch(folder, CallerContext.current(), fresh, question.sample, seconds)
+        try:
+            found: Watched = keep_warm_interpreter().ask(asked, f"check the kernel {call.name}")
+        except CaptureError as error:
+            return str(error).rstrip(".")
     return found
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import inspect
 import operator
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from types import FunctionType
@@ -193,6 +194,19 @@ class KernelCall:
         parcel = {"function": self.function, "arguments": dict(self.arguments)}
         grid = self.grid if callable(self.grid) else tuple(self.grid)
         return shipped_values.pack(parcel | {"grid": grid, "meta": dict(self.meta)}, self.name)
+
+    @contextmanager
+    def make_parcel(self) -> Iterator[str]:
+        """The folder that `ship` wrote, held and locked while a worker is asked about it.
+
+        The lock goes with the path's object: a process that starts meanwhile, and removes what
+        killed ones have left, takes a folder without a lock for one of those.
+        """
+        folder = self.ship()
+        try:
+            yield str(folder)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
 
     def _refuse_lacking(self) -> None:
         known = {name for config in self.configs for name in config.kwargs}

@@ -102,11 +102,12 @@ class _Look:
             hook({**here, **meta})
         grid = call.resolve_grid({**self.variant.constants, **self.variant.options})
         alone = KernelCall(call.jit, here, grid, dict(self.variant.constants))
-        asked = Watch(str(alone.ship()), CallerContext.current(), seconds=_SECONDS)
-        try:
-            found: Watched = keep_warm_interpreter().ask(asked, f"watch the kernel {call.name}")
-        except CaptureError as error:
-            return str(error).rstrip(".")
+        with alone.make_parcel() as folder:
+            asked = Watch(folder, CallerContext.current(), seconds=_SECONDS)
+            try:
+                found: Watched = keep_warm_interpreter().ask(asked, f"watch the kernel {call.name}")
+            except CaptureError as error:
+                return str(error).rstrip(".")
         if found.log.accesses:
             return found.log
         return found.stopped or "the run reached no memory"
