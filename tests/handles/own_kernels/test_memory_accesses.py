@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import linecache
+import runpy
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -138,3 +141,27 @@ def test_a_layout_says_who_holds_an_element() -> None:
         layout.held_by(512)
     with pytest.raises(wb.UsageError, match="Line 1 has no layout"):
         take_from().layout(1)
+
+
+MOVED = """
+import triton, triton.language as tl
+
+@triton.jit
+def move(x, out, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + i, tl.load(x + i) + 31)
+"""
+
+
+def test_code_that_was_compiled_for_a_file_that_is_gone_is_matched(tmp_path: Path) -> None:
+    for place in ("first/moved.py", "second/moved.py", "second/renamed.py"):
+        path = tmp_path / place
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(MOVED)
+        kernel = runpy.run_path(str(path))["move"]
+        made = wb.kernel(kernel, LONG, OUT, grid=(4,), BLOCK=512)
+        row = find(made, "x")
+        assert row.vector_bytes == 16
+        assert row.file.endswith(place)
+        linecache.clearcache()
+        path.unlink()

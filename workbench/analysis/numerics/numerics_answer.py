@@ -18,6 +18,7 @@ from workbench.number_text import number_text, plural
 from workbench.report.numerics.numerics_rows import Deviation, NumericsOutput
 
 BELOW_NOISE = "below the noise"
+_MOST_NAMED = 4  # operators in a sentence; the rows have all
 
 
 @dataclass(frozen=True)
@@ -130,7 +131,9 @@ def describe_lowerings(row: Deviation) -> str:
     made = [text.partition(" by ") for text in row.lowerings]
     if len(made) == 1:
         return f"It is there after the lowering of {made[0][0]} by {made[0][2]}, not before."
-    names = ", ".join(operator for operator, _, _ in made)
+    names = ", ".join(operator for operator, _, _ in made[:_MOST_NAMED])
+    if len(made) > _MOST_NAMED:
+        names += f" and {len(made) - _MOST_NAMED} more operators"
     return f"It is there after the lowering of {names} to one kernel, not before."
 
 

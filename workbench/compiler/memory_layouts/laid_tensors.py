@@ -8,9 +8,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, Literal
 
 from workbench.compiler.internals.triton_layouts import (
@@ -89,6 +89,19 @@ class LaidKernel:
     tensors: tuple[LaidTensor, ...] = ()
     widths: Widths = field(default_factory=Widths)
     note: str = ""
+
+    def place_in(self, file: str) -> LaidKernel:
+        """The same with `file` where TTGIR names one of its name in another folder.
+
+        Triton's cache knows code by its text and lines, not by its folder: what it compiled once
+        names the folder of that time, for a cell of a notebook one that is gone with its kernel.
+        """
+        name = PurePath(file).name
+        placed = (
+            replace(each, file=file) if PurePath(each.file).name == name else each
+            for each in self.tensors
+        )
+        return replace(self, tensors=tuple(placed))
 
 
 def read_laid(texts: Mapping[str, str]) -> LaidKernel:

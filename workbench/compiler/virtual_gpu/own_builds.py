@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from functools import lru_cache
+from pathlib import PurePath
 from typing import Any
 
 from workbench.compiler.kernels.kernel_variants import OwnSource
@@ -42,6 +43,10 @@ def compile_own(name: str, source: OwnSource, choice: str, device: Device) -> Co
 
         kind = GluonASTSource
     made = kind(function, signature, constant_values, attributes)
+    # Triton's cache knows code by its text and first line: what another file, or another cell of a
+    # notebook, had compiled would name lines of that one
+    own = f"{made.hash()}-{PurePath(function.fn.__code__.co_filename).name}"
+    made.hash = lambda: own
     try:
         kernel = compile_source(made, target=target, options=options.__dict__)
     except RuntimeError as error:  # what is wrong with the IR stands in the worker's own output

@@ -85,9 +85,11 @@ class _Look:
             made = make_build(self.call, self.gpu, variant, f"{KERNEL}:layouts{tried}")
             build = replace(made, with_code=False, with_layouts=True)
             built = build_all([build], keep_warm_worker())[build.id]
-            said = built.note or "Triton does not compile it."
-            laid = built.laid
-            self._tried[tried] = said if laid is None else laid.note or laid
+            if built.laid is None:
+                self._tried[tried] = built.note or "Triton does not compile it."
+            else:
+                laid = built.laid.place_in(self.call.jit.fn.__code__.co_filename)
+                self._tried[tried] = laid.note or laid
         return self._tried[tried]
 
     def watch(self) -> AccessLog | str:

@@ -10,7 +10,7 @@ from workbench.views.charts.sheet import CELL_INK, sheet
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_MOST_NUMBERED = 1024  # cells with the number of their lane in them
+_MOST_NUMBERED = 64  # columns, or rows, whose cells have room for the number of their lane
 _SIDE = 6.0  # inches
 
 
@@ -28,7 +28,7 @@ def plot_layout(layout: Layout, warp: int) -> Figure:
         image = axes.imshow(
             lanes, cmap="twilight", vmin=0, vmax=row.lanes, interpolation="none", aspect="auto"
         )
-        if rows * columns <= _MOST_NUMBERED:
+        if max(rows, columns) <= _MOST_NUMBERED:
             for i, line in enumerate(lanes):
                 for j, lane in enumerate(line):
                     if lane == lane:  # not held by this warp
@@ -37,7 +37,10 @@ def plot_layout(layout: Layout, warp: int) -> Figure:
                             color=CELL_INK,
                         )  # fmt: skip
         axes.set_xlabel(f"axis {len(row.shape) - 1}")
-        axes.set_ylabel("axis 0" if len(row.shape) > 1 else "")
+        if len(row.shape) > 1:
+            axes.set_ylabel("axis 0")
+        else:
+            axes.set_yticks([])
         figure.colorbar(image, ax=axes, label=f"lane of warp {warp}")
         axes.set_title(f"{row.op}, line {row.line}: warp {warp} of {row.warps}")
     return figure

@@ -226,7 +226,9 @@ class WatchingMemory(Memory):
         frame: Any = sys._getframe(1)
         while frame is not None and frame.f_code.co_filename.startswith(_NOT_USERS):
             frame = frame.f_back
-        place = Place("", 0) if frame is None else find_place(frame.f_code, frame.f_lasti)
+        place = Place("", 0)
+        if frame is not None:
+            place = find_place(frame.f_code, frame.f_code.co_filename, frame.f_lasti)
         return self._places.setdefault(place, len(self._places))
 
     def find_stop(self, error: BaseException) -> int:
@@ -236,19 +238,20 @@ class WatchingMemory(Memory):
         while trace is not None:
             code = trace.tb_frame.f_code
             if not code.co_filename.startswith(_NOT_USERS):
-                place = find_place(code, trace.tb_lasti)
+                place = find_place(code, code.co_filename, trace.tb_lasti)
                 found = self._places.setdefault(place, len(self._places))
             trace = trace.tb_next
         return found
 
 
 @cache
-def find_place(code: CodeType, instruction: int) -> Place:
-    """Where an instruction stands; Triton compiles kernels without their indentation."""
+def find_place(code: CodeType, file: str, instruction: int) -> Place:
+    """Where an instruction stands; Triton compiles kernels without their indentation.
+
+    The same text in two files is one key to CPython, which compares code without its file.
+    """
     positions = list(code.co_positions())[instruction // 2]
     line, column = positions[0], positions[2]
-    head = getline(code.co_filename, code.co_firstlineno)
+    head = getline(file, code.co_firstlineno)
     indent = len(head) - len(head.lstrip())
-    return Place(
-        code.co_filename, line or 0, 0 if column is None else column + indent + 1, code.co_name
-    )
+    return Place(file, line or 0, 0 if column is None else column + indent + 1, code.co_name)
