@@ -194,3 +194,10 @@ def test_what_was_tried_and_is_faster_stands_in_the_sentence_as_measured() -> No
     noise = PairedTimes(tuple(before), tuple(reversed(before)))
     quiet = answer(report, dict.fromkeys(keys, noise))["sentence"]
     assert "tried" not in "".join(piece["text"] for piece in quiet)
+
+
+def test_where_all_lines_share_one_kernel_evenly_none_is_named() -> None:
+    cost = {"bound": 3.0}
+    lines = tuple(CostRow("line", f"L:s0:{n}", f"line {n}", cost, cost) for n in (30, 31, 32))
+    row = CostRow("function", "s0", "scale_rows", {"bound": 9.0}, {"bound": 9.0}, lines)
+    assert list(list_whereabouts(BLOCK, [row], "bound", 9.0, "it")) == []

@@ -50,7 +50,9 @@ def make_report(
     source = Source("s0", call.name, places.shown(file), first, texts.add(text), places.kind(file))
     resources = [replace(each.resources, kernel=KERNEL) for _, each in made if each.resources]
     assembly = [replace(row, kernel=KERNEL) for _, each in made for row in each.assembly]
-    own = {line for row in built.assembly for _, _, line in row.lines if line <= len(lines)}
+    # what comes before the first line of the body has the code of its entry
+    head = next(n for n, line in enumerate(lines, 1) if line.lstrip().startswith("def "))
+    own = {line for row in built.assembly for _, _, line in row.lines if head < line <= len(lines)}
     ids = tuple(f"L:s0:{first + line - 1}" for line in sorted(own))
     row = resources[0]
     kernel = Kernel(

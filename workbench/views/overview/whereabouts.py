@@ -43,7 +43,8 @@ def list_whereabouts(
 ) -> Iterator[Piece]:
     """`A third of it is line 35, self.out1(u), most of that norm2. ` or nothing.
 
-    A line that has little of it is no headline, nor the only one of the call.
+    A line that has little of it is no headline, nor the only one of the call, nor one of which all
+    have as much.
 
     Lines of libraries are not named: it is the user's line that calls them. Where there is no
     other, as in a module of torch's own, it is the module below it: `Half of it is self_attn. `
@@ -58,6 +59,8 @@ def list_whereabouts(
     most = max(parts, key=lambda part: part.total.get(kind, 0.0), default=None)
     share = 0.0 if most is None or not whole else most.total.get(kind, 0.0) / whole
     if most is None or share < _LEAST or len(parts) < 2:
+        return
+    if len({part.total.get(kind) for part in parts}) == 1:  # one kernel, shared out evenly
         return
     pieces = [plain(f"{_part(share)} of {of} is ")]
     if not lines:
