@@ -20,6 +20,7 @@ from workbench.specs import Gpu
 from workbench.tasks.progress_events import ProgressCallback
 
 if TYPE_CHECKING:
+    from workbench.analysis.kernel_checks.kernel_check import KernelCheck
     from workbench.compiler.comparison.output_comparison import Verification
     from workbench.handles.compiled_base import Recipe
 
@@ -61,6 +62,23 @@ class CrossCompiled(Recompilable):
         with follow_in_a_line(None, f"Verifying {self.name} on the CPU") as told:
             asked = Question(args, kwargs)
             return verify_program(self.program, self.original, asked, progress=told)
+
+    def check_kernels(self, /, *args: Any, time_limit: float = 60.0, **kwargs: Any) -> KernelCheck:
+        """Run the program on the CPU and watch each launch of a Triton kernel in it.
+
+        Inductor's own kernels and those of the user, each with the arguments that it has in this
+        call, those of the backward too: accesses out of bounds, races between programs, lanes that
+        disagree, missing barriers. Values are compared by `wb.verify`. `time_limit` is in seconds,
+        for each launch. Raises `UsageError` where the program cannot be run here, `ContractError`
+        for a call that does not fit.
+        """
+        from workbench.analysis.kernel_checks.kernel_check import KernelCheck, add_check
+        from workbench.compiler.kernel_checks.program_checks import check_program
+
+        callee = resolve(self.original)
+        found = check_program(self.program, callee, args, kwargs, time_limit)
+        self.update(add_check(self.report, found.findings, found.cases))
+        return KernelCheck(self.report, found.findings, found.cases)
 
     @checked
     def save(

@@ -20,6 +20,7 @@ from workbench.compiler.interpreter.interpreter_session import (
     Session,
     keep_warm_interpreter,
 )
+from workbench.compiler.interpreter.watched.watched_call import Watched
 from workbench.compiler.request.callables import Callee
 
 
@@ -29,17 +30,21 @@ class InterpretedCall:
 
     `inputs` and `outputs` are those of the graph that Dynamo captured, `given` those of the
     generated programs: of the forward, and of the backward where it was run. `sources` are those of
-    the Triton kernels by the names of their functions. `edit` changes them before they run.
+    the Triton kernels by the names of their functions. `edit` changes them before they run. With
+    `watch_s` every launch is run under watch before, for so many seconds at most: `watched` has
+    what it showed, by the name of the kernel, in order.
     """
 
     program: Program
     callee: Callee
     products: Products = IN_FLOAT32
     edit: Edit | None = None
+    watch_s: float = 0.0
     inputs: tuple[Any, ...] = ()
     outputs: Any = None
     given: list[list[Any]] = field(default_factory=list)
     sources: dict[str, str] = field(default_factory=dict)
+    watched: list[tuple[str, Watched]] = field(default_factory=list)
     _graphs: list[Any] = field(default_factory=list)
 
     def run(
@@ -105,8 +110,9 @@ class InterpretedCall:
         interpreter = keep_warm_interpreter()
         with (
             Arena() as arena,
-            closing(Session(interpreter, arena, self.edit, self.products)) as session,
+            closing(Session(interpreter, arena, self.edit, self.products, self.watch_s)) as session,
         ):
+            session.watched = self.watched
             yield session
 
     def _load(self, graph: Any, session: Session) -> Any:

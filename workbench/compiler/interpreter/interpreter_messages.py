@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from workbench.compiler.internals.tensor_like import TensorLike
+from workbench.compiler.interpreter.watched.watched_call import Watched
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,8 @@ IN_FLOAT32 = Products()
 class Run:
     """One launch of a kernel; tensors among the arguments are `SharedTensor`.
 
-    Without a grid it is the kernel's own.
+    Without a grid it is the kernel's own. With `watch_s` it is run under watch before, for so many
+    seconds at most.
     """
 
     key: str
@@ -76,22 +78,28 @@ class Run:
     named: Mapping[str, Any]
     grid: tuple[int, int, int] | None = None
     products: Products = IN_FLOAT32
+    watch_s: float = 0.0
 
 
 @dataclass(frozen=True)
 class Finished:
-    """A launch that ended: its configuration, its programs, which arguments it wrote to."""
+    """A launch that ended: its configuration, its programs, which arguments it wrote to.
+
+    `watched` is what a run under watch showed, where one was asked for.
+    """
 
     config: str
     programs: int
     written: tuple[int, ...]
+    watched: Watched | None = None
 
 
 @dataclass(frozen=True)
 class Stopped:
-    """A kernel that cannot be run to its end, and why."""
+    """A kernel that cannot be run to its end, and why; `watched` as in `Finished`."""
 
     reason: str
+    watched: Watched | None = None
 
 
 @dataclass(frozen=True)

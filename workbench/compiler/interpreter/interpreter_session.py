@@ -15,6 +15,7 @@ import torch
 
 from workbench.compiler.internals.tensor_like import TensorLike
 from workbench.compiler.interpreter import interpreter_messages
+from workbench.compiler.interpreter.watched.watched_call import Watched
 from workbench.compiler.virtual_gpu.client import HIDDEN, list_own_caches
 from workbench.processes.worker import Worker, WorkerEnded
 
@@ -91,6 +92,7 @@ class Session:
         arena: interpreter_messages.Arena,
         edit: Edit | None = None,
         products: interpreter_messages.Products = interpreter_messages.IN_FLOAT32,
+        watch_s: float = 0.0,
     ):
         self.products = products
         self._interpreter = interpreter
@@ -101,6 +103,8 @@ class Session:
         self._name = secrets.token_hex(8)  # several sessions may use one interpreter
         self.observer: Observe | None = None
         self.configs: dict[str, str] = {}
+        self.watch_s = watch_s
+        self.watched: list[tuple[str, Watched]] = []
 
     def kernel(self, name: str, source: str, variable: str) -> Kernel:
         """A kernel of the program, by its source; `variable` is its name in the program."""
@@ -147,11 +151,16 @@ class Session:
         options = {n: self._sent(v, moved) for n, v in named.items()}
         try:
             ended = self._interpreter.run(
-                interpreter_messages.Run(key, tuple(values), options, grid, self.products), name
+                interpreter_messages.Run(
+                    key, tuple(values), options, grid, self.products, self.watch_s
+                ),
+                name,
             )
         except WorkerEnded as error:
             raise KernelFailed(name, "ended the process that ran it: it reaches into memory "
                                "that is not its own") from error  # fmt: skip
+        if ended.watched is not None:
+            self.watched.append((name, ended.watched))
         if not isinstance(ended, interpreter_messages.Finished):
             raise KernelFailed(name, ended.reason)
         self.configs[name] = ended.config

@@ -5,10 +5,11 @@ It runs with TRITON_INTERPRET=1, which Triton reads when it is imported.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from workbench.compiler.interpreter import interpreter_messages
-from workbench.compiler.interpreter.watched.watched_call import Watch
+from workbench.compiler.interpreter.watched.watched_call import Watch, Watched
 from workbench.errors import WorkbenchError
 from workbench.processes.parent import Done, Failed, Parent
 
@@ -92,10 +93,19 @@ class _Served:
         named = {name: self._here(value) for name, value in message.named.items()}
         asked = message.products
         self._builder.choose_products(asked.default, asked.allowed, has_tf32=asked.has_tf32)
+        seen: list[Watched] = []
+
+        def watch(function: Any, given: Mapping[str, Any], grid: tuple[int, int, int]) -> None:
+            from workbench.compiler.interpreter.watched.watched_run import watch_kernel
+
+            seen.append(watch_kernel(self._builder, function, given, grid, seconds=message.watch_s))
+
         try:
-            config, programs = kernel.run(args, named, message.grid)
+            config, programs = kernel.run(
+                args, named, message.grid, watch if message.watch_s else None
+            )
         except KernelFailure as failure:
-            return interpreter_messages.Stopped(str(failure))
+            return interpreter_messages.Stopped(str(failure), *seen)
         return interpreter_messages.Finished(
-            config, programs, self._builder.memory.written([*args, *named.values()])
+            config, programs, self._builder.memory.written([*args, *named.values()]), *seen
         )

@@ -35,7 +35,7 @@ _GLUON = (
 )
 _META = "its tensors are on meta and hold no numbers, so that nothing was run"
 _RACES = ("race", "race, same value", "lanes disagree")
-_JUDGED = (
+JUDGED = (
     "accesses out of bounds", "races between programs", "lanes that disagree", "missing barriers",
 )  # fmt: skip
 
@@ -122,15 +122,10 @@ def _watch(call: KernelCall, question: CheckQuestion) -> Watched | str:
     return found
 
 
-def _judge(
-    case: Case, watched: Watched, question: CheckQuestion
-) -> tuple[list[KernelFinding], CheckedCase]:
-    call, log = case.call, watched.log
-    words = FaultWords(call.name, log, Places(), case.name)
+def describe_faults(words: FaultWords, watched: Watched) -> tuple[list[KernelFinding], list[str]]:
+    """What a run under watch showed, as rows, and what it could not judge, in words."""
     found = [words.describe(fault) for fault in watched.faults]
-    judged = list(_JUDGED)
     lost = [f"{what}: {why}" for what, why in watched.unjudged.items()]
-    notes = []
     if watched.stopped:
         reason, place = _say_stopped(watched, words), words.find_place(watched.stopped_place)
         if watched.stopped_kind == "assertion":
@@ -138,6 +133,26 @@ def _judge(
         else:
             lost.append(reason)
             found.append(words.make_row(NOT_JUDGED, f"Not judged: {reason}", place))
+    else:
+        lost += [row.text.removeprefix("Not judged: ").rstrip(".")
+                 for row in found if row.kind == NOT_JUDGED]  # fmt: skip
+    return found, lost
+
+
+def decide(found: Sequence[KernelFinding], lost: Sequence[str]) -> str:
+    """The verdict on a call: a finding counts more than what was not judged."""
+    faults = any(row.kind != NOT_JUDGED for row in found)
+    return "failed" if faults else "not checked" if lost else "passed"
+
+
+def _judge(
+    case: Case, watched: Watched, question: CheckQuestion
+) -> tuple[list[KernelFinding], CheckedCase]:
+    call, log = case.call, watched.log
+    words = FaultWords(call.name, log, Places(), case.name)
+    found, lost = describe_faults(words, watched)
+    judged = list(JUDGED)
+    notes = []
     if question.fresh:
         judged.append("reads of what nobody wrote")
     elif watched.ask_fresh:
@@ -159,15 +174,11 @@ def _judge(
         )
     if call.configs:
         notes.append(f"Of {len(call.configs)} configurations the first was run.")
-    lost += [row.text.removeprefix("Not judged: ").rstrip(".")
-             for row in found if row.kind == NOT_JUDGED and not watched.stopped]  # fmt: skip
-    faults = any(row.kind != NOT_JUDGED for row in found)
-    verdict = "failed" if faults else "not checked" if lost else "passed"
     written = log.unique_bytes(kind="write") + log.unique_bytes(kind="atomic")
     is_whole = log.is_whole and not watched.stopped
     return found, CheckedCase(
-        call.name, case.name, verdict, log.grid, log.programs, tuple(judged), tuple(lost),
-        tuple(notes), watched.seconds, log.nbytes, log.asked_bytes(),
+        call.name, case.name, decide(found, lost), log.grid, log.programs, tuple(judged),
+        tuple(lost), tuple(notes), watched.seconds, log.nbytes, log.asked_bytes(),
         log.unique_bytes(kind="read") if is_whole else None, written if is_whole else None,
         tuple(sorted(log.operations.items())),
     )  # fmt: skip

@@ -107,10 +107,15 @@ class KernelFailure(Exception):
     """A kernel that could not be run to its end, and why."""
 
 
+Watcher = Callable[[Any, Mapping[str, Any], Grid], object]
+"""An interpreted function, its arguments and constants by name, its grid."""
+
+
 class InterpretedKernel:
     """Stands where the program expects a compiled kernel; `run` is what it calls."""
 
     def __init__(self, name: str, source: str, builder: BatchedBuilder):
+        source = source.lstrip("\n")  # lines are those of the code as a record shows it
         self._source = source
         self._builder = builder
         digest = hashlib.sha256(source.encode()).hexdigest()[:12]
@@ -127,11 +132,12 @@ class InterpretedKernel:
         args: Sequence[Any],
         named: Mapping[str, Any],
         grid: tuple[int, int, int] | None = None,
+        before: Watcher | None = None,
     ) -> tuple[str, int]:
         """Run every program of the grid and return the configuration and how many they were.
 
-        Raises `KernelFailure` when one of them fails. A grid that is given belongs to the first
-        configuration.
+        `before` is told what will be run. Raises `KernelFailure` when a program fails. A grid that
+        is given belongs to the first configuration.
         """
         if grid is None:
             config = self._config()
@@ -142,6 +148,8 @@ class InterpretedKernel:
             constants = dict(self._tuner.triton_meta.get("constants", {}))
             given = {**constants, **config.kwargs, **named}
         wanted = {name: given[name] for name in self._function.arg_names if name in given}
+        if before is not None:
+            before(self._function, wanted, grid)
         try:
             run_grid(self._builder, self._function, wanted, grid, self._source)
         except Exception as error:  # a wrong kernel may raise whatever Python can

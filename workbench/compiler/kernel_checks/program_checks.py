@@ -1,0 +1,101 @@
+"""Checks the Triton kernels of a compiled program in one call of it, on the CPU."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import torch
+
+from workbench.analysis.kernel_checks.kernel_check import NOT_JUDGED
+from workbench.compiler.captured_graphs.program_parts import NoProgram, Program
+from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.interpreter.verification import InterpretedCall, KernelFailed
+from workbench.compiler.interpreter.watched.watched_call import Watched
+from workbench.compiler.kernel_checks.fault_words import FaultWords
+from workbench.compiler.kernel_checks.kernel_checking import (
+    JUDGED,
+    Checked,
+    decide,
+    describe_faults,
+)
+from workbench.compiler.request.callables import Callee
+from workbench.compiler.sources.sources import Places
+from workbench.errors import UsageError
+from workbench.report.machine_rows import CheckedCase, KernelFinding
+
+_VALUES = "their values were not compared: wb.verify(x, args, per_kernel=True) does it"
+
+
+def check_program(
+    program: Program | NoProgram, callee: Callee, args: tuple[Any, ...],
+    kwargs: Mapping[str, Any], time_limit: float,
+) -> Checked:  # fmt: skip
+    """Run the call, and its backward where it has one, with every launch under watch.
+
+    Each launch has the arguments that it gets in this call. Raises `UsageError` where the program
+    cannot be run here, `ContractError` for a call that does not fit.
+    """
+    if isinstance(program, NoProgram):
+        raise UsageError(f"The generated program cannot be run here: {program.reason}")
+    made = InterpretedCall(program, callee, watch_s=time_limit)
+    stopped: KernelFailed | None = None
+    try:
+        made.run(args, kwargs, lambda output: _run_backward(output, callee, (args, kwargs)))
+    except KernelFailed as failure:
+        stopped = failure
+    findings: list[KernelFinding] = []
+    cases: list[CheckedCase] = []
+    launches: dict[str, int] = {}
+    for name, watched in made.watched:
+        launches[name] = number = launches.get(name, 0) + 1
+        found, case = _judge_launch(name, f"launch {number}" if number > 1 else "", watched)
+        findings += found
+        cases.append(case)
+    if stopped is not None:
+        # a kernel that was watched has said why; what comes after it did not run
+        lost = f"the kernels behind {stopped.kernel}, with which the program stops: {stopped}"
+        case = CheckedCase(stopped.kernel, "behind it", "not checked", (), 0, not_judged=(lost,))
+        cases.append(case)
+    return Checked(tuple(_drop_repeated(findings)), tuple(cases))
+
+
+def _judge_launch(
+    name: str, case: str, watched: Watched
+) -> tuple[list[KernelFinding], CheckedCase]:
+    log = watched.log
+    found, lost = describe_faults(FaultWords(name, log, Places(), case), watched)
+    found = [
+        replace(row, text=row.text.replace(f"line {row.line}", f"line {row.line} of {name}", 1))
+        for row in found  # lines are those of its generated code
+    ]
+    return found, CheckedCase(
+        name, case, decide(found, lost), log.grid, log.programs, JUDGED, tuple(lost), (_VALUES,),
+        watched.seconds, log.nbytes, log.asked_bytes(), log.unique_bytes(kind="read"),
+        log.unique_bytes(kind="write") + log.unique_bytes(kind="atomic"),
+        tuple(sorted(log.operations.items())),
+    )  # fmt: skip
+
+
+def _drop_repeated(findings: list[KernelFinding]) -> list[KernelFinding]:
+    """Of one fault in several launches of a kernel the first."""
+    kept: dict[tuple[Any, ...], KernelFinding] = {}
+    for row in findings:
+        kept.setdefault((row.kernel, row.kind, row.line, row.argument, row.other_line), row)
+    return [row for row in kept.values() if row.kind != NOT_JUDGED or row.text]
+
+
+def _run_backward(output: Any, callee: Callee, inputs: Any) -> None:
+    """The backward for a gradient of ones, where anything of the call asks for one."""
+    leaves = tp.TREE_LEAVES.get()
+    results = [leaf for leaf in leaves(output) if _asks(leaf)]
+    learned = [leaf for leaf in leaves(inputs) if _asks(leaf)]
+    if callee.module is not None:
+        learned += [each for each in callee.module.parameters() if each.requires_grad]
+    if results and learned:
+        torch.autograd.grad(results, learned, [*map(torch.ones_like, results)], allow_unused=True)
+
+
+def _asks(leaf: Any) -> bool:
+    return isinstance(leaf, torch.Tensor) and leaf.requires_grad
