@@ -250,7 +250,9 @@ class KernelFinding:
     text: str  # the finding in a sentence
     file: str | None  # the file, from the home folder or from site-packages on; or the cell
     line: int | None  # the line, from 1
-    column: int | None = field(default=None, metadata=describe("Column"))
+    column: int | None = field(
+        default=None, metadata=describe("Column", meaning="The column, from 1.")
+    )
     argument: str = ""  # the argument of the kernel
     index: tuple[int, ...] = ()  # the element, by its place on each axis of the argument
     shape: tuple[int, ...] = ()  # its sizes
@@ -259,7 +261,9 @@ class KernelFinding:
     other_line: int | None = None  # the line that it is in conflict with
     other_program: tuple[int, ...] = ()  # the program that it is in conflict with
     other_lane: tuple[int, ...] = ()  # the lane that it is in conflict with
-    count: int = field(default=1, metadata=describe("Places"))
+    count: int = field(
+        default=1, metadata=describe("Places", meaning="How many places have this fault.")
+    )
     case: str = ""  # what differs from the call that was given; empty for that call
     programs: tuple[int, ...] = ()  # the programs concerned, counted along the grid
 
@@ -276,7 +280,7 @@ class CheckedCase:
     case: str  # what differs from the call that was given; empty for that call
     verdict: str  # "passed", "failed" or "not checked"
     grid: tuple[int, ...]  # how many programs the grid has along each axis
-    programs: int = field(metadata=describe("Programs"))
+    programs: int = field(metadata=describe("Programs", meaning="Programs that were run."))
     judged: tuple[str, ...] = ()  # what was judged
     not_judged: tuple[str, ...] = ()  # what was not judged, and why
     notes: tuple[str, ...] = ()  # what the reader should know of it
@@ -284,10 +288,18 @@ class CheckedCase:
         default=0.0,
         metadata=describe("Time", "s", source="measured", meaning="Seconds of the run on a CPU."),
     )
-    log_bytes: int = field(default=0, metadata=describe("Log", "B"))
+    log_bytes: int = field(
+        default=0, metadata=describe("Log", "B", meaning="Memory that the log of accesses took.")
+    )
     asked_bytes: int = field(default=0, metadata=describe("Asked", "B"))
-    least_read_bytes: int | None = field(default=None, metadata=describe("Least read", "B"))
-    least_written_bytes: int | None = field(default=None, metadata=describe("Least written", "B"))
+    least_read_bytes: int | None = field(
+        default=None,
+        metadata=describe("Least read", "B", meaning="Different bytes that were read."),
+    )
+    least_written_bytes: int | None = field(
+        default=None,
+        metadata=describe("Least written", "B", meaning="Different bytes that were written."),
+    )
     operations: tuple[tuple[str, int], ...] = ()  # operations of floats by dtype, and of tl.dot
 
 
@@ -311,31 +323,66 @@ class MemoryAccess:
     text: str  # the line itself
     argument: str  # the argument whose memory it is
     kind: str  # "read", "write" or "atomic"
-    bytes: int | None = number("Bytes", "B", hint="What all programs ask for")
+    bytes: int | None = number(
+        "Bytes", "B", hint="What all programs ask for", meaning="Bytes that all programs ask for."
+    )
     layout: str = ""  # who holds which element of the block, in words
     vector_bytes: int | None = number(
-        "Width", "B", hint="What one thread moves with one instruction"
+        "Width",
+        "B",
+        hint="What one thread moves with one instruction",
+        meaning="Bytes that one thread moves with one instruction.",
     )
     instructions: int | None = number("Instructions", hint="Of warps, in the programs looked at")
-    sectors: float | None = number("Sectors", "amount", hint="That a warp's instruction touches")
-    least_sectors: float | None = number(
-        "Least", "amount", hint="Sectors that its bytes would fill"
+    sectors: float | None = number(
+        "Sectors",
+        "amount",
+        hint="That a warp's instruction touches",
+        meaning="Sectors that an instruction of a warp touches, in the mean.",
     )
-    used: float | None = number("Used", "share", hint="Of what an instruction brings")
+    least_sectors: float | None = number(
+        "Least",
+        "amount",
+        hint="Sectors that its bytes would fill",
+        meaning="Sectors that its bytes would fill.",
+    )
+    used: float | None = number(
+        "Used",
+        "share",
+        hint="Of what an instruction brings",
+        meaning="The share used of what one instruction brings.",
+    )
     used_l1: float | None = number(
-        "Used, L1", "share", hint="If the L1 cache keeps what a warp brought"
+        "Used, L1",
+        "share",
+        hint="If the L1 cache keeps what a warp brought",
+        meaning="The share used, if the L1 cache keeps what a warp brought.",
     )
     hint: str = ""  # what is wrong, what helps, and how that is known
     reason: str = ""  # why nothing was counted
     file: str | None = None  # the file, from the home folder or from site-packages on; or the cell
-    column: int | None = field(default=None, metadata=describe("Column"))
+    column: int | None = field(
+        default=None, metadata=describe("Column", meaning="The column, from 1.")
+    )
     shape: tuple[int, ...] = ()  # the block that a program moves
-    element_bytes: int = field(default=0, metadata=describe("Element", "B"))
-    programs: int = field(default=0, metadata=describe("Programs looked at"))
-    all_programs: int = field(default=0, metadata=describe("Programs"))
+    element_bytes: int = field(
+        default=0, metadata=describe("Element", "B", meaning="Bytes of an element.")
+    )
+    programs: int = field(
+        default=0,
+        metadata=describe(
+            "Programs looked at", meaning="Programs of the grid that were looked at."
+        ),
+    )
+    all_programs: int = field(
+        default=0, metadata=describe("Programs", meaning="All programs of the grid.")
+    )
     lanes: tuple[int, ...] = ()  # one instruction: bytes by lane
-    sector_bytes: int = field(default=0, metadata=describe("Sector", "B"))
-    bases: Bases = ()
+    sector_bytes: int = field(
+        default=0,
+        metadata=describe("Sector", "B", meaning="Bytes of a sector, or of a line of the cache."),
+    )
+    bases: Bases = ()  # who holds which element
 
 
 @dataclass(frozen=True, slots=True)
@@ -352,7 +399,7 @@ class KernelLayout:
     shape: tuple[int, ...]  # the sizes of the tensor
     layout: str  # who holds which element, in words
     registers: int = field(metadata=describe("Registers", hint="Elements that a thread holds"))
-    lanes: int = field(metadata=describe("Lanes"))
+    lanes: int = field(metadata=describe("Lanes", meaning="Lanes of a warp."))
     warps: int = field(metadata=describe("Warps"))
     shared: str = ""  # the layout of the shared memory that it is read from or written to
     conflicts: int | None = number(
@@ -361,4 +408,4 @@ class KernelLayout:
     note: str = ""  # why conflicts are not known
     text: str = ""  # the line itself
     file: str | None = None  # the file, from the home folder or from site-packages on; or the cell
-    bases: Bases = ()
+    bases: Bases = ()  # who holds which element

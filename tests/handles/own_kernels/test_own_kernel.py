@@ -134,7 +134,7 @@ def mistaken(x, BLOCK: tl.constexpr):
 
 HALVES = torch.empty(512, 512, dtype=torch.float16)
 WRONG: Mapping[str, Any] = {
-    r"transpose: none of the 1 configurations of its autotuner fits on rtx4090 \(B=256: it cannot "
+    r"transpose: of its autotuner's 1 configuration none fits on rtx4090 \(B=256: it cannot "
     "be launched: 131072 bytes of shared memory.*Add a smaller one": lambda: wb.kernel(
         triton.autotune([triton.Config({"B": 256}, num_warps=32)], key=[])(transpose),
         *(HALVES, HALVES, 512, 512),

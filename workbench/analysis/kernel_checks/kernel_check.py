@@ -52,7 +52,7 @@ class KernelCheck(Presented):
             kernels = {row.kernel for row in found}
             more = f" {plural(len(found) - 1, 'more finding')}." if len(found) > 1 else ""
             where = f"{found[0].kernel}: " if len({c.kernel for c in self.cases}) > 1 else ""
-            others = f" In {len(kernels)} kernels." if len(kernels) > 1 else ""
+            others = f" In {plural(len(kernels), 'kernel')}." if len(kernels) > 1 else ""
             return " ".join((f"{where}{found[0].text}{more}{others}", *self._say_lost()))
         run = [case for case in self.cases if case.judged]
         if not run:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.arguments import checked
 from workbench.errors import UsageError
+from workbench.number_text import plural
 from workbench.report import Report
 from workbench.report.machine_rows import KernelLayout
 from workbench.report.presenter import Presented, presenter
@@ -88,7 +89,8 @@ class Layout(Presented):
             raise UsageError(f"There is no warp {warp}: the block has {self.row.warps}, from 0.")
         if len(self.row.shape) not in (1, 2):
             raise UsageError(
-                f"A tensor of {len(self.row.shape)} axes is not drawn: frame() has its elements."
+                f"A tensor of {plural(len(self.row.shape), 'axis', 'axes')} is not drawn: frame() "
+                "has its elements."
             )
         return presenter().plot(self, warp)
 

@@ -274,7 +274,7 @@ def _find(case: TunedCase, wanted: int | str) -> Candidate:
     parts = {part.strip() for part in wanted.split(",")}
     found = [each for each in case.candidates if parts <= set(each.name.split(", "))]
     if len(found) != 1:
-        many = f"{len(found)} configurations are" if found else "No configuration is"
+        many = f"{plural(len(found), 'configuration')} are" if found else "No configuration is"
         example = case.candidates[0].name if case.candidates else ""
         raise UsageError(f'{many} {wanted!r}: write it as .frame() does, such as "{example}".')
     return found[0]

@@ -10,6 +10,7 @@ import torch
 
 from workbench.compiler.kernels.kernel_call import KernelCall
 from workbench.errors import UsageError, WorkbenchError
+from workbench.number_text import plural
 
 ONLY_GIVEN = "Only the given sizes were run; cases=[(args, …)] runs others, too"
 
@@ -47,8 +48,8 @@ def _make_case(call: KernelCall, case: Any, number: int) -> Case:
     elif isinstance(case, tuple | list):
         if len(case) > len(names):
             raise UsageError(
-                f"{call.name}: case {number} has {len(case)} arguments, and the kernel takes "
-                f"{len(names)} ({', '.join(names)})."
+                f"{call.name}: case {number} has {plural(len(case), 'argument')}, and the kernel "
+                f"takes {len(names)} ({', '.join(names)})."
             )
         changed = dict(zip(names, case, strict=False))
     else:

@@ -22,7 +22,7 @@ from workbench.compiler.kernel_checks.value_comparison import (
 from workbench.compiler.kernels.kernel_call import KernelCall
 from workbench.compiler.sources.sources import Places
 from workbench.errors import CaptureError, UsageError
-from workbench.number_text import number_text
+from workbench.number_text import number_text, plural
 from workbench.processes.shipping.caller_context import CallerContext
 from workbench.report.machine_rows import CheckedCase, KernelFinding
 
@@ -173,7 +173,7 @@ def _judge(
             "programs were run: nothing is known of the others."
         )
     if call.configs:
-        notes.append(f"Of {len(call.configs)} configurations the first was run.")
+        notes.append(f"Of {plural(len(call.configs), 'configuration')} the first was run.")
     written = log.unique_bytes(kind="write") + log.unique_bytes(kind="atomic")
     is_whole = log.is_whole and not watched.stopped
     return found, CheckedCase(

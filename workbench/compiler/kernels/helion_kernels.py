@@ -13,6 +13,7 @@ from typing import Any
 
 from workbench.compiler.kernels.kernel_call import KernelCall
 from workbench.errors import UsageError
+from workbench.number_text import plural
 
 
 def is_helion(function: Any) -> bool:
@@ -48,7 +49,7 @@ def read_helion(function: Any, args: Sequence[Any], named: Mapping[str, Any]) ->
     scope[name](*args, *given.values(), _launcher=launch)
     if len(launches) != 1:
         raise UsageError(
-            f"Helion's program of {name} launches {len(launches)} kernels: give wb.kernel one of "
-            "them, from its to_triton_code."
+            f"Helion's program of {name} launches {plural(len(launches), 'kernel')}: give "
+            "wb.kernel one of them, from its to_triton_code."
         )
     return launches[0]

@@ -16,6 +16,7 @@ import torch
 
 from workbench.compiler.internals.triton_functions import is_autotuner, is_jitted
 from workbench.errors import UsageError, suggest
+from workbench.number_text import plural
 from workbench.processes.shipping import shipped_values
 
 Grid = tuple[int, ...] | Callable[[Mapping[str, Any]], Sequence[int]]
@@ -50,8 +51,8 @@ class KernelCall:
         refuse_grid(grid, call.name)
         if len(args) > len(parameters):
             raise UsageError(
-                f"{call.name} takes {len(parameters)} arguments ({', '.join(parameters)}), and "
-                f"{len(args)} were given."
+                f"{call.name} takes {plural(len(parameters), 'argument')} "
+                f"({', '.join(parameters)}), and {len(args)} were given."
             )
         given = dict(zip(parameters, args, strict=False))
         for name in named:
@@ -263,7 +264,7 @@ def refuse_grid(grid: Any, kernel: str) -> None:
             "values, lambda meta: (triton.cdiv(n, meta['BLOCK']),)."
         )
     if not 1 <= len(grid) <= _AXES:
-        raise UsageError(f"{kernel}: grid has {len(grid)} parts, and takes 1 to {_AXES}.")
+        raise UsageError(f"{kernel}: grid has {plural(len(grid), 'part')}, and takes 1 to {_AXES}.")
     for axis, size in enumerate(grid):
         try:
             number = operator.index(size)

@@ -21,6 +21,7 @@ from workbench.compiler.sectors.sector_counts import SECTOR as SECTOR
 from workbench.compiler.sectors.sector_counts import Array, Moved, count_moved
 from workbench.compiler.sectors.source_calls import SourceCall
 from workbench.compiler.sectors.source_calls import find_call as find_call
+from workbench.number_text import plural
 
 BUDGET = 1 << 21
 """Elements of one access that are looked at: of more, a sample of the programs."""
@@ -149,8 +150,8 @@ def _find_pairs(known: Sequence[_Known], column: int) -> Sequence[_Known] | str:
         alike = {(each.tensor.bases, each.width): each for each in reversed(exact)}
         return [*reversed(alike.values())]
     return (
-        f"this line has {len(known)} accesses of this shape, in different layouts or widths, and "
-        "which of them is which is not sure: write them in lines of their own"
+        f"this line has {plural(len(known), 'access', 'accesses')} of this shape, in different "
+        "layouts or widths, and which is which is not sure: write them in lines of their own"
     )
 
 

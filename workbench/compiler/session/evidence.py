@@ -18,7 +18,7 @@ from workbench.compiler.sources.sources import Places
 from workbench.report.session.session_rows import NOWHERE, Spot
 
 _OURS = f"{Path(__file__).parents[2]}{os.sep}"
-_MOST_FILES, _MOST_LETTERS = 1000, 400_000
+_MOST_FILES, _MOST_LETTERS = 2000, 400_000
 _SETS_STATE = ("value", "length", "type", "identity")
 """Kinds of guards on what a line of the program changes between calls."""
 
@@ -78,10 +78,10 @@ def _read(file: str) -> str:
 
 
 def _read_others(places: Places, own: str) -> dict[str, str]:
-    """The other files of the user's that were loaded, cells in the order in which they ran."""
+    """The other files of the user's that were loaded: cells in order, then the last first."""
     cells = places.cells
     files = [*sorted((file for file in cells if is_cell(file)), key=lambda file: cells[file])]
-    files += [getattr(module, "__file__", None) or "" for module in list(sys.modules.values())]
+    files += [getattr(module, "__file__", None) or "" for module in [*sys.modules.values()][::-1]]
     named = dict.fromkeys(file for file in files if file.endswith(".py") and file != own)
     theirs = (file for file in named if not file.startswith(_OURS))  # ours change no program
     kept = [file for file in theirs if file in cells or places.is_own(file)][:_MOST_FILES]

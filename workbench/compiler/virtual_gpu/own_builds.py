@@ -85,6 +85,7 @@ def find_line(error: BaseException) -> str:
         text = getattr(error, "src", None)
         if isinstance(line, int) and isinstance(text, str):
             lines = text.splitlines()
-            found = f"in `{lines[line - 1].strip()}`, " if line <= len(lines) else found
+            said = lines[line - 1].strip() if line <= len(lines) else ""
+            found = f"in `{said}`, " if said and not said.startswith("def ") else found
         error = error.__cause__  # type: ignore[assignment]
     return found

@@ -21,6 +21,7 @@ from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.kernels.kernel_call import KernelCall
 from workbench.compiler.virtual_gpu.kernel_choice import find_kernel, values_of
 from workbench.errors import UsageError
+from workbench.number_text import plural
 from workbench.report import Kernel, Report
 
 _MOST_BYTES = 1 << 28  # of tensors that are drawn; larger ones are on meta
@@ -51,7 +52,8 @@ def read_call(report: Report, name: str) -> KernelCall:
             passed = [each for each in passed if each not in left_out]
     if len(passed) != len(given):
         raise UsageError(
-            f"{kernel.id} takes {len(passed)} arguments, and the program passes {len(given)}."
+            f"{kernel.id} takes {plural(len(passed), 'argument')}, and the program passes "
+            f"{len(given)}."
         )
     values = {**constants, **settings, **dict(zip(passed, given, strict=True))}
     config = triton.Config(settings, num_warps=row.warps, num_stages=row.stages)

@@ -174,13 +174,13 @@ def _find_first(
             return BatchRow(
                 case, rows, False, kernel.id, kernel.name, node, apart.differ, apart.max_ulp, reason
             )
+    if program.unchecked:
+        return BatchRow(case, rows, None, reason=_describe_unchecked(program.unchecked))
     if not compared:
         raise UsageError(
             "No kernel leaves a value whose first dimension has the rows of the batch: there is no "
             "row to compare."
         )
-    if program.unchecked:
-        return BatchRow(case, rows, None, reason=_describe_unchecked(program.unchecked))
     return BatchRow(case, rows, True)
 
 
