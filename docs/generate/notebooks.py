@@ -42,7 +42,8 @@ def markdown(path: Path) -> str:
     for number, cell in enumerate(read(path)):
         source = "".join(cell["source"]).strip("\n")
         if cell["cell_type"] == "markdown":
-            parts.append(re.sub(r"\]\((\w+)\.ipynb", r"](\1.md", source))
+            source = re.sub(r"\]\((\w+)\.ipynb", r"](\1.md", source)
+            parts.append(source.replace("](../docs/pages/", "](../"))  # beside them in the site
             continue
         parts.append(f"````ipython3\n{_FOR_TESTS.sub('', source)}\n````")
         if cell["outputs"]:
