@@ -203,7 +203,7 @@ def masked_lanes_win(x, out, columns, BLOCK: tl.constexpr):
 def moves_everything_by_one(x, n, BLOCK: tl.constexpr):
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     v = tl.load(x + i + 1, i + 1 < n, other=0.0)  # BUG
-    tl.store(x + i, v, i < n)
+    tl.store(x + i, v, i < n)  # BUG
 
 
 @triton.jit

@@ -84,13 +84,16 @@ class FaultWords:
                 f"Lanes disagree: line {line} writes two values to {element}, from the lanes "
                 f"{_name_lane(fault.lane)} and {_name_lane(fault.other_lane)} of {who}{several}"
             )
-        if fault.kind == "no barrier":
-            return (
-                f"No barrier: line {line} reads {element} in lane {_name_lane(fault.lane)}, which "
-                f"lane {_name_lane(fault.other_lane)} of the same program wrote in line {other}, "
-                "without tl.debug_barrier() between; where both lanes are one thread it does no "
-                f"harm{several}"
+        if fault.other_program == fault.program:  # two lanes of it
+            verbs = ("writes", "read") if fault.does == "write" else ("reads", "wrote")
+            said = (
+                f"line {line} {verbs[0]} {element} in lane {_name_lane(fault.lane)}, which lane "
+                f"{_name_lane(fault.other_lane)} of the same program {verbs[1]} in line {other}, "
+                "without tl.debug_barrier() between"
             )
+            if fault.kind == "not judged":
+                return f"Not judged: {said}; {fault.text}{several}"
+            return f"No barrier: {said}; where both lanes are one thread it does no harm{several}"
         if fault.does != "write":
             said = f"line {line} {does} {element} in {who}, which {them} writes in line {other}"
         elif line == other:

@@ -130,6 +130,10 @@ def describe_faults(words: FaultWords, watched: Watched) -> tuple[list[KernelFin
         reason, place = _say_stopped(watched, words), words.find_place(watched.stopped_place)
         if watched.stopped_kind == "assertion":
             found.append(words.make_row("assertion", reason, place))
+        elif watched.stopped_kind == "out of bounds":
+            lost.append("what comes after an access out of bounds with which the run stopped")
+            if not found:  # what is in memory was reported
+                found.append(words.make_row("out of bounds", reason, place))
         else:
             lost.append(reason)
             found.append(words.make_row(NOT_JUDGED, f"Not judged: {reason}", place))
@@ -196,6 +200,8 @@ def _compare(
         raise NotCompared(f"programs race for {', '.join(sorted(spoilt))}")
     if any(row.kind == "uninitialised" for row in found):
         raise NotCompared("they come from what nobody wrote")
+    if watched.has_strays:
+        raise NotCompared("they come from addresses of no argument")
     return compare_values(case.call, watched, question.reference, writes, words)
 
 
@@ -206,6 +212,8 @@ def _say_stopped(watched: Watched, words: FaultWords) -> str:
         return f"{watched.stopped}, and was in {where} then; time_limit= allows for more"
     if watched.stopped_kind == "assertion":
         return f"Assertion: {where} asserts what does not hold: {watched.stopped}"
+    if watched.stopped_kind == "out of bounds":
+        return f"Out of bounds: in {where} {watched.stopped}"
     if watched.stopped_kind == "not interpreted":
         return f"{where} needs what the interpreter lacks ({watched.stopped})"
     return f"the run stopped in {where} ({watched.stopped})"

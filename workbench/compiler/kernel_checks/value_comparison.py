@@ -47,11 +47,10 @@ def compare_values(
     exact: Mapping[str, torch.Tensor] | None = None
     found = []
     for name in writes:
-        held = next((h for h in watched.log.arguments if name in h.names), None)
-        if held is None or held.name not in watched.values:
-            raise NotCompared(f"the kernel wrote nothing to {name}")
-        actual = read_written(call, watched, name)
-        same = expected[name]
+        held = next(each for each in watched.log.arguments if name in each.names)
+        is_written = held.name in watched.values
+        actual = read_written(call, watched, name) if is_written else call.tensors()[name].cpu()
+        same, actual = expected[name].detach().cpu(), actual.detach()
         if same.numel() != actual.numel():
             raise NotCompared(
                 f"the reference gives {list(same.shape)} for {name}, which is {list(actual.shape)}"
@@ -83,18 +82,14 @@ def run_reference(
     arguments in place and return None. Raises `NotCompared`.
     """
     given = {
-        name: change(base) if isinstance(base := getattr(v, "base", v), torch.Tensor) else v
+        name: change(base.detach())
+        if isinstance(base := getattr(v, "base", v), torch.Tensor)
+        else v
         for name, v in call.arguments.items()
     }
-    signature = inspect.signature(reference)
+    args, named = _bind(call, reference, given)
     try:
-        bound = signature.bind(*given.values())
-    except TypeError:
-        named = {**call.all_meta(), **given}
-        chosen = {name: named[name] for name in signature.parameters if name in named}
-        bound = signature.bind(**chosen)
-    try:
-        made = reference(*bound.args, **bound.kwargs)
+        made = reference(*args, **named)
     except Exception as error:  # it is the user's
         said = str(error).strip().partition("\n")[0].rstrip(".")
         raise NotCompared(f"the reference raised {type(error).__name__}: {said}") from error
@@ -104,12 +99,37 @@ def run_reference(
         made = (made,)
     by_name = made if isinstance(made, Mapping) else dict(zip(writes, made, strict=False))
     lacking = [name for name in writes if not isinstance(by_name.get(name), torch.Tensor)]
+    if not writes:
+        raise NotCompared("the kernel wrote nothing")
     if lacking or (not isinstance(made, Mapping) and len(made) != len(writes)):
         raise NotCompared(
             f"the reference has to give a tensor for each of {', '.join(writes)}: name what the "
             "kernel writes with writes=(…)"
         )
     return by_name
+
+
+def _bind(
+    call: KernelCall, reference: Callable[..., Any], given: Mapping[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """All arguments of the call, or those that the reference takes by name."""
+    try:
+        signature = inspect.signature(reference)
+    except ValueError:  # that of a function in C is not known
+        return tuple(given.values()), {}
+    try:
+        bound = signature.bind(*given.values())
+    except TypeError:
+        known = {**call.all_meta(), **given}
+        chosen = {name: known[name] for name in signature.parameters if name in known}
+        try:
+            bound = signature.bind(**chosen)
+        except TypeError as error:
+            raise UsageError(
+                f"{call.name}: the reference takes {', '.join(signature.parameters) or 'nothing'}. "
+                f"It is called with {', '.join(given)}, or with those of them that it names."
+            ) from error
+    return bound.args, bound.kwargs
 
 
 def run_in_double(
@@ -183,6 +203,9 @@ def _find_writer(
     last = sum((n - 1) * step for n, step in zip(actual.shape, actual.stride(), strict=True))
     flat = np.zeros(last + 1, dtype=bool)
     view = torch.as_strided(torch.from_numpy(flat), actual.shape, actual.stride())
+    for axis, step in enumerate(actual.stride()):
+        if not step:  # torch writes to no element that has several places
+            view, wrong = view.narrow(axis, 0, 1), wrong.any(axis, keepdim=True)
     view.copy_(wrong)
     place, latest, programs, first = None, Place("", 0), set[int](), -1
     for access in log.select(name):

@@ -174,8 +174,9 @@ class OwnKernel(LiveOnly, ReportHolder):
         """Run the call on the CPU under watch, and say which lines are wrong.
 
         Found are accesses outside of the tensors that were passed (of the views, not of what they
-        are views of), races between programs, lanes of one store that disagree, reads of what
-        another lane wrote without a barrier, reads of what nobody wrote, and values that differ.
+        are views of), races between programs, lanes of one store that disagree, a read and a write
+        of one place by two lanes without a barrier, reads of what nobody wrote, and values that
+        differ.
         It says nothing of other sizes and inputs than those that were run. Nothing is written to
         the arguments.
 

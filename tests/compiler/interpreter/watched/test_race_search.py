@@ -54,6 +54,9 @@ NUMBERS = [[5, 6], [7, 8]]
         ([("write", APART, NUMBERS), ("read", [[1, 0], [2, 3]], 0)], [("no barrier", 2)]),
         ([("write", APART, NUMBERS), ("read", [[1, 0], [2, 3]], 1)], []),
         ([("write", APART, NUMBERS), ("read", APART, 0)], []),
+        ([("read", [[1, 0], [2, 3]], 0), ("write", APART, NUMBERS)], [("no barrier", 2)]),
+        ([("read", [[1, 0], [2, 3]], -1), ("write", APART, NUMBERS)], []),
+        ([("read", [[0, 0], [2, 2]], 0), ("write", APART, NUMBERS)], [("no barrier", 2)]),
     ],
 )
 def test_faults_have_their_kind_and_line(

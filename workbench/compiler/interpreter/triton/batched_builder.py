@@ -63,7 +63,7 @@ class BatchedBuilder(TileBuilder):
     """`programs` are the coordinates of the batch, an array per axis of the grid.
 
     `operations` counts those of floats in all programs, by "dot" and the name of the dtype, lanes
-    that a mask leaves out included.
+    that a mask leaves out included. `handovers` counts what lanes handed to one another.
     """
 
     def __init__(self) -> None:
@@ -72,6 +72,7 @@ class BatchedBuilder(TileBuilder):
         self.memory = Memory(())
         self.operations: Counter[str] = Counter()
         self.widest = 1
+        self.handovers = 0
         self._has_tf32 = False
 
     def choose_products(self, default: str, allowed: tuple[str, ...], *, has_tf32: bool) -> None:
@@ -110,7 +111,9 @@ class BatchedBuilder(TileBuilder):
         instead = np.zeros((1,) * ptrs.data.ndim, dtype) if other is None else other.data
         pointers, masks, others = np.broadcast_arrays(ptrs.data, mask.data, instead)
         self.widest = max(self.widest, pointers.size)
-        return TensorHandle(self.memory.load(pointers, masks, others, dtype), element)
+        values = self.memory.load(pointers, masks, others, dtype)
+        return TensorHandle(self.memory.take_pointers(values) if element.is_ptr() else values,
+                            element)  # fmt: skip
 
     def create_masked_store(
         self, ptrs: Handle, value: Handle, mask: Handle, *_: Any, **hints: Any
@@ -212,6 +215,9 @@ class BatchedBuilder(TileBuilder):
         return TensorHandle(encode(np.array([value]), tl.bfloat16), tl.bfloat16)
 
     # conversions
+    def create_int_to_ptr(self, val: Handle, dst_ty: Any) -> Handle:
+        return TensorHandle(self.memory.take_pointers(val.data.astype(np.uint64)), dst_ty.scalar)
+
     def cast_impl(self, src: Handle, dst_type: Any) -> Handle:
         return self.create_fp_to_fp(src, dst_type, None)
 
@@ -278,9 +284,11 @@ class BatchedBuilder(TileBuilder):
         return TensorHandle(arg.data.reshape(-1), arg.dtype.scalar)
 
     def create_reshape(self, arg: Handle, shape: Sequence[int], allow_reorder: bool) -> Handle:
+        self.handovers += 1
         return TensorHandle(arg.data.reshape((-1, *shape)), arg.dtype.scalar)
 
     def create_trans(self, arg: Handle, perm: Sequence[int]) -> Handle:
+        self.handovers += 1
         axes = (0, *(axis + 1 for axis in perm))
         return TensorHandle(np.transpose(arg.data, axes), arg.dtype.scalar)
 
@@ -291,16 +299,23 @@ class BatchedBuilder(TileBuilder):
         return TensorHandle(np.broadcast_to(arg.data, (len(arg.data), *shape)), arg.dtype.scalar)
 
     def create_cat(self, lhs: Handle, rhs: Handle) -> Handle:
+        self.handovers += 1
         return TensorHandle(np.concatenate(_level(lhs, rhs), axis=1), lhs.dtype.scalar)
 
     def create_join(self, lhs: Handle, rhs: Handle) -> Handle:
         return TensorHandle(np.stack(_level(lhs, rhs), axis=-1), lhs.dtype.scalar)
 
     def create_gather(self, src: Handle, indices: Handle, axis: int) -> Handle:
+        self.handovers += 1
         values, places = _level(src, indices)
+        length = values.shape[axis + 1]
+        wrong = places[(places < 0) | (places >= length)]
+        if wrong.size:
+            raise OutOfBoundsError(f"tl.gather takes element {wrong[0]} of {length}")
         return TensorHandle(np.take_along_axis(values, places, axis=axis + 1), src.dtype.scalar)
 
     def create_histogram(self, data: Handle, bins: int, mask: Handle | None) -> Handle:
+        self.handovers += 1
         rows = data.data.reshape(len(data.data), -1)
         use = np.ones((1, 1), dtype=bool) if mask is None else mask.data.reshape(len(mask.data), -1)
         pairs = zip(rows, np.broadcast_to(use, rows.shape), strict=True)
@@ -308,6 +323,7 @@ class BatchedBuilder(TileBuilder):
         return TensorHandle(np.array(counted, dtype=np.int32), tl.int32)
 
     def create_dot(self, a: Handle, b: Handle, d: Handle, precision: Any, *_: Any) -> Handle:
+        self.handovers += 1
         wide = d.data.dtype
         left, right = (decode(part.data, part.dtype).astype(wide, copy=False) for part in (a, b))
         asked = precision.name if self._has_tf32 and a.dtype.scalar is tl.float32 else "IEEE"
@@ -321,6 +337,9 @@ class BatchedBuilder(TileBuilder):
                 product = np.matmul(low, other) + np.matmul(high, rest) + product
         self.count(a.dtype, product, 2 * left.shape[-1], "dot ")
         return TensorHandle((product + d.data).astype(wide), d.dtype.scalar)
+
+    def create_print(self, *_: Any) -> None:
+        """Nothing: `tl.device_print` changes no value, and this process has no output to read."""
 
     def create_assert(self, condition: Handle, message: str) -> None:
         if not np.all(condition.data):

@@ -52,6 +52,10 @@ class Memory:
         )
         return mask
 
+    def take_pointers(self, pointers: Array) -> Array:
+        """Addresses that a kernel loaded, or made of integers."""
+        return pointers
+
     def part_epochs(self) -> None:
         """All lanes of the programs have come here: `tl.debug_barrier`."""
 

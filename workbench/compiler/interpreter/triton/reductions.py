@@ -20,6 +20,7 @@ Tensors = tuple[Any, ...]
 
 def reduce(input: Any, axis: int | None, combine_fn: Any, keep_dims: bool = False, **_: Any) -> Any:
     """`tl.reduce`: all elements along an axis of the block (or all of it) combined."""
+    stock.interpreter_builder.handovers += 1
     single = not isinstance(input, tuple)
     parts: Tensors = (input,) if single else input
     axis, keep_dims = _plain(axis), bool(_plain(keep_dims))
@@ -39,6 +40,7 @@ def reduce(input: Any, axis: int | None, combine_fn: Any, keep_dims: bool = Fals
 
 def scan(input: Any, axis: int, combine_fn: Any, reverse: bool = False, **_: Any) -> Any:
     """`tl.associative_scan`: what `reduce` gives for every prefix."""
+    stock.interpreter_builder.handovers += 1
     single = not isinstance(input, tuple)
     parts: Tensors = (input,) if single else input
     place = 1 + int(_plain(axis)) % len(parts[0].shape)

@@ -65,7 +65,8 @@ class Access:
     Addresses are bytes behind the first element of the argument. `steps` says how far each axis of
     lanes goes, from the `base` of each program, where that is the same everywhere; else `offsets`
     has all of them. `mask` is packed, None where every lane takes part. `values` are what a plain
-    write wrote. Axes on which nothing changes have the length 1 in all of these.
+    write wrote. Axes on which nothing changes have the length 1 in all of these. `handovers` counts
+    what lanes handed to one another before, as a sum does.
     """
 
     kind: Kind
@@ -82,6 +83,7 @@ class Access:
     offsets: Array | None
     mask: tuple[Array, tuple[int, ...]] | None
     values: Array | None = None
+    handovers: int = 0
 
     @property
     def nbytes(self) -> int:
@@ -140,7 +142,7 @@ class Access:
 
 def compact_access(
     kind: Kind, place: int, argument: int, size: int, step: int, epoch: int, programs: Array,
-    pointers: Array, mask: Array, start: int, *, orders: bool = False,
+    pointers: Array, mask: Array, start: int, *, orders: bool = False, handovers: int = 0,
 ) -> Access:  # fmt: skip
     """An access as it is noted, from addresses and mask with an axis for programs first."""
     narrow = _narrow(pointers).astype(np.int64) - start
@@ -153,7 +155,7 @@ def compact_access(
     )
     made = Access(
         kind, place, argument, size, step, epoch, orders, programs, tuple(pointers.shape[1:]),
-        base, steps, None, None,
+        base, steps, None, None, handovers=handovers,
     )  # fmt: skip
     used = _narrow(mask)
     if not used.all():

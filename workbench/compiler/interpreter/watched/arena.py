@@ -14,7 +14,7 @@ import torch
 from workbench.compiler.interpreter.watched.access_log import Held
 
 Array = np.ndarray[Any, Any]
-_GAPS = (1 << 30, 1 << 22)  # bytes around every argument: of address space, then of memory
+_GAPS = (1 << 40, 1 << 30, 1 << 22)  # bytes around an argument: of address space, then of memory
 _PAGE = 4096
 
 
@@ -56,9 +56,9 @@ class Arena:
                 offset = tensor.data_ptr() - first
                 whole = piece[offset:][: _measure(tensor)].view(tensor.dtype)
                 made[name] = torch.as_strided(whole, tensor.shape, tensor.stride())
-                made[name].copy_(tensor)
+                drop_repeats(made[name]).copy_(drop_repeats(tensor))
                 if name in fresh:
-                    made[name].fill_(_pick_garbage(tensor.dtype))
+                    drop_repeats(made[name]).fill_(_pick_garbage(tensor.dtype))
             leader = tensors[group[0]]
             held = Held(
                 tuple(group), str(leader.dtype).removeprefix("torch."), leader.element_size(),
@@ -84,10 +84,21 @@ class Arena:
                 return mmap.mmap(-1, size + (count + 1) * gap, flags=unreserved), gap
         return mmap.mmap(-1, size + (count + 1) * _GAPS[-1], flags=flags), _GAPS[-1]
 
-    def find_owner(self, address: int) -> tuple[Part, int]:
-        """The argument an address lies in or nearest to, and how many bytes behind its first."""
+    def find_owner(self, address: int) -> tuple[Part, int] | None:
+        """The argument an address lies in or nearest to, and how many bytes behind its first.
+
+        None where it is so far from all of them that it cannot come from one, as that of a pointer
+        which was loaded.
+        """
+        if not self.begin <= address < self.begin + len(self.memory):
+            return None
         nearest = min(self.parts, key=lambda p: max(p.start - address, address - p.end + 1, 0))
         return nearest, address - nearest.start
+
+
+def drop_repeats(tensor: torch.Tensor) -> torch.Tensor:
+    """Without what `expand` repeats: torch writes to no element that has several places."""
+    return tensor[tuple(slice(0, 1) if not step else slice(None) for step in tensor.stride())]
 
 
 def _list_tensors(name: str, value: Any) -> Iterator[tuple[str, torch.Tensor]]:
@@ -149,7 +160,8 @@ def _find_bytes(tensor: torch.Tensor, first: int, span: int) -> Array:
         size, offset = tensor.element_size(), tensor.data_ptr() - first
         steps = [step * size for step in tensor.stride()]
         for byte in range(size):
-            torch.as_strided(touched, tensor.shape, steps, offset + byte).fill_(True)
+            view = torch.as_strided(touched, tensor.shape, steps, offset + byte)
+            drop_repeats(view).fill_(True)
     found: Array = touched.numpy()
     return found
 

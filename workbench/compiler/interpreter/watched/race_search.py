@@ -24,6 +24,7 @@ _LATE = np.iinfo(np.int32).max
 _EXAMPLES = 1500  # elements that are looked at one by one
 _EACH = 8  # of every line, at least
 _MOST_PROGRAMS = 256  # that a fault names
+_HANDED_OVER = "lanes hand values to one another between, which may order the two"
 
 
 def find_faults(log: AccessLog, fresh: Collection[str]) -> Iterator[Fault]:
@@ -257,7 +258,52 @@ class _Shadow:
                 )  # fmt: skip
 
     def find_unparted(self) -> Iterator[Fault]:
-        """Reads of what another lane of the program wrote, with no barrier between."""
+        """Reads of what another lane of the program writes, with no barrier between."""
+        yield from self._find_early_reads()
+        yield from self._find_early_writes()
+
+    def _find_early_writes(self) -> Iterator[Fault]:
+        """Writes to what another lane has read before: it may not have done so yet."""
+        kinds = [access.kind for access in self.accesses]
+        if "read" not in kinds or "write" not in kinds[kinds.index("read") :]:
+            return
+        program, epoch, place, step, handovers = (self._make(_NOBODY) for _ in range(5))
+        ends = self._make(_NOBODY), self._make(_NOBODY)  # the first lane that read, and the last
+        found: dict[tuple[int, int], Fault] = {}
+        counts: dict[tuple[int, int], int] = {}
+        for access in self.accesses:
+            at = list_grains(access, self._grain)
+            who = self._spread(access, access.list_programs())
+            which = self._spread(access, access.list_lanes())
+            if access.kind == "read":
+                back = slice(None, None, -1)  # of equal places numpy keeps the last one
+                is_new = (program[at] != who) | (epoch[at] != access.epoch)
+                ends[0][at[is_new][back]] = which[is_new][back]
+                ends[1][at], program[at], epoch[at] = which, who, access.epoch
+                place[at], step[at], handovers[at] = access.place, access.step, access.handovers
+            elif access.kind == "write":
+                others = (ends[0][at] != which) | (ends[1][at] != which)
+                wrong = others & (program[at] == who) & (epoch[at] == access.epoch)
+                for other in np.unique(place[at[wrong]]).tolist():
+                    hit = np.flatnonzero(wrong & (place[at] == other))
+                    n, key = int(hit[0]), (access.place, other)
+                    counts[key] = counts.get(key, 0) + len(hit)
+                    if key in found:
+                        continue
+                    element = int(at[n])
+                    lane = ends[0][element] if ends[0][element] != which[n] else ends[1][element]
+                    entry = _Entry(int(who[n]), int(which[n]), access.step, "write", access.place)
+                    reader = _Entry(int(who[n]), int(lane), int(step[element]), "read", other)
+                    programs = tuple(np.unique(who[hit])[:_MOST_PROGRAMS].tolist())
+                    is_parted = handovers[element] != access.handovers
+                    found[key] = self._show(
+                        "not judged" if is_parted else "no barrier", "write", element, entry,
+                        reader, programs=programs, text=_HANDED_OVER if is_parted else "",
+                    )  # fmt: skip
+        yield from (replace_count(fault, counts[key]) for key, fault in found.items())
+
+    def _find_early_reads(self) -> Iterator[Fault]:
+        """Reads of what another lane has written before: it may not have done so yet."""
         kinds = [access.kind for access in self.accesses]
         if "read" not in kinds[kinds.index("write") :]:
             return

@@ -61,7 +61,7 @@ class Watched:
     `values` are the bytes of each argument that was written to, from its first element on, and
     `written` which of its elements a plain write reached, where a sample ran. `stopped` says why
     the run did not come to its end, in `stopped_line` of `stopped_file`; `unjudged` what cannot be
-    judged, by kind.
+    judged, by kind. With `has_strays` it reached what no argument leads to, and read zeros there.
     """
 
     log: AccessLog
@@ -74,3 +74,4 @@ class Watched:
     unjudged: Mapping[str, str] = field(default_factory=dict)
     ask_fresh: tuple[str, ...] = ()
     seconds: float = 0.0
+    has_strays: bool = False

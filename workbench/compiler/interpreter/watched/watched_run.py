@@ -97,6 +97,11 @@ def watch_kernel(
     faults += [fault for fault in found if fault.kind not in ordered]
     if memory.is_full:
         unjudged["races between all accesses"] = "the log was full; pass sample= to run less"
+    for line in sorted({log.places[place].line for place in memory.strays}):
+        unjudged[f"line {line}"] = (
+            "its addresses come from no argument, as those of a pointer that is loaded, and what "
+            "lies there is not known"
+        )
     written = {
         held.name for access in log.accesses if access.kind != "read"
         for held in [log.arguments[access.argument]]
@@ -107,7 +112,7 @@ def watch_kernel(
         {} if chosen is None else _find_written(log),
         stopped, kind, place, unjudged,
         tuple(name for name in list_read_first(log) if name not in fresh),
-        time.perf_counter() - start,
+        time.perf_counter() - start, has_strays=bool(memory.strays),
     )  # fmt: skip
 
 

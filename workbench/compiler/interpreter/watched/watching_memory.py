@@ -65,6 +65,7 @@ class WatchingMemory(Memory):
         self._marked = self._bytes = self._step = self._epoch = self._programs = 0
         self._before: dict[tuple[str, str, int], tuple[int, set[int]]] = {}
         self.has_exchange = self.is_full = False
+        self.strays: set[int] = set()  # places that reach what no argument leads to
 
     @property
     def faults(self) -> list[Fault]:
@@ -114,6 +115,13 @@ class WatchingMemory(Memory):
         self._epoch += orders  # its lanes wait for one another
         pointers, allowed = np.ascontiguousarray(pointers), np.ascontiguousarray(allowed)
         return super().keep(pointers, allowed, dtype)
+
+    def take_pointers(self, pointers: Array) -> Array:
+        """Those into another process are moved to where they meet nothing of this one."""
+        places = np.searchsorted(self._arena.starts, pointers, side="right") - 1
+        is_own = (places >= 0) & (pointers < self._arena.ends[np.maximum(places, 0)])
+        moved: Array = np.where(is_own, pointers, pointers | np.uint64(1 << 63))
+        return moved
 
     def part_epochs(self) -> None:
         """What was written before is seen by all lanes of the program."""
@@ -191,6 +199,7 @@ class WatchingMemory(Memory):
         access = compact_access(
             kind, self._find_place(), number, size, self._step, self._epoch, self._number(),
             pointers, mask, self._arena.parts[number].start, orders=orders,
+            handovers=self._builder.handovers,
         )  # fmt: skip
         self._bytes += access.nbytes
         self._accesses.append(access)
@@ -198,7 +207,11 @@ class WatchingMemory(Memory):
     def _report(self, kind: Kind, pointers: Array, outside: Array, size: int) -> None:
         rows = np.argwhere(outside)
         first = rows[0]
-        part, offset = self._arena.find_owner(int(pointers[tuple(first)]))
+        owner = self._arena.find_owner(int(pointers[tuple(first)]))
+        if owner is None:
+            self.strays.add(self._find_place())
+            return
+        part, offset = owner
         numbers = self._number()
         key = kind, part.held.name, self._find_place()
         is_each = len(pointers) == 1  # what is the same for all programs is done by each
