@@ -110,3 +110,27 @@ def test_without_buffers_all_that_a_kernel_is_said_to_come_from_counts() -> None
     kept = {name: table for name, table in report.tables.items() if name != "buffers"}
     computed = find_computed(Report(tables=kept, texts=report.texts))
     assert [node.id for node in computed["k1"]] == ["g0:norm", "g0:conv"]
+
+
+def test_a_kernel_of_which_no_line_is_known_counts_at_the_head_of_its_function() -> None:
+    texts = TextWriter()
+    text = texts.add("@jit\ndef add(\n    x,\n):\n    a = x\n    return a")
+    lines = ("L:s0:14", "L:s0:15")
+    tables = {
+        "sources": [Source("s0", "add", "f.py", 10, text)],
+        "kernels": [
+            Kernel("k0", "add", "triton", "", lines=lines, time_us=3.0),
+            Kernel("k1", "add", "triton", "", lines=lines[:1], time_us=1.0),
+        ],
+    }
+    report = Report(
+        tables={name: Table.of(type(rows[0]), rows) for name, rows in tables.items()},
+        texts=texts.finish(),
+    )
+    by_line = LineShares.of(report).spread(list_costs(report)[0].by_kernel)
+    assert by_line == {
+        "L:s0:11": 3.0,
+        "L:s0:14": 1.0,
+    }  # nothing is told of line 15, not that it is free
+    (function,) = list_call_rows(report)
+    assert {row.id: row.total["time"] for row in function.parts} == {"L:s0:11": 3.0, "L:s0:14": 1.0}

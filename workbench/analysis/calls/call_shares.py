@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from workbench.analysis.cost.costs import list_all_costs
-from workbench.analysis.cost.line_shares import find_computed, list_line_ids
+from workbench.analysis.cost.line_shares import find_computed, list_line_ids, list_places
 from workbench.analysis.fusion.traffic import NodeFacts, select_nodes
 from workbench.analysis.memory.memory import list_made_at_peak, memory
 from workbench.report import Kernel, Report
@@ -39,9 +39,9 @@ def list_call_shares(report: Report) -> tuple[CallShare, ...]:
     """The shares of all kernels, in the order of the program.
 
     A kernel is shared among what it computes that has a line, in proportion to sizes, as for lines;
-    without such nodes among its own lines, without lines among the modules of its nodes, and
-    without these it is a share of none. Where nothing was generated they are those of the captured
-    operations, without costs.
+    without such nodes it is that of `list_places`, without lines it is shared among the modules of
+    its nodes, and without these it is a share of none. Where nothing was generated they are those
+    of the captured operations, without costs.
     """
     return report.once(_list_shares)
 
@@ -92,7 +92,8 @@ def part_kernels(report: Report) -> Iterator[tuple[Kernel, Mapping[Chain, float]
         else:
             waiting.append(kernel)
     for kernel in waiting:
-        lines = [line for line in kernel.lines or kernel.called_from[:1] if line in there]
+        places = list_places(report, kernel.lines) or kernel.called_from[:1]
+        lines = [line for line in places if line in there]
         chains = [known.get(line, ((line,), "")) for line in lines]
         by_module: dict[Chain, float] = defaultdict(float)
         for chain, size in _modules(computed[kernel.id]):

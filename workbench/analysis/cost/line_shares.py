@@ -12,7 +12,7 @@ from workbench.analysis.fusion.traffic import (
     select_nodes,
     strip_operator_name,
 )
-from workbench.report import Kernel, Report
+from workbench.report import Report
 
 
 @dataclass(frozen=True)
@@ -20,8 +20,8 @@ class LineShares:
     """By line id the kernels that it ends in, in order; by kernel the parts of its lines.
 
     A kernel is shared among the lines of what it computes in proportion to sizes; where nothing of
-    it has a line, equally among the kernel's own lines. A line that calls a function has the share
-    of what was traced in it, too.
+    it has a line, it counts where `list_places` says. A line that calls a function has the share of
+    what was traced in it, too.
     """
 
     kernels: Mapping[str, tuple[str, ...]]
@@ -35,7 +35,8 @@ class LineShares:
         kernels: dict[str, list[str]] = defaultdict(list)
         shares: dict[str, Mapping[str, float]] = {}
         for kernel in report.kernels:
-            shares[kernel.id] = _shares(kernel, computed[kernel.id], ids)
+            places = list_places(report, kernel.lines)
+            shares[kernel.id] = _shares(places, computed[kernel.id], ids)
             for line in dict.fromkeys([*shares[kernel.id], *kernel.lines, *kernel.called_from]):
                 kernels[line].append(kernel.id)
         return cls({line: tuple(ids) for line, ids in kernels.items()}, shares)
@@ -44,14 +45,14 @@ class LineShares:
         """By line id its share (an estimate) of amounts that are given by kernel."""
         by_line: dict[str, float] = {}
         for line, kernels in self.kernels.items():
-            known = [id for id in kernels if id in amounts]
+            known = [id for id in kernels if id in amounts and line in self.shares[id]]
             if known:
-                by_line[line] = sum(amounts[id] * self.shares[id].get(line, 0.0) for id in known)
+                by_line[line] = sum(amounts[id] * self.shares[id][line] for id in known)
         return by_line
 
 
 def _shares(
-    kernel: Kernel, computed: Iterable[NodeFacts], ids: Mapping[tuple[str, int], str]
+    places: Sequence[str], computed: Iterable[NodeFacts], ids: Mapping[tuple[str, int], str]
 ) -> dict[str, float]:
     weights: dict[str, float] = defaultdict(float)
     total = 0.0
@@ -65,8 +66,31 @@ def _shares(
         for place in dict.fromkeys((line, *node.called_from)):
             weights[place] += node.bytes or 1
     if not weights:
-        weights, total = dict.fromkeys(kernel.lines, 1.0), float(len(kernel.lines))
+        weights, total = dict.fromkeys(places, 1.0), float(len(places))
     return {line: weight / total for line, weight in weights.items()}
+
+
+def list_places(report: Report, lines: Sequence[str]) -> Sequence[str]:
+    """Where a kernel counts of which nothing says what its lines cost: whole, at no one of several.
+
+    That is its only line, or the line `def …` of the function that its lines are in.
+    """
+    if len(lines) < 2:
+        return lines
+    sources = {source.id: source for source in report.sources}
+    heads: dict[str, None] = {}
+    for id in dict.fromkeys(line.split(":")[1] for line in lines):
+        source = sources.get(id)
+        if source is not None:
+            text = report.texts.get(source.text or "", "").split("\n")
+            heads[f"L:{id}:{source.first_line + find_head(text)}"] = None
+    return [*heads]
+
+
+def find_head(lines: Sequence[str]) -> int:
+    """The place of the line `def …` among the lines of a function, whose decorators come before."""
+    heads = (n for n, line in enumerate(lines) if line.lstrip().startswith(("def ", "async def ")))
+    return next(heads, 0)
 
 
 def find_computed(report: Report) -> Mapping[str, Sequence[NodeFacts]]:

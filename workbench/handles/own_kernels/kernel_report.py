@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from workbench.analysis.cost.line_shares import find_head
 from workbench.analysis.gpu_model.roofline import add_rooflines
 from workbench.compiler.kernels.kernel_call import KernelCall
 from workbench.compiler.kernels.kernel_variants import Variant
@@ -51,7 +52,7 @@ def make_report(
     resources = [replace(each.resources, kernel=KERNEL) for _, each in made if each.resources]
     assembly = [replace(row, kernel=KERNEL) for _, each in made for row in each.assembly]
     # what comes before the first line of the body has the code of its entry
-    head = next(n for n, line in enumerate(lines, 1) if line.lstrip().startswith("def "))
+    head = find_head(lines) + 1
     own = {line for row in built.assembly for _, _, line in row.lines if head < line <= len(lines)}
     ids = tuple(f"L:s0:{first + line - 1}" for line in sorted(own))
     row = resources[0]
@@ -120,6 +121,8 @@ def _describe(value: Any) -> str:
         return f"{str(value.dtype).removeprefix('torch.')} {list(value.shape)}"
     if hasattr(value, "block_shape"):
         return f"descriptor of {_describe(value.base)}, blocks {list(value.block_shape)}"
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_describe, value))})"
     return repr(value)
 
 
