@@ -12,9 +12,12 @@ import pytest
 import torch
 import triton
 import triton.language as tl
+from torch._subclasses.fake_tensor import FakeTensorMode
+from triton.tools.tensor_descriptor import TensorDescriptor
 
 from tests.own_kernels.kernels import add
 from workbench.compiler.kernels.kernel_call import KernelCall, unship
+from workbench.compiler.kernels.kernel_variants import StandIn, make_variant
 from workbench.errors import UsageError
 from workbench.temporary import hold
 
@@ -48,7 +51,38 @@ REFUSED = {
     "add: x is a tensor of layout torch.sparse_coo": lambda: call(
         args=(X.to_sparse(), *ARGS[1:]), BLOCK=8
     ),
+    "add: x holds complex64, and Triton has no such type": lambda: call(
+        args=(X + 0j, *ARGS[1:]), BLOCK=8
+    ),
+    "add: y holds float8_e8m0fnu, .*, such as .view.torch.uint8": lambda: call(
+        args=(X, X.to(torch.float8_e8m0fnu), *ARGS[2:]), BLOCK=8
+    ),
+    "add: BLOCK is a tensor, and tl.constexpr takes a number": lambda: call(BLOCK=torch.tensor(8)),
+    "That is a launch, .*: give wb.kernel the kernel, and grid": lambda: call(add[(4,)], BLOCK=8),
+    "add: BLOCK is given, and the configurations of its autotuner set it": lambda: call(
+        triton.autotune([triton.Config({"BLOCK": 8})], key=[])(add), BLOCK=16
+    ),
+    "add: num_warps is given, and the configurations of its autotuner": lambda: call(
+        triton.autotune([triton.Config({"BLOCK": 8})], key=[])(add), num_warps=8
+    ),
 }
+
+
+@triton.jit
+def both(pair, out, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(out + i, tl.load(pair[0] + i) + tl.load(pair[1] + i))
+
+
+def test_tensors_without_numbers_are_known_in_tuples_and_where_they_are_fake() -> None:
+    assert not call(both, ((X, X), X), BLOCK=8).is_data_free
+    made = call(both, ((X, X.to("meta")), X), BLOCK=8)
+    assert made.is_data_free
+    assert [*made.tensors()] == ["out"]
+    assert [*made.tensors(with_parts=True)] == ["out", "pair[0]", "pair[1]"]
+    with FakeTensorMode():
+        fake = torch.empty(8)
+    assert call(args=(fake, fake, fake, 8), BLOCK=8).is_data_free
 
 
 @pytest.mark.parametrize("said", REFUSED)
@@ -146,3 +180,10 @@ def test_a_parcel_is_locked_while_a_worker_is_asked_and_goes_then() -> None:
         finally:
             os.close(handle)
     assert not Path(folder).exists()
+
+
+def test_descriptors_in_a_tuple_stay_what_they_are() -> None:
+    given = TensorDescriptor.from_tensor(X, [8])
+    (pair, _) = make_variant(call(both, ((given, X), X), BLOCK=8), "cuda").arguments.values()
+    assert given.base is X
+    assert [type(each) for each in (pair[0].base, pair[1])] == [StandIn, StandIn]

@@ -7,6 +7,8 @@ import sys
 from types import FunctionType
 from typing import Any
 
+import torch
+
 from workbench.compiler.internals.patches import ProcessPatches
 
 _OPTIONS = (
@@ -27,6 +29,17 @@ def is_jitted(value: Any) -> bool:
 def is_autotuner(value: Any) -> bool:
     """Whether it is what `triton.autotune` makes of a kernel."""
     return type(value).__module__ == "triton.runtime.autotuner" and hasattr(value, "configs")
+
+
+def has_type(dtype: torch.dtype) -> bool:
+    """Whether Triton has a type for the elements of such a tensor."""
+    from triton._utils import canonicalize_dtype
+
+    try:
+        canonicalize_dtype(dtype)
+    except KeyError:
+        return False
+    return True
 
 
 def reduce_function(value: Any) -> tuple[Any, ...] | str | None:

@@ -14,7 +14,8 @@ from typing import Any
 
 import torch
 
-from workbench.compiler.internals.triton_functions import is_autotuner, is_jitted
+from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.internals.triton_functions import has_type, is_autotuner, is_jitted
 from workbench.errors import UsageError, suggest
 from workbench.number_text import plural
 from workbench.processes.shipping import shipped_values
@@ -23,6 +24,7 @@ Grid = tuple[int, ...] | Callable[[Mapping[str, Any]], Sequence[int]]
 """How many programs there are along 1 to 3 axes, or what says so for the values of a call."""
 
 _AXES = 3
+_AS_OTHER = {True: "torch.view_as_real(…)", False: ".view(torch.uint8)"}
 _NUMBERS = (int, float, bool, torch.SymInt, torch.SymFloat, torch.SymBool)
 
 
@@ -74,8 +76,15 @@ class KernelCall:
         meta = {name: value for name, value in given.items() if name not in arguments}
         made = replace(call, arguments=arguments, meta=meta)
         made._refuse_lacking()
+        made._refuse_set_twice()
         for name, value in arguments.items():
             _refuse_value(call.name, name, value)
+        for name, value in meta.items():
+            if isinstance(value, torch.Tensor):
+                raise UsageError(
+                    f"{call.name}: {name} is a tensor, and tl.constexpr takes a number that is "
+                    f"known when it is compiled: give {name}.item(), or no tl.constexpr."
+                )
         return made
 
     @property
@@ -138,12 +147,23 @@ class KernelCall:
     @property
     def is_data_free(self) -> bool:
         """Whether a tensor among the arguments holds no numbers, so that nothing can be run."""
-        return any(tensor.is_meta for tensor in self.tensors().values())
+        return any(map(is_numberless, self.tensors(with_parts=True).values()))
 
-    def tensors(self) -> dict[str, torch.Tensor]:
-        """The tensors among the arguments, those under descriptors too, by name."""
-        bases = {name: getattr(value, "base", value) for name, value in self.arguments.items()}
-        return {name: base for name, base in bases.items() if isinstance(base, torch.Tensor)}
+    def tensors(self, with_parts: bool = False) -> dict[str, torch.Tensor]:
+        """The tensors among the arguments, those under descriptors too, by name.
+
+        With `with_parts` those in tuples too, as "xs[0]".
+        """
+        found: dict[str, torch.Tensor] = {}
+        waiting = [*self.arguments.items()]
+        while waiting:
+            name, value = waiting.pop(0)
+            base = getattr(value, "base", value)
+            if isinstance(base, torch.Tensor):
+                found[name] = base
+            elif with_parts and isinstance(value, tuple):
+                waiting += [(f"{name}[{n}]", part) for n, part in enumerate(value)]
+        return found
 
     def all_meta(self, config: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Constants and options of one configuration: defaults, those given, its own, computed.
@@ -225,6 +245,21 @@ class KernelCall:
                     f"name: wb.kernel(…, {name}=…)."
                 )
 
+    def _refuse_set_twice(self) -> None:
+        set_there = {name for config in self.configs for name in config.all_kwargs()}
+        twice = [name for name in self.meta if name in set_there]
+        if twice:
+            raise UsageError(
+                f"{self.name}: {twice[0]} is given, and the configurations of its autotuner set "
+                "it, too: Triton refuses such a launch. Leave it out, or give wb.kernel the kernel "
+                f"without its autotuner, {self.name}.fn."
+            )
+
+
+def is_numberless(tensor: torch.Tensor) -> bool:
+    """Whether it has sizes and no numbers: one on meta, or a fake one of torch's tracing."""
+    return tensor.is_meta or isinstance(tensor, tp.FAKE_TENSOR.get())
+
 
 def unship(folder: Path) -> KernelCall:
     """The call that `KernelCall.ship` wrote; its tensors look into the file, which is removed."""
@@ -282,6 +317,8 @@ def refuse_grid(grid: Any, kernel: str) -> None:
 def explain_no_kernel(function: Any) -> str:
     """Why something is no kernel, and what takes it instead."""
     shown = getattr(function, "__name__", None) or type(function).__name__
+    if getattr(function, "__qualname__", "").startswith("KernelInterface.__getitem__"):
+        return "That is a launch, kernel[grid]: give wb.kernel the kernel, and grid=(…) by name."
     module = (getattr(function, "__module__", "") or "").partition(".")[0]
     if isinstance(function, torch.nn.Module) or module == "torch":
         why = "is torch's, and wb.aot_compile takes it"
@@ -302,6 +339,12 @@ def _refuse_value(kernel: str, name: str, value: Any) -> None:
         raise UsageError(
             f"{kernel}: {name} is a tensor of layout {value.layout}. Give the kernel its parts, "
             f"such as {name}.values()."
+        )
+    base = getattr(value, "base", value)
+    if isinstance(base, torch.Tensor) and not has_type(base.dtype):
+        raise UsageError(
+            f"{kernel}: {name} holds {str(base.dtype).removeprefix('torch.')}, and Triton has no "
+            f"such type. Give it as another, such as {_AS_OTHER[base.dtype.is_complex]}."
         )
     is_known = value is None or isinstance(value, (*_NUMBERS, torch.Tensor))
     if not is_known and not hasattr(value, "block_shape"):

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import copy
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 
 from workbench.compiler.internals.triton_functions import is_autotuner, is_jitted
-from workbench.compiler.kernels.kernel_call import KernelCall, list_options
+from workbench.compiler.kernels.kernel_call import KernelCall, is_numberless, list_options
 from workbench.errors import UsageError
 from workbench.processes.shipping.anew import AnewPickler
 
@@ -36,7 +36,7 @@ class StandIn:
     @classmethod
     def of(cls, tensor: torch.Tensor) -> StandIn:
         """The one of a tensor; of one on meta the offset in its storage is its alignment."""
-        start = 0 if tensor.is_meta else tensor.untyped_storage().data_ptr()
+        start = 0 if is_numberless(tensor) else tensor.untyped_storage().data_ptr()
         return cls(
             tensor.dtype,
             int(start + tensor.storage_offset() * tensor.element_size()) % _ALIGNED,
@@ -217,6 +217,8 @@ def _without_numbers(value: Any) -> Any:
         made.base = value.base.detach().to("meta")
         made.block_shape = list(value.block_shape)
         return made
+    if isinstance(value, tuple):
+        return _remade(value, map(_without_numbers, value))
     return value
 
 
@@ -227,6 +229,10 @@ def _stand_in(value: Any, original: Any) -> Any:
         value.base = StandIn.of(original.base)
         return value
     if isinstance(original, tuple):
-        parts = [_stand_in(part, part) for part in original]
-        return type(original)(*parts) if hasattr(original, "_fields") else tuple(parts)
+        return _remade(original, map(_stand_in, value, original))
     return value
+
+
+def _remade(value: tuple[Any, ...], parts: Iterable[Any]) -> tuple[Any, ...]:
+    """A tuple of the same kind of other parts."""
+    return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)

@@ -136,12 +136,13 @@ def _rank(asked: _Ranking, variant: Variant, built: Built) -> RankedConfig:
         why = f"by the model a step along K mostly waits for {found.because}"
         return replace(row, model_us=found.us, note=row.note or why)
     counted = None if asked.roof is None else asked.roof.moved_bytes
-    moved = counted or sum(t.numel() * t.itemsize for t in asked.call.tensors().values())
+    tensors = asked.call.tensors(with_parts=True).values()
+    moved = counted or sum(t.numel() * t.itemsize for t in tensors)
     work = Work(
         moved_bytes=float(moved),
         flops=float((asked.roof.flops if asked.roof else None) or 0),
         tflops=asked.roof.rate_tflops if asked.roof else None,
-        width=max((t.itemsize for t in asked.call.tensors().values()), default=4),
+        width=max((t.itemsize for t in tensors), default=4),
     )
     blocks = prod(asked.call.resolve_grid({**variant.constants, **variant.options}))
     times = estimate(

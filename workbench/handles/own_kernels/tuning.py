@@ -406,7 +406,7 @@ def _make_config(candidate: Candidate) -> Config:
 
 def _describe_work(call: KernelCall, one: _Try) -> tuple[Work, Launch]:
     """Least bytes of the call, and how a configuration divides its largest tensor."""
-    tensors = call.tensors().values()
+    tensors = call.tensors(with_parts=True).values()
     width = max((each.element_size() for each in tensors), default=4)
     moved = sum(each.numel() * each.element_size() for each in tensors)
     whole = max((each.numel() for each in tensors), default=1)
