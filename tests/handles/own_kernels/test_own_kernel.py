@@ -143,6 +143,11 @@ WRONG: Mapping[str, Any] = {
     ),
     r"mistaken: Triton does not compile it for h100: in `tl.store\(x \+ i, undefined_name\).*`, "
     ".*undefined_name is not defined": lambda: wb.kernel(mistaken, X, grid=(1,), BLOCK=16),
+    # what MLIR writes into the worker's own output
+    r"add: Triton does not compile it for h100: in `tl.store\(out \+ i, .*`, 'llvm.fadd' op "
+    "operand #0 must be floating point .*but got 'i8'": lambda: wb.kernel(
+        add, X.to(torch.float8_e4m3fn), X.to(torch.float8_e4m3fn), X, 1000, grid=(4,), BLOCK=256
+    ),
 }
 
 
@@ -150,6 +155,19 @@ WRONG: Mapping[str, Any] = {
 def test_what_cannot_be_compiled_is_said_in_one_sentence(said: str) -> None:
     with pytest.raises(wb.WorkbenchError, match=said):
         print(WRONG[said]().report)
+
+
+def test_an_error_shows_no_line_of_ours_and_a_cell_shows_its_sentence(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    made = wb.kernel(mistaken, X, grid=(1,), BLOCK=16)
+    with pytest.raises(wb.CaptureError) as raised:
+        print(made.report)
+    assert [frame.name for frame in raised.traceback][1:] == ["called"]
+    made._ipython_display_()
+    shown, said = capsys.readouterr().out.splitlines()
+    assert shown == "Kernel(mistaken, h100, grid (1,), BLOCK=16)"
+    assert said.startswith("CaptureError: mistaken: Triton does not compile it")
 
 
 SQUARE = torch.randn(64, 64)
@@ -163,7 +181,8 @@ def test_a_kernel_of_gluon_is_compiled_from_its_own_layouts_on() -> None:
     assert stages == ["ttgir", "llir", "ptx", "sass"]
     assert made.report.request.backend == "gluon"
     assert made.report.resources[0].smem_bytes == 64 * 64 * 4
-    with pytest.raises(wb.CaptureError, match="a warp has 64 threads on this GPU"):
+    said = "Result has an invalid layout: .*; a warp has 64 threads on this GPU"
+    with pytest.raises(wb.CaptureError, match=said):
         print(made.on("mi300x").report)
 
 
@@ -193,5 +212,8 @@ def test_what_a_run_counted_gives_a_roofline_and_a_modelled_time() -> None:
     (roof,) = made.report.roofline
     assert (roof.moved_bytes, roof.flops, roof.bound) == (12000, 1000, "memory")
     told = wb.forecast(made)
+    # what each line takes is not known: it is the function that takes it
+    (line,) = told.lines
+    assert (line.code.split("(")[0], line.own_us) == ("def add", told.kernels_us)
     assert told.rows[0].source == "modelled"
     assert told.kernels_us > told.bound_us > 0

@@ -35,7 +35,12 @@ from workbench.compiler.machine_code.code_readers import (
 from workbench.compiler.memory_layouts.laid_tensors import read_laid
 from workbench.compiler.sources.sources import Places
 from workbench.compiler.virtual_gpu.kernel_choice import Build, BuildJob, Built
-from workbench.compiler.virtual_gpu.own_builds import compile_own, find_line
+from workbench.compiler.virtual_gpu.own_builds import (
+    CompilerOutput,
+    NotParsed,
+    compile_own,
+    find_line,
+)
 from workbench.errors import UsageError
 from workbench.report import TextWriter
 from workbench.report.machine_rows import Assembly, Runs
@@ -128,13 +133,19 @@ def _function(text: str, file: str) -> tuple[Any, TritonSource]:
 
 def _built(build: Build, sources: _Sources) -> Built:
     """One kernel for one GPU; what Triton cannot compile is an answer, too."""
+    output = CompilerOutput.here()
     try:
         if build.own is not None:
             return _read(build, compile_own(build.kernel, build.own, build.choice, build.gpu), None)
         kernel, source = _compiled(build, sources)
     except Exception as error:
         why = f"Triton does not compile it for {build.gpu.target}: {find_line(error)}"
-        return Built(build.id, None, note=why + _reason(error))
+        reason = _reason(error)
+        if isinstance(error, RuntimeError):  # it says that a pass failed; MLIR has written why
+            reason = said + "." if (said := output.find_error()) else reason
+        elif isinstance(error, NotParsed):
+            reason = f"{said}; {reason}" if (said := output.find_error()) else reason
+        return Built(build.id, None, note=why + reason)
     texts, binary = code_of(kernel)
     config = CompiledConfig(
         kernel=build.kernel,

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import pickle
+import re
+import stat
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import PurePath
 from typing import Any
@@ -12,7 +16,13 @@ from workbench.compiler.machine_code.code_readers import CompiledConfig, code_of
 from workbench.errors import UsageError
 from workbench.specs.device import Device
 
+_ERRORS = 2  # the descriptor: MLIR does not write through Python
+_MLIR_ERROR = re.compile(r"^\S.*?: error: (.+)(?:\n[ \t]+(\S.*)\n[ \t]*\^)?", re.MULTILINE)
 _NOT_PARSED = "error encountered during parsing"
+
+
+class NotParsed(UsageError):
+    """Code of Gluon that MLIR refuses, which writes the reason into the process's own output."""
 
 
 def compile_own(name: str, source: OwnSource, choice: str, device: Device) -> CompiledConfig:
@@ -51,7 +61,7 @@ def compile_own(name: str, source: OwnSource, choice: str, device: Device) -> Co
         kernel = compile_source(made, target=target, options=options.__dict__)
     except RuntimeError as error:  # what is wrong with the IR stands in the worker's own output
         if function.is_gluon() and str(error) == _NOT_PARSED:
-            raise UsageError(
+            raise NotParsed(
                 "its Gluon code is not valid there; a warp has "
                 f"{device.spec.warp_size} threads on this GPU, which layouts have to fill"
             ) from None
@@ -75,6 +85,33 @@ def compile_own(name: str, source: OwnSource, choice: str, device: Device) -> Co
 def read_function(data: bytes) -> Any:
     """The function that was sent; the same one for its other configurations."""
     return pickle.loads(data)
+
+
+@dataclass
+class CompilerOutput:
+    """What Triton's compiler writes into this process's own output, where MLIR names errors.
+
+    Of builds side by side it is not known whose it is: ask where one runs alone.
+    """
+
+    start: int
+
+    @classmethod
+    def here(cls) -> CompilerOutput:
+        """What is written from now on."""
+        return cls(os.fstat(_ERRORS).st_size)
+
+    def find_error(self) -> str:
+        """The first error, "in `x = a + b`, …", or "" where none was written."""
+        kind = os.fstat(_ERRORS)
+        if not stat.S_ISREG(kind.st_mode):  # a terminal or a pipe cannot be read again
+            return ""
+        said = os.pread(_ERRORS, kind.st_size - self.start, self.start).decode(errors="replace")
+        found = _MLIR_ERROR.search(said)
+        if found is None:
+            return ""
+        where = f"in `{found[2].strip()}`, " if found[2] else ""
+        return f"{where}{found[1].strip().rstrip('.')}"
 
 
 def find_line(error: BaseException) -> str:

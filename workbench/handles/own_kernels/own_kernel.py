@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 from workbench.arguments import checked
 from workbench.compiler.kernels.kernel_call import KernelCall
 from workbench.compiler.request.compile_request import list_known_gpus
-from workbench.errors import UsageError
+from workbench.errors import UsageError, WorkbenchError
 from workbench.live_only import LiveOnly
 from workbench.report import Report
 from workbench.report.report_holder import ReportHolder
@@ -52,6 +52,7 @@ class OwnKernel(LiveOnly, ReportHolder):
         return self.gpu.name
 
     @property
+    @checked
     def report(self) -> Report:
         """What it was compiled to for its GPU, compiled at the first look.
 
@@ -315,7 +316,12 @@ class OwnKernel(LiveOnly, ReportHolder):
         return f"Kernel({self.name}, {self.target}, grid {grid}{', ' if given else ''}{given})"
 
     def _ipython_display_(self) -> None:
-        """Show the view where it is the value of a cell."""
+        """Show the view where it is the value of a cell; the sentence where it does not compile."""
         from workbench.views.widgets.display import show
 
-        show(self)._ipython_display_()
+        try:
+            shown = show(self)
+        except WorkbenchError as error:
+            print(f"{self!r}\n{type(error).__name__}: {error}")
+        else:
+            shown._ipython_display_()
