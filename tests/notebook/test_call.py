@@ -89,3 +89,15 @@ def test_what_is_no_launch_is_refused(run: Run, shell: InteractiveShell) -> None
         assert "Write the launch as Triton takes it" in str(result.error_in_exec)
     beside = shell.run_cell("%%aot_kernel f[(1,)](x)\nx = 1")
     assert "the launch stands at the end of the cell" in str(beside.error_in_exec)
+    for line, said in (
+        ("%aot_kernel abs[(1,)](1, target='b200')", "target stands with -t"),
+        ("%aot_kernel abs[(1,)](1, grid=3)", "grid stands in the brackets"),
+    ):
+        assert said in str(shell.run_cell(line).error_in_exec)
+
+
+def test_what_does_not_compile_is_an_error_of_the_magic(run: Run, shell: InteractiveShell) -> None:
+    run(CELL)
+    result = shell.run_cell("%aot_kernel -o j double[(1,)](x, 100, BLOCK=100)")
+    assert "arange's range must be a power of 2" in str(result.error_in_exec)
+    assert repr(shell.user_ns["j"]) == "Kernel(double, h100, grid (1,), BLOCK=100)"

@@ -146,6 +146,12 @@ def read_launch(shell: InteractiveShell, text: str, cell: str | None) -> Written
             "Write the launch as Triton takes it, add[(4,)](x, y, out, n, BLOCK=256): beside "
             "%aot_kernel, or as the last line of a cell. It is not made."
         )
+    for name, place in (("grid", "in the brackets"), ("target", "with -t, in front of the launch")):
+        if any(keyword.arg == name for keyword in node.keywords):
+            raise UsageError(
+                f"{name} stands {place}. For an argument of the kernel with this name, give it by "
+                "its place."
+            )
     launch, grid = node.func, ast.keyword("grid", node.func.slice)
     called = ast.Call(launch.value, node.args, [*node.keywords, grid])
     return _evaluate(shell, ast.copy_location(called, node), ast.unparse(node), name)

@@ -127,7 +127,10 @@ class WorkbenchMagics(Magics):
                 call.function, *call.args, target=chosen.target or "h100", **call.kwargs
             )
             bound = self._bound(kernel, chosen.output)
-            return None if chosen.no_view else bound
+            if chosen.no_view:
+                return None
+            kernel.report  # noqa: B018 - compiled here, where an error is one sentence
+            return bound
 
     @magic_arguments()
     @_CALL
