@@ -115,15 +115,17 @@ class KernelRoofline:
     """Where a kernel lies under the roofline of a GPU (`workbench.analysis.gpu_model.roofline`).
 
     Numbers are those of one call. `target` is the GPU's name; bytes are those between DRAM and
-    chip, each moved once, `flops` operations as in `Kernel`; `rate_tflops` is 10^12 operations per
-    second of `rate`, such as "matrix.bf16"; intensity and ridge are operations per byte;
-    `bound_us` is the least time in µs, `measured_us` a measured one. `note` says why a number is
-    missing; `bound_us` is then that of the number that is known.
+    chip, each moved once, `asked_bytes` those that the programs of a checked kernel ask for, again
+    where several read the same ones; `flops` operations as in `Kernel`; `rate_tflops` is 10^12
+    operations per second of `rate`, such as "matrix.bf16"; intensity and ridge are operations per
+    byte; `bound_us` is the least time in µs, `measured_us` a measured one. `note` says why a number
+    is missing; `bound_us` is then that of the number that is known.
     """
 
     kernel: str  # the kernel, by its id
     target: str
     moved_bytes: int | None = number("Moved", "B", source="model")  # each byte moved once
+    asked_bytes: int | None = number("Asked", "B", "What its programs ask for, in a checked run")
     flops: int | None = number("FLOP", "amount")
     rate: str | None = None
     rate_tflops: float | None = None

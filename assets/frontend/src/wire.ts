@@ -544,6 +544,7 @@ export interface RooflinePoint {
   kernel: string;
   target: string;
   moved_bytes: number | null;
+  asked_bytes: number | null;
   flops: number | null;
   rate: string | null;
   intensity: number | null;

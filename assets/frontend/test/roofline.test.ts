@@ -34,6 +34,7 @@ function point(kernel: string, more: Partial<RooflinePoint> = {}): RooflinePoint
   return {
     kernel,
     target: "h100",
+    asked_bytes: null,
     moved_bytes: 1e6,
     flops: 1e6,
     rate: "vector.fp32",

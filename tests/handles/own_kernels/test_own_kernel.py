@@ -17,6 +17,8 @@ from tests.own_kernels.gluon_kernels import PADDED, SWIZZLED, aborting, copy_tra
 from tests.own_kernels.kernels import add, matmul, transpose
 from workbench.handles.own_kernels.kernel_report import add_work
 from workbench.handles.own_kernels.own_kernel import OwnKernel
+from workbench.report.machine_rows import CheckedCase
+from workbench.views.document import document
 
 X = torch.ones(1000)
 
@@ -208,9 +210,16 @@ def test_a_view_of_a_kernel_opens_with_its_code(tuned: OwnKernel) -> None:
 
 def test_what_a_run_counted_gives_a_roofline_and_a_modelled_time() -> None:
     made = wb.kernel(add, X, X, torch.empty(1000), 1000, grid=(4,), BLOCK=256)
-    made.update(add_work(made.report, read=8000, written=4000, flops=1000))
+    counted = CheckedCase(
+        "add", "", "passed", (4, 1, 1), 4, asked_bytes=16_000,
+        least_read_bytes=8000, least_written_bytes=4000, operations=(("fp32", 1000),),
+    )  # fmt: skip
+    made.update(add_work(made.report, counted))
     (roof,) = made.report.roofline
     assert (roof.moved_bytes, roof.flops, roof.bound) == (12000, 1000, "memory")
+    assert roof.asked_bytes == 16_000
+    (point,) = document(made.report)["points"]
+    assert point["asked_bytes"] == 16_000
     told = wb.forecast(made)
     # what each line takes is not known: it is the function that takes it
     (line,) = told.lines

@@ -36,8 +36,7 @@ def keep_check(
     given = cases[0] if cases and not cases[0].case else None
     if given is None or given.least_read_bytes is None or not len(kept.kernels):
         return kept
-    operations = sum(count for _, count in given.operations)
-    return add_work(kept, given.least_read_bytes, given.least_written_bytes, operations)
+    return add_work(kept, given)
 
 
 def record_source(call: KernelCall, target: str) -> Report:

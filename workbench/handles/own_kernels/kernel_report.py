@@ -16,7 +16,7 @@ from workbench.compiler.recording.recorder import read_environment
 from workbench.compiler.sources.sources import Places
 from workbench.compiler.virtual_gpu.kernel_choice import Built
 from workbench.report import TABLES, Capability, Kernel, Link, Report, Request, Source, TextWriter
-from workbench.report.machine_rows import Launch
+from workbench.report.machine_rows import CheckedCase, KernelRoofline, Launch
 from workbench.report.report_header import OWN_KERNEL
 from workbench.report.table import Table
 from workbench.specs import Gpu
@@ -126,15 +126,22 @@ def _describe(value: Any) -> str:
     return repr(value)
 
 
-def add_work(report: Report, read: int | None, written: int | None, flops: int | None) -> Report:
+def add_work(report: Report, case: CheckedCase) -> Report:
     """The record with what a run counted: bytes that have to move, and operations; its roofline."""
+    flops = sum(count for _, count in case.operations)
     kernels = [
-        replace(kernel, bytes_read=read, bytes_written=written, flops=flops)
+        replace(
+            kernel,
+            bytes_read=case.least_read_bytes,
+            bytes_written=case.least_written_bytes,
+            flops=flops,
+        )
         for kernel in report.kernels
     ]
     counted = replace(report, tables={**report.tables, "kernels": Table.of(Kernel, kernels)})
     found = add_rooflines(counted, find_gpu(report))
-    return found
+    rows = [replace(row, asked_bytes=case.asked_bytes) for row in found.roofline]
+    return replace(found, tables={**found.tables, "roofline": Table.of(KernelRoofline, rows)})
 
 
 def find_gpu(report: Report) -> Gpu:

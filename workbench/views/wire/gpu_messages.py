@@ -140,6 +140,7 @@ class RooflinePoint(TypedDict):
     kernel: str
     target: str
     moved_bytes: int | None
+    asked_bytes: int | None
     flops: int | None
     rate: str | None
     intensity: float | None
