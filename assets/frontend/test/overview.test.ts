@@ -62,6 +62,24 @@ test("a value in a string is coloured as code, how it is written is not", () => 
   ]);
 });
 
+test("braces and backslashes of a string with values in it are read as Python reads them", () => {
+  const lines = [
+    "f'{{', a",
+    'f"{{{b}}}" + c',
+    "fr'\\{d}' + e",
+    'f"\\N{BULLET}{g}"',
+    'h if"i"else j',
+  ];
+  const plain = coloured(lines).map((line) => line.filter((p) => !p.look).map((p) => p.text));
+  expect(plain).toEqual([[", a"], ["{b}", " ", " c"], ["{d}", " ", " e"], ["{g}"], ["h ", " j"]]);
+});
+
+test("words that are keywords in some statements alone are those there", () => {
+  const lines = ["match x:", " case [1, *_]:", "type A[T] = T", "match = case(1)", "type(x)"];
+  const found = coloured(lines).map((line) => line.filter((p) => p.look === "t-k")[0]?.text);
+  expect(found).toEqual(["match", "case", "type", undefined, undefined]);
+});
+
 test("a string that is not closed ends with its line, unless the line goes on", () => {
   const lines = coloured(["x = 'one", "y = 'two \\\\", "three \\", "four' + 1", "class A(B):"]);
   const looks = lines.map((line) => line.filter((p) => p.look).map((p) => p.text));

@@ -5,10 +5,13 @@ import { StreamLanguage, type StringStream } from "@codemirror/language";
 
 const WORDS =
   /(?:and|as|assert|async|await|break|class|continue|def|del|elif|else|except|finally|for|from|global|if|import|in|is|lambda|nonlocal|not|or|pass|raise|return|try|while|with|yield)\b/;
+/** Words that are names elsewhere: keywords where what a statement needs follows them. */
+const SOFT =
+  /(?:match|case)(?=\s+(?!(?:and|as|else|for|if|in|is|or|not\s+in)\b)[\p{L}\d_"'([{*-])|type(?=\s+[\p{L}_][\p{L}\p{N}_]*\s*[[=])/u;
 const NAME = /[\p{L}_][\p{L}\p{N}_]*/u;
 const NUMBER =
   /(?:0[xX][\da-fA-F_]+|0[bB][01_]+|0[oO][0-7_]+|(?:\d[\d_]*(?:\.[\d_]*)?|\.\d[\d_]*)(?:[eE][+-]?[\d_]+)?)[jJ]?/;
-const QUOTE = /([a-zA-Z]{0,2})("""|'''|"|')/;
+const QUOTE = /((?:[rbuft]|r[bft]|[bft]r)?)("""|'''|"|')/i;
 const OPERATOR = /[-+*/%@&|^<>=!~]=|(?:\*\*|\/\/|<<|>>)=?|:=|[-+*/%@&|^<>=~.]/;
 
 /** A string that is not yet at its end. */
@@ -42,13 +45,13 @@ function token(stream: StringStream, state: State): string | null {
     state.open.push({ end: quote[2]!, isFormat, depth: -1, isSpec: false });
     return "string";
   }
-  if (/^\s*@/.test(stream.string) && stream.column() === stream.indentation() && stream.eat("@"))
-    return null;
+  const isFirst = stream.column() === stream.indentation();
+  if (isFirst && stream.eat("@")) return null;
   if (stream.match(/\.\.\.|->/)) return null;
   if (stream.match(NUMBER)) return "number";
   if (stream.match(/(?:True|False)\b/)) return "bool";
   if (stream.match(/None\b/)) return "null";
-  const word = stream.match(WORDS);
+  const word = stream.match(WORDS) || (isFirst && stream.match(SOFT));
   if (word && word !== true) {
     state.before = word[0];
     return "keyword";
@@ -92,7 +95,8 @@ function text(stream: StringStream, state: State, top: Open): string | null {
       state.open.pop();
       return "string";
     }
-    if (top.isFormat && stream.peek() === "{" && !stream.match("{{")) {
+    if (top.isFormat && stream.match(/\{\{|\\N\{[^}]*\}|\\(?=\{)/)) continue;
+    if (top.isFormat && stream.peek() === "{") {
       if (!isStart()) return top.isSpec ? "modifier" : "string";
       stream.next();
       state.open[at] = { ...top, depth: 0 };
