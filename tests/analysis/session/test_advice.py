@@ -48,6 +48,20 @@ def test_another_number_of_arguments_is_no_size_to_be_marked() -> None:
     assert "mark_dynamic" not in sentence
 
 
+def test_no_code_is_written_with_what_has_no_name() -> None:
+    """As seen: `the same object = the same object.clone()`, `torch.tensor(___stack1)`."""
+    made = session()
+    (row,) = (one for one in made.tables["recompiles"] if one.nearest)
+    other = {"kind": "identity", "source": "___stack0", "guard": "___stack0 is the same object"}
+    number = {"kind": "value", "source": "___stack1", "expected": "3", "actual": "4"}
+    for own, also in ((other, ("___stack1 == 3",)), (number, ("___stack0 is ___stack2",))):
+        rows = Table.of(SessionRecompile, [replace(row, **own, also=(other["guard"], *also))])
+        found = advice(Session(made.header, {**made.tables, "recompiles": rows}, {}))
+        (one,) = (one for one in found if one.kind == "recompile")
+        assert "___stack" not in one.cure and "clone()" not in one.cure
+        assert not any("___stack" in line for line in one.code)
+
+
 def test_a_frame_that_is_given_up_is_not_said_to_be_cut() -> None:
     made = session()
     always = Fallback("Net.forward", "loop/train.py", 12, "0/0", 0, "always", "a break in a loop")

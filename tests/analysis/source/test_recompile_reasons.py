@@ -145,6 +145,9 @@ from workbench.analysis.source.recompile_reasons import (
 )  # fmt: skip
 def test_torchs_sentence_is_taken_apart(text: str, expected: Reason) -> None:
     assert read_reason(text) == expected
+    if expected.kind != "backend":
+        again = read_reason(expected.guard)  # as a row keeps it
+        assert (again.kind, again.source) == (expected.kind, expected.source)
 
 
 PROGRAM = """\

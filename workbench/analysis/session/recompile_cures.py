@@ -35,6 +35,7 @@ _MARK = "torch._dynamo.maybe_mark_dynamic({}, {})"
 _UNBACKED = "torch._dynamo.decorators.mark_unbacked({}, {})"
 _MOST = 4
 """Lines that a sentence shows: more are like them."""
+_WITH_STACK = re.compile(r"(?:: |, or pass )`[^;]*___stack[^;]*")
 
 
 @dataclass(frozen=True)
@@ -58,8 +59,10 @@ def find_recompile_cure(rows: Sequence[SessionRecompile]) -> Cure:
     reasons = list(_reasons(rows))
     first, *others = [_of_kind(reason, reasons, rows) for reason in _one_of_each_kind(reasons)]
     cures = [first, *(cure for cure in others if not cure.is_expected)]
-    texts = list(dict.fromkeys(cure.text for cure in cures))
-    code = tuple(dict.fromkeys(line for cure in cures for line in cure.code))
+    # what the line of a break gave has no name to write code with
+    texts = list(dict.fromkeys(_WITH_STACK.sub("", cure.text) for cure in cures))
+    lines = (line for cure in cures for line in cure.code if "___stack" not in line)
+    code = tuple(dict.fromkeys(lines))
     return Cure("; and ".join(texts), code, all(cure.is_expected for cure in cures))
 
 

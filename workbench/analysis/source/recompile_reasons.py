@@ -22,6 +22,7 @@ _NEEDS_GRADIENT = re.compile(
 _OBJECT = re.compile(
     r"^___check_(?P<what>obj|type)_id\((?P<source>.+?), \d+\)(?:, type=<class '(?P<cls>[^']+)'>)?"
 )
+_SHOWN = re.compile(r"^(?:type\((?P<typed>.+)\) is (?P<cls>.+)|(?P<object>.+) is the same object)$")
 _CLASS = re.compile(
     r"^expected type of '(?P<source>.+?)' to be a tensor type, ' but found (?P<actual>.+)$"
 )
@@ -79,7 +80,10 @@ class Reason:
 
 
 def read_reason(text: str) -> Reason:
-    """Torch's sentence about one earlier variant, such as `0/0: x.size()[0] == 4  # …`."""
+    """Torch's sentence about one earlier variant, such as `0/0: x.size()[0] == 4  # …`.
+
+    The guard of a `Reason`, as rows keep it, is read as that reason.
+    """
     match = _AGAINST.match(text.strip())
     against, rest = (match["against"], match["rest"]) if match else ("", text.strip())
     guard = _ON_PARAMETER.sub(PARAMETER, _COMMENT.sub("", rest.split("\n")[0]).strip())
@@ -260,6 +264,11 @@ def _of_object(against: str, guard: str) -> Reason | None:
         return Reason(
             against, shown, "backend", "backend", _named(match["expected"]), _named(match["actual"])
         )
+    if match := _SHOWN.match(guard):
+        if match["object"]:
+            return Reason(against, guard, "identity", match["object"])
+        expected = "" if match["cls"] == "the same class" else match["cls"]
+        return Reason(against, guard, "type", f"type({match['typed']})", expected)
     match = _OBJECT.match(guard)
     if match is None:
         return None
