@@ -57,7 +57,7 @@ export function nodePlaces(part: GraphPart): ReadonlyMap<string, number> {
 }
 
 export class Links<View> {
-  /** Graphs that the kernels' nodes belong to: the stage whose nodes are counted. */
+  /** Graphs that the kernels' nodes belong to, or without kernels those of the first stage. */
   readonly kernelGraphs = new Set<string>();
   private readonly kernelsOfLine = new Pairs();
   private readonly kernelsOfNode = new Pairs();
@@ -93,6 +93,9 @@ export class Links<View> {
       for (const buffer of kernel.buffers) add(this.kernelsOfBuffer, buffer, kernel.id);
       for (const group of kernel.groups) this.tie(group, kernel.id);
     }
+    if (!this.kernelGraphs.size)
+      for (const { id, stage } of report.graphs)
+        if (stage === report.graphs[0]?.stage) this.kernelGraphs.add(id);
     const ties = {
       both: (a: string, b: string) => this.tie(a, b),
       one: (from: string, to: string) => add(this.direct, from, to),

@@ -70,6 +70,13 @@ test("a thing does not belong to itself", () => {
   for (const id of ["L:s0:37", "g1:topk", "k9", "b0"]) expect(links.related(id)).not.toContain(id);
 });
 
+test("without kernels the nodes that are counted are those of the first stage", () => {
+  const bare = new Links({ ...report, kernels: [] }, PANES);
+  const first = report.graphs.filter((graph) => graph.stage === report.graphs[0]!.stage);
+  expect([...bare.kernelGraphs]).toEqual(first.map((graph) => graph.id));
+  expect(first.length).toBeLessThan(report.graphs.length);
+});
+
 test("a part is learned once", () => {
   const links = new Links(report, PANES);
   expect(links.learn(embedded.parts["graph:g1"] as GraphPart)).toBe(true);

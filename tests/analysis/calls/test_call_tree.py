@@ -197,3 +197,61 @@ def test_a_view_has_no_part_of_the_kernel_that_reads_it() -> None:
     assert LineShares.of(report).spread({"k0": 5.0}) == {"L:s0:3": 5.0}
     (function,) = list_call_rows(report)
     assert [(line.id, line.total["time"]) for line in function.parts] == [("L:s0:3", 5.0)]
+
+
+def in_sequentials() -> Report:
+    """Two blocks, each a Sequential of a product, a function and a product, on one line."""
+    nodes = [
+        Node(
+            "g0:x",
+            "g0",
+            "x",
+            "placeholder",
+            "L_x_",
+            file="block.py",
+            line=3,
+            module_path="blocks.0.net.0",
+        )
+    ]
+    for at in (0, 1):
+        for part, op in enumerate(("linear", "gelu", "linear")):
+            path = f"blocks.{at}.net.{part}"
+            nodes += [
+                Node(
+                    f"{graph}:{op}_{at}{part}",
+                    graph,
+                    f"{op}_{at}{part}",
+                    "call_function",
+                    op,
+                    shape=(8, 64 if part < 2 else 16),
+                    bytes=64,
+                    file="block.py",
+                    line=3,
+                    module_path=path,
+                )
+                for graph in ("g0", "g1")
+            ]
+    kernels = [
+        Kernel(f"k{n}", node.name, "cpp", "g1", nodes=(node.id,), time_us=1.0)
+        for n, node in enumerate(node for node in nodes if node.graph == "g1")
+    ]
+    texts = TextWriter()
+    sources = [Source("s0", "forward", "block.py", 2, texts.add(BLOCK))]
+    graphs = [Graph("g0", "dynamo", "0/0", 7, None), Graph("g1", "forward", "0/0", 6, None)]
+    tables = {"sources": sources, "nodes": nodes, "kernels": kernels, "graphs": graphs}
+    made = {name: Table.of(type(items[0]), items) for name, items in tables.items()}
+    return Report(tables=made, texts=texts.finish())
+
+
+def test_parts_of_a_sequential_are_equal_only_where_they_do_the_same() -> None:
+    """As seen: a Linear, a GELU and a Linear were `net.0–2`, and equal blocks two rows.
+
+    The input of the call stands in the first module that reads it, which is no part of that.
+    """
+    (blocks,) = list_module_rows(in_sequentials()).parts
+    assert (blocks.name, blocks.times) == ("blocks.0–1", 2)
+    assert [(part.name, part.times) for part in blocks.parts] == [
+        ("net.0", 1),
+        ("net.1", 1),
+        ("net.2", 1),
+    ]

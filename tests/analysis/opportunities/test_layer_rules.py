@@ -45,9 +45,13 @@ class Model(nn.Module):
 
 
 def captured(layers: Sequence[nn.Module]) -> Report:
+    return captured_of(Model(layers))
+
+
+def captured_of(model: nn.Module) -> Report:
     """A record with the captured graph, as Inductor's begins too."""
     x = torch.randn(2, WIDTH)
-    report = wb.aot_compile(Model(layers), (x,), backend="eager", grad=False).report
+    report = wb.aot_compile(model, (x,), backend="eager", grad=False).report
     return replace(report, request=replace(report.request, backend="inductor"))
 
 
@@ -64,6 +68,12 @@ def test_many_equal_layers_can_be_compiled_once() -> None:
     assert made.after[0] == "@torch.compiler.nested_compile_region"
     assert made.why_not is not None
     assert said(replace(report, request=replace(report.request, backend="eager"))) == []
+
+
+def test_layers_of_a_list_that_is_the_model_itself_have_no_name_before_their_number() -> None:
+    (made,) = find_single_layers(Facts(captured_of(nn.Sequential(*(Layer() for _ in range(9))))))
+    assert "the 9 equal layers 0–8 compiled once" in made.text
+    assert made.after[1].endswith("# of the class of 0")
 
 
 @pytest.mark.parametrize(

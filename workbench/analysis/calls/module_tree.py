@@ -17,6 +17,7 @@ from workbench.report import Report
 RowKind = Literal["function", "library", "line", "module", "rest"]
 Costs = Mapping[str, float]
 Path = tuple[str, ...]
+_EQUAL = re.compile(r"(\d+)[–,][^.]*")  # the numbers of equal layers, of which the first does
 _SEGMENT = re.compile(r"[^.\[]+(?:\[[^\]]*\])*|\[[^\]]*\]")
 
 
@@ -135,7 +136,8 @@ def group_modules(report: Report, placed: Sequence[Placed], above: str) -> Itera
         path = join_path(above, name)
         alike: dict[object, dict[int | None, list[Placed]]] = defaultdict(dict)
         for number, own in by_number.items():
-            does: object = None if number is None else signatures.get((path, number))
+            first = _EQUAL.sub(r"\1", path)
+            does: object = None if number is None else signatures.get((first, number))
             if number is not None and not does:
                 does = frozenset((each.share.lines, each.path) for each in own)
             alike[does][number] = own

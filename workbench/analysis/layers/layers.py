@@ -14,6 +14,7 @@ from workbench.report.column_filter import select_parts
 from workbench.report.memory_rows import Allocation
 
 _LAYER = re.compile(r"(.*?)\.(\d+)(?:\.(.*))?$")
+_OF_MODULE = re.compile(r"L_\w+?_modules_|.*_(?:parameters|buffers)_")
 HELD = ("weights", "constant", "input")
 """What the caller holds: one share for each."""
 NO_MODULE = "no module"
@@ -148,14 +149,22 @@ def _path(name: str, number: int, rest: str) -> str:
 
 
 def read_layer_signatures(report: Report) -> Signatures:
-    """The operators of each layer, with their sizes, as the captured graph has them."""
+    """The operators of each layer, with their sizes, as the captured graph has them.
+
+    Layers within layers have their own: `blocks.0.net.1` is one of `blocks` and of `blocks.0.net`.
+    """
     first = next((g.id for g in report.graphs if g.stage in ("dynamo", "forward")), None)
-    fields = ("module_path", "target", "shape", "dtype")
+    fields = ("op", "module_path", "target", "shape", "dtype")
     by_layer: dict[tuple[str, int], list[object]] = defaultdict(list)
-    for path, *does in select_parts(report.nodes, "graph", {first}, fields):
-        place = _LAYER.match(path or "")
-        if place is not None:
-            by_layer[place[1], int(place[2])].append((place[3], _operator(does[0]), *does[1:]))
+    for op, path, *does in select_parts(report.nodes, "graph", {first}, fields):
+        if op == "placeholder" and not _OF_MODULE.match(does[0]):
+            continue  # an input of the call stands in the first layer that reads it
+        parts = (path or "").split(".")
+        for at, part in enumerate(parts):
+            if part.isdecimal():
+                inner = ".".join(parts[at + 1 :])
+                layer = ".".join(parts[:at]), int(part)
+                by_layer[layer].append((inner, _operator(does[0]), *does[1:]))
     return {layer: tuple(nodes) for layer, nodes in by_layer.items()}
 
 

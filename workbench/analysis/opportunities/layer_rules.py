@@ -26,12 +26,16 @@ def find_single_layers(facts: Facts) -> Iterator[Opportunity]:
         return
     equal: dict[tuple[str, object], list[int]] = defaultdict(list)
     for (name, number), does in facts.report.once(read_layer_signatures).items():
-        if not any(_INVOKED in str(node) for node in does):
+        is_within = any(part.isdecimal() for part in name.split("."))
+        if not is_within and not any(_INVOKED in str(node) for node in does):
             equal[name, does].append(number)
     for (name, _), numbers in equal.items():
         if len(numbers) < _FEWEST:
             continue
-        layers = f"{name}.{format_numbers(sorted(numbers))}"
+        layers, first = (
+            f"{name}.{number}".lstrip(".")  # the list may be the model itself
+            for number in (format_numbers(sorted(numbers)), min(numbers))
+        )
         yield Opportunity(
             id="",
             rule="equal-layers",
@@ -44,7 +48,7 @@ def find_single_layers(facts: Facts) -> Iterator[Opportunity]:
             source=f"counted: layers with the same operators of the same sizes; {_MEASURED}",
             after=(
                 "@torch.compiler.nested_compile_region",
-                f"def forward(self, hidden):  # of the class of {name}.{min(numbers)}",
+                f"def forward(self, hidden):  # of the class of {first}",
             ),
         )
 

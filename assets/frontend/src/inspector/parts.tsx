@@ -70,7 +70,7 @@ export function relatedOf(store: Store, kind: Kind): string[] {
   const graphs = store.links.value?.kernelGraphs;
   return [...store.related.value]
     .filter((id) => kindOf(id) === kind)
-    .filter((id) => kind !== "node" || !graphs?.size || graphs.has(graphOf(id)))
+    .filter((id) => kind !== "node" || graphs?.has(graphOf(id)))
     .sort(COLLATOR.compare);
 }
 

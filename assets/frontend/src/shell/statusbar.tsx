@@ -62,7 +62,7 @@ export function chainOf(
     const kind = kindOf(id);
     // A kernel is defined over many lines of its wrapper: a run of lines is one place.
     if (kind === "wrapper-line") return !all.has(`W:${ownerOf(id)}:${numberOf(id) - 1}`);
-    return kind !== "node" || !graphs.size || graphs.has(graphOf(id));
+    return kind !== "node" || graphs.has(graphOf(id));
   };
   const counts = counted<string>([...all].filter(isCounted).map(kindOf));
   const words = STEPS.flatMap(([kind, word]) => {
