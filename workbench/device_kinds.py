@@ -24,8 +24,10 @@ class Vendor:
     """Who makes GPUs, and in what code for theirs differs: all that other rooms ask of a kind.
 
     `build` names the toolkit in torch's builds, Triton and `wb.machine()`, `toolkit` in words.
-    `sector_bytes` is what memory is fetched in at least, `arch_prefix` how names of architectures
-    begin, `math_library` how those of Triton's mathematical functions do.
+    `sector_bytes` is what memory is read in at least: a sector of NVIDIA's caches; the smallest
+    read that AMD's L2 with its lines of 128 bytes sends on (ROCm Compute Profiler's documentation,
+    "L2 cache", of MI200 and MI300). `arch_prefix` is how names of architectures begin,
+    `math_library` how those of Triton's mathematical functions do.
     """
 
     name: VendorName

@@ -314,10 +314,11 @@ class MemoryAccess:
     """What the memory sees of one access of a line, for one argument, in all steps of a run.
 
     Addresses are those of one run of the kernel on a CPU, who holds which element and how wide an
-    instruction is, those of the compiled code. Sectors are 32 bytes on NVIDIA's GPUs, lines of 128
-    on AMD's. The L1 and L2 caches, other warps, TMA and what matrix units read of shared memory
-    themselves are in none of it. `reason` says why nothing was counted; `lanes` is one instruction,
-    in bytes from the begin of its first sector, -1 for a lane that takes no part.
+    instruction is, those of the compiled code. Sectors are what memory is read in at least: 32
+    bytes on NVIDIA's GPUs, 64 on AMD's. The L1 and L2 caches, other warps, TMA and what matrix
+    units read of shared memory themselves are in none of it. `reason` says why nothing was counted,
+    or not all; `lanes` is one instruction, in bytes from the begin of its first sector, -1 for a
+    lane that takes no part.
     """
 
     kernel: str  # the kernel, by its id
@@ -361,7 +362,7 @@ class MemoryAccess:
         meaning="The share used, if the L1 cache keeps what a warp brought.",
     )
     hint: str = ""  # what is wrong, what helps, and how that is known
-    reason: str = ""  # why nothing was counted
+    reason: str = ""  # why nothing was counted, or not all
     file: str | None = None  # the file, from the home folder or from site-packages on; or the cell
     column: int | None = field(
         default=None, metadata=describe("Column", meaning="The column, from 1.")
@@ -382,7 +383,7 @@ class MemoryAccess:
     lanes: tuple[int, ...] = ()  # one instruction: bytes by lane
     sector_bytes: int = field(
         default=0,
-        metadata=describe("Sector", "B", meaning="Bytes of a sector, or of a line of the cache."),
+        metadata=describe("Sector", "B", meaning="What memory is read in at least, in bytes."),
     )
     bases: Bases = ()  # who holds which element
 
