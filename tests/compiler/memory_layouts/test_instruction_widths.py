@@ -35,7 +35,7 @@ PTX = """
 def test_an_instruction_of_nvidia_says_its_bytes(instruction, kind, width):
     found = read_widths({"ptx": PTX.replace("{INSTRUCTION}", instruction)})
 
-    assert found.find("kernels.py", 5, 21, kind) == width
+    assert found.find("kernels.py", 5, 21, kind) == (width,)
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_an_instruction_of_nvidia_says_its_bytes(instruction, kind, width):
 def test_an_instruction_of_amd_says_its_bytes(instruction, kind, width):
     text = f'\t.file 1 "/home/user" "kernels.py"\n\t.loc 1 5 20\n\t.loc 1 0 3\n\t{instruction}\n'
 
-    assert read_widths({"amdgcn": text}).find("/elsewhere/kernels.py", 5, 21, kind) == width
+    assert read_widths({"amdgcn": text}).find("/elsewhere/kernels.py", 5, 21, kind) == (width,)
 
 
 def test_two_accesses_of_one_line_are_told_apart_by_their_columns():
@@ -65,7 +65,7 @@ def test_two_accesses_of_one_line_are_told_apart_by_their_columns():
     )
     found = read_widths({"ptx": text})
 
-    assert found.find("k.py", 5, 21, "read") == 4
-    assert found.find("k.py", 5, 41, "read") == 16
-    assert found.find("k.py", 5, 99, "read") is None
-    assert found.find("k.py", 6, 21, "read") is None
+    assert found.find("k.py", 5, 21, "read") == (4,)
+    assert found.find("k.py", 5, 41, "read") == (16,)
+    assert found.find("k.py", 5, 99, "read") == ()
+    assert found.find("k.py", 6, 21, "read") == ()

@@ -1,5 +1,7 @@
 """What is said of an access is known; a cure is said only with what it gave when it was tried."""
 
+from dataclasses import replace
+
 import pytest
 
 from workbench.compiler.interpreter.watched.access_log import Place
@@ -7,14 +9,15 @@ from workbench.compiler.sectors.access_words import Cure, describe_access, find_
 from workbench.compiler.sectors.sector_counts import Moved
 from workbench.compiler.sectors.seen_accesses import SeenAccess
 
-GOOD = Moved(8, 4096, 128, 128, 128, 4096, 16, 16, (4,), 0)
+GOOD = Moved(8, 4096, 128, 128, 128, 4096, 16, 16, 16, (4,), 0)
 CASES = {
     "": GOOD,
-    "narrow": Moved(32, 4096, 512, 128, 128, 4096, 16, 16, (4,), 0),
-    "unaligned": Moved(32, 4096, 520, 128, 136, 4096, 4, 16, (4,), 0),
-    "strided": Moved(32, 4096, 1024, 128, 256, 4096, 4, 4, (8,), 0),
-    "transposed": Moved(32, 4096, 1024, 128, 1024, 4096, 4, 4, (4, 400), 1),
-    "gather": Moved(32, 4096, 1024, 128, 1024, 4096, 4, 4, (None,), 0),
+    "narrow": Moved(32, 4096, 512, 128, 128, 4096, 16, 16, 16, (4,), 0),
+    "masked": Moved(32, 4096, 512, 128, 128, 4096, 4, 16, 16, (4,), 0),
+    "unaligned": Moved(32, 4096, 520, 128, 136, 4096, 4, 4, 16, (4,), 0),
+    "strided": Moved(32, 4096, 1024, 128, 256, 4096, 4, 4, 4, (8,), 0),
+    "transposed": Moved(32, 4096, 1024, 128, 1024, 4096, 4, 4, 4, (4, 400), 1),
+    "gather": Moved(32, 4096, 1024, 128, 1024, 4096, 4, 4, 4, (None,), 0),
 }
 
 
@@ -32,6 +35,7 @@ def test_each_trouble_is_told_from_the_others(trouble):
     ("trouble", "words"),
     [
         ("narrow", "aligned to 16 bytes, but are moved 4 bytes at a time"),
+        ("masked", "but the mask parts some of them, so that 4 bytes are moved at a time"),
         ("unaligned", "do not begin at a multiple of 16, so that 4 bytes are moved at a time"),
         ("strided", "Neighbouring lanes are 2 elements apart in memory: 13 % of what an"),
         ("transposed", "lie along axis 0 of the block: swap its axes"),
@@ -47,6 +51,12 @@ def test_without_a_trial_it_is_said_what_is_known_and_no_more(trouble, words):
 
 def test_nothing_is_said_of_what_is_as_good_as_it_can_be():
     assert describe_access(see("")) == ""
+
+
+def test_a_gather_in_as_few_sectors_as_can_be_is_no_trouble():
+    moved = Moved(64, 2048, 64, 64, 64, 2048, 4, 4, 4, (None,), 0)
+
+    assert find_trouble(replace(see("gather"), moved=moved)) == ""
 
 
 def test_a_cure_is_said_with_its_evidence():

@@ -61,22 +61,23 @@ def test_an_element_that_lies_in_two_sectors_touches_both():
 
 
 @pytest.mark.parametrize(
-    ("elements", "used", "follow", "fits"),
+    ("elements", "used", "follow", "aligned", "fits"),
     [
-        (I, None, 16, 16),
-        (I + 1, None, 16, 4),
-        (I + 2, None, 16, 8),
-        (2 * I, None, 4, 4),
-        (I, I < 100, 16, 16),
-        (I, I < 101, 4, 4),
+        (I, None, 16, 16, 16),
+        (I + 1, None, 16, 4, 4),
+        (I + 2, None, 16, 8, 8),
+        (2 * I, None, 4, 4, 4),
+        (I, I < 100, 16, 16, 16),
+        (I, I < 101, 16, 16, 4),
+        (I + 1, I < 101, 16, 4, 4),
     ],
 )
 def test_what_one_instruction_could_move_is_contiguous_aligned_and_used_together(
-    elements, used, follow, fits
+    elements, used, follow, aligned, fits
 ):
     moved = count(elements, 4, used=used)
 
-    assert (moved.follow, moved.fits) == (follow, fits)
+    assert (moved.follow, moved.aligned, moved.fits) == (follow, aligned, fits)
 
 
 def test_how_far_neighbours_are_apart_is_found_along_each_axis():

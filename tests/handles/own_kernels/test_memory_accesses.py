@@ -26,6 +26,38 @@ def take(x, out, STEP: tl.constexpr, SHIFT: tl.constexpr, BLOCK: tl.constexpr):
     tl.store(out + i, v)
 
 
+@triton.jit
+def get(p, i):
+    return tl.load(p + i)
+
+
+@triton.jit
+def add_both(x, y, out, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + i, get(x, i) + get(y, 2 * i))
+
+
+@triton.jit
+def take_some(x, out, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(out + i, tl.load(x + i, i < n, other=0.0))
+
+
+@triton.jit
+def take_far(where, out, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    x = tl.load(where).to(tl.pointer_type(tl.float32))
+    tl.store(out + i, tl.load(x + i))
+
+
+@triton.jit
+def take_and_stop(x, out, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    v = tl.load(x + i)
+    tl.device_assert(v > 0)
+    tl.store(out + i, v)
+
+
 @gluon.jit
 def copy_transposed(x, out, M: gl.constexpr, N: gl.constexpr, SHARED: gl.constexpr):
     wide: gl.constexpr = gl.BlockedLayout([1, 4], [4, 8], [4, 1], [1, 0])
@@ -95,6 +127,46 @@ def test_of_what_no_argument_mends_only_the_trouble_is_said() -> None:
 
 def test_a_view_that_begins_elsewhere_is_the_cause() -> None:
     assert "compiled again with x aligned" in find(take_from(x=LONG[1:]), "x").hint
+
+
+def test_a_mask_that_parts_a_vector_is_the_trouble_and_its_size_the_cure() -> None:
+    row = find(wb.kernel(take_some, LONG, OUT, 1001, grid=(1,), BLOCK=1024), "x")
+    assert row.used == pytest.approx(0.25, rel=0.01)
+    assert row.hint.endswith(
+        "the mask parts some of them, so that 4 bytes are moved at a time. n = 1001 is not "
+        "divisible by 16; compiled again with n = 1008, this line moves 16 bytes at a time: pad n "
+        "to 1008."
+    )
+
+
+def test_a_helper_that_two_calls_reach_has_no_width_of_another() -> None:
+    kernel = wb.kernel(add_both, LONG, LONG.clone(), OUT, grid=(2,), BLOCK=1024)
+    kernel.frame("accesses")
+    x, y = (row for row in kernel.report.accesses if row.kind == "read")
+    assert "several calls reach this line in different widths" in x.reason
+    assert (y.vector_bytes, y.used, y.used_l1) == (4, 0.125, 0.5)
+
+
+def test_memory_of_no_argument_is_a_row_that_is_not_judged() -> None:
+    far = torch.tensor([LONG.data_ptr()])
+    assert find(wb.kernel(take_far, far, OUT, grid=(1,), BLOCK=256), "").reason == (
+        "the run reached no argument's memory in this line"
+    )
+
+
+def test_a_run_that_stopped_says_so_of_what_was_counted_and_what_was_not() -> None:
+    kernel = wb.kernel(take_and_stop, LONG, OUT, grid=(4,), BLOCK=256)
+    kernel.frame("accesses")
+    read, write = kernel.report.accesses
+    assert read.used == 1
+    assert write.used is None
+    assert read.reason == write.reason != ""
+
+
+def test_amd_memory_is_read_in_64_bytes() -> None:
+    kernel = wb.kernel(take, LONG, OUT, grid=(4,), target="mi300x", STEP=2, SHIFT=0, BLOCK=512)
+    row = find(kernel, "x")  # of two elements for each of 64 lanes, 16 bytes apart
+    assert (row.sector_bytes, row.sectors, row.used) == (64, 16, 0.25)
 
 
 def test_what_is_moved_by_tma_has_no_layout_and_says_so() -> None:

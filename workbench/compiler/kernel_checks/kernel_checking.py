@@ -206,17 +206,9 @@ def _compare(
 
 
 def _say_stopped(watched: Watched, words: FaultWords) -> str:
-    line = words.find_place(watched.stopped_place).line
-    where = f"line {line}" if line else "the kernel"
-    if watched.stopped_kind == "time":
-        return f"{watched.stopped}, and was in {where} then; time_limit= allows for more"
-    if watched.stopped_kind == "assertion":
-        return f"Assertion: {where} asserts what does not hold: {watched.stopped}"
-    if watched.stopped_kind == "out of bounds":
-        return f"Out of bounds: in {where} {watched.stopped}"
-    if watched.stopped_kind == "not interpreted":
-        return f"{where} needs what the interpreter lacks ({watched.stopped})"
-    return f"the run stopped in {where} ({watched.stopped})"
+    said = watched.explain_stop(words.find_place(watched.stopped_place).line)
+    more = "; time_limit= allows for more" if watched.stopped_kind == "time" else ""
+    return f"{said}{more}"
 
 
 def _count(grid: Sequence[int]) -> int:

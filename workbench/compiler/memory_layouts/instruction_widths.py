@@ -25,25 +25,25 @@ _KINDS = {"ld": "read", "load": "read", "st": "write", "store": "write"}
 
 @dataclass(frozen=True)
 class Widths:
-    """Bytes of the widest instruction by file, line, column and "read", "write" or "atomic".
+    """Bytes of instructions by file, line, column and "read", "write" or "atomic".
 
-    Lines and columns are from 1.
+    Lines and columns are from 1, the narrowest instruction is the first.
     """
 
-    bytes: Mapping[tuple[str, int, int, str], int] = field(default_factory=dict)
+    bytes: Mapping[tuple[str, int, int, str], tuple[int, ...]] = field(default_factory=dict)
 
-    def find(self, file: str, line: int, column: int, kind: str) -> int | None:
-        """That of one place; where its column has none, that of its line, if it is one alone."""
+    def find(self, file: str, line: int, column: int, kind: str) -> tuple[int, ...]:
+        """Those of one place; where its column has none, those of its line, if they are alike."""
         name = PurePath(file).name
         found = self.bytes.get((name, line, column, kind))
         if found is not None:
             return found
         here = {
-            width
-            for (base, number, _, what), width in self.bytes.items()
+            widths
+            for (base, number, _, what), widths in self.bytes.items()
             if (base, number, what) == (name, line, kind)
         }
-        return here.pop() if len(here) == 1 else None
+        return here.pop() if len(here) == 1 else ()
 
 
 def read_widths(texts: Mapping[str, str]) -> Widths:
@@ -51,7 +51,7 @@ def read_widths(texts: Mapping[str, str]) -> Widths:
     text = texts.get("ptx") or texts.get("amdgcn") or ""
     lines = text.splitlines()
     files = {match[1]: PurePath(match[2]).name for match in map(_FILE.match, lines) if match}
-    found: dict[tuple[str, int, int, str], int] = {}
+    found: dict[tuple[str, int, int, str], set[int]] = {}
     place = "", 0, 0
     is_inline = False
     for line in lines:
@@ -62,9 +62,8 @@ def read_widths(texts: Mapping[str, str]) -> Widths:
             if match[2] != "0" and not is_inline:
                 place = files.get(match[1], ""), int(match[2]), int(match[3]) + 1
         elif moved := _read_instruction(line):
-            key = *place, moved[0]
-            found[key] = max(found.get(key, 0), moved[1])
-    return Widths(found)
+            found.setdefault((*place, moved[0]), set()).add(moved[1])
+    return Widths({key: tuple(sorted(widths)) for key, widths in found.items()})
 
 
 def _read_instruction(line: str) -> tuple[str, int] | None:

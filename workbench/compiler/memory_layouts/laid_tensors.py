@@ -51,6 +51,7 @@ _BITS = re.compile(r"[a-zA-Z]+(\d+)")
 _NVIDIA_LANES = 32
 _NO_LAYOUT: Bases = ((), (), (), ())
 _TRITON = f"{os.sep}triton{os.sep}"
+_Place = tuple[str, int, int]
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,8 @@ class LaidTensor:
 
     Lines and columns are from 1, 0 where they are not known. `bases` is empty where there is no
     layout in registers; `layout` says why. `conflicts` is how often more than once a wavefront
-    waits for the banks of `shared`, None where it is not known, and `note` says why.
+    waits for the banks of `shared`, None where it is not known, and `note` says why. `ways` is by
+    how many chains of calls its place is reached: more than one in a helper that is called twice.
     """
 
     op: str
@@ -74,6 +76,7 @@ class LaidTensor:
     shared: str = ""
     conflicts: int | None = None
     note: str = ""
+    ways: int = 1
 
     @property
     def counts(self) -> tuple[int, int, int]:
@@ -130,7 +133,7 @@ def read_tensors(ttgir: str) -> list[LaidTensor]:
             for each in reader.read(operation):
                 key = each.op, each.file, each.line, each.column, each.kind, each.shape, each.layout
                 found.setdefault(key, each)
-    return list(found.values())
+    return [replace(each, ways=reader.count_ways(each)) for each in found.values()]
 
 
 class _Reader:
@@ -140,6 +143,7 @@ class _Reader:
         self._module = module
         self._named: dict[str, str] = {}
         self._places: dict[str, list[str]] = {}
+        self._chains: dict[tuple[object, ...], set[tuple[_Place, ...]]] = {}
         for line in ttgir.splitlines():
             if match := _NAMED.match(line):
                 self._named[match[1]] = match[2]
@@ -167,6 +171,10 @@ class _Reader:
                 if held.is_tensor:
                     yield self._describe(operation, held, place, None)
 
+    def count_ways(self, tensor: LaidTensor) -> int:
+        """By how many chains of calls the place of a tensor that was read is reached."""
+        return len(self._chains[tensor.file, tensor.line, tensor.column, tensor.kind])
+
     def _describe(
         self, operation: Operation, held: Held, place: str, kind: Kind | None
     ) -> LaidTensor:
@@ -178,8 +186,9 @@ class _Reader:
         moves = operation.name in _SHARED or kind is not None
         banks = self._count_conflicts(operation, held, bits) if moves else {}
         return LaidTensor(
-            operation.name, *self._find_place(place), held.shape, bits, words, bases, kind, **banks
-        )
+            operation.name, *self._find_place(place, kind), held.shape, bits, words, bases, kind,
+            **banks,
+        )  # fmt: skip
 
     def _describe_bulk(self, operation: Operation, place: str) -> LaidTensor:
         moved = [each for each in _all(operation) if each.is_shared or each.is_tensor]
@@ -188,7 +197,8 @@ class _Reader:
         is_write = re.search(r"local_to_global|store|scatter", operation.name) is not None
         kind: Kind = "atomic" if "reduce" in operation.name else "write" if is_write else "read"
         shape, bits = (held.shape, _count_bits(held.type)) if held else ((), 0)
-        return LaidTensor(operation.name, *self._find_place(place), shape, bits, words, kind=kind)
+        where = self._find_place(place, kind)
+        return LaidTensor(operation.name, *where, shape, bits, words, kind=kind)
 
     def _count_conflicts(self, operation: Operation, held: Held, bits: int) -> dict[str, Any]:
         """Fields about the shared memory that a tensor is read from or written to, if any."""
@@ -205,8 +215,9 @@ class _Reader:
             return words | {"note": "the piece of shared memory has another shape"}
         return words | {"conflicts": self._module.count_conflicts(held, shared, bits)}
 
-    def _find_place(self, place: str) -> tuple[str, int, int]:
-        """The innermost place in the user's code."""
+    def _find_place(self, place: str, kind: Kind | None) -> _Place:
+        """The innermost place in the user's code; those that it is called from are noted."""
+        chain: list[_Place] = []
         waiting, seen = [place], 0
         while waiting and seen < 256:
             part, seen = waiting.pop(0), seen + 1
@@ -214,8 +225,10 @@ class _Reader:
                 if match[4]:
                     waiting.append(self._named.get(match[4], ""))
                 elif _TRITON not in match[1]:
-                    return match[1], int(match[2]), int(match[3]) + 1
-        return "", 0, 0
+                    chain.append((match[1], int(match[2]), int(match[3]) + 1))
+        found = chain[0] if chain else ("", 0, 0)
+        self._chains.setdefault((*found, kind), set()).add(tuple(chain))
+        return found
 
 
 def _all(operation: Operation) -> tuple[Held, ...]:

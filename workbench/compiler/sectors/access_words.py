@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from workbench.compiler.sectors.seen_accesses import SECTOR as SECTOR
 from workbench.compiler.sectors.seen_accesses import SeenAccess as SeenAccess
 from workbench.compiler.sectors.seen_accesses import find_call as find_call
 from workbench.compiler.sectors.seen_accesses import find_width as find_width
@@ -17,7 +16,7 @@ from workbench.compiler.sectors.seen_accesses import list_unseen as list_unseen
 from workbench.compiler.sectors.seen_accesses import see_accesses as see_accesses
 from workbench.number_text import number_text, plural
 
-Trouble = Literal["", "narrow", "unaligned", "strided", "transposed", "gather"]
+Trouble = Literal["", "narrow", "masked", "unaligned", "strided", "transposed", "gather"]
 _GOOD = 0.9  # of what is brought is used: nothing to say
 
 
@@ -35,7 +34,7 @@ class Cure:
 def find_trouble(seen: SeenAccess) -> Trouble:
     """What keeps an access from being as wide and as dense as it could be; "" for nothing."""
     moved, width = seen.moved, seen.width
-    if moved is None or width is None or not moved.steps:
+    if moved is None or width is None or not moved.steps or moved.sectors <= moved.least:
         return ""
     step = moved.steps[moved.axis]
     if step is None:
@@ -49,7 +48,9 @@ def find_trouble(seen: SeenAccess) -> Trouble:
         return ""
     if moved.fits > width:
         return "narrow"
-    return "unaligned" if moved.follow > max(width, moved.fits) else ""
+    if moved.aligned > width:
+        return "masked"
+    return "unaligned" if moved.follow > max(width, moved.aligned) else ""
 
 
 def describe_access(seen: SeenAccess, cure: Cure | None = None) -> str:
@@ -78,6 +79,11 @@ def describe_access(seen: SeenAccess, cure: Cure | None = None) -> str:
         known = (
             f"The elements of a thread follow one another and are aligned to {moved.fits} bytes, "
             f"but are moved {narrow} at a time: the compiler did not know it."
+        )
+    elif trouble == "masked":
+        known = (
+            f"The elements of a thread follow one another and are aligned to {moved.aligned} "
+            f"bytes, but the mask parts some of them, so that {narrow} are moved at a time."
         )
     else:
         known = (

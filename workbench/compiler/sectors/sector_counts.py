@@ -1,4 +1,4 @@
-"""Counts sectors of 32 bytes that warps' instructions touch, of addresses and a layout."""
+"""Counts the sectors that warps' instructions touch, of addresses and a layout."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 
 from workbench.compiler.internals.triton_layouts import Bases
+from workbench.device_kinds import NVIDIA
 
 Array = np.ndarray[Any, Any]
-SECTOR = 32
-"""What NVIDIA's GPUs move at least; AMD's move lines of 128 bytes."""
 WIDEST = 16
 """Bytes that one thread moves with one instruction at most."""
 _PATTERN = 0.75  # of neighbours that are as far apart as most, for a pattern
@@ -26,7 +25,8 @@ class Moved:
     least, `once` the sectors of all instructions of a warp of one access together, `kept` the
     different bytes of these. `fits` are the
     bytes that one instruction could move of the elements of a thread that are contiguous, aligned
-    and used together, `follow` those that are at least contiguous. `steps` says how many bytes
+    and used together, `aligned` those that the mask may part, `follow` those that are at least
+    contiguous. `steps` says how many bytes
     neighbours along each axis of the block are apart, None where there is no pattern; `axis` is the
     axis along which neighbouring lanes lie. `lanes` is one instruction: the bytes from the begin of
     its first sector, by lane, -1 for one that takes no part.
@@ -39,11 +39,12 @@ class Moved:
     once: int = 0
     kept: int = 0
     fits: int = WIDEST
+    aligned: int = WIDEST
     follow: int = WIDEST
     steps: tuple[int | None, ...] = ()
     axis: int = 0
     lanes: tuple[int, ...] = ()
-    sector: int = SECTOR
+    sector: int = NVIDIA.sector_bytes
 
     @property
     def share(self) -> float:
@@ -68,6 +69,7 @@ class Moved:
             self.once + other.once,
             self.kept + other.kept,
             min(self.fits, other.fits),
+            min(self.aligned, other.aligned),
             min(self.follow, other.follow),
             tuple(steps),
             self.axis,
@@ -78,12 +80,12 @@ class Moved:
 
 def count_moved(
     addresses: Array, used: Array | None, bases: Bases, size: int, width: int, *, is_read: bool,
-    sector: int = SECTOR,
+    sector: int = NVIDIA.sector_bytes,
 ) -> Moved:  # fmt: skip
     """What is moved of addresses and a mask [program, *block], in bytes from the begin of a line.
 
-    `sector` are the bytes that the memory moves at least, `size` those of an element, `width` those
-    of one thread's instruction.
+    `sector` are the bytes that the memory is read in at least, `size` those of an element, `width`
+    those of one thread's instruction.
     """
     shape = addresses.shape[1:]
     places = place_elements(bases, shape, is_read=is_read)
@@ -99,7 +101,7 @@ def count_moved(
     issued, taken = rows[0][is_issued], rows[1][is_issued]
     bytes_used = count_different(issued, taken) * size
     whole = at.reshape(-1, at.shape[2] * at.shape[3]), mask.reshape(-1, at.shape[2] * at.shape[3])
-    follow, fits = _find_runs(at, mask, size)
+    fits, aligned, follow = _find_runs(at, mask, size)
     return Moved(
         instructions=len(issued),
         used=int(bytes_used.sum()),
@@ -108,6 +110,7 @@ def count_moved(
         once=int(_count_sectors(*whole, size, sector).sum()),
         kept=int(count_different(*whole).sum()) * size,
         fits=fits,
+        aligned=aligned,
         follow=follow,
         steps=_find_steps(addresses, used),
         axis=_find_axis(bases),
@@ -155,22 +158,24 @@ def _count_sectors(at: Array, taken: Array, size: int, sector: int) -> Array:
     return count_different(np.concatenate([first, last], 1), np.concatenate([taken, taken], 1))
 
 
-def _find_runs(at: Array, mask: Array, size: int) -> tuple[int, int]:
-    """Bytes that are contiguous in the registers of a thread, and that are also aligned."""
-    best = [size, size]
+def _find_runs(at: Array, mask: Array, size: int) -> tuple[int, int, int]:
+    """See `Moved`: bytes that fit one instruction, that are aligned, and that are contiguous."""
+    fits = aligned = follow = size
     together = 2
     while together <= at.shape[2] and together * size <= WIDEST:
         grouped = at.reshape(*at.shape[:2], -1, together, at.shape[3])
         used = mask.reshape(grouped.shape)
         wanted = grouped[:, :, :, :1] + np.arange(together).reshape(1, 1, 1, -1, 1) * size
-        alike = (used == used[:, :, :, :1]).all()
-        if not (alike and np.where(used, grouped == wanted, True).all()):
+        if not np.where(used, grouped == wanted, True).all():
             break
-        best[0] = together * size
-        if np.where(used[:, :, :, 0], grouped[:, :, :, 0] % (together * size) == 0, True).all():
-            best[1] = together * size
+        follow = together * size
+        is_any = used.any(axis=3)
+        if np.where(is_any, grouped[:, :, :, 0] % follow == 0, True).all():
+            aligned = follow
+            if (used == used[:, :, :, :1]).all():
+                fits = follow
         together *= 2
-    return best[0], best[1]
+    return fits, aligned, follow
 
 
 def _find_steps(addresses: Array, used: Array | None) -> tuple[int | None, ...]:

@@ -17,12 +17,13 @@ import numpy as np
 
 from workbench.compiler.interpreter.watched.watched_call import Access, AccessLog, Kind, Place
 from workbench.compiler.memory_layouts.laid_tensors import ONE_ADDRESS, LaidKernel, LaidTensor
-from workbench.compiler.sectors.sector_counts import SECTOR as SECTOR
 from workbench.compiler.sectors.sector_counts import Array, Moved, count_moved
 from workbench.compiler.sectors.source_calls import SourceCall
 from workbench.compiler.sectors.source_calls import find_call as find_call
 from workbench.number_text import plural
 
+_CALLED = "several calls reach this line in different"
+_UNSURE = "and which is which is not sure"
 BUDGET = 1 << 21
 """Elements of one access that are looked at: of more, a sample of the programs."""
 
@@ -38,18 +39,20 @@ class _Key(NamedTuple):
 
 
 class _Known(NamedTuple):
-    """An access of the compiled code: its call in the source, its layout, its width."""
+    """An access of the compiled code: its call in the source, its layout, its possible widths."""
 
     call: SourceCall
     tensor: LaidTensor
-    width: int | None
+    widths: tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class SeenAccess:
-    """One access of a line, for one argument, in all steps of a run; `reason` says why not `moved`.
+    """One access of a line, for one argument, in all steps of a run.
 
-    `argument` is empty where nothing was run, `asked` are the bytes that all programs ask for,
+    `reason` says why there is no `moved`, or why it is not of the whole run.
+
+    `argument` is empty where none was reached, `asked` are the bytes that all programs ask for,
     `size` those of an element, `width` those of one thread's instruction. `programs` were looked
     at, of `all_programs` that ran.
     """
@@ -69,12 +72,14 @@ class SeenAccess:
 
 
 def see_accesses(
-    laid: LaidKernel, log: AccessLog, starts: Mapping[str, int], sector: int, budget: int = BUDGET
-) -> list[SeenAccess]:
+    laid: LaidKernel, log: AccessLog, starts: Mapping[str, int], sector: int, *,
+    stopped: str = "", budget: int = BUDGET,
+) -> list[SeenAccess]:  # fmt: skip
     """What the memory sees of every access of a run, by line.
 
     `starts` says how many bytes behind the begin of a line of a cache the memory of an argument
-    begins, `sector` how many the memory moves at least.
+    begins, `sector` how many it is read in at least, `stopped` why the run did not
+    come to its end.
     """
     groups: dict[tuple[Place, Kind, int, tuple[int, ...], int], list[Access]] = {}
     for access in log.accesses:
@@ -87,7 +92,7 @@ def see_accesses(
             call = find_call(tensor.file, tensor.line, tensor.column, tensor.kind)
             size = tensor.bits // 8
             key = _make_key(tensor.file, call.line, tensor.kind, tensor.shape, size)
-            known.setdefault(key, []).append(_Known(call, tensor, find_width(laid, tensor)))
+            known.setdefault(key, []).append(_Known(call, tensor, _list_widths(laid, tensor)))
     seen = []
     for (place, kind, argument, shape, size), accesses in groups.items():
         held = log.arguments[argument]
@@ -102,19 +107,22 @@ def see_accesses(
             seen.append(replace(row, reason=pairs or _explain_absence(laid, row)))
             continue
         for pair in pairs:
-            each = replace(row, tensor=pair.tensor, width=pair.width)
+            each = replace(row, tensor=pair.tensor, width=min(pair.widths, default=None))
             if not pair.tensor.bases:
                 seen.append(replace(each, reason=pair.tensor.layout))
-            elif pair.width is None:
+            elif each.width is None:
                 seen.append(replace(each, reason="the code for the GPU has no such instruction"))
             else:
                 start = starts.get(held.name, 0)
-                seen.append(_count(each, pair, accesses, start, sector, budget))
+                made = _count(each, pair, accesses, start, sector, budget)
+                seen.append(replace(made, reason=made.reason or stopped))
+    seen += list_unseen(laid, stopped or "the run reached no argument's memory in this line", seen)
     return sorted(seen, key=lambda each: (each.place.file, each.place.line, each.place.column))
 
 
-def list_unseen(laid: LaidKernel, reason: str) -> list[SeenAccess]:
-    """The accesses of the code alone, where nothing was run."""
+def list_unseen(laid: LaidKernel, reason: str, seen: Sequence[SeenAccess] = ()) -> list[SeenAccess]:
+    """The accesses of the code in lines without any that was seen, with the reason for that."""
+    reached = {(PurePath(each.place.file).name, each.place.line, each.kind) for each in seen}
     made = []
     for tensor in laid.tensors:
         if tensor.kind is not None:
@@ -122,14 +130,25 @@ def list_unseen(laid: LaidKernel, reason: str) -> list[SeenAccess]:
             place = Place(tensor.file, call.line, call.column)
             row = SeenAccess(place, tensor.kind, tensor.shape, tensor.bits // 8, tensor=tensor)
             why = reason if tensor.bases else tensor.layout
-            made.append(replace(row, width=find_width(laid, tensor), reason=why))
+            if (PurePath(place.file).name, place.line, tensor.kind) not in reached:
+                made.append(replace(row, width=find_width(laid, tensor), reason=why))
     return made
 
 
 def find_width(laid: LaidKernel, tensor: LaidTensor) -> int | None:
-    """The bytes that one thread moves with one instruction of an access; None: not known."""
+    """The bytes that one thread moves with one instruction of an access; None: not known.
+
+    Of several calls that reach it in different widths the least.
+    """
+    return min(_list_widths(laid, tensor), default=None)
+
+
+def _list_widths(laid: LaidKernel, tensor: LaidTensor) -> tuple[int, ...]:
+    """The widest instruction at the place of an access, all if several calls reach it."""
     found = laid.widths.find(tensor.file, tensor.line, tensor.column, tensor.kind or "")
-    return tensor.bits // 8 if found is None and tensor.layout == ONE_ADDRESS else found
+    if not found and tensor.layout == ONE_ADDRESS:
+        return (tensor.bits // 8,)
+    return found if tensor.ways > 1 else found[-1:]
 
 
 def _make_key(file: str, line: int, kind: Kind, shape: Sequence[int], size: int) -> _Key:
@@ -143,15 +162,17 @@ def _find_pairs(known: Sequence[_Known], column: int) -> Sequence[_Known] | str:
     """
     if not known:
         return ""
-    if len({(each.tensor.bases, each.width) for each in known}) == 1:
+    if len({(each.tensor.bases, each.widths) for each in known}) == 1:
         return known[:1]
     exact = [each for each in known if each.call.column == column]
     if exact and not any(each.call.is_nested for each in known):
-        alike = {(each.tensor.bases, each.width): each for each in reversed(exact)}
+        alike = {(each.tensor.bases, each.widths): each for each in reversed(exact)}
+        if len(alike) > 1 and any(each.tensor.ways > 1 for each in exact):
+            return f"{_CALLED} layouts, {_UNSURE}"
         return [*reversed(alike.values())]
     return (
         f"this line has {plural(len(known), 'access', 'accesses')} of this shape, in different "
-        "layouts or widths, and which is which is not sure: write them in lines of their own"
+        f"layouts or widths, {_UNSURE}: write them in lines of their own"
     )
 
 
@@ -174,17 +195,24 @@ def _explain_absence(laid: LaidKernel, row: SeenAccess) -> str:
 def _count(
     row: SeenAccess, pair: _Known, accesses: Sequence[Access], start: int, sector: int, budget: int
 ) -> SeenAccess:
-    moved, seen = Moved(), set[int]()
-    for access in _sample(accesses, row.all_programs, budget):
-        made = count_moved(
-            access.find_addresses() + start, access.find_used(), pair.tensor.bases, access.size,
-            pair.width or access.size, is_read=access.kind == "read", sector=sector,
-        )  # fmt: skip
-        moved = moved + made
-        seen.update(access.programs.tolist())
-    if not moved.instructions:
-        return replace(row, reason="no lane of those programs takes part", programs=len(seen))
-    return replace(row, moved=moved, programs=len(seen))
+    sample = list(_sample(accesses, row.all_programs, budget))
+    programs = len({number for access in sample for number in access.programs.tolist()})
+    counted = {}
+    for width in pair.widths:
+        counted[width] = Moved()
+        for access in sample:
+            counted[width] += count_moved(
+                access.find_addresses() + start, access.find_used(), pair.tensor.bases, access.size,
+                width, is_read=access.kind == "read", sector=sector,
+            )  # fmt: skip
+    if not counted[pair.widths[0]].instructions:
+        return replace(row, reason="no lane of those programs takes part", programs=programs)
+    # an instruction is no wider than the elements that follow one another in every program
+    able = [width for width, moved in counted.items() if width <= moved.fits]
+    if len(pair.widths) > 1 and len(able) != 1:
+        return replace(row, width=None, reason=f"{_CALLED} widths, {_UNSURE}", programs=programs)
+    width = able[0] if len(pair.widths) > 1 else pair.widths[0]
+    return replace(row, width=width, moved=counted[width], programs=programs)
 
 
 def _sample(accesses: Sequence[Access], programs: int, budget: int) -> Iterator[Access]:

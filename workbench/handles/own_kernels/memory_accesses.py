@@ -51,11 +51,12 @@ def add_accesses(report: Report, call: KernelCall, gpu: Gpu) -> Report:
     laid = looked.read_laid(looked.variant)
     if isinstance(laid, str):
         raise CaptureError(f"{call.name}: {laid}")
-    log = looked.watch()
-    if isinstance(log, str):
-        seen = list_unseen(laid, log)
+    log, stopped = looked.watch()
+    if log is None:
+        seen = list_unseen(laid, stopped)
     else:
-        seen = see_accesses(laid, log, looked.find_starts(log), gpu.kind.sector_bytes)
+        starts, sector = looked.find_starts(log), gpu.kind.sector_bytes
+        seen = see_accesses(laid, log, starts, sector, stopped=stopped)
     rows = [looked.describe(each, looked.cure(each)) for each in seen]
     tables: dict[str, Table[Any]] = {
         "accesses": Table.of(MemoryAccess, rows),
@@ -92,11 +93,11 @@ class _Look:
                 self._tried[tried] = laid.note or laid
         return self._tried[tried]
 
-    def watch(self) -> AccessLog | str:
-        """Every access of a run of the variant, or why nothing was run."""
+    def watch(self) -> tuple[AccessLog | None, str]:
+        """Every access of a run of the variant; why there is none, or why it ended early."""
         call = self.call
         if call.is_gluon or call.is_data_free:
-            return _GLUON if call.is_gluon else _META
+            return None, _GLUON if call.is_gluon else _META
         here = {name: _copy(value) for name, value in call.arguments.items()}
         meta = {**self.variant.constants, **self.variant.options}
         hook = getattr(self.variant.config, "pre_hook", None)
@@ -109,10 +110,13 @@ class _Look:
             try:
                 found: Watched = keep_warm_interpreter().ask(asked, f"watch the kernel {call.name}")
             except CaptureError as error:
-                return str(error).rstrip(".")
+                return None, str(error).rstrip(".")
+        known = found.stopped_place >= 0
+        line = found.log.places[found.stopped_place].line if known else 0
+        stopped = found.explain_stop(line) if found.stopped else ""
         if found.log.accesses:
-            return found.log
-        return found.stopped or "the run reached no memory"
+            return found.log, stopped
+        return None, stopped or "the run reached no memory"
 
     def find_starts(self, log: AccessLog) -> dict[str, int]:
         """How far behind a line of a cache each argument begins, as it does on the GPU."""
@@ -127,7 +131,7 @@ class _Look:
 
     def cure(self, seen: SeenAccess) -> Cure | None:
         """What makes an access wider, as was seen when it was compiled again; None: nothing did."""
-        if find_trouble(seen) not in ("narrow", "unaligned") or seen.tensor is None:
+        if find_trouble(seen) not in ("narrow", "masked", "unaligned") or seen.tensor is None:
             return None
         changes = dict(_list_changes(self.variant.arguments))
         if not changes:

@@ -60,8 +60,9 @@ class Watched:
 
     `values` are the bytes of each argument that was written to, from its first element on, and
     `written` which of its elements a plain write reached, where a sample ran. `stopped` says why
-    the run did not come to its end, in `stopped_line` of `stopped_file`; `unjudged` what cannot be
-    judged, by kind. With `has_strays` it reached what no argument leads to, and read zeros there.
+    the run did not come to its end, at the place `stopped_place` of the log, -1 where it is not
+    known; `unjudged` what cannot be judged, by kind. With `has_strays` it reached what no argument
+    leads to, and read zeros there.
     """
 
     log: AccessLog
@@ -75,3 +76,16 @@ class Watched:
     ask_fresh: tuple[str, ...] = ()
     seconds: float = 0.0
     has_strays: bool = False
+
+    def explain_stop(self, line: int) -> str:
+        """Why the run did not come to its end, in words, with the line it was in, 0 for none."""
+        where = f"line {line}" if line else "the kernel"
+        if self.stopped_kind == "time":
+            return f"{self.stopped}, and was in {where} then"
+        if self.stopped_kind == "assertion":
+            return f"Assertion: {where} asserts what does not hold: {self.stopped}"
+        if self.stopped_kind == "out of bounds":
+            return f"Out of bounds: in {where} {self.stopped}"
+        if self.stopped_kind == "not interpreted":
+            return f"{where} needs what the interpreter lacks ({self.stopped})"
+        return f"the run stopped in {where} ({self.stopped})"
