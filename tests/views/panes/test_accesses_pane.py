@@ -1,10 +1,27 @@
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from tests.sample_report import make
 from workbench.report import Report
+from workbench.report.machine_rows import MemoryAccess
+from workbench.report.table import Table
 from workbench.views.document import document
 
 REPORT = Report.load(Path(__file__).parents[2] / "records" / "accesses.wbr")
+GOOD = {"used": 1.0, "used_l1": 1.0, "sectors": 4.0, "least_sectors": 4.0, "hint": ""}
+UNKNOWN = GOOD | {"used": 0.5, "sectors": 8.0}
+PARTLY = GOOD | {"used": 0.5}
+LOST = {"used": None, "used_l1": None, "hint": "", "reason": "it stopped"}
+
+
+def show(*changes: dict[str, Any]) -> dict[str, Any]:
+    """The document of a report with an access for each of some fields."""
+    rows = [replace(REPORT.accesses[0], **each) for each in changes]
+    tables = {**REPORT.tables, "accesses": Table.of(MemoryAccess, rows)}
+    return document(replace(REPORT, tables=tables))
 
 
 def test_the_sentence_is_first_and_names_the_line_that_wastes_most() -> None:
@@ -26,3 +43,52 @@ def test_rows_are_linked_and_have_what_is_drawn() -> None:
 def test_without_accesses_the_pane_says_how_to_have_them() -> None:
     empty = next(pane for pane in document(make())["panes"] if pane["id"] == "accesses")["empty"]
     assert 'k.frame("accesses")' in empty["text"]
+
+
+def test_a_kernel_without_accesses_has_none_and_is_not_told_to_look() -> None:
+    empty = next(pane for pane in show()["panes"] if pane["id"] == "accesses")["empty"]
+    assert empty["text"] == "The kernel was compiled, and neither reads nor writes memory."
+
+
+@pytest.mark.parametrize(
+    ("fields", "sentence", "said"),
+    [
+        (GOOD, "1 access, nothing found to mend. Not in it:", ""),
+        (
+            UNKNOWN,
+            "Line 47 reads a with 50 % of what an instruction brings used, 100 % if L1 keeps it; "
+            "of 1 access it is not known what would help. Not in it:",
+            "50 % of what an instruction brings is used: it touches 8 sectors, where its bytes "
+            "would fill 4. What would help is not known.",
+        ),
+        (
+            PARTLY,
+            "1 access, nothing found to mend. Not in it:",
+            "50 % of what an instruction brings is used: its bytes do not fill the sectors that "
+            "they need at least.",
+        ),
+        (LOST, "Nothing was counted: it stopped. Not in it:", "Not judged: it stopped."),
+        (
+            GOOD | {"reason": "it stopped"},
+            "1 access, nothing found to mend. Not of the whole run: it stopped. Not in it:",
+            "Not of the whole run: it stopped.",
+        ),
+    ],
+)
+def test_what_is_not_known_or_not_whole_is_said(
+    fields: dict[str, Any], sentence: str, said: str
+) -> None:
+    shown = show(fields)
+    assert shown["accesses_says"].startswith(sentence)
+    assert shown["accesses"][0]["said"] == said
+
+
+def test_an_atomic_access_updates() -> None:
+    assert " updates a with " in show(UNKNOWN | {"kind": "atomic"})["accesses_says"]
+
+
+def test_one_program_is_not_all_of_them() -> None:
+    alone = {"instructions": 8, "programs": 1, "all_programs": 1}
+    assert show(GOOD | alone)["accesses"][0]["looked"] == (
+        "8 instructions of warps in the one program"
+    )

@@ -12,6 +12,7 @@ from workbench.report.machine_rows import MemoryAccess
 from workbench.views.panes.pane import Content, Pane, ViewContext, missing
 from workbench.views.wire.access_messages import Access
 from workbench.views.wire.codec import convert_row
+from workbench.views.wire.report_messages import Note
 from workbench.views.words.units import plural
 
 NOT_IN_IT = "Not in it: hits in L1 and L2, other warps, TMA, what matrix units read themselves."
@@ -19,12 +20,18 @@ _NONE = (
     "What the memory sees is counted of kernels that you wrote: `wb.kernel(fn, *args, grid=…)`, "
     'then `k.frame("accesses")` runs the call on the CPU and reads its layouts.'
 )
+_NO_MEMORY = "The kernel was compiled, and neither reads nor writes memory."
+_DOES = {"read": "reads", "write": "writes", "atomic": "updates"}
+_GOOD = 0.9  # of what is brought is used: nothing to say
 
 
 def document(report: Report, context: ViewContext) -> Content:
     """The sentence, and every access in the order of the lines."""
     rows = list(report.accesses)
     if not rows:
+        if "accesses" in report.tables:
+            none: Note = {"title": "No accesses.", "text": _NO_MEMORY, "tone": "plain"}
+            return Content({"accesses_says": "", "accesses": []}, empty=none)
         empty = missing(report, "accesses", "No accesses were looked at.", _NONE)
         return Content({"accesses_says": "", "accesses": []}, empty=empty)
     lines = list_line_ids(report)
@@ -35,7 +42,7 @@ def document(report: Report, context: ViewContext) -> Content:
             id=f"x{at}",
             line=lines.get((row.file or "", row.line or 0)),
             place="" if row.file is None else f"{PurePath(row.file).name}:{row.line}",
-            said=row.hint or (f"Not judged: {row.reason}." if row.reason else ""),
+            said=_say_found(row),
             looked=_say_looked(row),
         )
         for at, row in enumerate(rows)
@@ -51,16 +58,49 @@ def summarize_accesses(rows: Sequence[MemoryAccess]) -> str:
     left = f" {plural(lost, 'access', 'accesses')} not judged." if lost else ""
     if not counted:
         return f"Nothing was counted: {rows[0].reason}. {NOT_IN_IT}"
-    if all(not row.hint for row in counted):
-        return f"{plural(len(counted), 'access', 'accesses')}, nothing to mend.{left} {NOT_IN_IT}"
-    worst = min((row for row in counted if row.hint), key=lambda row: row.used or 0.0)
+    early = next((f" Not of the whole run: {row.reason}." for row in counted if row.reason), "")
+    mended = [row for row in counted if row.hint]
+    unknown = [row for row in counted if _is_unexplained(row)]
+    worst = min(mended or unknown, key=lambda row: row.used or 0.0, default=None)
+    if worst is None:
+        many = plural(len(counted), "access", "accesses")
+        return f"{many}, nothing found to mend.{left}{early} {NOT_IN_IT}"
     used, kept = (number_text(share, "percent") for share in (worst.used, worst.used_l1))
-    many = sum(1 for row in counted if row.hint)
+    found = []
+    if mended:
+        many = plural(len(mended), "access", "accesses")
+        found.append(f"{many} of {len(rows)} could be better")
+    if unknown:
+        many = plural(len(unknown), "access", "accesses")
+        found.append(f"of {many} it is not known what would help")
     return (
-        f"Line {worst.line} {'reads' if worst.kind == 'read' else 'writes'} {worst.argument} with "
-        f"{used} of what an instruction brings used, {kept} if L1 keeps it; "
-        f"{plural(many, 'access', 'accesses')} of {len(rows)} could be better.{left} {NOT_IN_IT}"
+        f"Line {worst.line} {_DOES[worst.kind]} {worst.argument} with {used} of what an "
+        f"instruction brings used, {kept} if L1 keeps it; {', '.join(found)}.{left}{early} "
+        f"{NOT_IN_IT}"
     )
+
+
+def _is_unexplained(row: MemoryAccess) -> bool:
+    """Whether it touches more sectors than its bytes fill, and nothing is known of why."""
+    is_low = row.used is not None and row.used < _GOOD and not row.hint
+    return is_low and (row.sectors or 0.0) > (row.least_sectors or 0.0)
+
+
+def _say_found(row: MemoryAccess) -> str:
+    """What is wrong with an access; why it was not counted, or not all of it."""
+    if row.used is None:
+        return f"Not judged: {row.reason}."
+    said = row.hint
+    if not said and row.used < _GOOD:
+        touched, least = (number_text(n, "amount") for n in (row.sectors, row.least_sectors))
+        why = "its bytes do not fill the sectors that they need at least."
+        if _is_unexplained(row):
+            why = (
+                f"it touches {touched} sectors, where its bytes would fill {least}. What would "
+                "help is not known."
+            )
+        said = f"{number_text(row.used, 'percent')} of what an instruction brings is used: {why}"
+    return f"{said} Not of the whole run: {row.reason}.".strip() if row.reason else said
 
 
 def _say_looked(row: MemoryAccess) -> str:
@@ -70,6 +110,8 @@ def _say_looked(row: MemoryAccess) -> str:
     some = number_text(row.programs, "whole")
     of = number_text(row.all_programs, "whole")
     which = f"all {of} programs" if row.programs == row.all_programs else f"{some} of {of} programs"
+    if row.all_programs == 1:
+        which = "the one program"
     return f"{plural(row.instructions, 'instruction')} of warps in {which}"
 
 

@@ -32,6 +32,11 @@ export function AccessesPane({ store }: { store: Store }) {
       </div>
       {shown && (
         <div class="acc-drawn scroll">
+          <p class="acc-said">
+            <code class="mono">{shown.text}</code> <span class="mut">{shown.place}</span>
+            <br />
+            {shown.said || "Nothing was found to mend."}
+          </p>
           <Instruction row={shown} />
           <Layout key={shown.id} row={shown} />
         </div>
@@ -48,18 +53,11 @@ function Instruction({ row }: { row: Access }) {
     () => sectorsOf(row.lanes, row.vector_bytes ?? row.sector_bytes, row.sector_bytes),
     [row],
   );
-  const title = `One instruction of ${row.argument || row.place}`;
-  if (!sectors.length)
-    return (
-      <div class="acc-part">
-        <h3>{title}</h3>
-        <p class="mut">{row.said || "No instruction is known."}</p>
-      </div>
-    );
+  if (!sectors.length) return null;
   const least = sectors[0]!.number;
   return (
     <div class="acc-part">
-      <h3>{title}</h3>
+      <h3>One instruction of {row.argument}</h3>
       <p class="mut">
         {row.lanes.filter((at) => at >= 0).length} of {row.lanes.length} lanes move{" "}
         {row.vector_bytes} bytes each, over {sectors.length} sectors of {row.sector_bytes} bytes
@@ -107,7 +105,7 @@ function Layout({ row }: { row: Access }) {
     return (
       <div class="acc-part">
         <h3>Layout of the block</h3>
-        <p class="mut">{isDrawn ? "" : row.layout || "No layout is known."}</p>
+        <p class="mut">{row.layout || "No layout is known."}</p>
       </div>
     );
   const held = grid.holders[at] ?? [];
