@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import sys
+import textwrap
+from itertools import chain
 from types import FunctionType
 from typing import Any
 
@@ -66,7 +69,8 @@ def reduce_function(value: Any) -> tuple[Any, ...] | str | None:
     if callable(named := getattr(value, "_repr", None)):
         options["repr"] = named
     lines, first = _lines(value)
-    return _make, (bool(getattr(value, "is_gluon", bool)()), function, options, lines, first)
+    is_gluon = bool(getattr(value, "is_gluon", bool)())
+    return _make, (is_gluon, function, options, lines, first, _only_in_text(function, lines))
 
 
 def _lines(value: Any) -> tuple[list[str], int]:
@@ -76,14 +80,36 @@ def _lines(value: Any) -> tuple[list[str], int]:
     return inspect.getsourcelines(value.fn)
 
 
+def _only_in_text(function: FunctionType, lines: list[str]) -> dict[str, Any]:
+    """The globals that annotations and defaults name, such as `n: constexpr = …`.
+
+    The code of a function does not name them, so that what pickles it by its code leaves them
+    behind; Triton reads the text.
+    """
+    made = ast.parse(textwrap.dedent("".join(lines))).body[0]
+    heads = [each for each in ast.walk(made) if isinstance(each, ast.arguments)]
+    notes = [each.annotation for each in ast.walk(made) if isinstance(each, ast.AnnAssign)]
+    named = chain.from_iterable(map(ast.walk, [*heads, *notes]))
+    names = {part.id for part in named if isinstance(part, ast.Name)}
+    known = function.__globals__
+    return {name: known[name] for name in sorted(names) if name in known}
+
+
 def _make(
-    is_gluon: bool, function: FunctionType, options: dict[str, Any], lines: list[str], first: int
+    is_gluon: bool,
+    function: FunctionType,
+    options: dict[str, Any],
+    lines: list[str],
+    first: int,
+    others: dict[str, Any],
 ) -> Any:
     if is_gluon:
         from triton.experimental.gluon import jit
     else:
         from triton import jit
 
+    for name, held in others.items():
+        function.__globals__.setdefault(name, held)
     with ProcessPatches() as patches:
         patches.attribute(inspect, "getsourcelines", lambda _: (lines, first))
         made = jit(function, **options)
