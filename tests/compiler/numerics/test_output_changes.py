@@ -77,6 +77,16 @@ def test_logits_are_found_capped_scaled_cast_and_behind_a_dropout_that_is_off() 
     assert (hidden.rounded, capped.rounded, wide.rounded) == ("", "", "bfloat16")
     assert 0 < wide.eager_off < 8  # roundings of 16 bits, and not 65536 times as many of 32
     assert (wide.arg_max, wide.noise_arg_max) != (None, None)
+    ends = found.frame("stages").set_index("stage").end_off
+    assert ends["eager"] == max(row.eager_off for row in found.outputs)
+    assert ends["kernels"] == max(row.own_off for row in found.outputs)
+
+
+def test_complex_outputs_are_weighed() -> None:
+    x = torch.randn(4, 9, generator=torch.Generator().manual_seed(0))
+    fourier = wb.aot_compile(lambda x: torch.fft.fft(x) * torch.exp(x), (x,), grad=False)
+    found = wb.numerics(fourier, (x,))
+    assert found.frame("stages").end_off.iloc[0] == found.outputs[0].eager_off > 0
 
 
 def make_llama(library):

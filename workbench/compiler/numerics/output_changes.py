@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -49,7 +49,8 @@ class Ends:
     """What a call gives by several ways, as flat lists of tensors and other values.
 
     `exact` and `noisy` are empty where they could not be computed; `why` has the reason. `names`
-    are those of the gradients, which come last.
+    are those of the gradients, which come last. `rounded` has the 16 bits that an output was
+    rounded to before it was cast to more, by its number.
     """
 
     eager: Sequence[Any]
@@ -58,6 +59,12 @@ class Ends:
     noisy: Sequence[Sequence[Any]] = ()
     why: str = ""
     names: Sequence[str] = ()
+    rounded: Mapping[int, torch.dtype] = field(default_factory=dict)
+
+    def find_rounding(self, number: int) -> torch.dtype:
+        """The type whose roundings an output has."""
+        own: torch.dtype = self.eager[number].dtype
+        return self.rounded.get(number, own)
 
     def name(self, number: int) -> str:
         """What an output, or a gradient behind them, is called."""
@@ -72,10 +79,12 @@ def compute_ends(
     *, with_noise: bool = True,
 ) -> Ends:  # fmt: skip
     """Eager's outputs and the program's, with the same in float64 and under noise on all inputs."""
-    flat = [_flatten(value) for value in (eager, program)]
     captured = stages.captured
+    own = ((n, _find_rounding(captured, out)) for n, out in enumerate(_list_given(captured)))
+    rounded = {number: dtype for number, dtype in own if dtype is not None}
+    ends = Ends(_flatten(eager), _flatten(program), rounded=rounded)
     if stages.list_random():
-        return Ends(flat[0], flat[1], why=DRAWN)
+        return replace(ends, why=DRAWN)
     try:
         with torch.random.fork_rng():
             exact = Chain(captured, Precision.WIDE).outputs(inputs())
@@ -84,8 +93,8 @@ def compute_ends(
                 for moved in (list_noisy(inputs()) if with_noise else ())
             ]
     except CannotCompute as error:
-        return Ends(flat[0], flat[1], why=f"no value in float64 ({error})")
-    return Ends(flat[0], flat[1], tp.TREE_LEAVES.get()(exact), noisy)
+        return replace(ends, why=f"no value in float64 ({error})")
+    return replace(ends, exact=tp.TREE_LEAVES.get()(exact), noisy=noisy)
 
 
 def _flatten(value: Any) -> list[Any]:
@@ -121,10 +130,11 @@ def add_gradients(
         noisy = [differentiate(moved, Precision.SAME) for moved in list_noisy(inputs())]
     except CannotCompute:
         return ends
-    return Ends(
-        (*ends.eager, *eager), (*ends.program, *got), (*ends.exact, *exact),
-        [(*a, *b) for a, b in zip(ends.noisy, noisy, strict=False)], ends.why,
-        [f"gradient of {_name_input(name)}" for name in pairs],
+    return replace(
+        ends, eager=(*ends.eager, *eager), program=(*ends.program, *got),
+        exact=(*ends.exact, *exact),
+        noisy=[(*a, *b) for a, b in zip(ends.noisy, noisy, strict=False)],
+        names=[f"gradient of {_name_input(name)}" for name in pairs],
     )  # fmt: skip
 
 
@@ -156,7 +166,7 @@ def list_outputs(ends: Ends, captured: StageGraph) -> Iterator[NumericsOutput]:
         if not is_comparable(eager, got) or ends.why == DRAWN:
             continue
         apart, dtype = measure_apart(got, eager), eager.dtype
-        rounded = _find_rounding(captured, number) or dtype
+        rounded = ends.find_rounding(number)
         exact = ends.exact[number] if number < len(ends.exact) else None
         noisy = [draw[number] for draw in ends.noisy if number < len(draw)]
         off: dict[str, Any] = {"eager_off": None, "own_off": None, "noise": None}
@@ -182,15 +192,14 @@ def _vanishes(exact: torch.Tensor, eager: torch.Tensor, got: torch.Tensor) -> bo
     """
     if not eager.dtype.is_floating_point or not eager.numel():
         return False
-    true, given, own = (float(part.detach().abs().max()) for part in (exact, eager, got))
+    true, given, own = (float(part.detach().double().abs().max()) for part in (exact, eager, got))
     return math.isfinite(given) and true < given * _NOTHING and own <= given * _MUCH
 
 
 def _find_logits(captured: StageGraph) -> frozenset[int]:
     """The outputs that a product gives, scaled or in another form at most, by their places."""
     found = set()
-    for place, output in enumerate(tp.TREE_LEAVES.get()(captured.outputs)):
-        name = output.name if isinstance(output, NodeRef) else ""
+    for place, name in enumerate(_list_given(captured)):
         while name and _name_short(captured, name) in _KEEPS_ORDER:
             name = next(iter(captured.reads[name]), "")
         if name and _name_short(captured, name) in _PRODUCTS:
@@ -198,11 +207,14 @@ def _find_logits(captured: StageGraph) -> frozenset[int]:
     return frozenset(found)
 
 
-def _find_rounding(captured: StageGraph, number: int) -> torch.dtype | None:
-    """The 16 bits that an output was rounded to before it was cast to more; None of another."""
+def _list_given(captured: StageGraph) -> list[str]:
+    """The nodes that are returned, in turn; "" for what is none."""
     outputs = tp.TREE_LEAVES.get()(captured.outputs)
-    output = outputs[number] if number < len(outputs) else None
-    name = output.name if isinstance(output, NodeRef) else ""
+    return [output.name if isinstance(output, NodeRef) else "" for output in outputs]
+
+
+def _find_rounding(captured: StageGraph, name: str) -> torch.dtype | None:
+    """The 16 bits that an output was rounded to before it was cast to more; None of another."""
     while name and _name_short(captured, name) in _CASTS:
         name = next(iter(captured.reads[name]), "")
         row = captured.rows.get(name)
@@ -300,10 +312,11 @@ def _stage_row(
             continue
         apart.append(measure_apart(value, eager))
         exact = ends.exact[number] if number < len(ends.exact) else None
-        if not isinstance(exact, torch.Tensor) or not eager.dtype.is_floating_point:
+        is_rounded = eager.dtype.is_floating_point or eager.dtype.is_complex
+        if not isinstance(exact, torch.Tensor) or not is_rounded:
             continue
         if not _vanishes(exact, eager, value):
-            off.append(measure_off(value, exact, eager.dtype))
+            off.append(measure_off(value, exact, ends.find_rounding(number)))
     total = sum(each.elements for each in apart)
     differ = sum(each.differ * each.elements for each in apart) / total if total else None
     ulps = max((each.max_ulp for each in apart), default=None)
