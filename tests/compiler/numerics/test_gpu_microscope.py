@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -161,8 +164,44 @@ def test_the_nodes_of_a_triton_kernel_stand_alone(worker: CrossCompiler) -> None
     found = look_at_numbers(compile_for(H100, worker, product, (X, Y.T)), (X, Y.T))
     (value,) = found.subgraph("k1")(torch.ones(3))
     assert torch.equal(value, torch.ones(3).tanh())
-    with pytest.raises(Exception, match=r"k1 .* is a Triton kernel, and its GPU is not here"):
-        found.repro("k1", "never_written.py")
+
+
+def test_a_script_runs_a_triton_kernel_alone_and_names_no_machine(
+    worker: CrossCompiler, tmp_path
+) -> None:
+    args = cases.draw(8, 32, dtype=cases.BF), cases.draw(32, dtype=cases.BF, seed=1)
+    found = look_at_numbers(compile_for(H100, worker, cases.softmax_chain, args), args)
+    path = found.repro("k0", tmp_path / "repro.py")
+    text = (tmp_path / "repro.py").read_text()
+    home = os.path.expanduser("~")
+    assert not [word for word in (str(tmp_path), home, "/tmp", "CACHE") if word in text]
+    ran = subprocess.run([sys.executable, path], capture_output=True, text=True, cwd="/")
+    assert ran.returncode == 0, ran.stderr[-800:]
+    assert ran.stdout.startswith("mul_2: as recorded True, differs from eager in ")
+    assert f"{found.find('k0').differ:.1%}" in ran.stdout
+
+
+def test_a_kernel_that_draws_random_numbers_has_no_script(worker: CrossCompiler) -> None:
+    compiled = compile_for(H100, worker, drop, (X,))
+    found = look_at_numbers(compiled, (X,))
+    drawn = next(row.kernel for row in found.deviations if row.kernel)
+    with pytest.raises(wb.UsageError, match="as random numbers are: no script can run it alone"):
+        found.repro(drawn, "never_written.py")
+
+
+def drop(x):
+    return torch.nn.functional.dropout(x, 0.5)
+
+
+def matrix(x, w):
+    return x @ w
+
+
+def test_a_batch_of_library_calls_alone_is_not_said_to_be_the_same(worker: CrossCompiler) -> None:
+    found = look_at_numbers(compile_for(H100, worker, matrix, (X, Y.T)), (X, Y.T))
+    said = found.batch_invariance().sentence
+    assert "no generated kernel leaves a value with the rows of the batch, and k0 (" in said
+    assert "same bits" not in said
 
 
 def test_operators_that_eager_has_as_kernels_are_named(worker: CrossCompiler, monkeypatch) -> None:

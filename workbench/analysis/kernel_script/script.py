@@ -72,6 +72,15 @@ def kernel_script(report: Report, id: str) -> str:
         raise UsageError(f"No script can be made of {id}: {str(error).rstrip('.')}.") from None
 
 
+def write_build(name: str, source: str, products: str) -> str:
+    """The part of a script that has a Triton kernel and builds it.
+
+    `products` is a line about how the interpreter multiplies.
+    """
+    entry = _entries({name: source})
+    return f"SOURCES = {{\n{entry}}}\n\n" + BUILD_TRITON.substitute(products=products)
+
+
 def find_call(report: Report, kernel: Kernel) -> WrapperCalls:
     """The first call of a kernel in its program; raises `UsageError` where it cannot be told."""
     return read_calls(_wrapper(report, kernel), [kernel.name])
@@ -200,7 +209,7 @@ class _Script:
 
     def _build(self) -> str:
         if self._kernel.language != "cpp":
-            return BUILD_TRITON.lstrip("\n")
+            return BUILD_TRITON.substitute(products="").lstrip("\n")
         made = self._calls.types.items()
         types = "".join(f"    {name!r}: {each},\n" for name, each in made)
         return BUILD_CPP.substitute(types=types).lstrip("\n")

@@ -74,14 +74,14 @@ def build():
 
 ''')
 
-BUILD_TRITON = '''
+BUILD_TRITON = Template('''
 def build():
     """The kernels as Inductor builds them; on a CPU, as the interpreter of aot-workbench does."""
     if DEVICE == "cpu":
         from workbench.compiler.interpreter.triton.language import install
 
         builder = install()
-        from workbench.compiler.interpreter.triton.triton_kernels import InterpretedKernel
+$products        from workbench.compiler.interpreter.triton.triton_kernels import InterpretedKernel
 
         made = {name: InterpretedKernel(name, text, builder) for name, text in SOURCES.items()}
         return {name: lambda *args, own=own: own.run(args, {}) for name, own in made.items()}
@@ -96,7 +96,7 @@ def build():
         name: lambda *args, own=own: own.run(*args, stream=stream) for name, own in made.items()
     }
 
-'''
+''')
 
 TAIL = '''
 def agrees(name, got, expected, exact):

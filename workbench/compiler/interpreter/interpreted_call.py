@@ -14,6 +14,7 @@ from workbench.compiler.interpreter import compared_leaves, serialized_function
 from workbench.compiler.interpreter.gpu_program import extract_kernel_sources, run_on_cpu
 from workbench.compiler.interpreter.interpreter_messages import IN_FLOAT32, Arena, Products
 from workbench.compiler.interpreter.interpreter_session import (
+    Before,
     Edit,
     KernelFailed,
     Observe,
@@ -88,14 +89,14 @@ class InterpretedCall:
             )
             self.outputs = _copied(self.outputs)
 
-    def observe(self, observer: Observe, number: int = 0) -> Any:
+    def observe(self, observer: Observe, number: int = 0, before: Before | None = None) -> Any:
         """Run the forward (0) or the backward (1) again, and tell what each step was given.
 
-        Returns what it returns.
+        `before` is told of each kernel before it runs. Returns what it returns.
         """
         with self._open() as session, torch.no_grad(), torch.autocast("cpu", enabled=False):
             module = self._load(self._graphs[number], session)
-            session.observer = observer
+            session.observer, session.before = observer, before
             return _copied(module.call(compared_leaves.copy_inputs(self.given[number])))
 
     def launch(self, name: str, grid: tuple[int, int, int], given: Mapping[str, Any]) -> None:

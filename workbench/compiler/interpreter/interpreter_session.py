@@ -74,6 +74,9 @@ Edit = Callable[[str, str], str]
 Observe = Callable[[str, Mapping[str, Any], frozenset[int] | None], None]
 """A step, the variables that it was given, the storages that it wrote to (None: not known)."""
 
+Before = Callable[[str, tuple[Any, ...]], object]
+"""The name of a kernel and its arguments, before it runs."""
+
 
 class KernelFailed(Exception):
     """A kernel could not be run to its end; `kernel` is its name."""
@@ -102,6 +105,7 @@ class Session:
         self._written: frozenset[int] | None = None
         self._name = secrets.token_hex(8)  # several sessions may use one interpreter
         self.observer: Observe | None = None
+        self.before: Before | None = None
         self.configs: dict[str, str] = {}
         self.watch_s = watch_s
         self.watched: list[tuple[str, Watched]] = []
@@ -202,6 +206,8 @@ class Kernel:
     def run(self, /, *args: Any, **named: Any) -> None:
         """Run it; returns when it is done."""
         options = {name: value for name, value in named.items() if name != "stream"}
+        if self.session.before is not None:
+            self.session.before(self.name, args)
         self.session.launch(self.key, self.name, args, options)
 
     def run_on(self, grid: tuple[int, int, int], named: Mapping[str, Any]) -> None:

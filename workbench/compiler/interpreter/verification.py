@@ -55,6 +55,7 @@ from workbench.compiler.interpreter.interpreter_session import (
     Interpreter,
     Session,
 )
+from workbench.compiler.interpreter.interpreter_session import Before as Before
 from workbench.compiler.interpreter.interpreter_session import KernelFailed as KernelFailed
 from workbench.compiler.interpreter.interpreter_session import (
     keep_warm_interpreter as keep_warm_interpreter,

@@ -15,6 +15,7 @@ from workbench.compiler.captured_graphs.program_parts import NoProgram
 from workbench.compiler.comparison.effects import compute_gradients
 from workbench.compiler.internals.older_releases import list_native_operators
 from workbench.compiler.interpreter.verification import (
+    Before,
     InterpretedCall,
     KernelFailed,
     Products,
@@ -131,7 +132,7 @@ class GpuProgram(HostProgram):
             said.append(f", and torch on this machine computed {calls} ({names})")
             said.append(
                 ", with factors rounded to TF32, as the record allows it"
-                if self._made.products.rounds_library
+                if self.products.rounds_library
                 else ", whose own rounding is not checked"
             )
         lacking = tuple(dict.fromkeys(self._list_unreferenced(self.stages.lowered.nodes)))
@@ -160,20 +161,20 @@ class GpuProgram(HostProgram):
 
     def renew(self) -> Self:
         """The same for another call; what stands in for libraries then treats each row alike."""
-        return replace(self, seen=ObservedCall(), widens_library=True)
+        return replace(super().renew(), widens_library=True)
 
     def start_walk(self, tell: Callable[[int, int], object]) -> KernelWalk:
         """What compares every kernel with its nodes, but for what a library of the GPU computes."""
         target = Target(self._choose_tf32, self._explain_unchecked)
         return KernelWalk(self.stages, self.aten_inputs(), tell, target)
 
-    def walk_kernels(self, walk: Observe, scope: Mapping[str, Any] | None = None) -> Any:
+    def walk_kernels(self, walk: Observe, before: Before | None = None) -> Any:
         """Run the program again and tell the walk of each step; returns what it returns.
 
         The parts of what a library gives are told of one by one, by the name of its call.
         """
         with self.running_users_code(is_program=True):
-            return self._made.observe(self._tell(walk), self._number)
+            return self._made.observe(self._tell(walk), self._number, before)
 
     def _tell(self, walk: Observe) -> Callable[..., None]:
         """What tells a walk of each step of the interpreted program."""
@@ -194,6 +195,11 @@ class GpuProgram(HostProgram):
 
         return observe
 
+    @property
+    def products(self) -> Products:
+        """How its products are computed here."""
+        return self._made.products
+
     def _read_products(self) -> Products:
         arch = "" if self.gpu is None else self.gpu.arch
         has_units = self.gpu is not None and bool(self.gpu.matrix.tf32)
@@ -202,7 +208,7 @@ class GpuProgram(HostProgram):
         return replace(made, widens_library=self.widens_library)
 
     def _choose_tf32(self, kernel: Kernel) -> Precision | None:
-        products = self._made.products
+        products = self.products
         if kernel.is_generated:
             return Precision.CUT if products.has_tf32 else None
         return Precision.NEAREST if products.rounds_library else None
@@ -221,7 +227,7 @@ class GpuProgram(HostProgram):
         if any(isinstance(nodes[name].target, UsersReference) for name in inside):
             return ""
         products = [n for n in inside if find_factors(name_operator(nodes[n])) is not None]
-        is_modelled = self._made.products.rounds_library and products
+        is_modelled = self.products.rounds_library and products
         return "" if is_modelled else _LIBRARY
 
     def _list_unreferenced(self, names: Iterable[str]) -> Iterator[str]:

@@ -11,6 +11,7 @@ import torch
 
 from workbench.compiler.captured_graphs.captured_nodes import HigherOrderRef
 from workbench.compiler.comparison.effects import compute_gradients
+from workbench.compiler.interpreter.verification import Before, Products
 from workbench.compiler.numerics.cones import CannotCompute, Chain, is_in_place
 from workbench.compiler.numerics.gradient_walk import walk_gradients
 from workbench.compiler.numerics.kernel_walk import KERNELS, KernelWalk
@@ -80,6 +81,11 @@ class HostProgram:
         """What stood in for something else, in sentences."""
         return ()
 
+    @property
+    def products(self) -> Products:
+        """How products of Triton kernels are computed here; a program of this machine has none."""
+        return Products()
+
     def running_users_code(self) -> AbstractContextManager[None]:
         """What is to be entered where code of the user runs outside of the program."""
         return nullcontext()
@@ -90,8 +96,8 @@ class HostProgram:
         return ()
 
     def renew(self) -> Self:
-        """The same program, ready for another call of it."""
-        return replace(self, seen=ObservedCall())
+        """The same program, ready for another call of its forward."""
+        return replace(self, stages=replace(self.stages, backward=None), seen=ObservedCall())
 
     def call(
         self, args: tuple[Any, ...], kwargs: Mapping[str, Any],
@@ -166,15 +172,28 @@ class HostProgram:
         """What compares every kernel with its nodes, ready for `walk_kernels`."""
         return KernelWalk(self.stages, self.aten_inputs(), tell)
 
-    def walk_kernels(self, walk: Observe, scope: Mapping[str, Any] | None = None) -> Any:
+    def walk_kernels(self, walk: Observe, before: Before | None = None) -> Any:
         """Run the program again with its own kernels, and tell the walk of each step.
 
-        `scope` stands for the globals of the program. Returns what it returns.
+        `before` is told of each kernel before it runs. Returns what it returns.
         """
         program, names = self.seen.programs[0], {k.kernel.name for k in self.stages.kernels}
         given = list(self.aten_inputs().values())
-        space = program.scope if scope is None else scope
+        space = dict(program.scope)
+        if before is not None:
+            kernels = {name: space[name] for name in names if callable(space.get(name))}
+            space |= {name: _telling(name, kernel, before) for name, kernel in kernels.items()}
         return run_observed(self.stages.source, space, given, frozenset(names), walk)
+
+
+def _telling(name: str, kernel: Callable[..., Any], before: Before) -> Callable[..., Any]:
+    """A kernel whose arguments are told before it runs."""
+
+    def called(*args: Any) -> Any:
+        before(name, args)
+        return kernel(*args)
+
+    return called
 
 
 def look_at(program: HostProgram, progress: ProgressCallback | None = None) -> Findings:

@@ -10,14 +10,18 @@ from typing import Any
 
 import torch
 
+from workbench.analysis.kernel_script.script import write_build
 from workbench.artifacts.programs import find_kernels
 from workbench.compiler.captured_graphs.captured import captured
 from workbench.compiler.captured_graphs.captured_nodes import HigherOrderRef, filled
+from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.interpreter.reference import find_function
+from workbench.compiler.interpreter.verification import Products
 from workbench.compiler.numerics.cones import Chain, IndexedGraph, select_known
 from workbench.compiler.numerics.distances import Apart, measure_apart, measure_off
 from workbench.compiler.numerics.host_microscope import HostProgram
 from workbench.compiler.numerics.kernel_walk import KernelWalk
+from workbench.compiler.numerics.observed_calls import copy_tensor
 from workbench.compiler.numerics.precisions import Precision
 from workbench.compiler.numerics.recorded_stages import StageGraph
 from workbench.compiler.numerics.users_launches import UsersLaunch
@@ -28,28 +32,32 @@ _SCRIPT = Template('''"""$title
 
 $what
 Run it: python $file. Its inputs lie beside it, in $data: those of the call that was looked at.
+$how
 """
 
+import os
 from pathlib import Path
 
 import torch
-import torch._inductor.inductor_prims  # noqa: F401  registers torch.ops.prims of Inductor
-from torch import device, inf, nan  # noqa: F401  names in the code of the nodes
-from torch._inductor.async_compile import AsyncCompile
+
+$device
+import torch._inductor.inductor_prims  # noqa: E402, F401  registers torch.ops.prims of Inductor
+from torch import device, inf, nan  # noqa: E402, F401  names in the code of the nodes
 
 
 $eager
 
 $exact
 
-async_compile = AsyncCompile()
-$kernel
-async_compile.wait(globals())
+$build
 
-given = torch.load(Path(__file__).with_name("$data"))
-args = given["args"]
-torch.set_num_threads(given["threads"])
-$name(*args)
+def moved(value):
+    """An argument in memory of the device, which lies there as it did."""
+    if not isinstance(value, torch.Tensor) or not value.numel():
+        return value
+    reach = sum((size - 1) * step for size, step in zip(value.shape, value.stride()))
+    whole = value.as_strided((reach + 1,), (1,))
+    return whole.to(DEVICE).as_strided(value.shape, value.stride())
 
 
 def roundings(value, exact, dtype):
@@ -59,12 +67,16 @@ def roundings(value, exact, dtype):
     return gap and gap / eps / float(exact.double().abs().max())
 
 
+given = torch.load(Path(__file__).with_name("$data"))
+args = [moved(each) for each in given["args"]]
+torch.set_num_threads(given["threads"])
+build()["$name"](*args)
 with torch.no_grad():
     eager = as_eager(*given["inputs"])
     wide = [t.double() if t.is_floating_point() else t for t in given["inputs"]]
     exact = exactly(*wide)
 for (node, place, recorded), one, true in zip(given["written"], eager, exact):
-    value = args[place].reshape(one.shape)
+    value = args[place].cpu().reshape(one.shape)
     differ = float((value != one).double().mean())
     print(
         f"{node}: as recorded {torch.equal(value, recorded.reshape(one.shape))}, "
@@ -72,6 +84,26 @@ for (node, place, recorded), one, true in zip(given["written"], eager, exact):
         f"eager by {roundings(one, true, one.dtype):.2g} eps"
     )
 ''')  # fmt: skip
+_BUILD_CPP = Template('''
+def build():
+    """The kernel as Inductor builds it."""
+    from torch._inductor.async_compile import AsyncCompile
+
+    async_compile = AsyncCompile()
+    $kernel
+    made = {"$name": $name}
+    async_compile.wait(made)
+    return made
+
+''')
+_ON_A_GPU = """DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+if DEVICE == "cpu":
+    os.environ["TRITON_INTERPRET"] = "1"  # which Triton reads when it is imported
+"""
+_HOW_ON_A_GPU = (
+    "On a machine with a GPU it runs there; else on the CPU, in Triton's interpreter as the\n"
+    "package aot-workbench has it. What was recorded is from the interpreter."
+)
 
 
 @dataclass
@@ -166,23 +198,18 @@ class _Isolating(KernelWalk):
 def isolate(program: HostProgram, kernel: Kernel, node: str | None = None) -> IsolatedKernel:
     """Run the program once more, and keep what one kernel is given in the call for a node."""
     walk = _Isolating(program, kernel, node)
-    scope = dict(program.seen.programs[0].scope)  # empty for a GPU, whose kernels run elsewhere
     calls: list[tuple[tuple[Any, ...], tuple[Any, ...]]] = []
-    real: Any = scope.get(kernel.name)
-
-    def called(*args: Any) -> Any:
-        copied = tuple(a.clone() if isinstance(a, torch.Tensor) else a for a in args)
-        calls.append((copied, args))
-        return real(*args)
-
     done = walk.found
-    if callable(real):
-        scope[kernel.name] = called
+
+    def before(name: str, args: tuple[Any, ...]) -> None:
+        if name == kernel.name:
+            copied = tuple(copy_tensor(a) if isinstance(a, torch.Tensor) else a for a in args)
+            calls.append((copied, args))
 
     def observe(step: str, values: Mapping[str, Any]) -> None:
-        before = len(done.values)
+        found = len(done.values)
         walk(step, values)
-        if calls and len(done.values) > before:
+        if calls and len(done.values) > found:
             done.args, live = calls[-1]
             by_address = {
                 arg.data_ptr(): place for place, arg in enumerate(live)
@@ -193,7 +220,7 @@ def isolate(program: HostProgram, kernel: Kernel, node: str | None = None) -> Is
                 if isinstance(value, torch.Tensor) and value.data_ptr() in by_address:
                     done.places[name] = by_address[value.data_ptr()]
 
-    program.walk_kernels(observe, scope)
+    program.walk_kernels(observe, before)
     if not done.values:
         raise UsageError(f"{kernel.id} leaves no value of a node: there is nothing to look at.")
     return done
@@ -216,55 +243,70 @@ def judge_outputs(
     )
 
 
-def write_repro(part: IsolatedKernel, path: Path, title: str, what: str) -> tuple[Path, Path]:
+def write_repro(
+    part: IsolatedKernel, path: Path, title: str, what: str, products: Products
+) -> tuple[Path, Path]:
     """Write a script that runs the kernel alone, and its inputs beside it; both paths.
 
-    Raises `UsageError` for a call of a library, which has no source.
+    `products` say how a Triton kernel multiplies in the interpreter. Raises `UsageError` for a call
+    of a library, which has no source.
     """
     kernel, data = part.kernel, path.with_suffix(".pt")
-    if kernel.language == "triton":
-        raise UsageError(
-            f"{kernel.id} ({kernel.name}) is a Triton kernel, and its GPU is not here to run it: "
-            "take .subgraph() of it, or the script of the kernel in the view."
-        )
-    if kernel.language != "cpp" or not part.definition:
+    if not kernel.is_generated or not part.definition:
         raise UsageError(
             f"{kernel.id} ({kernel.name}) is a call of a library, which has no source of its own: "
             "take .subgraph() of it."
         )
-    places = {node: part.places[node] for node in part.values if node in part.places}
-    part.values = {node: part.values[node] for node in places}
-    functions = {
-        name: _write_function(part, name, precision)
-        for name, precision in (("as_eager", Precision.SAME), ("exactly", Precision.WIDE))
-    }
+    written = [
+        (node, place, part.values[node]) for node, place in part.places.items()
+        if node in part.values
+    ]  # fmt: skip
+    if not written:
+        raise UsageError(
+            f"What {kernel.id} ({kernel.name}) leaves lies in none of its arguments, so that a "
+            "script could not look at it: take .subgraph() of it."
+        )
+    part.values = {node: value for node, _, value in written}
+    texts = {"device": 'DEVICE = "cpu"', "how": "It needs torch and a C++ compiler.",
+             "build": _BUILD_CPP.substitute(kernel=part.definition, name=kernel.name)}  # fmt: skip
+    if kernel.language == "triton":
+        how = f"{products.default!r}, {products.allowed!r}, has_tf32={products.has_tf32}"
+        products_line = f"        builder.choose_products({how})\n"
+        build = write_build(kernel.name, part.definition, products_line)
+        texts = {"device": _ON_A_GPU, "how": _HOW_ON_A_GPU, "build": build}
     text = _SCRIPT.substitute(
         title=title, what=what, file=path.name, data=data.name, name=kernel.name,
-        kernel=part.definition,
-        eager=functions["as_eager"], exact=functions["exactly"],
+        eager=_write_function(part, "as_eager", Precision.SAME),
+        exact=_write_function(part, "exactly", Precision.WIDE),
+        **texts,
     )  # fmt: skip
-    torch.save(
-        {
-            "args": part.args,
-            "inputs": list(part.inputs.values()),
-            "written": [(node, place, part.values[node]) for node, place in places.items()],
-            "threads": torch.get_num_threads(),
-        },
-        data,
-    )
+    given = {"args": part.args, "inputs": list(part.inputs.values()), "written": written,
+             "threads": torch.get_num_threads()}  # fmt: skip
+    plain = tp.TREE_MAP_ONLY.get()(
+        torch.Tensor, lambda tensor: tensor.detach().as_subclass(torch.Tensor), given
+    )  # a class of the user's could not be read where the script runs
+    torch.save(plain, data)
     path.write_text(text, encoding="utf-8")
     return path, data
 
 
 def _find_definition(source: str, kernel: Kernel) -> str:
-    """The statement of the program that builds a kernel; empty for a call of a library."""
-    found = (each for each in find_kernels(source) if each.name == kernel.name)
-    each = next(found, None)
-    return "" if each is None else f"{source[each.start : each.end]})"
+    """What builds a kernel: its statement in C++, its source in Triton; empty for a library."""
+    each = next((one for one in find_kernels(source) if one.name == kernel.name), None)
+    if each is None:
+        return ""
+    is_triton = kernel.language == "triton"
+    return each.evaluate_source() if is_triton else f"{source[each.start : each.end]})"
 
 
 def _write_function(part: IsolatedKernel, name: str, precision: Precision) -> str:
-    code = part.build(precision).code.strip()
-    lines = code.replace("def forward(self, ", f"def {name}(").split("\n")
+    module = part.build(precision)
+    for node in module.graph.nodes:
+        if getattr(node.target, "__module__", "").startswith("workbench."):
+            raise UsageError(
+                f"{part.kernel.id} contains {node.name}, which this package computes in place of "
+                "torch, as random numbers are: no script can run it alone. Take .subgraph() of it."
+            )
+    lines = module.code.strip().replace("def forward(self, ", f"def {name}(").split("\n")
     kept = [line for line in lines if line.strip() and not line.startswith(("import", "from"))]
     return "\n".join(kept) + "\n"

@@ -90,16 +90,19 @@ class LiveNumerics(Numerics):
     def repro(self, kernel: str, path: str | PathLike[str], node: str | None = None) -> str:
         """Write a script that runs one kernel alone, on the inputs of the call beside it.
 
-        It compares with eager and with float64, and needs torch and a C++ compiler. The inputs are
-        in the file of the same name that ends in `.pt`, which holds numbers of yours. Returns the
-        path. Raises `UsageError` for a call of a library.
+        It compares with eager and with float64, and needs torch and a C++ compiler. A Triton kernel
+        runs on a GPU where there is one, else in Triton's interpreter, for which this package is
+        needed. The inputs are in the file of the same name that ends in `.pt`, which holds numbers
+        of yours. Returns the path. Raises `UsageError` for a call of a library, and for a Triton
+        kernel of yours, which has no nodes to compare it with.
         """
         chosen = Path(check_file_path(path))
         part = self._isolate(kernel, node)
         rows = [r for r in self.deviations if r.kernel == part.kernel.id]
         what = rows[0].cause if rows else "it does not deviate from eager"
         title = f"{part.kernel.id} ({part.kernel.name}) of {self.compiled.name}, by itself."
-        return str(write_repro(part, chosen, title, f"What it was written for: {what}.")[0])
+        said, products = f"What it was written for: {what}.", self.program.products
+        return str(write_repro(part, chosen, title, said, products)[0])
 
     @checked
     def save_values(self, path: str | PathLike[str]) -> str:
