@@ -9,7 +9,7 @@ import pytest
 
 import workbench
 import workbench.number_text as module
-from workbench.number_text import Quantity, number_text, plural
+from workbench.number_text import Quantity, join_words, number_text, plural
 
 CASES = json.loads(Path(__file__).with_name("number_cases.json").read_text(encoding="utf-8"))
 """The front end's tests read the same cases."""
@@ -31,6 +31,12 @@ def test_what_is_no_number_is_absent_or_endless() -> None:
     assert number_text(math.nan, "seconds") == "–"
     assert number_text(math.inf, "bytes") == "∞"
     assert number_text(-math.inf, "difference") == "−∞"
+
+
+def test_words_are_listed_as_in_a_sentence() -> None:
+    assert list(map(join_words, ([], ["a"], ["a", "b"], ["a", "b", "c"]))) == [
+        "", "a", "a and b", "a, b and c"
+    ]  # fmt: skip
 
 
 def test_one_is_not_many() -> None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -93,6 +94,11 @@ def _scaled(size: float, units: list[list[Any]], *, is_grouped: bool) -> str:
     decimals = rest[0] if rest else next(n for least, n in _TABLE["decimals"] if count >= least)
     text = f"{_rounded(count, -decimals):{',' if is_grouped else ''}f}"
     return f"{text} {name}" if name else text
+
+
+def join_words(words: Sequence[str]) -> str:
+    """A list as a sentence has it: `a`, `a and b`, `a, b and c`."""
+    return " and ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
 
 
 def plural(count: int, noun: str, many: str | None = None) -> str:

@@ -13,7 +13,7 @@ from workbench.analysis.numerics.numerics_cures import list_cures
 from workbench.analysis.opportunities.opportunity import Opportunity
 from workbench.arguments import checked
 from workbench.errors import UsageError
-from workbench.number_text import number_text, plural
+from workbench.number_text import join_words, number_text, plural
 from workbench.report import Report, Table
 from workbench.report.numerics.numerics_rows import (
     BatchRow,
@@ -190,9 +190,9 @@ class BatchInvariance:
             for row in other
         ]
         if same:
-            said.append(f"Row {self.row} is the same bit for bit {', '.join(same)}.")
+            said.append(f"Row {self.row} is the same bit for bit {join_words(same)}.")
         for reason in dict.fromkeys(row.reason for row in lost):
-            cases = ", ".join(row.case for row in lost if row.reason == reason)
+            cases = join_words([row.case for row in lost if row.reason == reason])
             said.append(f"Not checked {cases}: {reason}.")
         return " ".join(said)
 

@@ -156,7 +156,7 @@ class BatchRow:
     `kernel` and `node` are the first of the program whose part for this row is another one.
     """
 
-    case: str  # "alone", "zeros behind it", "zeros before it", "half of the batch"
+    case: str  # "alone", or such as "with zeros behind it" and "in half of the batch"
     rows: int  # how many rows the batch has then
     equal: bool | None  # whether the row is the same bit for bit; none where it was not compared
     kernel: str | None = None

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from workbench.analysis.diff.difference import MEASURED, Change, Value
 from workbench.analysis.fusion.why_not import SHORT
+from workbench.number_text import join_words
 from workbench.report import Report
 from workbench.report.graph_stages import name_input
 from workbench.views.words.record_words import name_stage
@@ -127,4 +128,4 @@ def joined(words: list[str], limit: int = 3) -> str:
     """A list as a sentence has it: `k0, k1 and 4 more`."""
     if len(words) > limit:
         return f"{', '.join(words[: limit - 1])} and {len(words) - limit + 1} more"
-    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1]))) if words else ""
+    return join_words(words)

@@ -14,6 +14,7 @@ from workbench.analysis.fusion.fusion import (
     name_kernels,
 )
 from workbench.analysis.fusion.why_not import Apart, WhyNot, rejected
+from workbench.number_text import join_words
 from workbench.report import Kernel, Report
 from workbench.views.panes.pane import Passes
 from workbench.views.tables.columns import choose_columns
@@ -108,7 +109,8 @@ def _unsaved(before: int | None, after: int | None) -> str:
 
 def describe_kernel(kernel: Kernel, name: PlainName) -> str:
     """What a kernel does in the words of the program: `norm2` and `gelu` run as one kernel."""
-    words = _join([_word(name, each) for each in name.words[:_NAMED]], name.words[_NAMED:])
+    shown, more = [_word(name, each) for each in name.words[:_NAMED]], len(name.words[_NAMED:])
+    words = join_words([*shown, f"{more} more"] if more else shown)
     words = words or f"`{list_kernel_ops(kernel)}`"
     is_one = len(name.words) < 2
     if kernel.is_fallback:
@@ -116,19 +118,13 @@ def describe_kernel(kernel: Kernel, name: PlainName) -> str:
     if kernel.is_library:
         return f"{words}: a library call"
     if not name.words and name.laid:
-        return f"Rearranges data of {_join([f'`{each}`' for each in name.laid[:_NAMED]])}"
+        return f"Rearranges data of {join_words([f'`{each}`' for each in name.laid[:_NAMED]])}"
     times = f", {kernel.calls} times a call" if kernel.calls > 1 else ""
     return f"{words} {'runs' if is_one else 'run'} as one kernel{times}"
 
 
 def _word(name: PlainName, word: str) -> str:
     return f"a part of `{word}`" if word in name.parts else f"`{word}`"
-
-
-def _join(shown: Sequence[str], rest: Sequence[str] = ()) -> str:
-    """Words with commas and an *and*; what is not shown is counted."""
-    listed = [*shown, f"{len(rest)} more"] if rest else list(shown)
-    return " and ".join(filter(None, (", ".join(listed[:-1]), *listed[-1:])))
 
 
 def _summarize(report: Report, steps: Sequence[FusionStep], others: Sequence[KernelTraffic]) -> str:

@@ -25,10 +25,10 @@ def test_a_row_is_put_into_other_company() -> None:
     batch = Batch((X, W), {"more": X}, 8, 3, (True, False, True))
     places = dict(batch.list_cases())
     assert places["alone"] == (3,)
-    assert places["zeros before it"] == (*[None] * 7, 3)
-    assert len(places["half of the batch"]) == 4
-    assert 3 in places["half of the batch"]
-    (x, w), named = batch.select(places["zeros behind it"])
+    assert places["with zeros before it"] == (*[None] * 7, 3)
+    assert len(places["in half of the batch"]) == 4
+    assert 3 in places["in half of the batch"]
+    (x, w), named = batch.select(places["with zeros behind it"])
     assert torch.equal(x[0], X[3])
     assert not x[1:].any()
     assert w is W  # no batch
@@ -40,7 +40,8 @@ def test_what_computes_each_element_by_itself_is_invariant() -> None:
     answer = found.batch_invariance(3)
     assert answer.is_invariant is True
     assert answer.sentence == (
-        "Row 3 is the same bit for bit alone, zeros behind it, zeros before it, half of the batch."
+        "Row 3 is the same bit for bit alone, with zeros behind it, with zeros before it "
+        "and in half of the batch."
     )
     assert list(answer.frame().equal) == [True] * 4
     assert repr(answer) == "BatchInvariance(row 3: invariant)"
@@ -78,15 +79,54 @@ def test_a_batch_of_one_size_is_only_compared_with_others_of_that_size() -> None
     answer = found.batch_invariance()
     by_case = {row.case: row.equal for row in answer.rows}
     assert by_case == {
-        "alone": None, "zeros behind it": True, "zeros before it": True, "half of the batch": None
+        "alone": None, "with zeros behind it": True, "with zeros before it": True,
+        "in half of the batch": None,
     }  # fmt: skip
     assert answer.is_invariant is None
     assert (
-        "Not checked alone, half of the batch: the code that was compiled for 8 rows does not"
+        "Not checked alone and in half of the batch: the code that was compiled for 8 rows does not"
         in (answer.sentence)
     )
     with pytest.raises(wb.UsageError, match="There is no row 8: the batch has 8"):
         found.batch_invariance(8)
+
+
+def test_the_forward_of_a_training_step_is_compared() -> None:
+    x = cases.draw(4, 8).requires_grad_()
+    found = wb.numerics(wb.aot_compile(scaled, (x,), grad=True), (x,))
+    by_case = {row.case: row.equal for row in found.batch_invariance().rows}
+    assert by_case["with zeros behind it"] is by_case["with zeros before it"] is True
+
+
+def test_a_tensor_that_is_given_twice_stays_one() -> None:
+    x = cases.draw(4, 8)
+    found = wb.numerics(wb.aot_compile(lambda a, b: a.exp() + b, (x, x), grad=False), (x, x))
+    assert [row.equal for row in found.batch_invariance().rows][1:3] == [True, True]
+
+
+def test_where_nothing_can_be_said_of_a_row_it_is_refused() -> None:
+    found = wb.numerics(wb.aot_compile(scaled, (X[:1],), grad=False), (X[:1],))
+    with pytest.raises(wb.UsageError, match="The batch has 1 row, which has no company"):
+        found.batch_invariance()
+    drawn = wb.aot_compile(lambda x: torch.nn.functional.dropout(x, 0.5), (X,), grad=False)
+    with pytest.raises(wb.UsageError, match="draws random numbers, other ones for each row"):
+        wb.numerics(drawn, (X,)).batch_invariance()
+
+
+def test_a_row_at_another_place_is_not_laid_to_the_number_of_rows(monkeypatch) -> None:
+    from torch._inductor.select_algorithm import extern_kernels
+
+    found = wb.numerics(wb.aot_compile(attention_of, (X, W), grad=False), (X, W))
+
+    def by_place(a, b, *, out):
+        torch.mm(a, b, out=out)
+        out[-1] += 1e-3
+
+    monkeypatch.setattr(extern_kernels, "mm", by_place)
+    reasons = {row.case: row.reason for row in found.batch_invariance(3).rows if not row.equal}
+    assert reasons["with zeros before it"].endswith(
+        "or another split, for another place of the row"
+    )
 
 
 N = torch.export.Dim("n")
@@ -119,7 +159,7 @@ def test_weights_as_long_as_the_batch_are_not_taken_apart() -> None:
     rows = {"w": None, "x": {0: torch.export.Dim("rows", min=2, max=64)}}
     found = wb.numerics(wb.aot_compile(scores, args, grad=False, dynamic_shapes=rows), args)
     assert {row.case: row.equal for row in found.batch_invariance(3).rows if row.rows > 1} == {
-        "zeros behind it": True, "zeros before it": True, "half of the batch": True
+        "with zeros behind it": True, "with zeros before it": True, "in half of the batch": True
     }  # fmt: skip
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -18,10 +18,10 @@ from workbench.errors import ContractError, UsageError
 from workbench.report import Kernel
 from workbench.report.numerics.numerics_rows import BatchRow
 
-_LIBRARY = "the library takes another kernel, or another split, for another number of rows"
-_SPLIT = "a reduction is split otherwise for another number of rows, or another place of the row"
+_LIBRARY = "the library takes another kernel, or another split, for {}"
+_SPLIT = "a reduction is split otherwise for {}"
 _TAIL = "the last elements of a vectorised loop take another implementation of a function"
-_OTHER = "its loops part the elements otherwise for another number of rows"
+_OTHER = "its loops part the elements otherwise for {}"
 
 
 @dataclass(frozen=True)
@@ -41,11 +41,14 @@ class Batch:
     def select(self, places: Sequence[int | None]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The inputs with these rows; None is a row of zeros."""
         left = iter(self.counts)
+        twins: dict[int, torch.Tensor] = {}  # code is compiled for one tensor given twice
 
         def chosen(tensor: torch.Tensor) -> torch.Tensor:
             if not next(left):
                 return tensor
-            made = tensor.new_zeros((len(places), *tensor.shape[1:]))
+            if id(tensor) in twins:
+                return twins[id(tensor)]
+            made = twins[id(tensor)] = tensor.new_zeros((len(places), *tensor.shape[1:]))
             for place, row in enumerate(places):
                 if row is not None:
                     made[place] = tensor[row]
@@ -58,11 +61,11 @@ class Batch:
         """The company that the row is put into, by name."""
         row, others = self.row, self.rows - 1
         yield "alone", (row,)
-        yield "zeros behind it", (row, *[None] * others)
-        yield "zeros before it", (*[None] * others, row)
+        yield "with zeros behind it", (row, *[None] * others)
+        yield "with zeros before it", (*[None] * others, row)
         half = max(1, self.rows // 2)
         start = min(max(0, row - half // 2), self.rows - half)
-        yield "half of the batch", tuple(range(start, start + half))
+        yield "in half of the batch", tuple(range(start, start + half))
 
 
 def find_batch(
@@ -125,8 +128,19 @@ class _RowWalk(KernelWalk):
 def compare_rows(program: HostProgram, batch: Batch) -> tuple[BatchRow, ...]:
     """Run the batch, and its row in other company, and compare after every kernel.
 
-    Raises `UsageError` where no input has the rows.
+    Raises `UsageError` where no input has the rows, where there is one row alone, and where each
+    row draws random numbers of its own.
     """
+    if batch.rows < 2:
+        raise UsageError(
+            "The batch has 1 row, which has no company to be parted from: pass inputs with several."
+        )
+    if program.stages.list_random():
+        raise UsageError(
+            "The call draws random numbers, other ones for each row: no row is the same twice. "
+            "Compile it for inference, with model.eval()."
+        )
+    program = program.renew()
     whole = _run(program, batch, tuple(range(batch.rows)), batch.row)
     rows = []
     for case, places in batch.list_cases():
@@ -141,23 +155,30 @@ def compare_rows(program: HostProgram, batch: Batch) -> tuple[BatchRow, ...]:
             )
             rows.append(BatchRow(case, len(places), None, reason=why))
             continue
-        rows.append(_find_first(program, case, len(places), whole, other))
+        changed = "other rows beside it"
+        if len(places) != batch.rows:
+            changed = "another number of rows"
+        elif places.index(batch.row) != batch.row:
+            changed = "another place of the row"
+        found = BatchRow(case, len(places), True)
+        rows.append(_find_first(program, found, changed, whole, other))
     return tuple(rows)
 
 
 def _run(
     program: HostProgram, batch: Batch, places: tuple[int | None, ...], row: int
 ) -> list[tuple[Kernel, str, torch.Tensor]]:
-    made = program.renew()
-    walk = _RowWalk(made, len(places), row)
-    made.call_observed(*batch.select(places), walk)
+    walk = _RowWalk(program, len(places), row)
+    program.call_observed(*batch.select(places), walk)
     return walk.parts
 
 
 def _find_first(
-    program: HostProgram, case: str, rows: int, whole: Sequence[tuple[Kernel, str, torch.Tensor]],
+    program: HostProgram, row: BatchRow, changed: str,
+    whole: Sequence[tuple[Kernel, str, torch.Tensor]],
     other: Sequence[tuple[Kernel, str, torch.Tensor]],
 ) -> BatchRow:  # fmt: skip
+    """The row of a case with the first kernel that gives another value; `changed` is its reason."""
     by_node = {(kernel.id, node): value for kernel, node, value in other}
     lost = {kernel.id for kernel in program.unchecked}
     compared = 0
@@ -170,32 +191,37 @@ def _find_first(
         compared += 1
         if not is_equal(value, same):
             apart = measure_apart(same, value)
-            reason = _explain(program, kernel)
-            return BatchRow(
-                case, rows, False, kernel.id, kernel.name, node, apart.differ, apart.max_ulp, reason
-            )
+            return replace(
+                row, equal=False, kernel=kernel.id, part=kernel.name, node=node,
+                differ=apart.differ, max_ulp=apart.max_ulp,
+                reason=_explain(program, kernel).format(changed),
+            )  # fmt: skip
     if program.unchecked:
-        return BatchRow(case, rows, None, reason=_describe_unchecked(program.unchecked))
+        why = _describe_unchecked(program.unchecked, compared)
+        return replace(row, equal=None, reason=why)
     if not compared:
         raise UsageError(
             "No kernel leaves a value whose first dimension has the rows of the batch: there is no "
             "row to compare."
         )
-    return BatchRow(case, rows, True)
+    return row
 
 
-def _describe_unchecked(kernels: Sequence[Kernel]) -> str:
+def _describe_unchecked(kernels: Sequence[Kernel], compared: int) -> str:
     """Why equal kernels do not make a program invariant: it calls a library that is not here."""
+    said = "the generated kernels give it the same bits, but"
+    if not compared:
+        said = "no generated kernel leaves a value with the rows of the batch, and"
     first = dict.fromkeys(f"{kernel.id} ({kernel.name})" for kernel in kernels)
     shown = ", ".join([*first][:3]) + (", …" if len(first) > 3 else "")
     return (
-        f"the generated kernels give it the same bits, but {shown} is a library of the GPU, which "
-        "may take another kernel or another split for another number of rows"
+        f"{said} {shown} is a library of the GPU, which "
+        "may take another kernel or another split for other rows"
     )
 
 
 def _explain(program: HostProgram, kernel: Kernel) -> str:
-    """Why a kernel gives a row another value in other company."""
+    """Why a kernel gives a row another value in other company, for which "{}" stands."""
     if not kernel.is_generated:
         return _LIBRARY
     nodes = program.stages.lowered.nodes
