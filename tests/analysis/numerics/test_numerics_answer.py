@@ -48,3 +48,11 @@ def test_what_logits_choose_is_told_beside_the_noise() -> None:
 def test_roundings_of_what_was_cast_to_more_bits_are_of_the_fewer() -> None:
     row = replace(FOUND.outputs[0], differ=0.5, own_off=0.4, eager_off=0.9, rounded="bfloat16")
     assert "(0.4 eps of bfloat16, eager 0.9 eps)" in Answer([], [row]).sentences[0]
+
+
+def test_eager_in_float64_is_not_judged_by_float64() -> None:
+    row = replace(FOUND.outputs[0], differ=0.5, own_off=0.4, eager_off=0.0, dtype="float64")
+    assert Answer([], [row]).sentences[0] == (
+        "It departs from eager by 0.4 eps. Eager computes in float64 itself: nothing here judges "
+        "which of the two is nearer to the truth."
+    )

@@ -7,7 +7,12 @@ from typing import Any
 
 import pytest
 
-from workbench.compiler.numerics.program_writes import KernelWrites, find_call, read_signature
+from workbench.compiler.numerics.program_writes import (
+    KernelWrites,
+    find_call,
+    list_unwritten,
+    read_signature,
+)
 
 
 def call(name: str, *variables: str, is_generated: bool = True) -> Any:
@@ -36,3 +41,24 @@ SOURCE = """
 )
 def test_the_types_of_a_kernel_are_read(source: str, kinds: dict[str, str]) -> None:
     assert read_signature(source) == kinds
+
+
+IN_CPP = 'extern "C"  void  kernel(float* in_out_ptr0, const float* in_ptr0)\n{{\n{}\n}}'
+IN_TRITON = "@jit\ndef triton_poi_0(in_out_ptr0, in_ptr0, n, XBLOCK : tl.constexpr):\n    {}\n"
+
+
+@pytest.mark.parametrize(
+    ("source", "unwritten"),
+    [
+        (IN_CPP.format("auto tmp0 = Vec::loadu(in_out_ptr0 + x0);"), {"buf0"}),
+        (IN_CPP.format("auto tmp0 = in_out_ptr0[x0];"), {"buf0"}),
+        (IN_CPP.format("auto tmp0 = in_out_ptr0[x0];\nin_out_ptr0[x0] = tmp0;"), set()),
+        (IN_CPP.format("auto out_ptr0 = in_out_ptr0;\nout_ptr0[x0] = 1;"), set()),
+        (IN_CPP.format("tmp1.store(in_out_ptr0 + x0);"), set()),
+        (IN_TRITON.format("tmp0 = tl.load(in_out_ptr0 + (x0), xmask)"), {"buf0"}),
+        (IN_TRITON.format("tl.store(in_out_ptr0 + (x0), tmp0, xmask)"), set()),
+        ("def f(): ...", set()),
+    ],
+)
+def test_memory_that_is_only_read_is_not_written(source: str, unwritten: set[str]) -> None:
+    assert list_unwritten(source, ["buf0", "arg0"]) == unwritten

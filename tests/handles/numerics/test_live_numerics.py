@@ -9,6 +9,7 @@ from pathlib import Path
 import numerics_cases as cases
 import pytest
 import torch
+from torch.utils.checkpoint import checkpoint
 
 import workbench as wb
 from workbench.analysis.numerics import causes
@@ -319,9 +320,64 @@ def test_wrong_inputs_are_refused_in_a_sentence(chain, decoder, tmp_path) -> Non
         wb.numerics(wb.load(tmp_path / "f.aot"), (x,))
 
 
+def test_a_graph_with_a_constant_is_looked_at_to_its_kernels() -> None:
+    def f(x):
+        return torch.softmax(x + torch.tensor([1.0, 2.0, 3.0, 4.0]), -1)
+
+    found = cases.look(f, cases.draw(8, 4))
+    assert {row.stage for row in found.stages} == {"eager", "decompositions", "passes", "kernels"}
+    assert found.compared > 2
+    assert found.not_compared == ()
+
+
+class Checkpointed(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = torch.nn.Linear(8, 8), torch.nn.Linear(8, 8)
+
+    def forward(self, x):
+        def inner(y):
+            return torch.tanh(self.a(y)).exp()
+
+        return self.b(checkpoint(inner, x, use_reentrant=False)).sum()
+
+
+def test_what_is_computed_again_in_the_backward_is_looked_at() -> None:
+    """Its kernel is passed the memory of `tanh`, which it holds in registers and never writes."""
+    x = cases.draw(3, 8).requires_grad_()
+    found = wb.numerics(wb.aot_compile(Checkpointed(), (x,), grad=True), (x,))
+    assert found.unlike == ()
+    assert found.first is None, found.first
+    assert "gradient of x" in {row.output for row in found.outputs}
+
+
+def test_the_gradients_of_a_batch_norm_are_compared() -> None:
+    model = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.BatchNorm2d(4), torch.nn.ReLU())
+    x = cases.draw(2, 3, 8, 8)
+    found = wb.numerics(wb.aot_compile(model, (x,), grad=True), (x,))
+    assert not [why for why in found.not_compared if "differentiable" in why]
+
+
+def test_a_tensor_made_of_others_is_refused_and_a_class_of_the_users_is_not(tmp_path) -> None:
+    from torch.testing._internal.two_tensor import TwoTensor
+
+    class Own(torch.Tensor):
+        pass
+
+    two = TwoTensor(cases.draw(4, 8), cases.draw(4, 8, seed=1))
+    with pytest.raises(wb.UsageError, match=r"is a TwoTensor, which is made of other tensors"):
+        cases.look(cases.gelu, two)
+    found = cases.look(cases.layernorm, cases.draw(4, 256).as_subclass(Own))
+    row = next(row for row in found.deviations if row.kernel)
+    found.repro(row.kernel, tmp_path / "own.py", row.node)
+    kept = torch.load(tmp_path / "own.pt")  # by a process that does not know the class
+    assert {type(each) for each in kept["args"]} <= {torch.Tensor, int}
+
+
 WARM = """
 import sys
 import torch
+from torch.utils.checkpoint import checkpoint
 from torch._dynamo.utils import counters
 import numerics_cases as cases
 import workbench as wb

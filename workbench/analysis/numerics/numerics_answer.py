@@ -54,6 +54,12 @@ class Answer:
             return "How far the outputs are from float64 was not computed."
         worst = max(rows, key=lambda row: max(row.own_off or 0.0, row.eager_off or 0.0))
         own, eager = worst.own_off or 0.0, worst.eager_off or 0.0
+        why = self._say_reason() if self.first is None else ""
+        if worst.dtype in ("float64", "complex128") and not eager:
+            return (
+                f"It departs from eager by {format_off(own)}{why}. Eager computes in float64 "
+                "itself: nothing here judges which of the two is nearer to the truth."
+            )
         which = "Nearer to float64 than eager"
         if own <= eager * ALIKE and eager <= own * ALIKE:
             which = "As near to float64 as eager"
@@ -63,7 +69,6 @@ class Answer:
                 which += ", but below the noise"
         of = f" of {worst.rounded}" if worst.rounded else ""
         offs = f"{format_off(own)}{of}, eager {format_off(eager)}"
-        why = self._say_reason() if self.first is None else ""
         return f"{which} ({offs}){why}."
 
     def _say_reason(self) -> str:

@@ -193,7 +193,8 @@ def captured(module: Any, *, is_backward: bool = False) -> CapturedGraph:
             if isinstance(value, torch.fx.GraphModule):
                 parts[node.target] = captured(value)
             elif isinstance(value, torch.Tensor):
-                constants[node.target] = value.detach().cpu()
+                with tp.UNSET_FAKE.get()():  # the mode of the compilation refuses real tensors
+                    constants[node.target] = value.detach().cpu()
         if "kernel_idx" in node.kwargs:
             _keep_kernel(node.kwargs, kernels)
     return CapturedGraph(

@@ -42,6 +42,8 @@ _SELECTS = ("aten.embedding", "aten.index.", "aten.index_select", "aten.gather",
             "aten.select.", "aten.view.", "aten.permute", "aten.expand", "aten.unsqueeze",
             "aten.squeeze", "aten.reshape")  # fmt: skip
 """What only selects or moves numbers: in every precision it gives the same."""
+_CHECKPOINTS = ("tag_activation_checkpoint", "wrap_activation_checkpoint")
+"""Operators that call a graph as it is, of `torch.utils.checkpoint`."""
 
 
 class CannotCompute(Exception):
@@ -207,6 +209,8 @@ class Cone:
         if isinstance(node.target, HigherOrderRef):
             if node.target.name == AUTOGRAD_FUNCTION:
                 return apply_function(args[0], args[1], args[2:], kwargs)
+            if node.target.name in _CHECKPOINTS:  # what is computed twice is the same
+                return args[0](*args[1:])
             return getattr(torch.ops.higher_order, node.target.name)(*args, **kwargs)
         return find_function(node.target)(*args, **kwargs)
 
@@ -221,6 +225,7 @@ class Cone:
             inner = IndexedGraph(part)
             known = dict(zip(inner.placeholders, args, strict=False))
             cone = Cone(inner, known, self.precision)
+            cone.mode = torch.enable_grad if torch.is_grad_enabled() else torch.no_grad
             given = next(node.args[0] for node in part.nodes if node.op == "output")
             names = inner.reads[part.nodes[-1].name]
             return filled(given, {name: cone.value(name) for name in names})

@@ -91,7 +91,9 @@ def walk_gradients(
 def _list_gradients(stages: RecordedStages, joint: StageGraph, lost: list[str]) -> Iterator[Check]:
     """A check for each gradient that the nodes of one operator's backward give to others."""
     captured = stages.captured
-    known = dict(stages.aten_pairs) | pair_inputs(captured, joint)
+    given_inputs = pair_inputs(captured, joint)
+    known = dict(stages.aten_pairs) | given_inputs
+    fixed = _find_fixed(joint, given_inputs)
     groups: dict[str, list[str]] = {}
     for name, origin in joint.graph.gradient_of.items():
         groups.setdefault(origin, []).append(name)
@@ -123,7 +125,7 @@ def _list_gradients(stages: RecordedStages, joint: StageGraph, lost: list[str]) 
             for end in ends:
                 leaves = joint.find_leaves(end, before | given | {mask})
                 own = tuple(name for name in joint.nodes if name in given & leaves)
-                step = Step(captured.nodes[origin], captured, inputs, own, mask)
+                step = Step(captured.nodes[origin], captured, inputs, own, mask, fixed=fixed)
                 needs = frozenset({*leaves, *inputs.values(), *own, *filter(None, [mask])})
                 yield Check(needs, _check_gradient(step, joint, end, leaves))
 
@@ -151,6 +153,13 @@ def pair_inputs(captured: StageGraph, joint: StageGraph) -> dict[str, str]:
     return pairs if all(alike) else {}
 
 
+def _find_fixed(joint: StageGraph, inputs: Mapping[str, str]) -> frozenset[str]:
+    """The inputs of the captured graph that the joint graph has no gradient of."""
+    grads = tp.TREE_LEAVES.get()(joint.outputs)[-len(inputs) :] if inputs else ()
+    pairs = zip(inputs, grads, strict=False)
+    return frozenset(name for name, grad in pairs if not isinstance(grad, NodeRef))
+
+
 def _find_late(joint: IndexedGraph) -> frozenset[str]:
     """The nodes that are computed from the gradients of the outputs, these among them."""
     late: set[str] = {name for name in joint.placeholders if name.startswith("tangents")}
@@ -165,7 +174,8 @@ class Step:
     """One operator of eager's with the nodes of the joint graph that have what it is given.
 
     `given` have the gradients of its outputs, of which `places` says which each is of. `mask` has
-    the elements that a dropout kept.
+    the elements that a dropout kept. Inputs that are `fixed` have no gradient: some operators take
+    none that asks for it, as of the mean that a batch norm keeps.
     """
 
     node: CapturedNode
@@ -174,6 +184,7 @@ class Step:
     given: tuple[str, ...]
     mask: str = ""
     places: tuple[int, ...] = ()
+    fixed: frozenset[str] = frozenset()
 
     @property
     def known(self) -> tuple[str, ...]:
@@ -213,7 +224,8 @@ class Step:
             if not isinstance(value, NodeRef):
                 return filled(value, {}, precision.leaf) if not _has_parts(value) else _each(value)
             held = precision.fit(values[self.inputs[value.name]])
-            if isinstance(held, torch.Tensor) and held.is_floating_point():
+            is_float = isinstance(held, torch.Tensor) and held.is_floating_point()
+            if is_float and value.name not in self.fixed:
                 leaves.append(held.detach().clone().requires_grad_())
                 return leaves[-1]
             return held

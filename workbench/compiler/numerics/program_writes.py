@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from workbench.artifacts.programs import Call, Share, find_kernels, read_program, split_parts
@@ -15,6 +15,9 @@ from workbench.report import Kernel, Node, Report
 
 _SIGNATURE = re.compile(r"'signature': (\{[^{}]*\})")
 _USERS = "custom_kernel=True"
+_IN_PLACE = "in_out_ptr"
+_PARAMETERS = re.compile(r'(?:extern "C"\s+void\s+\w+|\ndef triton_\w+)\(([^)]*)\)')
+_READS = ("loadu(", "tl.load(", " = ")
 _VIEW = "reinterpret_tensor("
 
 View = tuple[tuple[int, ...], tuple[int, ...], int]
@@ -125,6 +128,7 @@ def _in_order_of_calls(
     ordered: list[KernelWrites] = []
     by_result: dict[str, int] = {}
     left = iter(launches.left)
+    defined = {one.name: one for one in find_kernels(source) if _IN_PLACE in one.source}
     for event in () if program is None else program.events:
         if isinstance(event, Call):
             said = frozenset(re.findall(r"\w+", f"{event.arguments} {event.result}"))
@@ -132,6 +136,9 @@ def _in_order_of_calls(
             own = next(left, ((), {})) if event.kernel in users else None
             if fit is not None:
                 kernels.remove(fit)
+                if event.kernel in defined:
+                    lost = list_unwritten(defined[event.kernel].source, event.split_arguments())
+                    fit = replace(fit, values=tuple(v for v in fit.values if v[0] not in lost))
                 by_result[event.result or ""] = len(ordered)
                 ordered.append(fit if own is None else KernelWrites(fit.kernel, *own))
         elif isinstance(event, Share) and event.part is not None and event.base in by_result:
@@ -140,6 +147,27 @@ def _in_order_of_calls(
             if node is not None and part not in one.values:
                 ordered[place] = replace(one, values=(*one.values, part))
     return (*ordered, *kernels)
+
+
+def list_unwritten(source: str, arguments: Sequence[str]) -> set[str]:
+    """The variables that a kernel is passed to write in place, and only reads.
+
+    Of a value that no other kernel reads Inductor drops the store, and still passes its memory. In
+    C++ one memory may have several names: what is written by another name may be written.
+    """
+    found = _PARAMETERS.search(source)
+    if found is None:
+        return set()
+    names = [
+        re.split(r"[\s*&]", part.partition(":")[0].strip())[-1] for part in found[1].split(",")
+    ]
+    return {
+        passed for name, passed in zip(names, arguments, strict=False)
+        if name.startswith(_IN_PLACE) and all(
+            source[: use.start()].endswith(_READS) and source[use.end()] != ";"
+            for use in re.finditer(rf"\b{name}\b", source) if use.start() > found.end()
+        )
+    }  # fmt: skip
 
 
 def _read_users_kernels(source: str) -> dict[str, tuple[str, list[str]]]:

@@ -19,6 +19,7 @@ from workbench.compiler.call_state.call_leaves import (
 )
 from workbench.compiler.calls.paths import Path as LeafPath
 from workbench.compiler.calls.paths import leaves
+from workbench.compiler.internals.tensor_subclass import is_flattenable
 from workbench.compiler.numerics.microscope import (
     HostProgram,
     StagesMissing,
@@ -89,6 +90,12 @@ def _refuse_without_numbers(
     compiled: CompiledBase, args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> None:
     for path, leaf in leaves((args, dict(kwargs)), LeafPath("call")):
+        if isinstance(leaf, torch.Tensor) and is_flattenable(leaf):
+            raise UsageError(
+                f"{path} is a {type(leaf).__name__}, which is made of other tensors: the graphs of "
+                "the compiler have these in its place, so that they cannot be compared with eager "
+                "node by node. wb.verify compares the whole call."
+            )
         if isinstance(leaf, torch.Tensor) and (leaf.is_meta or type(leaf).__name__ == "FakeTensor"):
             said = f"{path} has no data, so nothing can be computed with it: pass tensors with it."
             try:
