@@ -42,6 +42,34 @@ def test_the_others_are_built_and_the_deadly_one_has_a_note() -> None:
     assert told[-1] == "k3:h100 (4 of 4)"
 
 
+class Slow(Fragile):
+    """A worker that says of the build `deadly` that it is late, and ends when it is killed."""
+
+    kills = 0
+
+    def kill(self) -> None:
+        self.kills += 1
+
+    def build(self, job: BuildJob, hear: Callable[[Built], object]) -> None:
+        self.jobs.append(job)
+        for build in job.builds:
+            is_late = build.id == self.deadly
+            hear(Built(build.id, None, note="late" if is_late else None, is_late=is_late))
+            if is_late:
+                raise WorkerEnded("The worker ended with signal 9.")
+
+
+def test_one_that_takes_too_long_costs_its_process_and_nothing_else() -> None:
+    builds = [Build(f"k{n}:h100", f"k{n}", H100, "") for n in range(4)]
+    worker = Slow("k1:h100")
+    found = build_all(builds, worker, limit_s=5.0)
+    assert [id for id, built in found.items() if built.note] == ["k1:h100"]
+    assert worker.kills == 1
+    assert [(len(job.builds), job.at_once, job.limit_s) for job in worker.jobs] == [
+        (4, 2, 5.0), (2, 2, 5.0)
+    ]  # fmt: skip
+
+
 def test_nothing_is_asked_for_nothing() -> None:
     worker = Fragile("")
     assert build_all([], worker) == {}

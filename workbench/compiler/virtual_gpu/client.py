@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import cache
+from math import inf
 from pathlib import Path
 
 from workbench.compiler.internals.torch_state import TorchState
@@ -107,11 +108,12 @@ def build_all(
     worker: CrossCompiler,
     progress: ProgressCallback | None = None,
     thing: str = "kernel",
+    limit_s: float = inf,
 ) -> Mapping[str, Built]:
     """Every build by its id, in order; one that ends the worker has a note instead of code.
 
-    `thing` is what one of them is called in a count. Raises `CaptureError` when no worker can be
-    started.
+    So has one that takes longer than `limit_s` seconds. `thing` is what one of them is called in a
+    count. Raises `CaptureError` when no worker can be started.
     """
     waiting = {build.id: build for build in builds}
     is_counted = listens_to_counts(progress)
@@ -128,20 +130,35 @@ def build_all(
 
     with step(progress if is_counted else None, "compiling with Triton"):
         tell_count(progress, 0, len(order), thing)
-        _build_to_the_end(waiting, worker, hear)
+        _build_to_the_end(waiting, worker, hear, limit_s)
     return {id: by_id[id] for id in order}
 
 
 def _build_to_the_end(
-    waiting: Mapping[str, Build], worker: CrossCompiler, hear: Callable[[Built], object]
+    waiting: Mapping[str, Build],
+    worker: CrossCompiler,
+    hear: Callable[[Built], object],
+    limit_s: float,
 ) -> None:
     """Compile what waits until nothing does; `hear` takes each away."""
-    at_once = 2
+    at_once, late = 2, 0
+
+    def hear_and_end(built: Built) -> None:
+        nonlocal late
+        hear(built)
+        if built.is_late:  # Triton's compiler cannot be interrupted
+            late += 1
+            worker.kill()
+
     while waiting:
         worker.start()
+        before = late
+        job = BuildJob(tuple(waiting.values()), CallerContext.current(), at_once, limit_s)
         try:
-            worker.build(BuildJob(tuple(waiting.values()), CallerContext.current(), at_once), hear)
+            worker.build(job, hear_and_end)
         except WorkerEnded:
+            if late > before:
+                continue
             if at_once == 1:  # in order, so that the first without an answer is the one
                 id = next(iter(waiting))
                 died = "Triton's compiler ended its process while it compiled this for"

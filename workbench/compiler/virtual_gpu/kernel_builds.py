@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import contextlib
 import linecache
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor, as_completed
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from contextvars import copy_context
 from dataclasses import replace
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -42,12 +44,14 @@ from workbench.compiler.virtual_gpu.own_builds import (
     find_line,
 )
 from workbench.errors import UsageError
+from workbench.number_text import number_text
 from workbench.report import TextWriter
 from workbench.report.machine_rows import Assembly, Runs
 from workbench.settings import Settings
 from workbench.specs.device import Device
 from workbench.temporary import make_temporary_folder
 
+_LOOK_S = 0.25  # between two looks for builds that take too long
 _EMULATED = (
     "Triton emulates bfloat16 on this GPU, which has no instructions for it; Inductor refuses to "
     "generate such a kernel for it."
@@ -67,18 +71,41 @@ def build_job(job: BuildJob, send: Callable[[object], object]) -> None:
         for build in job.builds:  # here, because imports do not go well in two threads
             sources.prepare(build)
         again: list[Build] = []
-        with ThreadPoolExecutor(max_workers=job.at_once) as pool:
-            running = {
-                pool.submit(copy_context().run, _built, build, sources): build
-                for build in job.builds
-            }
-            for done in as_completed(running):
-                if done.result().resources is None and job.at_once > 1:
-                    again.append(running[done])
-                else:
-                    send(done.result())
-        for build in again:  # Triton promises nothing about threads: alone, an error is an error
-            send(_built(build, sources))
+        for build, built in _compile(job.builds, job.at_once, job.limit_s, sources):
+            if built.resources is None and not built.is_late and job.at_once > 1:
+                again.append(build)
+            else:
+                send(built)
+        # Triton promises nothing about threads: alone, an error is an error
+        for _, built in _compile(again, 1, job.limit_s, sources):
+            send(built)
+
+
+def _compile(
+    builds: Sequence[Build], at_once: int, limit_s: float, sources: _Sources
+) -> Iterator[tuple[Build, Built]]:
+    """Each build with what became of it, in the order in which they are done, or late.
+
+    One that is late is told once. It holds its thread, which only ends with the process.
+    """
+    begun: dict[str, float] = {}
+
+    def compile_one(build: Build) -> Built:
+        begun[build.id] = time.monotonic()
+        return _built(build, sources)
+
+    with ThreadPoolExecutor(max_workers=at_once) as pool:
+        running = {pool.submit(copy_context().run, compile_one, build): build for build in builds}
+        while running:
+            done, _ = wait(running, None if limit_s == inf else _LOOK_S, FIRST_COMPLETED)
+            for each in done:
+                yield running.pop(each), each.result()
+            now = time.monotonic()
+            for each, build in list(running.items()):
+                if now - begun.get(build.id, now) > limit_s:
+                    del running[each]
+                    note = f"compiling takes longer than {number_text(limit_s, 'seconds')}."
+                    yield build, Built(build.id, None, note=note, is_late=True)
 
 
 class _Sources:

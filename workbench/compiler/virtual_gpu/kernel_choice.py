@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import inf
 from typing import Any
 
 from workbench.analysis.product_configs.inner_loop import InnerLoop
@@ -134,18 +135,20 @@ class Build:
 
 @dataclass(frozen=True)
 class BuildJob:
-    """Kernels to be compiled, `at_once` of them at the same time."""
+    """Kernels to be compiled, `at_once` at the same time, each at most `limit_s` seconds."""
 
     builds: tuple[Build, ...]
     context: CallerContext
     at_once: int = 2
+    limit_s: float = inf
 
 
 @dataclass(frozen=True)
 class Built:
     """What became of one build; `note` says why there is no code.
 
-    `texts` are those that `assembly` names, by content hash.
+    `texts` are those that `assembly` names, by content hash. With `is_late` it is still compiled
+    where it was asked for, and nothing but the end of that process stops it.
     """
 
     id: str
@@ -155,3 +158,4 @@ class Built:
     note: str | None = None
     loop: InnerLoop | None = None
     laid: LaidKernel | None = None
+    is_late: bool = False

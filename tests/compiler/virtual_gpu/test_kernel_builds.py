@@ -1,0 +1,40 @@
+"""What takes too long is told while it is still compiled; the others are done meanwhile."""
+
+from __future__ import annotations
+
+from threading import Event
+from typing import Any
+
+import pytest
+
+from tests.compiler.virtual_gpu.gpus import H100
+from workbench.compiler.virtual_gpu import kernel_builds
+from workbench.compiler.virtual_gpu.kernel_builds import build_job
+from workbench.compiler.virtual_gpu.kernel_choice import Build, BuildJob, Built
+from workbench.processes.shipping.caller_context import CallerContext
+
+
+def test_one_that_takes_too_long_is_told_and_holds_up_no_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ended = Event()  # what the end of the process is to the one that hangs
+
+    def compile_one(build: Build, _sources: Any) -> Built:
+        if build.id == "slow":
+            ended.wait()
+        return Built(build.id, None, note="wrong" if build.id == "wrong" else None)
+
+    told: dict[str, Built] = {}
+
+    def hear(built: Any) -> None:
+        told[built.id] = built
+        if built.is_late:
+            ended.set()
+
+    monkeypatch.setattr(kernel_builds, "_built", compile_one)
+    builds = tuple(Build(id, "k", H100, is_ttir=False) for id in ("slow", "wrong", "good"))
+    build_job(BuildJob(builds, CallerContext.current(), limit_s=0.05), hear)
+    assert told["slow"].note == "compiling takes longer than 50.0 ms."
+    assert [id for id, built in told.items() if built.is_late] == ["slow"]
+    assert told["wrong"].note == "wrong"
+    assert "good" in told
