@@ -23,3 +23,8 @@ def test_each_gpu_has_its_figures_and_an_unknown_one_is_said_to_have_none() -> N
 
 def test_other_kernels_name_what_was_timed() -> None:
     assert "for four kernels of Inductor" in describe_error("reduction", ["h100"])
+
+
+def test_products_without_scales_are_said_to_be_not_compared() -> None:
+    assert "as this one, were not compared" in describe_error("product", ["h100"])
+    assert "as this one" not in describe_error("product with scales", ["h100"])

@@ -94,3 +94,12 @@ def test_triton_and_helion_files_say_it_too(tmp_path: Path) -> None:
     file = TUNED.write_helion(tmp_path / "helion.json", order=order, M=64)
     assert '"block_sizes": [' in file.read_text()
     assert "Modelled" in file.with_name("helion.json" + BESIDE).read_text()
+
+
+def test_an_order_without_a_model_claims_no_error_of_one(tmp_path: Path) -> None:
+    made = Tuned("mm", "product", (make_case(1, BEST, SMALL),))
+    assert "neither measured nor modelled" in made.sentence
+    assert "winners" not in made.sentence
+    with pytest.raises(UsageError, match="n is 0"):
+        made.write_triton(tmp_path / "none.py", 0)
+    assert made.write_triton(tmp_path / "new" / "configs.py").exists()

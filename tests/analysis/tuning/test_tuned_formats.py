@@ -14,7 +14,6 @@ from workbench.analysis.product_configs.tuned_files import Problem, Tile, read_w
 from workbench.analysis.tuning.candidate import RANKED, Candidate
 from workbench.analysis.tuning.tuned_formats import (
     BESIDE,
-    make_inductor_choice,
     name_device,
     name_served,
     write_beside,
@@ -169,11 +168,8 @@ def test_helion_takes_blocks_by_their_number_or_in_a_given_order() -> None:
         write_helion(SMALL, ["BLOCK_Q"])
 
 
-def test_inductors_choice_is_the_configuration_that_torch_finds_again() -> None:
-    from torch._inductor.runtime.autotune_cache import _load_cached_autotuning
-
-    configs = [triton.Config({"XBLOCK": size}, num_warps=4, num_stages=1) for size in (64, 128)]
-    own = Candidate((("XBLOCK", 128),), 4, 1)
-    found = _load_cached_autotuning(make_inductor_choice(own, "hash"), "hash", configs, {})
-    assert found is configs[1]
-    assert _load_cached_autotuning(make_inductor_choice(own, "other"), "hash", configs, {}) is None
+def test_what_was_tuned_for_amd_besides_the_tile_is_in_the_file() -> None:
+    values = (*SMALL.values, ("waves_per_eu", 2), ("kpack", 1))
+    row = json.loads(write_served({1: Candidate(values, 4, 2)}))["1"]
+    assert list(row)[-4:] == ["num_warps", "num_stages", "waves_per_eu", "kpack"]
+    assert row["waves_per_eu"] == 2

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from tests.analysis.tuning.test_tuned import TUNED
+from tests.own_kernels.cases import CASES
 from tests.own_kernels.kernels import add
 from workbench.analysis.tuning.candidate import Candidate
 from workbench.compiler.kernels.kernel_call import KernelCall
@@ -44,4 +45,11 @@ def test_only_the_first_few_and_only_the_size_of_the_tensors() -> None:
 def test_tensors_without_numbers_cannot_be_timed() -> None:
     call = KernelCall.of(add, (X.to("meta"), X, X, 64), (1,), {"BLOCK": 64})
     with pytest.raises(UsageError, match="holds no numbers"):
+        measure_best(call, TUNED, 1, time_by_stages)
+
+
+def test_configurations_with_a_hook_are_not_timed() -> None:
+    case = CASES["tuned_descriptors"]()
+    call = KernelCall.of(case.kernel, case.args, case.grid, {})
+    with pytest.raises(UsageError, match="have a pre_hook, which measure does not run"):
         measure_best(call, TUNED, 1, time_by_stages)

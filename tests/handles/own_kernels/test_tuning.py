@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 import torch
 import triton
+import triton.language as tl
 
 import workbench as wb
 from tests.analysis.product_configs.test_tuned_files import CONFIG, PRODUCT, write
@@ -15,6 +17,8 @@ from tests.own_kernels.cases import CASES
 from tests.own_kernels.kernels import add, softmax
 from workbench.analysis.tuning.tuned import Tuned
 from workbench.compiler.kernels.kernel_call import KernelCall
+from workbench.compiler.virtual_gpu.client import CrossCompiler
+from workbench.compiler.virtual_gpu.kernel_choice import BuildJob, Built
 from workbench.handles.own_kernels.own_kernel import OwnKernel
 from workbench.handles.own_kernels.tuning import find_kind, tune
 from workbench.specs import Catalogue
@@ -167,6 +171,8 @@ def test_winners_elsewhere_change_the_order(tmp_path: Any) -> None:
         ({"budget": 0}, "expected a number of configurations"),
         ({"space": "all"}, "the standard ones are product"),
         ({"space": {"BLOK": [1]}}, "BLOK, which is none of its values"),
+        ({"space": []}, "has no configuration"),
+        ({"space": {"BLOCK": [[256]]}}, "unhashable type: 'list'"),
         ({"target": "h10"}, "h10"),
         ({"measure": 5, "budget": 1}, "measure needs h100 in this machine"),
     ],
@@ -192,3 +198,121 @@ def test_the_check_of_the_kernel_itself_is_asked() -> None:
 def test_kinds_are_told_by_what_the_source_calls() -> None:
     assert find_kind(make_product().call) == "product with scales"
     assert find_kind(KernelCall.of(softmax, (X, X, 1, 1), (1,), {"BLOCK": 64})) == "reduction"
+
+
+@triton.jit
+def add_without_constants(x, y, out, n):
+    i = tl.program_id(0) * 128 + tl.arange(0, 128)
+    tl.store(out + i, tl.load(x + i, i < n) + tl.load(y + i, i < n), i < n)
+
+
+@triton.heuristics({"EVEN": lambda given: given["n"] % given["BLOCK"] == 0})
+@triton.jit
+def add_evenly(x, y, out, n, BLOCK: tl.constexpr, EVEN: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    within = (i < n) | EVEN
+    tl.store(out + i, tl.load(x + i, within) + tl.load(y + i, within), within)
+
+
+def leave_small(configs: list[Any], _named: Any, **_meta: Any) -> list[Any]:
+    return [config for config in configs if config.kwargs["BLOCK"] < 1000]
+
+
+add_pruned = triton.autotune(
+    [triton.Config({"BLOCK": size}) for size in (256, 512, 2048)],
+    key=["n"],
+    prune_configs_by={"early_config_prune": leave_small},
+)(add)
+
+
+def test_options_of_another_kind_of_gpu_are_left_out_and_told() -> None:
+    made = make_add().tune(
+        ["h100", "mi300x"], space={"BLOCK": [256], "waves_per_eu": [0, 2], "num_warps": [4]}
+    )
+    assert [each.name for each in made.cases[0].candidates] == ["BLOCK=256, 4 warps, 3 stages"]
+    assert [each.choice for each in made.cases[1].candidates] == [
+        "BLOCK=256, waves_per_eu=0", "BLOCK=256, waves_per_eu=2"
+    ]  # fmt: skip
+    assert {each.stages for each in made.cases[1].candidates} == {2}  # what AMD's backend takes
+    assert made.remarks == ("waves_per_eu: no option on H100 SXM5 80 GB, left out.",)
+
+
+def test_what_the_autotuner_prunes_is_left_out() -> None:
+    made = wb.kernel(
+        add_pruned, X, X, torch.empty(N), N, grid=lambda meta: (N // meta["BLOCK"],)
+    ).tune()
+    assert [each.choice for each in made.cases[0].candidates] == ["BLOCK=256", "BLOCK=512"]
+    assert made.remarks == (
+        "early_config_prune of its autotuner leaves out 1 of 3 configurations.",
+    )
+
+
+def test_few_seconds_compile_few() -> None:
+    made = make_add().tune(budget=1e-9)
+    verdicts = [each.verdict for each in made.cases[0].candidates]
+    assert verdicts.count("ranked") == 2
+    assert set(verdicts) == {"ranked", "not compiled"}
+
+
+def test_a_size_that_is_given_twice_is_one_case() -> None:
+    assert len(make_product().tune(sizes=[64, 64], space=FEW, budget=1).cases) == 1
+    for sizes in (3.5, "64", []):
+        with pytest.raises(wb.UsageError, match=r"sizes is .* Give numbers of rows"):
+            make_product().tune(sizes=sizes)
+
+
+def test_a_kernel_without_constants_is_modelled_by_what_its_programs_move() -> None:
+    kernel = wb.kernel(add_without_constants, X, X, torch.empty(N), N, grid=(32,))
+    with pytest.raises(wb.UsageError, match=r'Give space=\{"num_warps": \[values\]\}'):
+        kernel.tune()
+    made = kernel.tune(space={"num_warps": [4]})
+    (same,) = make_add().tune(space={"BLOCK": [128], "num_warps": [4]}).best()
+    assert made.best()[0].model_us == same.model_us
+
+
+def test_a_check_has_what_heuristics_compute_and_says_what_it_could_not_judge() -> None:
+    def fail(*_: Any) -> Any:
+        raise ValueError("boom")
+
+    kernel = wb.kernel(
+        add_evenly, X, X, torch.empty(N), N, grid=lambda m: (N // m["BLOCK"],), BLOCK=256
+    )
+    space = {"num_warps": [4]}
+    right = {"reference": lambda x, y, _out, _n: x + y, "writes": "out", "cases": None}
+    made = kernel.tune(space=space, check=right)
+    assert (made.cases[0].candidates[0].reason, made.remarks) == (None, ())
+    (remark,) = kernel.tune(space=space, check=right | {"reference": fail}).remarks
+    assert remark.startswith("1 configuration of the first could not be checked: ")
+    assert "the reference raised ValueError: boom" in remark
+
+
+def test_a_check_runs_the_hook_of_a_configuration() -> None:
+    case = CASES["tuned_descriptors"]()
+    made = wb.kernel(case.kernel, *case.args, grid=case.grid).tune(check={"cases": None})
+    assert {each.verdict for each in made.cases[0].candidates} == {"ranked"}
+    assert not any("run stopped" in str(each.reason) for each in made.cases[0].candidates)
+
+
+def test_one_that_takes_too_long_has_a_row_that_says_so() -> None:
+    class Slow(CrossCompiler):
+        def start(self) -> None:
+            pass
+
+        def build(self, job: BuildJob, hear: Callable[[Built], object]) -> None:
+            for build in job.builds:
+                hear(Built(build.id, None, note="compiling takes longer than 5 s.", is_late=True))
+
+    made = tune(make_add().call, [H100], space={"num_warps": [4]}, time_limit=5, worker=Slow())
+    (late,) = made.cases[0].candidates
+    assert (late.verdict, late.reason) == ("takes too long", "compiling takes longer than 5 s.")
+
+
+def test_a_kernel_of_a_compiled_program_is_tuned_as_any_other() -> None:
+    program = wb.aot_compile(lambda x: torch.softmax(x, -1), (torch.ones(128, 300),), target="h100")
+    made = program.kernel("k0").tune(space={"num_warps": [2, 4]})
+    assert made.kind == "reduction"
+    first, second = made.cases[0].ranked
+    assert first.model_us == second.model_us
+    assert 3 < (first.model_us or 0) < 6  # a row is one block, no loop
+    standard = program.kernel("k0").tune(budget=1)
+    assert len(standard.cases[0].candidates) == 10

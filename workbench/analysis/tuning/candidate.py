@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from math import ceil, inf
 from typing import Any
 
@@ -21,9 +21,8 @@ class Candidate:
     """One configuration of a kernel on a GPU for one size of its work.
 
     `verdict` is "ranked", or why it is not: "does not fit", "spills", "launches nothing", "does
-    not compile", "fails the check", "not compiled". `reason` says it with numbers. `model_us` is
-    modelled, `measured_us` the time on a device where that was asked for. `work` has what the
-    model knows of the configuration, by name.
+    not compile", "takes too long", "fails the check", "not compiled". `reason` says it with
+    numbers. `model_us` is modelled, `measured_us` the time on a device where that was asked for.
     """
 
     values: tuple[tuple[str, Any], ...]
@@ -44,7 +43,6 @@ class Candidate:
     limiter: str | None = None
     grid: int | None = None  # programs of the call
     l2_bytes: float | None = None  # that all programs ask of the L2, for products
-    work: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def choice(self) -> str:

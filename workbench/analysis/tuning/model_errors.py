@@ -12,7 +12,12 @@ from workbench.plain_data import parse_toml
 
 FILE = "tuning_errors.toml"
 """Where the figures stand, in the data of `workbench.specs`; a part of `tests.bench` writes it."""
-EXPERTS = "product of experts"
+PLAIN, EXPERTS = "product", "product of experts"
+NO_MODEL = (
+    "Compiled, neither measured nor modelled: ordered by spills, occupancy and registers, which "
+    "was never compared with a real GPU."
+)
+"""What is said where no configuration has a time of a model."""
 _WITHOUT = (
     "Timed on an H100 for four kernels of Inductor, the first by this model took 1.06 to 1.54 "
     "times the fastest, the best of its first five 1.00 to 1.03 times; nothing was compared for "
@@ -48,6 +53,8 @@ def _describe_products(kind: str, gpus: Sequence[str]) -> Iterator[str]:
                 f"Of {row['problems']} published winners of {words} on {gpu} {five} were among "
                 f"its first five, {fifth} in its first fifth."
             )
+    if kind == PLAIN:
+        yield "Products without scales, as this one, were not compared."
     timed = errors["timed"]
     yield (
         f"Timed on {timed['gpu']} for {timed['problems']} {words if of == 'gemm' else 'products'}, "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Sized
 from itertools import product
 from math import prod
 from typing import Any
@@ -45,6 +45,11 @@ def make_grid(kernel: str, space: Any, known: Sequence[str]) -> list[Any]:
     the kernel lacks, and for too many combinations. A list of whole configurations is one, too:
     each is a `triton.Config`, which is left as it is for its hook, or such values.
     """
+    if space is not None and not isinstance(space, str) and isinstance(space, Sized) and not space:
+        raise UsageError(
+            f"{kernel}: space is {space!r} and has no configuration. Give values by name, such as "
+            '{"num_warps": [4, 8]}.'
+        )
     if isinstance(space, Mapping):
         choices = {str(name): _read_values(kernel, name, space[name]) for name in space}
         _refuse_unknown(kernel, choices, known)
@@ -89,18 +94,17 @@ def make_standard(
         held = ", ".join(constants) or "none"
         raise UsageError(
             f"{kernel} has no parameter that is called as a block (BLOCK, BLOCK_M, BLOCK_SIZE_K, "
-            f'XBLOCK …): those that are tl.constexpr are {held}. Give space={{"NAME": [values]}}.'
+            f"XBLOCK …): those that are tl.constexpr are {held}. Give space={{"
+            f'"{constants[0] if constants else WARPS}": [values]}}.'
         )
     if kind in ("reduction", "pointwise") and len(axes) == 1:
         (name,) = axes
         if kind == "reduction" and type(given.get(name)) is int:
             axes[name] = (int(given[name]),)  # a whole row: another size would be another result
     axes |= _KINDS[kind]
-    return [
-        config
-        for values in product(*axes.values())
-        if _suits(kind, config := dict(zip(axes, values, strict=True)))
-    ]
+    whole = [dict(zip(axes, values, strict=True)) for values in product(*axes.values())]
+    # a block that has to stay as it is may be too small by itself: a row of each program
+    return [config for config in whole if _suits(kind, config)] or whole
 
 
 def find_axis(name: str) -> str | None:
@@ -139,7 +143,10 @@ def _suits(kind: str, config: Options) -> bool:
 def _read_values(kernel: str, name: Any, values: Any) -> tuple[Any, ...]:
     if isinstance(values, str) or not isinstance(values, Iterable):
         values = (values,)
-    found = tuple(dict.fromkeys(values))
+    try:
+        found = tuple(dict.fromkeys(values))
+    except TypeError as error:  # a list among them
+        raise UsageError(f"{kernel}: the values of {name} are {values!r:.60}: {error}.") from error
     if not found:
         raise UsageError(f"{kernel}: space has no value for {name}.")
     if name in (WARPS, STAGES) and not all(type(v) is int and v > 0 for v in found):

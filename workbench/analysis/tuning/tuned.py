@@ -19,7 +19,7 @@ from workbench.analysis.tuning.candidate import (
     explain_order,
     format_us,
 )
-from workbench.analysis.tuning.model_errors import describe_error
+from workbench.analysis.tuning.model_errors import NO_MODEL, describe_error
 from workbench.arguments import checked
 from workbench.errors import UsageError
 from workbench.number_text import plural
@@ -87,6 +87,9 @@ class Tuned(Presented):
     @property
     def error(self) -> str:
         """How far the model is known to be off for these GPUs: modelled, not measured."""
+        ranked = [each for case in self.cases for each in case.ranked]
+        if ranked and all(each.model_us is None for each in ranked):
+            return NO_MODEL
         names = tuple(dict.fromkeys(case.gpu.name for case in self.cases))
         return describe_error(self.kind, names)
 
@@ -213,6 +216,7 @@ class Tuned(Presented):
         """
         text = formats.write_triton(self.best(n, target=target, **size), self.remark)
         file = Path(path)
+        file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")
         return file
 

@@ -1,4 +1,4 @@
-"""Configurations as others read them: vLLM, sglang, Triton, Helion, Inductor.
+"""Configurations as others read them: vLLM, sglang, Triton, Helion.
 
 No reader of JSON here takes a remark: vLLM's for block-scaled products and both of sglang's call
 `int()` on every key, vLLM's for experts does so but for `triton_version`, which older releases
@@ -24,6 +24,8 @@ BESIDE = ".modelled.txt"
 _HELION = re.compile(r"_BLOCK_SIZE_(\d+)$")
 _HELION_ROWS = re.compile(r"_REDUCTION_BLOCK_(\d+)$")
 _SERVED = ("fp8_w8a8", "int8_w8a8", "int8_w8a16", "int4_w4a16")
+_OF_AMD = ("waves_per_eu", "matrix_instr_nonkdim", "kpack")
+"""Options of Triton that files for AMD have beside the sizes of a tile."""
 DTYPES = (None, "float32", *_SERVED)
 """How the files call the values; None is bfloat16 or float16, which have no word in a name."""
 
@@ -98,11 +100,17 @@ def _read_tile(candidate: Candidate) -> dict[str, int]:
         **{name: found[name] for name in order},
         "num_warps": candidate.warps,
         "num_stages": candidate.stages,
+        **{name: value for name, value in candidate.values if name in _OF_AMD},
     }
 
 
 def write_triton(candidates: Sequence[Candidate], remark: str) -> str:
-    """Python that gives a list of `triton.Config` called `configs`, the best first."""
+    """Python that gives a list of `triton.Config` called `configs`, the best first.
+
+    Raises `UsageError` without any, for which Triton would take a configuration of its own.
+    """
+    if not candidates:
+        raise UsageError("n is 0: a list without a configuration has nothing to time.")
     lines = [*(f"# {line}" for line in remark.splitlines()), "import triton", "", "configs = ["]
     for each in candidates:
         values = "{" + ", ".join(f"{name!r}: {value!r}" for name, value in each.values) + "}"
@@ -143,19 +151,6 @@ def write_helion(candidate: Candidate, order: Sequence[str] | None = None) -> st
         config["reduction_loops"] = rows
     config |= {"num_warps": candidate.warps, "num_stages": candidate.stages}
     return json.dumps(config, indent=2) + "\n"
-
-
-def make_inductor_choice(candidate: Candidate, configs_hash: str) -> dict[str, Any]:
-    """What Inductor keeps in a `.best_config`; `configs_hash` is that of what it would try."""
-    return {
-        **dict(candidate.values),
-        "num_warps": candidate.warps,
-        "num_stages": candidate.stages,
-        "configs_hash": configs_hash,
-        "found_by_coordesc": False,
-        "time_taken_ms": 0,
-        "triton_cache_hash": None,
-    }
 
 
 def write_beside(path: Path, text: str, remark: str) -> Path:

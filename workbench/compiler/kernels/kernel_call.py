@@ -271,15 +271,19 @@ def unship(folder: Path) -> KernelCall:
 
 def list_options(build: str | None = None) -> tuple[str, ...]:
     """The names of Triton's own options for a kind of GPU, "cuda" or "hip"; without one for all."""
+    return tuple(list_defaults(build))
+
+
+def list_defaults(build: str | None = None) -> dict[str, Any]:
+    """What these options are where nobody sets them, by name; `num_stages` differs by kind."""
     from triton.backends import backends
 
-    names = (
-        field.name
+    return {
+        field.name: field.default
         for backend in backends.values()
         for field in fields(find_options(backend.compiler))
         if build is None or find_options(backend.compiler).backend_name == build
-    )
-    return tuple(dict.fromkeys(names))
+    }
 
 
 def find_options(compiler: Any) -> Any:

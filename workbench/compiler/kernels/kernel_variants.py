@@ -120,7 +120,7 @@ def list_variants(
     does not prune before it times any. Raises `UsageError` for a configuration that is none.
     """
     if configs is None:
-        configs = _prune(call)
+        configs = prune_configs(call)
     if not configs:
         return [make_variant(call, build)]
     return [make_variant(call, build, config) for config in configs]
@@ -171,8 +171,11 @@ def read_config(config: Any) -> dict[str, Any]:
     )
 
 
-def _prune(call: KernelCall) -> tuple[Any, ...]:
-    """The configurations of the autotuner that its own `early_config_prune` leaves."""
+def prune_configs(call: KernelCall) -> tuple[Any, ...]:
+    """The configurations of the autotuner that its own `early_config_prune` leaves.
+
+    Raises `UsageError` where that raises, or leaves none.
+    """
     inner, found = call.function, call.configs
     while not is_jitted(inner):
         prune = getattr(inner, "early_config_prune", None) if is_autotuner(inner) else None

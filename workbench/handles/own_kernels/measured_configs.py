@@ -40,6 +40,11 @@ def measure_best(
             f"{call.name}: a tensor is on meta and holds no numbers, so that nothing can be timed. "
             "Leave measure out, or call it with tensors."
         )
+    if any(getattr(config, "pre_hook", None) for config in call.configs):
+        raise UsageError(
+            f"{call.name}: its configurations have a pre_hook, which measure does not run. Leave "
+            "measure out: write_triton gives the first few to time with your autotuner."
+        )
     cases, missed = [], []
     for case in tuned.cases:
         others = [n for n, v in case.sizes.items() if call.arguments.get(n, v) != v]

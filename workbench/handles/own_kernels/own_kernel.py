@@ -231,14 +231,16 @@ class OwnKernel(LiveOnly, ReportHolder):
         prior: str | PathLike[str] | Sequence[str | PathLike[str]] | None = None,
         check: Mapping[str, Any] | None = None,
         measure: int = 0,
+        time_limit: float = 60.0,
         progress: ProgressCallback | None = None,
     ) -> Tuned:
         """Compile configurations for GPUs that need not be here, and rank them by a model.
 
-        Discarded, with the reason, are those that do not compile, do not fit, launch nothing, spill
-        in their loop, or step over a block of scales. What is left was modelled, not measured:
-        `.sentence` says how far the model was off on real GPUs. `.why(1, 2)` compares two,
-        `.write_vllm`, `.write_sglang`, `.write_triton` and `.write_helion` write the best.
+        Discarded, with the reason, are those that do not compile, or not in time, do not fit,
+        launch nothing, spill in their loop, or step over a block of scales. What is left was
+        modelled, not measured: `.sentence` says how far the model was off on real GPUs.
+        `.why(1, 2)` compares two, `.write_vllm`, `.write_sglang`, `.write_triton` and
+        `.write_helion` write the best.
 
         Parameters
         ----------
@@ -262,6 +264,8 @@ class OwnKernel(LiveOnly, ReportHolder):
             checked on the CPU until five are left, and those that are wrong are discarded.
         measure
             How many of the best are timed on the GPU of this machine.
+        time_limit
+            Seconds of one configuration in the compiler, after which it is given up.
 
         Raises
         ------
@@ -291,6 +295,7 @@ class OwnKernel(LiveOnly, ReportHolder):
                 budget=budget,
                 prior=prior,
                 check=None if check is None else partial(self._check_other, check),
+                time_limit=time_limit,
                 progress=told,
             )
         return measure_best(self.call, tuned, measure) if measure else tuned

@@ -7,12 +7,15 @@ not compile, does not fit, launches nothing or spills, and the rest ordered by a
 
 from __future__ import annotations
 
+import copy
 import math
 import random
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import zip_longest
 from math import ceil, prod
 from typing import Any
 
@@ -42,8 +45,14 @@ from workbench.analysis.tuning.spaces import (
     make_standard,
 )
 from workbench.analysis.tuning.tuned import Tuned, TunedCase
-from workbench.compiler.kernels.kernel_call import KernelCall, list_options
-from workbench.compiler.kernels.kernel_variants import Variant, make_variant, read_config
+from workbench.compiler.internals.triton_functions import is_autotuner
+from workbench.compiler.kernels.kernel_call import KernelCall, list_defaults, list_options
+from workbench.compiler.kernels.kernel_variants import (
+    Variant,
+    make_variant,
+    prune_configs,
+    read_config,
+)
 from workbench.compiler.request.compile_request import list_known_gpus
 from workbench.compiler.virtual_gpu.client import CrossCompiler, build_all, keep_warm_worker
 from workbench.compiler.virtual_gpu.kernel_choice import Build, Built
@@ -57,14 +66,20 @@ from workbench.tasks.progress_events import ProgressCallback
 
 _DOT = re.compile(r"\b(?:tl|language|gl)\.dot\w*\(|\bwgmma\w*\(|\btcgen05_mma\w*\(")
 _REDUCTION = re.compile(r"\.(?:sum|max|min|reduce|argmax|argmin|cumsum|associative_scan)\(")
+_LOOP = re.compile(r"^\s*(?:for|while)\b", re.MULTILINE)
 _SCALE = re.compile(r"scale", re.IGNORECASE)
 _EXPERTS = "product of experts"
 _SPILLS, _WRONG = "spills", "fails the check"
+_UNCHECKED = "not checked: "
 _LAUNCH = (WARPS, STAGES)
 _NO_PROGRAM = "no program would run"
-_AT_ONCE = 16  # builds between two looks at the clock
+_AT_FIRST, _AT_ONCE = 2, 16  # builds between two looks at the clock
 _ALIGNED = 16  # bytes: what Triton assumes of a pointer, or that a number is divisible by
 _NO_MODEL = "no model knows its work: ordered by spills, occupancy and registers"
+_NO_BLOCK = (
+    "No parameter is called as a block, so that the trips of its loop are not known: ordered by "
+    "spills, occupancy and registers."
+)
 
 
 Check = Callable[[KernelCall], tuple[bool | None, str]]
@@ -95,6 +110,7 @@ def tune(
     budget: float | None = None,
     prior: Any = None,
     check: Check | None = None,
+    time_limit: float = math.inf,
     progress: ProgressCallback | None = None,
     worker: CrossCompiler | None = None,
 ) -> Tuned:
@@ -104,34 +120,70 @@ def tune(
     are left. Raises `UsageError` for what is no size, space or budget.
     """
     kind = find_kind(call)
+    if prior is not None and not kind.startswith("product"):
+        raise UsageError(f"prior is for products of matrices: {call.name} is none.")
     cases = list(_read_cases(call, sizes, kind))
     if kind.startswith("product") and any("E" in case for case in cases):
         kind = _EXPERTS
-    configs = _make_space(call, space, kind)
-    if budget is not None and (space is not None or not call.configs):
-        random.Random(0).shuffle(configs)  # what a budget leaves out is anywhere in the space
+    budget = _check_budget(budget)
     places = [(gpu, case) for gpu in gpus for case in cases]
-    tries = {
-        place: [_make_try(call, *each, config) for config in configs]
-        for place, each in enumerate(places)
-    }
+    spaces = [_make_space(_size_call(call, case), space, kind) for _, case in places]
+    if budget is not None and (space is not None or not call.configs):
+        for configs in spaces:
+            random.Random(0).shuffle(configs)  # what a budget leaves out is anywhere in the space
+    tries: dict[int, list[_Try]] = {}
+    for place, (each, configs) in enumerate(zip(places, spaces, strict=True)):
+        # what differs by options of another kind of GPU alone is one configuration
+        made_once = {
+            one.candidate.key: one for one in map(partial(_make_try, call, *each), configs)
+        }
+        tries[place] = list(made_once.values())
     # the first configuration of every case, then the second: a budget leaves none out
-    order = [one for row in zip(*tries.values(), strict=True) for one in row]
-    builds = _Builds(call, worker or keep_warm_worker(), progress, with_loop="product" in kind)
-    builds.run(order, _check_budget(budget))
+    order = [one for row in zip_longest(*tries.values()) for one in row if one is not None]
+    builds = _Builds(
+        call,
+        worker or keep_warm_worker(),
+        progress,
+        with_loop="product" in kind,
+        limit_s=time_limit,
+    )
+    builds.run(order, budget)
     made = []
     for place, (gpu, case) in enumerate(places):
         judged = _judge_case(call, gpu, case, tries[place], builds, prior)
         if check is not None:
-            judged = _discard_wrong(call, judged, check)
+            hooked = {
+                one.candidate.key: one.variant.config
+                for one in tries[place]
+                if getattr(one.variant.config, "pre_hook", None)
+            }
+            judged = _discard_wrong(call, judged, check, hooked)
         made.append(TunedCase(gpu, case, tuple(judged)))
-    return Tuned(call.name, kind, tuple(made), tuple(_list_remarks(call, made, budget)))
+    remarks = [*_list_dropped(order), *_list_remarks(call, made, budget)]
+    if space is None and (pruned := len(call.configs) * len(places) - sum(map(len, spaces))) > 0:
+        whole = plural(len(call.configs) * len(places), "configuration")
+        remarks.append(f"early_config_prune of its autotuner leaves out {pruned} of {whole}.")
+    return Tuned(call.name, kind, tuple(made), tuple(remarks))
+
+
+def _list_dropped(tries: Iterable[_Try]) -> Iterator[str]:
+    """Options that a GPU of this kind does not have, once for each GPU."""
+    dropped: dict[str, dict[str, None]] = {}
+    for one in tries:
+        dropped.setdefault(one.gpu.title, {}).update(dict.fromkeys(one.variant.dropped))
+    for title, names in dropped.items():
+        if names:
+            yield f"{', '.join(names)}: no option on {title}, left out."
 
 
 def _list_remarks(
     call: KernelCall, cases: Sequence[TunedCase], budget: float | None
 ) -> Iterator[str]:
     whole = [each for case in cases for each in case.candidates]
+    unjudged = [each.reason or "" for each in whole if (each.reason or "").startswith(_UNCHECKED)]
+    if unjudged:
+        many = plural(len(unjudged), "configuration")
+        yield f"{many} of the first could not be checked: {unjudged[0].removeprefix(_UNCHECKED)}"
     left = sum(each.verdict == NOT_COMPILED for each in whole)
     if left:
         many = plural(len(whole), "configuration")
@@ -164,21 +216,24 @@ def _read_cases(call: KernelCall, sizes: Any, kind: str) -> Iterator[dict[str, i
             f"{call.name} multiplies no matrices: sizes are for products. Make a call of each size "
             "with wb.kernel, and tune each."
         )
-    given = [sizes] if isinstance(sizes, Mapping | int) else list(sizes)
-    if not given:
+    given = [sizes] if isinstance(sizes, Mapping | int) else sizes
+    if isinstance(given, str) or not isinstance(given, Iterable) or not (given := list(given)):
         raise UsageError(
-            f"{call.name}: sizes is empty. Give numbers of rows, such as [1, 64, 4096]."
+            f"{call.name}: sizes is {sizes!r:.60}. Give numbers of rows, such as [1, 64, 4096]."
         )
+    seen: list[dict[str, int]] = []
     for each in given:
         case = {**own, **(each if isinstance(each, Mapping) else {"M": each})}
         check_sizes(case)
-        yield case
+        if case not in seen:
+            seen.append(case)
+            yield case
 
 
 def _make_space(call: KernelCall, space: Any, kind: str) -> list[Any]:
     known = [*call.constants, *list_options()]
     if space is None and call.configs:
-        return make_grid(call.name, call.configs, known)
+        return make_grid(call.name, prune_configs(call), known)
     if space is not None and not isinstance(space, str):
         return make_grid(call.name, space, known)
     usual = "product with scales" if kind == _EXPERTS else kind
@@ -188,7 +243,7 @@ def _make_space(call: KernelCall, space: Any, kind: str) -> list[Any]:
 
 
 def _check_budget(budget: float | None) -> float | None:
-    if budget is None:
+    if budget is None or budget == math.inf:
         return None
     if isinstance(budget, bool) or not isinstance(budget, int | float) or budget <= 0:
         raise UsageError(
@@ -198,20 +253,28 @@ def _check_budget(budget: float | None) -> float | None:
     return budget
 
 
-def _make_try(call: KernelCall, gpu: Gpu, case: Mapping[str, int], config: Any) -> _Try:
-    """A configuration, a `triton.Config` or values by name, with the sizes of a case."""
+def _size_call(call: KernelCall, case: Mapping[str, int]) -> KernelCall:
+    """The call with the sizes of a case where its arguments or constants have their names."""
     numbers = {name: size for name, size in case.items() if type(call.arguments.get(name)) is int}
     constants = {name: size for name, size in case.items() if name in call.constants}
-    sized = replace(call, arguments={**call.arguments, **numbers}, meta={**call.meta, **constants})
+    return replace(call, arguments={**call.arguments, **numbers}, meta={**call.meta, **constants})
+
+
+def _make_try(call: KernelCall, gpu: Gpu, case: Mapping[str, int], config: Any) -> _Try:
+    """A configuration, a `triton.Config` or values by name, with the sizes of a case."""
+    sized = _size_call(call, case)
+    numbers = {name: v for name, v in sized.arguments.items() if name in case and type(v) is int}
     variant = make_variant(sized, gpu.kind.build, config)
-    meta = {**variant.constants, **variant.options}
+    meta, usual = {**variant.constants, **variant.options}, list_defaults(gpu.kind.build)
     given = read_config(config)
+    own = getattr(config, "kwargs", given)  # triton.Config sets others by itself, such as num_ctas
     names = [
-        *given,
+        *(name for name in given if name in own or meta.get(name) != usual.get(name)),
         *(name for name in call.constants if is_group(name) and name not in given),
     ]
     values = tuple((name, meta[name]) for name in names if name in meta and name not in _LAUNCH)
-    candidate = Candidate(values, int(meta.get(WARPS) or 4), int(meta.get(STAGES) or 3))
+    warps, stages = (int(meta.get(name, usual[name])) for name in _LAUNCH)
+    candidate = Candidate(values, warps, stages)
     made = _Try(gpu, case, variant, numbers, candidate)
     if "M" in case and (why := explain_no_step(_describe(sized, variant), case,
                                                _make_config(candidate))):  # fmt: skip
@@ -235,11 +298,13 @@ class _Builds:
         progress: ProgressCallback | None,
         *,
         with_loop: bool,
+        limit_s: float,
     ) -> None:
         self._call = call
         self._worker = worker
         self._progress = progress
         self._with_loop = with_loop
+        self._limit_s = limit_s
         self._built: dict[Any, Built] = {}
 
     def find(self, one: _Try) -> Built | None:
@@ -255,16 +320,19 @@ class _Builds:
         keys = list(first)[: budget if isinstance(budget, int) else None]
         if not keys:
             return
-        end = time.monotonic() + budget if isinstance(budget, float) else math.inf
-        step = _AT_ONCE if isinstance(budget, float) else len(keys)
-        for start in range(0, len(keys), step):
-            if time.monotonic() > end:
-                break
-            part = {f"{self._call.name}:{start + n}": key
-                    for n, key in enumerate(keys[start : start + step])}  # fmt: skip
+        start, done = time.monotonic(), 0
+        seconds = budget if isinstance(budget, float) else None
+        step = len(keys) if seconds is None else _AT_FIRST
+        while done < len(keys) and step:
+            part = {f"{self._call.name}:{done + n}": key
+                    for n, key in enumerate(keys[done : done + step])}  # fmt: skip
             builds = [self._make_build(id, first[key]) for id, key in part.items()]
-            made = build_all(builds, self._worker, self._progress, "configuration")
+            made = build_all(builds, self._worker, self._progress, "configuration", self._limit_s)
             self._built |= {key: made[id] for id, key in part.items()}
+            done += len(part)
+            if seconds is not None:  # as many more as are done in the time that is left
+                taken = time.monotonic() - start
+                step = min(int(max(seconds - taken, 0.0) * done / max(taken, 1e-9)), _AT_ONCE)
 
     def _make_build(self, id: str, one: _Try) -> Build:
         build = make_build(self._call, one.gpu, one.variant, id)
@@ -292,8 +360,6 @@ def _judge_case(
             replace(each, verdict=RANKED) if each.verdict == _SPILLS else each for each in judged
         ]
     if prior is not None:
-        if not find_kind(call).startswith("product"):
-            raise UsageError(f"prior is for products of matrices: {call.name} is none.")
         source = _describe(call, tries[0].variant)
         place = read_prior(prior, list_known_gpus(), gpu, source, case)
         ranked = [n for n, each in enumerate(judged) if each.verdict == RANKED]
@@ -308,21 +374,29 @@ def _judge_case(
 
 
 def _discard_wrong(
-    call: KernelCall, candidates: Sequence[Candidate], check: Check
+    call: KernelCall, candidates: Sequence[Candidate], check: Check, hooked: Mapping[Any, Any]
 ) -> list[Candidate]:
-    """The same without those of the first that a check finds wrong, at their own configuration."""
+    """The same without those of the first that a check finds wrong, at their own configuration.
+
+    `hooked` are the configurations with a hook, by the key of their candidate.
+    """
     judged, kept = list(candidates), 0
     for number, each in enumerate(candidates):
         if each.verdict != RANKED or kept == CHECKED:
             break
         own = {**dict(each.values), WARPS: each.warps, STAGES: each.stages}
-        is_right, said = check(replace(call, function=call.jit, meta={**call.meta, **own}))
+        asked = replace(call, function=call.jit, meta=call.all_meta(own))
+        if each.key in hooked and is_autotuner(call.function):
+            function = copy.copy(call.function)  # which runs the hook before the kernel
+            function.configs = [hooked[each.key]]
+            asked = replace(call, function=function)
+        is_right, said = check(asked)
         if is_right is False:
             judged[number] = replace(each, verdict=_WRONG, reason=said, rank=None)
             continue
         kept += 1
         if is_right is None:
-            judged[number] = replace(each, reason=f"not checked: {said}")
+            judged[number] = replace(each, reason=f"{_UNCHECKED}{said}")
     return rank_candidates(judged)
 
 
@@ -333,6 +407,8 @@ def _judge(call: KernelCall, one: _Try, built: Built | None) -> Candidate:
     if built is None:
         return replace(one.candidate, reason="the budget was used up")
     taken = built.resources
+    if built.is_late:
+        return replace(one.candidate, verdict="takes too long", reason=built.note)
     if taken is None:
         why = (built.note or "").partition(": ")[2] or built.note
         return replace(one.candidate, verdict="does not compile", reason=why)
@@ -386,6 +462,8 @@ def _estimate(
         )
     if _DOT.search(str(call.jit.src)):
         return replace(made, reason=_NO_MODEL)
+    if _LOOP.search(str(call.jit.src)) and not any(is_block(name) for name, _ in one.variant.sizes):
+        return replace(made, reason=_NO_BLOCK)
     work, launch = _describe_work(call, one)
     threads = made.warps * one.gpu.warp_size
     timing = estimate(
@@ -412,7 +490,9 @@ def _describe_work(call: KernelCall, one: _Try) -> tuple[Work, Launch]:
     whole = max((each.numel() for each in tensors), default=1)
     blocks = [value for name, value in one.variant.sizes if is_block(name) and value > 0]
     lanes, programs = prod(blocks), one.grid or 1
-    trips = max(ceil(whole / (programs * lanes)), 1)
     run = min(blocks[-1], whole) if blocks else 1
+    if not _LOOP.search(str(call.jit.src)) and programs * lanes < whole:
+        lanes = run = ceil(whole / programs)  # a block that is no parameter, such as a whole row
+    trips = max(ceil(whole / (programs * lanes)), 1)
     padding = max(programs * lanes * trips / max(whole, 1), 1.0)
     return Work(float(moved), width=width), Launch(programs, trips, run, padding)
