@@ -11,11 +11,10 @@ import pytest
 import torch
 import triton
 import triton.language as tl
-from triton.experimental import gluon
-from triton.experimental.gluon import language as gl
 
 import workbench as wb
 from tests.own_kernels.cases import CASES, Case
+from tests.own_kernels.gluon_kernels import PADDED, PLAIN, SWIZZLED, copy_transposed
 from workbench.handles.own_kernels.own_kernel import OwnKernel
 
 
@@ -56,20 +55,6 @@ def take_and_stop(x, out, BLOCK: tl.constexpr):
     v = tl.load(x + i)
     tl.device_assert(v > 0)
     tl.store(out + i, v)
-
-
-@gluon.jit
-def copy_transposed(x, out, M: gl.constexpr, N: gl.constexpr, SHARED: gl.constexpr):
-    wide: gl.constexpr = gl.BlockedLayout([1, 4], [4, 8], [4, 1], [1, 0])
-    tall: gl.constexpr = gl.BlockedLayout([4, 1], [8, 4], [1, 4], [0, 1])
-    i = gl.arange(0, M, gl.SliceLayout(1, wide))
-    j = gl.arange(0, N, gl.SliceLayout(0, wide))
-    v = gl.load(x + i[:, None] * N + j[None, :])
-    held = gl.allocate_shared_memory(gl.float32, [M, N], SHARED, v)
-    w = held.load(tall)
-    a = gl.arange(0, M, gl.SliceLayout(1, tall))
-    b = gl.arange(0, N, gl.SliceLayout(0, tall))
-    gl.store(out + b[None, :] * M + a[:, None], w)
 
 
 LONG, OUT, SQUARE = torch.zeros(1 << 16), torch.empty(2048), torch.zeros(64, 64)
@@ -185,10 +170,6 @@ def test_a_call_without_numbers_is_compiled_and_not_counted() -> None:
     }
 
 
-PLAIN = gl.SwizzledSharedLayout(1, 1, 1, [1, 0])
-SWIZZLED = gl.SwizzledSharedLayout(4, 1, 16, [1, 0])
-
-
 @pytest.mark.parametrize(("shared", "conflicts"), [(PLAIN, 7), (SWIZZLED, 3)])
 def test_gluon_reads_columns_of_shared_memory_with_conflicts(shared: Any, conflicts: int) -> None:
     kernel = wb.kernel(copy_transposed, SQUARE, SQUARE, grid=(1,), M=64, N=64, SHARED=shared)
@@ -198,8 +179,7 @@ def test_gluon_reads_columns_of_shared_memory_with_conflicts(shared: Any, confli
 
 
 def test_a_padded_layout_is_a_sentence_and_no_dead_process() -> None:
-    padded = gl.PaddedSharedLayout.with_identity_for([[64, 4]], [64, 64], [1, 0])
-    kernel = wb.kernel(copy_transposed, SQUARE, SQUARE, grid=(1,), M=64, N=64, SHARED=padded)
+    kernel = wb.kernel(copy_transposed, SQUARE, SQUARE, grid=(1,), M=64, N=64, SHARED=PADDED)
     notes = set(kernel.layouts()["note"]) - {""}
     assert notes == {"Triton does not count the conflicts of #ttg.padded_shared"}
 
