@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from workbench.report import TABLES, Report
+from workbench.report.report_header import OWN_KERNEL
 from workbench.views.live_actions import find_asleep, list_costs
 from workbench.views.panes.pane import ViewContext as ViewContext
 from workbench.views.panes.registry import PANES
@@ -73,4 +74,6 @@ def _verdict(report: Report) -> tuple[str, wire.Tone]:
         return f"{report.outcome.verb}{report.outcome.place}", tone
     if len(report.breaks):
         return plural(len(report.breaks), "graph break"), "break"
+    if report.request.kind == OWN_KERNEL and not len(report.kernels):
+        return "checked, not compiled", "plain"
     return "compiled", "captured"

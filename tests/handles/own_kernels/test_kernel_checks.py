@@ -6,6 +6,7 @@ import torch
 
 import workbench as wb
 from tests.own_kernels.faulty_kernels import without_mask
+from workbench.views.document import document
 
 
 def test_a_check_keeps_the_source_and_its_findings_in_a_record() -> None:
@@ -22,3 +23,11 @@ def test_a_check_keeps_the_source_and_its_findings_in_a_record() -> None:
     assert line is not None
     assert "# BUG" in lines[line - source.first_line]
     assert not out.eq(2).any()  # nothing is written to the arguments
+    shown = document(report)
+    assert shown["verdict"] == "checked, not compiled"
+    for name in ("kernels", "roofline", "autotune", "matrix", "accesses"):
+        (pane,) = (pane for pane in shown["panes"] if pane["id"] == name)
+        assert "run on the CPU under watch, and not compiled" in pane["empty"]["text"], name
+    (memory,) = (pane for pane in shown["panes"] if pane["id"] == "memory")
+    assert "called by itself has no generated program" in memory["empty"]["text"]
+    assert "not compiled" in shown["no_assembly"]

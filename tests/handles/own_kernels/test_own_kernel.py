@@ -218,8 +218,12 @@ def test_what_a_run_counted_gives_a_roofline_and_a_modelled_time() -> None:
     (roof,) = made.report.roofline
     assert (roof.moved_bytes, roof.flops, roof.bound) == (12000, 1000, "memory")
     assert roof.asked_bytes == 16_000
-    (point,) = document(made.report)["points"]
+    shown = document(made.report)
+    (point,) = shown["points"]
     assert point["asked_bytes"] == 16_000
+    empty = {pane["id"]: pane["empty"] for pane in shown["panes"] if pane["empty"]}
+    assert "`k.rank_configs()`" in empty["autotune"]["text"]
+    assert "`k.matrix([…])`" in empty["matrix"]["text"]
     told = wb.forecast(made)
     # what each line takes is not known: it is the function that takes it
     (line,) = told.lines

@@ -45,6 +45,13 @@ def has_type(dtype: torch.dtype) -> bool:
     return True
 
 
+def read_lines(value: Any) -> tuple[list[str], int]:
+    """The lines of a kernel as it was decorated, whatever its file says now; the first's number."""
+    if hasattr(value, "raw_src"):
+        return list(value.raw_src), int(value.starting_line_number)
+    return inspect.getsourcelines(value.fn)
+
+
 def reduce_function(value: Any) -> tuple[Any, ...] | str | None:
     """How a function of Triton is made again from its Python function and the text it has now.
 
@@ -68,16 +75,9 @@ def reduce_function(value: Any) -> tuple[Any, ...] | str | None:
     }
     if callable(named := getattr(value, "_repr", None)):
         options["repr"] = named
-    lines, first = _lines(value)
+    lines, first = read_lines(value)
     is_gluon = bool(getattr(value, "is_gluon", bool)())
     return _make, (is_gluon, function, options, lines, first, _only_in_text(function, lines))
-
-
-def _lines(value: Any) -> tuple[list[str], int]:
-    """The lines of a kernel as they were when it was decorated, whatever its file says by now."""
-    if hasattr(value, "raw_src"):
-        return list(value.raw_src), int(value.starting_line_number)
-    return inspect.getsourcelines(value.fn)
 
 
 def _only_in_text(function: FunctionType, lines: list[str]) -> dict[str, Any]:

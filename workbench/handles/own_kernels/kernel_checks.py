@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Sequence
 
 from workbench.analysis.kernel_checks.kernel_check import KernelCheck, add_check
 from workbench.compiler.kernel_checks.kernel_checking import CheckQuestion as CheckQuestion
 from workbench.compiler.kernel_checks.kernel_checking import check_call
 from workbench.compiler.kernels.kernel_call import KernelCall
-from workbench.compiler.recording.recorder import read_environment
-from workbench.compiler.sources.sources import Places
-from workbench.handles.own_kernels.kernel_report import add_work
-from workbench.report import Report, Table
+from workbench.handles.own_kernels.kernel_report import add_work, record_source
+from workbench.report import Report
 from workbench.report.machine_rows import CheckedCase, KernelFinding
-from workbench.report.report_header import OWN_KERNEL, Request
-from workbench.report.rows import Source
-from workbench.report.texts import TextWriter
 
 
 def check_kernel(
@@ -37,22 +31,3 @@ def keep_check(
     if given is None or given.least_read_bytes is None or not len(kept.kernels):
         return kept
     return add_work(kept, given)
-
-
-def record_source(call: KernelCall, target: str) -> Report:
-    """A record with the source of a kernel, and of nothing that was compiled."""
-    texts, places = TextWriter(), Places()
-    kernel = call.jit
-    if hasattr(kernel, "raw_src"):  # as it was decorated, whatever its file says by now
-        lines, first = list(kernel.raw_src), int(kernel.starting_line_number)
-    else:
-        lines, first = inspect.getsourcelines(kernel.fn)
-    file = kernel.fn.__code__.co_filename
-    row = Source("s0", call.name, places.shown(file), first,
-                 texts.add("".join(lines).rstrip("\n")), places.kind(file))  # fmt: skip
-    return Report(
-        environment=read_environment(),
-        request=Request(name=call.name, kind=OWN_KERNEL, backend="triton", target=target),
-        tables={"sources": Table.of(Source, [row])},
-        texts=texts.finish(),
-    )

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 import torch
 
 from workbench.analysis.cost.line_shares import find_head
 from workbench.analysis.gpu_model.roofline import add_rooflines
+from workbench.compiler.internals.triton_functions import read_lines
 from workbench.compiler.kernels.kernel_call import KernelCall
 from workbench.compiler.kernels.kernel_variants import Variant
 from workbench.compiler.recording.recorder import read_environment
@@ -31,24 +33,24 @@ _ABSENT = {
     "fusion": "fusion decisions",
     "phases": "timeline of a compilation",
     "buffers": "generated program around it",
+    "wrappers": "generated program around it",
     "numerics": "eager twin: k.check(reference=…) compares its results with yours",
 }
+_OF_CODE = ("kernels", "assembly", "resources", "autotune", "accesses")
+_NOT_COMPILED = "it was run on the CPU under watch, and not compiled: k.report does that"
 
 
 def make_report(
     call: KernelCall, gpu: Gpu, made: Sequence[tuple[Variant, Built]], notes: Sequence[str]
 ) -> Report:
     """The record of a call, the configuration that is used first."""
-    texts, places = TextWriter(), Places()
+    texts = TextWriter()
     chosen, built = made[0]
     for _, each in made:
         for text in each.texts.values():
             texts.add(text)
-    function = call.jit
-    file = function.fn.__code__.co_filename
-    lines, first = function.raw_src, function.starting_line_number
-    text = "".join(lines).rstrip("\n")
-    source = Source("s0", call.name, places.shown(file), first, texts.add(text), places.kind(file))
+    source, lines = make_source_row(call, texts)
+    first = source.first_line
     resources = [replace(each.resources, kernel=KERNEL) for _, each in made if each.resources]
     assembly = [replace(row, kernel=KERNEL) for _, each in made for row in each.assembly]
     # what comes before the first line of the body has the code of its entry
@@ -83,26 +85,52 @@ def make_report(
         "assembly": assembly,
         "launches": [launch],
         "links": [Link(line, KERNEL, "line-kernel") for line in ids],
-        "capabilities": [
-            Capability(name, False, _ALONE.format(what)) for name, what in _ABSENT.items()
-        ],
     }
-    report = Report(
+    return add_rooflines(_record(call, gpu.name, rows, texts, notes), gpu)
+
+
+def record_source(call: KernelCall, target: str) -> Report:
+    """A record with the source of a kernel, and of nothing that was compiled."""
+    texts = TextWriter()
+    rows: Mapping[str, Sequence[Any]] = {"sources": [make_source_row(call, texts)[0]]}
+    return _record(call, target, rows, texts, (), dict.fromkeys(_OF_CODE, _NOT_COMPILED))
+
+
+def make_source_row(call: KernelCall, texts: TextWriter) -> tuple[Source, Sequence[str]]:
+    """The source of a kernel, and its lines."""
+    places, function = Places(), call.jit
+    file = function.fn.__code__.co_filename
+    lines, first = read_lines(function)
+    text = texts.add("".join(lines).rstrip("\n"))
+    return Source("s0", call.name, places.shown(file), first, text, places.kind(file)), lines
+
+
+def _record(
+    call: KernelCall,
+    target: str,
+    rows: Mapping[str, Sequence[Any]],
+    texts: TextWriter,
+    notes: Sequence[str],
+    missing: Mapping[str, str] = MappingProxyType({}),
+) -> Report:
+    reasons = {name: _ALONE.format(what) for name, what in _ABSENT.items()} | dict(missing)
+    absent = [Capability(name, False, reason) for name, reason in reasons.items()]
+    every = {**rows, "capabilities": absent}
+    return Report(
         environment=read_environment(),
-        request=make_request(call, gpu, notes),
-        tables={name: Table.of(TABLES[name], part) for name, part in rows.items()},
+        request=make_request(call, target, notes),
+        tables={name: Table.of(TABLES[name], part) for name, part in every.items()},
         texts=texts.finish(),
     )
-    return add_rooflines(report, gpu)
 
 
-def make_request(call: KernelCall, gpu: Gpu, notes: Sequence[str]) -> Request:
+def make_request(call: KernelCall, target: str, notes: Sequence[str]) -> Request:
     """What was asked for: the call and its GPU."""
     return Request(
         name=call.name,
         kind=OWN_KERNEL,
         backend="gluon" if call.is_gluon else "triton",
-        target=gpu.name,
+        target=target,
         options=tuple((name, str(value)) for name, value in call.meta.items()),
         guards="none",
         capture="a call of a kernel",

@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from workbench.compiler.internals.triton_functions import read_lines
 from workbench.compiler.interpreter.verification import keep_warm_interpreter
 from workbench.compiler.interpreter.watched.watched_call import AccessLog, Watch, Watched
 from workbench.compiler.kernels.kernel_call import KernelCall
@@ -205,9 +206,9 @@ class _Look:
     def _read_line(self, file: str, line: int) -> str:
         """A line of the kernel as it was when it was decorated, of another function as it is."""
         function = self.call.jit
-        lines, first = function.raw_src, function.starting_line_number
+        lines, first = read_lines(function)
         if file == function.fn.__code__.co_filename and first <= line < first + len(lines):
-            return str(lines[line - first]).strip()
+            return lines[line - first].strip()
         return linecache.getline(file, line).strip()
 
 

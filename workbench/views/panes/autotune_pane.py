@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from workbench.report import AutotuneChoice, Report
+from workbench.report.report_header import OWN_KERNEL
 from workbench.report.rows import ESTIMATED_CHOICE
 from workbench.views.panes.pane import Content, Pane, ViewContext, missing, tell_cost
 from workbench.views.wire import report_messages as wire
@@ -26,6 +27,10 @@ _NO_CHOICE = (
     "Inductor had nothing to choose from in this mode either: it has templates for products, "
     "convolutions and attention, of sizes and types that it knows."
 )
+_OF_YOUR_KERNEL = (
+    "A kernel that you wrote is not timed. `k.rank_configs()` orders the configurations of its "
+    "autotuner, or given ones, by a model; `k.tune()` looks for others."
+)
 _SIZE = re.compile(r"(\w+)\s*[=:]\s*(\d+)")
 _OWN = ("num_warps", "num_stages", "warps", "stages")  # told beside the sizes of blocks
 
@@ -38,6 +43,8 @@ def document(report: Report, context: ViewContext) -> Content:
     text = _NOTHING_ON_A_GPU if len(report.resources) else _NOTHING
     if (report.request.mode or "").startswith("max-autotune"):
         text = _NO_CHOICE
+    if report.request.kind == OWN_KERNEL:
+        text = _OF_YOUR_KERNEL
     empty = missing(report, "autotune", "Nothing was timed.", text + tell_cost(report))
     data = {
         "choices": choices,

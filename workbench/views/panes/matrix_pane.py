@@ -8,6 +8,7 @@ from typing import Literal
 from workbench.analysis.gpu_model.matrix import list_spreads
 from workbench.report import Report
 from workbench.report.machine_rows import MatrixCell
+from workbench.report.report_header import OWN_KERNEL
 from workbench.views.panes.pane import Content, Pane, ViewContext, missing, tell_cost
 from workbench.views.wire import gpu_messages as wire
 from workbench.views.wire.codec import convert_row
@@ -21,6 +22,10 @@ _NOTHING = (
 _OF_A_CPU = (
     "No kernel was generated for a GPU. `wb.matrix` with the function and its inputs compiles it "
     "for several GPUs, none of which has to be here."
+)
+_OF_YOUR_KERNEL = (
+    "The kernel was compiled for one target only. `k.matrix([…])` compiles it for several GPUs, "
+    "none of which has to be here."
 )
 
 
@@ -44,6 +49,8 @@ def _empty(report: Report) -> Note | None:
         return missing(report, "kernels", "No GPUs to compare.", "There is no kernel to compare.")
     has_any = any(kernel.language == "triton" for kernel in report.kernels)
     text = _NOTHING if has_any else _OF_A_CPU
+    if report.request.kind == OWN_KERNEL:
+        text = _OF_YOUR_KERNEL
     return missing(report, "matrix", "No GPUs are compared.", text + tell_cost(report))
 
 
