@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 import torch
+import torch.nn.functional as F
 
 import workbench as wb
+from workbench.analysis.fusion.eager import list_eager_operators
 from workbench.analysis.fusion.fusion import (
     list_before_fusion,
     list_saved_traffic,
@@ -111,3 +113,24 @@ def add_up(report: Report) -> None:
     assert sum(row.bytes_before for row in rows) == next(iter(totals.values()))
     groups = list_savings(report)
     assert sum(group.after for group in groups) == traffic.after
+
+
+def test_what_a_pass_replaced_is_computed_by_what_it_put_in_its_place() -> None:
+    """As seen: the product of an `addmm` was of no kernel, "needs no kernel any more"."""
+
+    def twice(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        return torch.relu(F.max_pool2d((x @ w + b)[None], 2)[0] @ w[:32] + b)
+
+    report = wb.aot_compile(
+        twice, (torch.randn(64, 64), torch.randn(64, 64), torch.randn(64))
+    ).report
+    operators = list_eager_operators(report)
+    assert operators is not None
+    assert "max_pool2d" in {each.name for each in operators}  # `fn` by torch's name for it
+    assert all(each.became for each in operators)
+    rows = list_saved_traffic(report)
+    assert all(row.kernel for row in rows)
+    called = [row.bytes_eager for row in rows if row.name == "extern_kernels.addmm"]
+    products = [each.bytes for each in operators if each.name in ("matmul", "add")]
+    assert len(called) == 2
+    assert sum(map(int, filter(None, called))) == sum(products)

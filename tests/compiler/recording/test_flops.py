@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from torch.export import Dim
 from torch.utils.flop_counter import flop_registry
 
 from workbench.compiler.pipeline.pipeline import compile_ahead
+from workbench.compiler.recording.flops import operations
 from workbench.compiler.request.compile_request import CompileOptions, CompileRequest
 
 
@@ -39,6 +41,18 @@ def test_operations_of_a_kernel(fn: Any, shapes: list[Any], expected: list[int])
 def test_a_convolution_counts_for_every_output_and_weight() -> None:
     found = flops(lambda x, w: F.conv2d(x, w), (2, 3, 10, 10), (5, 3, 3, 3))
     assert 2 * (2 * 5 * 8 * 8) * (3 * 3 * 3) in found
+
+
+def test_a_product_counts_for_itself_where_its_input_comes_from_one() -> None:
+    """As seen: what reads half of a convolution had two origins, and so no figure and no bound."""
+    graph = torch.fx.Graph()
+    a, b = graph.placeholder("a"), graph.placeholder("b")
+    first = graph.call_function(torch.ops.aten.mm.default, (a, b))
+    second = graph.call_function(torch.ops.aten.mm.default, (first, b))
+    for node in graph.nodes:
+        node.meta["val"] = torch.empty(4, 4)
+    call = SimpleNamespace(get_origins=lambda: [first, second], get_origin_node=lambda: second)
+    assert operations(SimpleNamespace(node=call)) == 2 * 4 * 4 * 4
 
 
 def test_with_dynamic_shapes_the_example_counts() -> None:

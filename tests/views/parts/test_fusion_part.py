@@ -37,6 +37,18 @@ def test_a_kernel_is_named_by_the_modules_and_operators_that_it_joins() -> None:
     assert says(CONVOLUTIONS)["k6"].startswith(parts)
 
 
+def test_no_part_of_the_saving_is_more_than_the_saving(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As seen: `saves 22.0 MB …, 33.2 MB of that is of operators that need no kernel any more`."""
+    rows = fusion_part.list_saved_traffic(CONVOLUTIONS)
+    gone = replace(rows[0], kernel=None, bytes_eager=10_000_000, bytes_fused=0)
+    more = [replace(row, bytes_fused=2 * row.bytes_fused) for row in rows]
+    monkeypatch.setattr(fusion_part, "list_saved_traffic", lambda report: [*more, gone])
+    sentence = build_fusion_part(CONVOLUTIONS)["sentence"]
+    assert "10.0 MB" in sentence
+    assert "of that" not in sentence
+    assert "more than they would" in sentence
+
+
 def test_loops_of_different_sizes_are_told_by_their_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
     """As seen: `numel/rnumel mismatch (reduce) (160, 32), (116, 5)`, torch's own words."""
     for words, told in (

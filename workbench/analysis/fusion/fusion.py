@@ -151,9 +151,10 @@ def _find_owners(
     parts_of: Mapping[str, Sequence[SchedulerNode | None]],
     moved_by: Mapping[str, int],
 ) -> dict[str, str]:
-    """By operation the group that computes it: the one that writes its value, else the first.
+    """By operation the group that computes it: the call of it, the one that writes it, the first.
 
-    Copies that a library call needs of its inputs come from the operation too: they are not it.
+    Copies that a library call needs of its inputs come from the operation too, and so does the bias
+    that a convolution has added by a kernel of its own: they are not it.
     """
     writers = {buffer.node: buffer.written_by for buffer in report.buffers if buffer.written_by}
     called = {
@@ -167,7 +168,7 @@ def _find_owners(
     for group, parts in parts_of.items():
         for part in filter(None, parts):
             for node in part.origins:
-                rank = 2 * (part.id in writers.get(node, ())) + (node in called.get(part.id, ()))
+                rank = (part.id in writers.get(node, ())) + 2 * (node in called.get(part.id, ()))
                 if node in moved_by and rank > ranks.get(node, -1):
                     ranks[node], owner[node] = rank, group
     return owner

@@ -42,7 +42,10 @@ def operations(node: Any) -> int | None:
 def _of_library_call(ir_node: Any) -> int | None:
     """What torch's formula says of the one FX node behind it that has a formula."""
     formulas = tp.FLOP_FORMULAS.find() or {}
-    nodes = [node for node in ir_node.get_origins() if _key(node) in formulas]
+    # origins are those of its inputs too: of a convolution whose result a product reads as a view
+    exact = ir_node.get_origin_node() if not hasattr(ir_node, "data") else None
+    origins = [exact] if _key(exact) in formulas else ir_node.get_origins()
+    nodes = [node for node in origins if _key(node) in formulas]
     if len(nodes) != 1 or _is_sparse(nodes[0]):
         return None
     flops = count_formula_flops(nodes[0])

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections import Counter, deque
+import sys
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from itertools import chain
 from typing import Any
 
@@ -40,7 +41,11 @@ Described = tuple[Any, Any, str | None, str | None, int | None]
 
 @dataclass
 class KeptGraph:
-    """One graph as it was when torch showed it; `names` are its nodes' names."""
+    """One graph as it was when torch showed it; `names` are its nodes' names.
+
+    `calls` has by the name of a call what a pass hands on to what it puts in its place, and the
+    names of those that use it; a view is a part of none of these.
+    """
 
     id: str
     stage: str
@@ -49,6 +54,7 @@ class KeptGraph:
     text: str | None
     names: frozenset[str] = frozenset()
     module: int = 0  # id() of the graph module, only compared while it is alive
+    calls: Mapping[str, tuple[object, tuple[str, ...]]] = field(default_factory=dict)
 
 
 class GraphRecorder:
@@ -131,6 +137,11 @@ class GraphRecorder:
         if module is not None:
             rows = [self._row(node, kept) for node in module.graph.nodes]
             kept.names = frozenset(row[2] for row in rows)
+            kept.calls = {
+                node.name: (_origin_key(node), _list_users(node))
+                for node in module.graph.nodes
+                if node.op == "call_function"
+            }
             _extend(self._columns, rows)
             self._link(kept, module.graph.nodes)
             if stage == "dynamo":
@@ -199,6 +210,9 @@ class GraphRecorder:
                 origins = [node.name]
             for origin in origins:
                 self.links.append((f"{parent.id}:{origin}", f"{kept.id}:{node.name}"))
+        if not is_retraced and parent.stage in GRAPH_STAGES[kept.stage].parents[:1]:
+            for origin, name in _list_replaced(parent, kept):
+                self.links.append((f"{parent.id}:{origin}", f"{kept.id}:{name}"))
 
     def _parent(self, kept: KeptGraph) -> KeptGraph | None:
         for stage in GRAPH_STAGES[kept.stage].parents:
@@ -396,6 +410,45 @@ class NodeTexts:
         return None, None, None, None, None
 
 
+def _list_users(node: Any) -> tuple[str, ...]:
+    return () if getattr(node.target, "is_view", False) else tuple(u.name for u in node.users)
+
+
+def _origin_key(node: Any) -> object:
+    """What a pass copies from a call to those that it puts in its place."""
+    origin = next(iter(node.meta.get("from_node") or ()), None)
+    trace = node.meta.get("stack_trace")
+    if origin is None and trace is None:
+        return None
+    return node.meta.get("original_aten"), origin and origin.name, trace
+
+
+def _list_replaced(before: KeptGraph, after: KeptGraph) -> Iterator[tuple[str, str]]:
+    """The calls that passes replaced, each with those in its place.
+
+    One that only such calls read went with them: the product of an `addmm` that was an addition.
+    """
+    lost: dict[object, list[str]] = defaultdict(list)
+    new: dict[object, list[str]] = defaultdict(list)
+    for one, other, found in ((before, after, lost), (after, before, new)):
+        for name, (key, _) in one.calls.items():
+            if name not in other.names and key is not None:
+                found[key].append(name)
+    became: dict[str, Sequence[str]] = {}
+    for key, names in lost.items():
+        made = new.get(key, ())
+        size, rest = divmod(len(made), len(names))
+        for at, name in enumerate(
+            names
+        ):  # in turn: calls of one line are told apart by their order
+            became[name] = made if rest else made[at * size : (at + 1) * size]
+    for name, (_, users) in reversed(list(before.calls.items())):
+        if name not in after.names:
+            own = became.get(name) or [each for user in users for each in became.get(user, ())]
+            became[name] = tuple(dict.fromkeys(own))
+            yield from ((name, each) for each in became[name])
+
+
 def _dims(values: Iterable[Any]) -> tuple[int | str, ...]:
     return tuple(v if type(v) is int else str(v) for v in values)
 
@@ -406,4 +459,7 @@ def _target(target: Any) -> str:
         return text
     module = str(getattr(target, "__module__", "") or "").removeprefix("_")
     name = getattr(target, "__qualname__", None) or getattr(target, "__name__", None)
+    own = getattr(target, "__name__", "")
+    if "<locals>" in str(name) and getattr(sys.modules.get(module), own, None) is target:
+        name = own  # such as F.max_pool2d, which a flag chooses the body of
     return f"{module}.{name}".lstrip(".") if name else type(target).__name__

@@ -149,7 +149,12 @@ def _summarize(report: Report, steps: Sequence[FusionStep], others: Sequence[Ker
             f"Fusion saves {saved} of {whole} a call, {share} (estimate), in {joined} of "
             f"{plural(len(steps), 'kernel')}."
         )
-        if gone > before * _NOTHING:
+        if gone > before - after:
+            text += (
+                f" Operators that need no kernel any more save {format_bytes(gone)}; what became "
+                f"of the others moves {format_bytes(gone - before + after)} more than they would."
+            )
+        elif gone > before * _NOTHING:
             text += f" {format_bytes(gone)} of that is of operators that need no kernel any more."
     if called:
         verb = "takes and gives whole tensors" if called == 1 else "take and give whole tensors"

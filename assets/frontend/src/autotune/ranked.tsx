@@ -12,7 +12,7 @@ import { byRank, countBest, firstAxes, Plane, rankedBy, subjects, varied } from 
 export function RankedConfigs({ store, all }: { store: Store; all: readonly Ranked[] }) {
   const known = useMemo(() => subjects(all), [all]);
   const selected = store.row("ranked", store.selected.value ?? "");
-  const [at, choose] = usePaneState(store, "subject", 0);
+  const [at, choose] = usePaneState(store, `subject ${store.doc.value?.target}`, 0);
   const subject = selected ?? known[at] ?? known[0];
   const rows = useMemo(
     () =>

@@ -130,7 +130,8 @@ function NotFused({ store, part }: { store: Store; part: PairsPart }) {
   const [reason, setReason] = usePaneState(store, "reason", SHARING);
   const counts = useMemo(() => reasonsOf(pairs), [pairs]);
   const sharing = useMemo(() => pairs.filter((pair) => pair.shared_bytes), [pairs]);
-  const shown = reason === SHARING && !sharing.length ? ALL : reason;
+  const wanted = reason === ALL || counts.some(([name]) => name === reason) ? reason : SHARING;
+  const shown = wanted === SHARING && !sharing.length ? ALL : wanted;
   const rows = useMemo(() => {
     if (shown === SHARING) return sharing;
     return shown ? pairs.filter((pair) => pair.reason === shown) : pairs;

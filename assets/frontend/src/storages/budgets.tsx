@@ -99,7 +99,7 @@ export function peakWords(row: Budget): string {
 }
 
 function Advisor({ store, part, why, start }: Props) {
-  const [chosen, choose] = usePaneState(store, "budget", part.best);
+  const [chosen, choose] = usePaneState(store, `budget ${store.doc.value?.target}`, part.best);
   const [what, show] = usePaneState(store, "twice", "lines");
   const { rows, own, best, sentence } = part;
   const at = Math.max(

@@ -23,7 +23,7 @@ interface Props {
 export function MemoryChart({ store, part, isBare }: Props) {
   const count = part.kernels.length;
   const peak = part.peaks.at(-1)!;
-  const [own, setStep] = usePaneState(store, "step", peak[2]);
+  const [own, setStep] = usePaneState(store, `step ${store.doc.value?.target}`, peak[2]);
   const chosen = storageOf(part, store.selected.value ?? "");
   const lit = litSteps(store, part);
   // what was selected elsewhere leads here, to the first of its steps

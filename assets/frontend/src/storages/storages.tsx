@@ -180,9 +180,11 @@ export function eachWords({ each: [least, most] }: MemoryShare): string {
 }
 
 function Storages({ store, part }: Props) {
-  const [which, setWhich] = usePaneState(store, "which", "");
+  const [wanted, setWhich] = usePaneState(store, "which", "");
   const [each, setEach] = usePaneState(store, "each", false);
   const selected = store.selected.value;
+  const kinds = [AT_PEAK, ...part.layers.map(({ kind }) => kind)];
+  const which = kinds.includes(wanted) ? wanted : "";
   const rows = useMemo(
     () =>
       part.storages.filter(
@@ -190,7 +192,6 @@ function Storages({ store, part }: Props) {
       ),
     [part, which],
   );
-  const kinds = [AT_PEAK, ...part.layers.map(({ kind }) => kind)];
   const shown = useMemo(
     () => (each ? rows.map((row) => ({ ...row, all: [row] })) : merged(rows, selected)),
     [rows, each, selected],
