@@ -10,12 +10,13 @@ import pytest
 
 from tests.browser.axe import violations
 from tests.browser.panes import show
+from tests.records.record_checks import PATH
 from workbench.report import Report
 
 REPORT = Report.load(Path(__file__).parents[1] / "records" / "checks.wbr")
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(900, "dark"), (1280, "light")])
+@pytest.mark.parametrize(("width", "scheme"), [(900, "dark"), (1280, "light"), (1600, "dark")])
 def test_a_finding_selects_its_line_and_shows_its_programs(
     open_page: Callable[..., Any], tmp_path: Path, width: int, scheme: str
 ) -> None:
@@ -36,5 +37,32 @@ def test_a_finding_selects_its_line_and_shows_its_programs(
     box = page.locator(".checks").bounding_box()
     assert box["x"] >= 0
     assert box["x"] + box["width"] <= width
+    assert violations(page) == []
+    assert watched.errors == watched.requests == []
+
+
+def test_a_kernel_of_a_program_is_chosen_and_shown_as_generated(
+    open_page: Callable[..., Any], tmp_path: Path
+) -> None:
+    Report.load(PATH).to_html(tmp_path / "report.html")
+    watched = open_page(width=900)
+    page = watched.page
+    page.set_viewport_size({"width": 900, "height": 500})
+    show(page, f"{(tmp_path / 'report.html').as_uri()}#pane=checks")
+    code = page.get_by_role("group", name="Generated code of shift_0")
+    marked = code.locator(".st-break")
+    assert "one too far" in marked.inner_text()
+    within = (
+        "e => e.getBoundingClientRect().bottom <= e.parentElement.getBoundingClientRect().bottom"
+    )
+    assert marked.evaluate(within)
+    chosen = page.get_by_role("combobox", name="Kernel", exact=True)
+    chosen.select_option(index=0)
+    page.get_by_role("group", name="Generated code of triton_").wait_for()
+    assert page.get_by_role("img", name="0 of 37 programs concerned").count() == 1
+    page.locator(".finding").click()
+    code.wait_for()
+    assert chosen.input_value() == "shift_0"
+    assert "sel" in marked.get_attribute("class").split()
     assert violations(page) == []
     assert watched.errors == watched.requests == []

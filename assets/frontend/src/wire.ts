@@ -234,7 +234,7 @@ export interface SavedFile {
 }
 
 /**
- * One finding; `line` is the id of its line, `number` that line in its file.
+ * One finding; `line` is the id of its line, `number` that line in its text.
  */
 export interface CheckFinding {
   id: string;
@@ -250,14 +250,25 @@ export interface CheckFinding {
 }
 
 /**
- * What was checked: the answer in a sentence, the grid of the given call, each call in words.
- * `source` is the id of the source whose lines are marked.
+ * A kernel that was checked, with the grid of its first call that ran. Lines are marked in its
+ * own `source`, or in the code that was generated for the kernel `id`.
+ */
+export interface CheckedKernel {
+  name: string;
+  grid: number[];
+  source: string | null;
+  id: string | null;
+}
+
+/**
+ * What was checked: the answer in a sentence, the kernels, each call in words. `none` is said
+ * in place of findings where there are none.
  */
 export interface Checks {
   sentence: string;
-  grid: number[];
+  none: string;
+  kernels: CheckedKernel[];
   calls: string[];
-  source: string | null;
 }
 
 /**

@@ -1,8 +1,9 @@
 // @vitest-environment happy-dom
 
 import { afterEach, describe, expect, it } from "vitest";
-import { isQuiet, quiet } from "../src/shell/keys";
+import { isQuiet, keyOf, quiet } from "../src/shell/keys";
 import { rgbaOf, surfaceOf, themeOf } from "../src/shell/theme";
+import { TITLES } from "../src/wire";
 
 afterEach(() => {
   document.body.innerHTML = "";
@@ -13,6 +14,12 @@ function key(key: string, more: KeyboardEventInit = {}): KeyboardEvent {
 }
 
 describe("a key that is pressed in a view", () => {
+  it("is there for every pane of a record, another for each", () => {
+    const keys = Object.keys(TITLES).map((_, at) => keyOf(at + 1));
+    expect(keys).not.toContain("");
+    expect(new Set(keys).size).toBe(keys.length);
+  });
+
   it("is the view's alone, whether it answers it or not", () => {
     for (const word of ["x", "b", "0", "d", "ArrowDown", "Enter", "Escape"])
       expect(isQuiet(key(word))).toBe(true);

@@ -9,15 +9,23 @@ from workbench.analysis.cost.line_shares import list_line_ids
 from workbench.analysis.kernel_checks.kernel_check import NOT_JUDGED, read_check
 from workbench.number_text import number_text
 from workbench.report import Report
-from workbench.report.machine_rows import CheckedCase
+from workbench.report.machine_rows import CheckedCase, KernelFinding
+from workbench.report.report_header import OWN_KERNEL
 from workbench.views.panes.pane import Content, Pane, ViewContext, missing
 from workbench.views.wire import check_messages as wire
 from workbench.views.words.units import plural
 
 _WARNINGS = ("race, same value", "no barrier")
-_NOT_CHECKED = (
-    "No kernel was run under watch. `wb.kernel(fn, *args, grid=…).check(reference)` runs one on "
-    "the CPU and says which lines reach out of bounds, race or compute something else."
+_EACH = 4  # calls of one kernel that are listed one by one
+_FINDS = "on the CPU and says which lines reach out of bounds or race"
+_OWN = (
+    "No kernel was run under watch. `k.check(reference)` of `k = wb.kernel(fn, *args, grid=…)` "
+    f"runs its call {_FINDS}, and which values are not the reference's."
+)
+_NO_KERNEL = "The call was run, and started no Triton kernel."
+_OF_PROGRAM = (
+    "No kernel was run under watch. `compiled.check_kernels(*args)` runs each Triton kernel of a "
+    f"program for a virtual GPU {_FINDS}."
 )
 
 
@@ -25,10 +33,20 @@ def document(report: Report, context: ViewContext) -> Content:
     """The sentence, the findings with their lines, the worst first, and the calls that were run."""
     found = read_check(report)
     if found is None:
-        empty = missing(report, "checks", "Not checked.", _NOT_CHECKED)
+        how = _OWN if report.request.kind == OWN_KERNEL else _OF_PROGRAM
+        is_run = "checked_cases" in report.tables
+        empty = missing(report, "checks", "Not checked.", _NO_KERNEL if is_run else how)
         return Content({"checks": None, "check_findings": []}, empty=empty)
     lost = [row for row in found.findings if row.kind == NOT_JUDGED]
     lines = list_line_ids(report)
+    kernels = _list_kernels(report, found.cases)
+    generated = {kernel["name"]: kernel["id"] for kernel in kernels if kernel["id"]}
+
+    def find_line(row: KernelFinding) -> str | None:
+        if row.kernel in generated:
+            return f"K:{generated[row.kernel]}:{row.line}" if row.line else None
+        return lines.get((row.file or "", row.line or 0))
+
     findings: list[wire.CheckFinding] = [
         {
             "id": f"h{at}",
@@ -36,7 +54,7 @@ def document(report: Report, context: ViewContext) -> Content:
             "kind": row.kind,
             "text": row.text,
             "tone": _pick_tone(row.kind),
-            "line": lines.get((row.file or "", row.line or 0)),
+            "line": find_line(row),
             "number": row.line,
             "argument": row.argument,
             "case": row.case,
@@ -44,15 +62,37 @@ def document(report: Report, context: ViewContext) -> Content:
         }
         for at, row in enumerate([*found.faults, *lost])
     ]
+    is_judged = any(case.judged for case in found.cases)
     data: wire.Checks = {
         "sentence": found.sentence,
-        "grid": next((list(case.grid) for case in found.cases if case.grid), []),
+        "none": "Nothing was found in the calls that were run." if is_judged else "Not judged.",
+        "kernels": kernels,
         "calls": _describe_calls(found.cases),
-        "source": next((source.id for source in report.sources), None),
     }
     return Content(
-        {"checks": data, "check_findings": findings}, len(findings), is_problem=found.ok is False
+        {"checks": data, "check_findings": findings},
+        len(findings) if findings or is_judged else None,
+        is_problem=found.ok is False,
     )
+
+
+def _list_kernels(report: Report, cases: Sequence[CheckedCase]) -> list[wire.CheckedKernel]:
+    """Each with where its lines are: a kernel of the user has a source, else its code is shown."""
+    is_own = report.request.kind == OWN_KERNEL
+    source = next((source.id for source in report.sources), None)
+    ids = {kernel.name: kernel.id for kernel in report.kernels if kernel.text is not None}
+    grids: dict[str, list[int]] = {}
+    for case in cases:
+        grids[case.kernel] = grids.get(case.kernel) or list(case.grid)
+    return [
+        {
+            "name": name,
+            "grid": grid,
+            "source": source if is_own else None,
+            "id": None if is_own else ids.get(name),
+        }
+        for name, grid in grids.items()
+    ]
 
 
 def _pick_tone(kind: str) -> Literal["break", "fallback", "plain"]:
@@ -62,12 +102,28 @@ def _pick_tone(kind: str) -> Literal["break", "fallback", "plain"]:
 
 
 def _describe_calls(cases: Sequence[CheckedCase]) -> list[str]:
-    """Each call: with what, its verdict, how many programs ran, and how long that took."""
-    return [
-        f"{case.kernel}, {case.case or 'as given'}: {case.verdict}, "
-        f"{plural(case.programs, 'program')}, {number_text(case.seconds, 'seconds')} on the CPU"
+    """Calls with one verdict: with what, how many programs ran, and how long that took."""
+    alike: dict[tuple[str, str], list[CheckedCase]] = {}
+    for case in cases:
+        alike.setdefault((case.kernel, case.verdict), []).append(case)
+    several = {key: group for key, group in alike.items() if len(group) > _EACH}
+    said = [
+        ((case.kernel, case.verdict), case.case or "as given", [case])
         for case in cases
+        if (case.kernel, case.verdict) not in several
     ]
+    said += [(key, plural(len(group), "call"), group) for key, group in several.items()]
+    return [
+        f"{kernel}, {what}: {verdict}{_describe_run(group)}"
+        for (kernel, verdict), what, group in said
+    ]
+
+
+def _describe_run(cases: Sequence[CheckedCase]) -> str:
+    """How many programs were run in calls, and how long; empty where none was."""
+    programs, seconds = sum(c.programs for c in cases), sum(c.seconds for c in cases)
+    took = number_text(seconds, "seconds")
+    return f", {plural(programs, 'program')}, {took} on the CPU" if programs else ""
 
 
 PANE = Pane("checks", "Checks", document)

@@ -9,7 +9,7 @@ from typing import Literal, TypedDict
 
 
 class CheckFinding(TypedDict):
-    """One finding; `line` is the id of its line, `number` that line in its file."""
+    """One finding; `line` is the id of its line, `number` that line in its text."""
 
     id: str
     kernel: str
@@ -23,13 +23,25 @@ class CheckFinding(TypedDict):
     programs: list[int]
 
 
-class Checks(TypedDict):
-    """What was checked: the answer in a sentence, the grid of the given call, each call in words.
+class CheckedKernel(TypedDict):
+    """A kernel that was checked, with the grid of its first call that ran.
 
-    `source` is the id of the source whose lines are marked.
+    Lines are marked in its own `source`, or in the code that was generated for the kernel `id`.
+    """
+
+    name: str
+    grid: list[int]
+    source: str | None
+    id: str | None
+
+
+class Checks(TypedDict):
+    """What was checked: the answer in a sentence, the kernels, each call in words.
+
+    `none` is said in place of findings where there are none.
     """
 
     sentence: str
-    grid: list[int]
+    none: str
+    kernels: list[CheckedKernel]
     calls: list[str]
-    source: str | None

@@ -1,48 +1,44 @@
 // The Checks pane: the kernel with a mark on each line that has a finding, the findings, the grid.
 
 import { useEffect, useRef, useState } from "preact/hooks";
+import { plural } from "../format";
 import type { Store } from "../store";
-import { Frame, Prose, Tag } from "../ui/basics";
+import { usePart } from "../ui/asked";
+import { Frame, Prose, Select, Tag } from "../ui/basics";
 import { Coloured, coloured } from "../ui/highlight";
-import type { CheckFinding } from "../wire";
+import type { CheckedKernel, CheckFinding, CodePart } from "../wire";
 import "./checks.css";
 
 export function ChecksPane({ store }: { store: Store }) {
   const [chosen, choose] = useState("");
-  const { checks: found, check_findings: findings, sources } = store.doc.value!;
+  const [picked, pick] = useState({ kernel: "", at: "" });
+  const { checks: found, check_findings: findings } = store.doc.value!;
   if (!found) return null;
-  const source = sources.find(({ id }) => id === found.source);
   const selected = store.selected.value;
   const isOn = ({ id, line }: CheckFinding) => id === selected || (!!line && line === selected);
   const on = findings.filter(isOn);
-  const shown = on.find(({ id }) => id === chosen) ?? on[0] ?? findings[0];
+  const current = on.find(({ id }) => id === chosen) ?? on[0] ?? findings[0];
+  const wanted = picked.at === (selected ?? "") && picked.kernel ? picked.kernel : current?.kernel;
+  const kernel = found.kernels.find(({ name }) => name === wanted) ?? found.kernels[0];
+  const here = findings.filter((row) => row.kernel === kernel?.name);
+  const shown = current?.kernel === kernel?.name ? current : here[0];
   return (
     <>
       <p class="pane-says">{found.sentence}</p>
+      {found.kernels.length > 1 && kernel && (
+        <div class="bar">
+          <h2>Kernel</h2>
+          <Select
+            label="Kernel"
+            of={found.kernels.map(({ name }) => [name, labelOf(name, findings)])}
+            value={kernel.name}
+            set={(kernel) => pick({ kernel, at: selected ?? "" })}
+          />
+        </div>
+      )}
       <div class="checks">
-        {source && (
-          <pre
-            class="mono scroll"
-            tabIndex={0}
-            role="group"
-            aria-label={`Source of ${source.name}`}
-          >
-            {coloured(source.lines).map((pieces, at) => (
-              <SourceLine
-                key={at}
-                store={store}
-                id={`L:${source.id}:${source.first + at}`}
-                number={source.first + at}
-                findings={findings.filter(
-                  ({ line }) => line === `L:${source.id}:${source.first + at}`,
-                )}
-              >
-                <Coloured pieces={pieces} />
-              </SourceLine>
-            ))}
-          </pre>
-        )}
-        <GridMap grid={found.grid} programs={shown?.programs ?? []} />
+        {kernel && <KernelCode store={store} kernel={kernel} findings={here} />}
+        <GridMap grid={kernel?.grid ?? []} programs={shown?.programs ?? []} />
       </div>
       <div class="bar">
         <h2>Findings</h2>
@@ -58,6 +54,7 @@ export function ChecksPane({ store }: { store: Store }) {
             aria-pressed={isOn(row)}
             onClick={() => {
               choose(row.id);
+              pick({ kernel: row.kernel, at: row.line ?? row.id });
               store.select(row.line ?? row.id);
             }}
           >
@@ -67,9 +64,7 @@ export function ChecksPane({ store }: { store: Store }) {
             </span>
           </button>
         ))}
-        {findings.length === 0 && (
-          <p class="pad mut">Nothing was found in the calls that were run.</p>
-        )}
+        {findings.length === 0 && <p class="pad mut">{found.none}</p>}
         <ul class="calls mut">
           {found.calls.map((call) => (
             <li key={call}>{call}</li>
@@ -77,6 +72,61 @@ export function ChecksPane({ store }: { store: Store }) {
         </ul>
       </div>
     </>
+  );
+}
+
+function labelOf(kernel: string, findings: readonly CheckFinding[]): string {
+  const count = findings.filter((row) => row.kernel === kernel).length;
+  return count ? `${kernel} · ${plural(count, "finding")}` : kernel;
+}
+
+interface CodeProps {
+  store: Store;
+  kernel: CheckedKernel;
+  findings: readonly CheckFinding[];
+}
+
+/** The source of a kernel of the user, or the code that was generated, with its marked lines. */
+function KernelCode({ store, kernel, findings }: CodeProps) {
+  const { sources, kernels } = store.doc.value!;
+  const source = sources.find(({ id }) => id === kernel.source);
+  const code = kernels.find(({ id }) => id === kernel.id)?.code ?? null;
+  const { part, failed } = usePart<CodePart>(store, code);
+  const box = useRef<HTMLPreElement>(null);
+  const generated = part?.id === kernel.id ? part.text : null;
+  const selected = store.selected.value;
+  useEffect(() => {
+    const lines = box.current;
+    const line = lines?.querySelector(".sel") ?? lines?.querySelector("[class*=st-]");
+    if (!lines || !line) return;
+    const [around, at] = [lines.getBoundingClientRect(), line.getBoundingClientRect()];
+    if (at.top < around.top || at.bottom > around.bottom)
+      lines.scrollTop += at.top - around.top - around.height / 3;
+  }, [kernel.name, generated, selected]);
+  const lines = source?.lines ?? generated?.split("\n");
+  if (!lines) return <p class="pad mut">{failed ?? (code ? "…" : "Its code is not kept here.")}</p>;
+  const first = source?.first ?? 1;
+  const of = source ? `L:${source.id}` : `K:${kernel.id}`;
+  return (
+    <pre
+      ref={box}
+      class="mono scroll"
+      tabIndex={0}
+      role="group"
+      aria-label={`${source ? "Source" : "Generated code"} of ${kernel.name}`}
+    >
+      {coloured(lines).map((pieces, at) => (
+        <SourceLine
+          key={at}
+          store={store}
+          id={`${of}:${first + at}`}
+          number={first + at}
+          findings={findings.filter(({ line }) => line === `${of}:${first + at}`)}
+        >
+          <Coloured pieces={pieces} />
+        </SourceLine>
+      ))}
+    </pre>
   );
 }
 

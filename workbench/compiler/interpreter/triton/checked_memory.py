@@ -78,9 +78,10 @@ class Memory:
         for start, end in self._ranges:
             outside &= (used < start) | (used + np.uint64(size) > end)
         if outside.any():
+            count = int(outside.sum())
             raise OutOfBoundsError(
-                f"{does} up to {self._distance(int(used[outside][0]), size)} its arguments, "
-                f"{int(outside.sum())} elements in all"
+                f"{does} up to {self._distance(int(used[outside][0]), size)} its arguments"
+                + (f", {plural(count, 'element')} in all" if count > 1 else "")
             )
 
     def written(self, values: Sequence[Any]) -> tuple[int, ...]:
