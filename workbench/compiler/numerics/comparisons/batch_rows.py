@@ -214,9 +214,10 @@ def _describe_unchecked(kernels: Sequence[Kernel], compared: int) -> str:
         said = "no generated kernel leaves a value with the rows of the batch, and"
     first = dict.fromkeys(f"{kernel.id} ({kernel.name})" for kernel in kernels)
     shown = ", ".join([*first][:3]) + (", …" if len(first) > 3 else "")
+    are = "is a call" if len(first) == 1 else "are calls"
     return (
-        f"{said} {shown} is a library of the GPU, which "
-        "may take another kernel or another split for other rows"
+        f"{said} {shown} {are} of a library of the GPU, which may take another kernel or another "
+        "split for other rows"
     )
 
 
