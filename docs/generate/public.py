@@ -11,13 +11,14 @@ from types import ModuleType
 
 from docs.generate.pages import Page
 from workbench import errors
-from workbench.api import compilation, evaluation, files, kernels, numbers, programs, views
+from workbench.api import clusters, compilation, evaluation, files, kernels, numbers, programs, views
 
 _MODULES = {
     compilation: ("compile", "Compile"),
     evaluation: ("measure", "Check and measure"),
     numbers: ("numbers", "Numbers"),
     kernels: ("kernels", "Your own kernels"),
+    clusters: ("clusters", "Clusters"),
     files: ("files", "Files"),
     programs: ("programs", "Running programs"),
     views: ("look", "Look and compare"),

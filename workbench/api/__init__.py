@@ -11,6 +11,7 @@ TYPE_CHECKING = False  # as in `typing`
 if TYPE_CHECKING:
     from typing import Any
 
+    from workbench.api.clusters import *  # noqa: F403
     from workbench.api.compilation import *  # noqa: F403
     from workbench.api.evaluation import *  # noqa: F403
     from workbench.api.files import *  # noqa: F403
@@ -24,6 +25,7 @@ MODULES = (
     "workbench.api.compilation",
     "workbench.api.evaluation",
     "workbench.api.kernels",
+    "workbench.api.clusters",
     "workbench.api.numbers",
     "workbench.api.programs",
     "workbench.api.views",

@@ -9,6 +9,7 @@ from dataclasses import asdict
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
+import workbench.report.cluster.cluster_rows as cluster_rows
 import workbench.report.file_rows as file_rows
 import workbench.report.machine_rows as machine_rows
 import workbench.report.memory_rows as memory_rows
@@ -115,6 +116,9 @@ class Tables:
     ranked_configs = TableOf(
         machine_rows.RankedConfig,
         "Configurations of kernels that a model has ranked, where that was asked for.",
+    )
+    collectives = TableOf(
+        cluster_rows.Collective, "Collectives of one rank of a cluster: what is sent and awaited."
     )
     cuda_graphs = TableOf(
         machine_rows.CudaGraphPart,

@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch.testing._internal.two_tensor import TwoTensor
 
+from workbench import virtual_cluster
 from workbench.compiler.internals.tensor_subclass import (
     Flattened,
     find_dense_parts,
@@ -33,6 +34,17 @@ def test_mapping_keeps_the_classes() -> None:
     assert type(made) is TwoTensor
     assert type(made.a) is TwoTensor
     assert [part.tolist() for part in find_dense_parts(made)] == [[1, 1], [2, 2], [3, 3]]
+
+
+def test_what_is_no_tensor_in_a_subclass_stays_as_it_is() -> None:
+    from torch.distributed.tensor import DTensor, Replicate, distribute_tensor
+
+    with virtual_cluster({"dp": 2}) as mesh:
+        value = distribute_tensor(torch.ones(4), mesh, [Replicate()])
+        made: Any = mapped(value, lambda part: part + 1)
+        assert type(made) is DTensor
+        assert made.device_mesh is mesh
+        assert [part.tolist() for part in find_dense_parts(made)] == [[2, 2, 2, 2]]
 
 
 def test_a_parameter_is_rebuilt_as_one() -> None:

@@ -128,18 +128,11 @@ class Tagged(torch.Tensor):
     """A subclass that does not say what it is made of."""
 
 
-class Meshed(TwoTensor):
-    """As a DTensor, it belongs to processes."""
-
-    device_mesh = None
-
-
 @pytest.mark.parametrize(
     ("target", "args", "words"),
     [
         (scaled, (torch.randn(2).as_subclass(Tagged),), "A Tagged cannot be compiled"),
         (scaled, (torch.nn.Parameter(torch.randn(2).as_subclass(Tagged)),), "A Tagged cannot be"),
-        (scaled, (Meshed(torch.zeros(2), torch.zeros(2)),), "A Meshed .* process groups"),
         (scaled, (torch.eye(3).to_sparse(),), "only dense tensors can"),
         (reading, (torch.randn(2),), r"it: the \w+ .* cannot be sent to another process"),
     ],

@@ -23,7 +23,8 @@ class Program:
     whose machine code is not in `serialized`. `graphs` are the pickled graphs that were lowered,
     for a comparison kernel by kernel; where they are empty, `no_graphs` says why. `stages` has
     those of every stage, each pickled, by their ids in the record. `unreadable` says in a sentence
-    why no load would take a file of it, where that is so.
+    why no load would take a file of it, where that is so. `sends_nothing` of one whose collectives
+    are of a fake process group.
     """
 
     serialized: Serialized
@@ -36,6 +37,7 @@ class Program:
     stages: Mapping[str, bytes] = field(default_factory=dict)
     no_graphs: str = "no graph was lowered"
     unreadable: str = ""
+    sends_nothing: bool = False
 
 
 @dataclass(frozen=True)

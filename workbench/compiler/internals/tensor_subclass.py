@@ -29,15 +29,17 @@ def find_dense_parts(value: Any) -> Iterator[torch.Tensor]:
         yield value
         return
     for name in value.__tensor_flatten__()[0]:
-        yield from find_dense_parts(getattr(value, name))
+        # that of a DTensor names its mesh too, from torch 2.13 on
+        if isinstance(part := getattr(value, name), torch.Tensor):
+            yield from find_dense_parts(part)
 
 
 @dataclass(frozen=True)
 class Flattened:
-    """A tensor subclass: its class, its inner tensors by name, the rest of it, its outer layout."""
+    """A tensor subclass: its class, what is in it by name, the rest of it, its outer layout."""
 
     kind: type
-    inner: Mapping[str, torch.Tensor]
+    inner: Mapping[str, Any]
     context: Any
     outer: TensorLike
 
@@ -71,7 +73,10 @@ def mapped(value: torch.Tensor, change: Callable[[torch.Tensor], torch.Tensor]) 
     if not is_flattenable(value):
         return change(value)
     taken = Flattened.of(value)
-    inner = {name: mapped(part, change) for name, part in taken.inner.items()}
+    inner = {
+        name: mapped(part, change) if isinstance(part, torch.Tensor) else part
+        for name, part in taken.inner.items()
+    }
     return replace(taken, inner=inner).rebuilt()
 
 

@@ -497,6 +497,7 @@ ASYNC_SUBMIT = _inductor("async_compile:AsyncCompile.submit", "following the bui
 # FX nodes behind the lines of a generated kernel.
 POINTWISE_LOADER = _inductor("ir:Pointwise.make_loader", "nodes behind kernel lines")
 STORE_FUNCTION = _inductor("ir:ComputedBuffer.get_store_function", "nodes behind kernel lines")
+NON_TENSOR_IR = _inductor("ir:NonTensorObj", "inputs of a graph that are no tensors, as a mesh")
 LOOP_BODY_NODE = _inductor("loop_body:LightTracer.create_node", "nodes behind kernel lines")
 CSE_GENERATE = _inductor("codegen.common:CSE.generate", "nodes behind kernel lines")
 KERNEL_STORES = (
@@ -669,6 +670,19 @@ FUNCTORCH_INTERPRETER = Name(
 TREE_NODES = _pytree("SUPPORTED_NODES", "nested inputs and outputs of a package")
 TREE_TYPES = _pytree("SERIALIZED_TYPE_TO_PYTHON_TYPE", "nested inputs and outputs of a package")
 TREE_SERIALIZED = _pytree("SUPPORTED_SERIALIZED_TYPES", "nested inputs and outputs of a package")
+
+# one rank of a cluster: process groups under the names that graphs hold
+_c10d = _within("torch.distributed.distributed_c10d:")
+DISTRIBUTED_WORLD = _c10d("_world", "the process groups of this process by their names")
+NEW_PROCESS_GROUP = _c10d("_new_process_group_helper", "a process group under a given name")
+RESOLVE_PROCESS_GROUP = _c10d("_resolve_process_group", "a process group by its name")
+FAKE_STORE = Name(
+    "torch.testing._internal.distributed.fake_pg:FakeStore", "process groups that send nothing"
+)
+HAS_NVLINK = _inductor(
+    "comm_analysis:_has_nvlink", "estimates of collectives without asking nvidia-smi", "2.13"
+)
+
 DISABLED = ("_torchdynamo_disable", "_torchdynamo_disable_msg")
 """What `torch.compiler.disable` notes on a function, torch 2.11 to 2.15: that it is, and why."""
 

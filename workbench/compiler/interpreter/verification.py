@@ -76,6 +76,7 @@ from workbench.compiler.interpreter.reference import GraphRunner
 from workbench.compiler.request.callables import Callee, resolve
 from workbench.device_kinds import CPU, GPU
 from workbench.errors import UsageError, WorkbenchError
+from workbench.report.cluster.cluster_rows import NOTHING_SENT
 from workbench.tasks.progress_events import ProgressCallback, step
 
 _OTHER_SEED = 20
@@ -121,6 +122,8 @@ def verify_program(
     if isinstance(program, NoProgram):
         raise UsageError(f"The generated program cannot be run here: {program.reason}")
     callee = resolve(original)
+    if program.sends_nothing:
+        return Verification((), callee.name, cause=NOTHING_SENT)
     serialized_function.refuse_misfit(callee, question.args, question.kwargs)
     _refuse_meta(callee, question)
     serialized_function.refuse_unfit(program, callee, question.args, question.kwargs)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import inf, prod
@@ -11,17 +11,30 @@ from typing import Any
 
 import torch
 
+from workbench.compiler.cluster.cluster import find_cluster
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Hook
+from workbench.compiler.recording.collective_nodes import (
+    count_collective_bytes,
+    find_called_node,
+)
+from workbench.compiler.recording.collectives import (
+    FoundCollective,
+    find_collectives,
+    list_collectives,
+)
 from workbench.compiler.recording.flops import evaluate_count, operations
 from workbench.compiler.recording.lowered_operators import OperatorRecorder
 from workbench.compiler.recording.stage_graphs import GraphRecorder, KeptGraph
-from workbench.report import Buffer, Link, SchedulerNode
+from workbench.report import Buffer, Kernel, Link, SchedulerNode
+from workbench.report.cluster.cluster_rows import Collective
 from workbench.report.rows import Lowering
 
 
 def count_bytes_read(node: Any) -> int:
     """What a node reads. Of a fused one Inductor counts a table that is looked up in as a whole."""
+    if (moved := _moved(node)) is not None:
+        return moved[0]
     parts = node.get_nodes()
     reads = _read(node)
     return reads if len(parts) < 2 else min(reads, sum(map(_read, parts)))
@@ -29,7 +42,17 @@ def count_bytes_read(node: Any) -> int:
 
 def count_bytes_written(node: Any) -> int:
     """What a node writes."""
+    if (moved := _moved(node)) is not None:
+        return moved[1]
     return _sizes(node, include_reads=False, include_writes=True)
+
+
+def _moved(node: Any) -> tuple[int, int] | None:
+    """Bytes read and written of a collective; Inductor counts the nodes around it as its own."""
+    if not node.is_extern():
+        return None
+    origins = find_origins(node.node)
+    return count_collective_bytes(node.node, origins[0] if len(origins) == 1 else None)
 
 
 def _read(node: Any) -> int:
@@ -93,6 +116,7 @@ class Lowered:
     lowerings: list[Lowering] = field(default_factory=list)
     lines: dict[str, tuple[tuple[str, int], ...]] = field(default_factory=dict)
     sizes: tuple[tuple[str, int], ...] = ()
+    collectives: tuple[FoundCollective, ...] = ()
 
     @property
     def is_part(self) -> bool:
@@ -166,7 +190,9 @@ class LoweringRecorder:
             return
         lowered.after = [self._node(node, lowered, "after") for node in nodes]
         lowered.buffers = list(_buffers(lowered))
-        lowered.sizes = tuple(_open_sizes(tp.VIRTUALIZED.get().graph.module))
+        module = tp.VIRTUALIZED.get().graph.module
+        lowered.sizes = tuple(_open_sizes(module))
+        lowered.collectives = tuple(find_collectives(module, lowered.fx_ids))
 
     def _node(self, node: Any, lowered: Lowered, phase: str) -> SchedulerNode:
         name = node.get_name()
@@ -188,6 +214,11 @@ class LoweringRecorder:
             device=None if device is None else str(device),
             flops=operations(node) if len(members) == 1 else None,
         )
+
+    def collectives(self, kernels: Sequence[Kernel]) -> list[Collective]:
+        """Those of every lowered graph, by the kernels of its program."""
+        found = [(each.id, each.collectives) for each in self.lowered if each.collectives]
+        return list_collectives(found, kernels, find_cluster()) if found else []
 
     def links(self) -> Iterator[Link]:
         """FX graphs and nodes with what became of them in the scheduler."""
@@ -215,8 +246,12 @@ def list_fx_nodes(snodes: Iterable[Any]) -> list[Any]:
 
 def find_origins(node: Any) -> list[Any]:
     """The FX nodes behind one IR node; for a library call the one that it computes."""
+    origins = list(node.get_origins())
     exact = node.get_origin_node() if not hasattr(node, "data") else None
-    return [exact] if exact is not None else list(node.get_origins())
+    called = find_called_node(node, origins)
+    if called is not None:
+        return [called]
+    return [exact] if exact is not None else origins
 
 
 def _calls_of(part: Any, module: Any) -> int:
@@ -310,6 +345,8 @@ def _held(name: str, value: Any, kind: str) -> str | None:
 
 def _layout(value: Any) -> tuple[tuple[int | str, ...] | None, str | None, str | None, int | None]:
     """Shape, dtype, device and bytes of an IR node or a tensor; None where it has none."""
+    if isinstance(value, tp.NON_TENSOR_IR.get()):  # asked for its dtype, some raise
+        return None, None, None, None
     if hasattr(value, "get_size") and hasattr(value, "maybe_get_dtype"):
         sizes = value.maybe_get_size()
         dtype, device = value.maybe_get_dtype(), value.get_device()

@@ -13,6 +13,7 @@ from importlib import metadata
 from typing import Any, Self
 
 from workbench import __version__
+from workbench.compiler.cluster.cluster import find_cluster
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Patches
 from workbench.compiler.internals.trace import Record, TraceHandler
@@ -45,6 +46,7 @@ from workbench.report import (
     Table,
     TextWriter,
 )
+from workbench.report.cluster.cluster_rows import CLUSTER
 from workbench.report.rows import MODULE_CLASSES
 from workbench.report.texts import LateTexts
 from workbench.report.wbr_file import Lazy
@@ -206,6 +208,7 @@ class Recorder:
             extra={
                 "other_records": dict(self.trace.others),
                 MODULE_CLASSES: self.graphs.module_classes,
+                **({} if (cluster := find_cluster()) is None else {CLUSTER: cluster.facts}),
             },
         )
 
@@ -242,6 +245,7 @@ class Recorder:
             ],
             "buffers": [b for low in self.lowering.lowered for b in low.buffers],
             "kernels": kernels,
+            "collectives": self.lowering.collectives(kernels),
             "cuda_graphs": self.cuda_graphs.rows(kernels, sources.line_id),
             "memory_budgets": self.budgets.budgets,
             "recomputed": self.budgets.recomputed,

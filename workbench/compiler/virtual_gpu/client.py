@@ -10,6 +10,7 @@ from functools import cache
 from math import inf
 from pathlib import Path
 
+from workbench.compiler.cluster.cluster import find_cluster
 from workbench.compiler.internals.torch_state import TorchState
 from workbench.compiler.pipeline.modes import merge_options
 from workbench.compiler.request.callables import resolve
@@ -177,7 +178,8 @@ def pack_job(request: CompileRequest, gpu: Gpu) -> Job:
     there = replace(options, target="host")  # where the code runs, the GPU is the machine's own
     call = ShippedCall(replace(request, options=there), TorchState.current())
     context = CallerContext.current()
-    return Job(Device(gpu), pack(call, name), context, options.counts_eager)
+    cluster = find_cluster()
+    return Job(Device(gpu), pack(call, name), context, options.counts_eager, cluster)
 
 
 def _check(options: CompileOptions, gpu: Gpu) -> None:

@@ -31,6 +31,7 @@ from workbench.compiler.aot_files.writing.written_artifact import (
 from workbench.compiler.call_plan.guard_sandbox import GuardSandbox
 from workbench.compiler.captured_graphs.captured import GraphKeeper
 from workbench.compiler.captured_graphs.program_parts import NoProgram, Program
+from workbench.compiler.cluster.cluster import Cluster, enter_cluster
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.late_values.late_globals import add_setters
 from workbench.compiler.machine_code.machine_code import MachineCodeRecorder
@@ -47,6 +48,7 @@ from workbench.compiler.virtual_gpu.worker_messages import CrossCompilation, Job
 from workbench.errors import ArtifactError, CaptureError, WorkbenchError
 from workbench.processes.parent import Done, Failed, pack_causes, whole
 from workbench.report import AutotuneChoice, Report, Table
+from workbench.report.cluster.cluster_rows import has_fake_collectives
 from workbench.specs import Gpu
 from workbench.specs.device import Device
 from workbench.tasks.progress_events import ProgressCallback
@@ -110,6 +112,7 @@ def program_of(
         built_for=built_for,
         not_packed=tuple(sorted(find_kernels_asked_for(programs) - packed)),
         unreadable=_unreadable(compiled, saveable, serialized, contract, specialized),
+        sends_nothing=has_fake_collectives(compiled.report),
     )
 
 
@@ -196,7 +199,8 @@ def compile_job(
     try:
         with (
             job.context.entered(),
-            enter_virtual_gpu(job.gpu) as early,
+            enter_virtual_gpu(job.gpu, count=_count_gpus(job.cluster)) as early,
+            enter_cluster(job.cluster),
         ):
             if job.counts_eager and (record := _eager(job, stoppable)) is not None:
                 return Done(CrossCompilation(whole_record(job.gpu, record), _NOTHING))
@@ -211,6 +215,11 @@ def compile_job(
             pack_causes(error),
         )
     return Done(CrossCompilation(whole_record(job.gpu, report), program))
+
+
+def _count_gpus(cluster: Cluster | None) -> int:
+    """Those of a node: torch takes a group of more for one of several nodes."""
+    return 1 if cluster is None else cluster.topology.gpus_per_node
 
 
 def _compile(

@@ -27,6 +27,7 @@ import cloudpickle
 import torch
 from torch.nn.utils.parametrize import is_parametrized
 
+from workbench.compiler.cluster.shipped_meshes import reduce_group
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.tensor_like import PLAIN, TensorLike
 from workbench.compiler.internals.tensor_subclass import Flattened, is_flattenable
@@ -156,6 +157,8 @@ class _Packer(AnewPickler):
         if isinstance(value, torch.nn.Module) and is_parametrized(value):
             # its own class, made for it alone, refuses; the class and what it holds can travel
             return object.__new__, (type(value),), vars(value)
+        if (group := reduce_group(value)) is not None:
+            return group
         if isinstance(value, torch.device) and self._is_input:
             return torch.device, (GPU if value.type == CPU else str(value),)
         return super().reducer_override(value)
@@ -190,12 +193,6 @@ def _described(value: torch.Tensor) -> TensorLike | Flattened:
         raise UsageError(
             f"A tensor of layout {value.layout} cannot be compiled for a virtual GPU: only dense "
             "tensors can. Pass value.to_dense(), or compile with target='host'."
-        )
-    if hasattr(value, "device_mesh"):
-        raise UsageError(
-            f"A {type(value).__name__} cannot be compiled for a virtual GPU: its device mesh is of "
-            "process groups of this process. Pass its local part, value.to_local(), or compile "
-            "with target='host'."
         )
     if is_flattenable(value):
         return Flattened.of(value)

@@ -8,6 +8,7 @@ from typing import Any
 
 from workbench.artifacts.manifest.package_manifest import PackagedConstant
 from workbench.compiler.captured_graphs.program_parts import NoProgram, Program
+from workbench.compiler.cluster.cluster import Cluster
 from workbench.compiler.internals.torch_state import TorchState
 from workbench.processes.shipping.caller_context import CallerContext
 from workbench.report import Report, Request
@@ -16,7 +17,7 @@ from workbench.specs.device import Device
 
 @dataclass(frozen=True)
 class Job:
-    """One compilation; `call` is what `shipped_values.pack` made.
+    """One compilation; `call` is what `shipped_values.pack` made, `cluster` that of the rank.
 
     With `counts_eager` it counts what eager would hold instead.
     """
@@ -25,6 +26,7 @@ class Job:
     call: bytes
     context: CallerContext
     counts_eager: bool = False
+    cluster: Cluster | None = None
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,7 @@ from workbench.compiler.late_values.late_globals import add_setters
 from workbench.compiler.request.callables import find_compiled_parts, resolve
 from workbench.errors import ArtifactError, UsageError
 from workbench.file_path import check_file_path
+from workbench.number_text import plural
 
 if TYPE_CHECKING:
     from workbench.handles.checked_call import CheckedCall
@@ -48,6 +49,7 @@ def save_compiled(
 ) -> str:
     """Write one artifact and return its digest; see `Compiled.save`."""
     path = check_file_path(path)
+    _refuse_collectives(compiled)
     place, module = parse_weights_word(weights), compiled.module
     if parts := find_compiled_parts(module):
         raise UsageError(
@@ -86,6 +88,16 @@ def save_compiled(
     return write(place)
 
 
+def _refuse_collectives(compiled: CompiledBase) -> None:
+    """Raise `ArtifactError` for code that names process groups, which a file does not bring."""
+    if count := len(compiled.report.collectives):
+        raise ArtifactError(
+            f"{compiled.name} cannot be saved as a file: it calls {plural(count, 'collective')} of "
+            "process groups, which a process that loads it does not have. Keep its record with "
+            ".report.save(path), and compile on the cluster beside the process group."
+        )
+
+
 def _needs_module(place: str, compiled: CompiledBase) -> str:
     kind = compiled.report.request.kind
     return f"weights={place!r} needs a module; {compiled.name} is a {kind}."
@@ -103,6 +115,7 @@ def save_cross_compiled(
 ) -> str:
     """Write one artifact and return its digest; see `CrossCompiled.save`."""
     path = check_file_path(path)
+    _refuse_collectives(compiled)
     place = parse_weights_word(weights)
     program = _whole(compiled.name, program)
     module = _stored(compiled, original, place)

@@ -28,6 +28,7 @@ from workbench.compiler.numerics.microscope import (
 )
 from workbench.errors import UsageError
 from workbench.handles.compiled_base import CompiledBase
+from workbench.report.cluster.cluster_rows import NOTHING_SENT, has_fake_collectives
 from workbench.tasks.progress_events import ProgressCallback, step
 
 _AGAIN = "The graphs of its compilation were not at hand, and it was compiled once more for them"
@@ -89,6 +90,8 @@ def watch_numbers(
 def _refuse_without_numbers(
     compiled: CompiledBase, args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> None:
+    if has_fake_collectives(compiled.report):
+        raise UsageError(f"The numbers of {compiled.name} cannot be looked at. {NOTHING_SENT}")
     for path, leaf in leaves((args, dict(kwargs)), LeafPath("call")):
         if isinstance(leaf, torch.Tensor) and is_flattenable(leaf):
             raise UsageError(

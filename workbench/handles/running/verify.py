@@ -29,6 +29,7 @@ from workbench.compiler.comparison.output_comparison import (
 )
 from workbench.compiler.internals import torch_private as tp
 from workbench.errors import UsageError
+from workbench.report.cluster.cluster_rows import NOTHING_SENT, has_fake_collectives
 
 if TYPE_CHECKING:
     from workbench.handles.checked_call import CheckedCall
@@ -51,9 +52,11 @@ def verify(
     changes, gradients where it was compiled with them, and the random state. The reference is the
     live function or module, else the importable one that the file names, else `reference=`;
     without any `UsageError` is raised. Everything is put back afterwards. A leaf that differs is
-    not checked where another seed changes it too.
+    not checked where another seed changes it too, nothing where collectives send nothing.
     """
     original, name = _reference(compiled, reference)
+    if has_fake_collectives(compiled.report):
+        return Verification((), name, cause=NOTHING_SENT)
     no_grad = torch.no_grad if compiled.enters_no_grad else nullcontext
     own = subject_of(
         compiled.original, args, kwargs, list(list_roots(compiled)), gradients=not

@@ -29,22 +29,22 @@ class NoOpContext:
         pass
 
 
-def patch_cuda_api(gpu: Device, process_patches: ProcessPatches) -> None:
-    """Have `torch.cuda` and what it calls describe `gpu`; nothing can run on it."""
+def patch_cuda_api(gpu: Device, process_patches: ProcessPatches, count: int = 1) -> None:
+    """Have `torch.cuda` and what it calls describe `count` of `gpu`; nothing can run on them."""
     _toolkit(gpu, process_patches)
-    for name, answer in _queries(gpu).items():
+    for name, answer in _queries(gpu, count).items():
         process_patches.attribute(torch.cuda, name, answer)
     process_patches.attribute(torch.__config__, "show", _build_of(gpu, torch.__config__.show))
-    process_patches.name(tp.CUDA_LAZY_INIT, _nothing)
+    process_patches.name(tp.CUDA_LAZY_INIT, _always(None))
     process_patches.name(tp.CUDA_DEVICE_GUARD, NoOpContext)
     for row in (*tp.CUDA_DEVICE_SWITCHES, *tp.CUDA_INDEX_CALLS):
         process_patches.name(row, _always(0))
     process_patches.name(tp.CUDA_ALLOCATOR_ENABLED, _always(True))
     process_patches.name(tp.SM_CARVEOUT, _always(None))
     process_patches.name(tp.MAX_CLOCK_RATE, _always(gpu.spec.clock_mhz))
-    _device_interface(gpu, process_patches)
+    _device_interface(gpu, process_patches, count)
     process_patches.name(tp.AVOID_DEVICE_INIT, property(_always(True)))
-    process_patches.name(tp.INIT_GPU_CONTEXT, _nothing)
+    process_patches.name(tp.INIT_GPU_CONTEXT, _always(None))
 
 
 def _toolkit(gpu: Device, process_patches: ProcessPatches) -> None:
@@ -68,36 +68,41 @@ def _build_of(gpu: Device, show: Callable[[], str]) -> Callable[[], str]:
     return told
 
 
-def _queries(gpu: Device) -> dict[str, Any]:
+def _queries(gpu: Device, count: int) -> dict[str, Any]:
     """Public functions of torch.cuda: questions only, nothing that would start work."""
     return {
-        **_questions(gpu),
+        **_questions(gpu, count),
         "is_initialized": _always(True),
         "get_device_capability": _always((gpu.spec.major, gpu.spec.minor)),
         "get_device_name": _always(gpu.name),
         "get_arch_list": _always([gpu.spec.arch]),
-        "empty_cache": _nothing,
+        "empty_cache": _always(None),
         "mem_get_info": _always((gpu.spec.dram_bytes, gpu.spec.dram_bytes)),
         "device": NoOpContext,
         # Dynamo asks before each frame, because a device is said to be there
         "is_current_stream_capturing": _always(False),
         # Dynamo keeps and restores the random state around a capture
         "get_rng_state": lambda device=None: torch.zeros(16, dtype=torch.uint8, device="cpu"),
-        "set_rng_state": _nothing,
+        "set_rng_state": _always(None),
         "default_generators": (torch.Generator(),),
     }
 
 
-def _questions(gpu: Device) -> dict[str, Answer]:
-    """What torch.cuda and Dynamo's interface of it are both asked."""
+def _questions(gpu: Device, count: int) -> dict[str, Answer]:
+    """What torch.cuda and Dynamo's interface of it are both asked.
+
+    Each has an answer of its own: Dynamo keeps a rule for each function of torch by its identity,
+    and asserts that one function has one rule when it makes them anew, as a new process group has
+    it do.
+    """
     in_hardware = gpu.has_bfloat16
     return {
         # turns on the branches for TMA and the like, and is asked when an artifact is made
         "is_available": _always(True),
-        "device_count": _always(1),
+        "device_count": _always(count),
         "current_device": _always(0),
-        "set_device": _nothing,
-        "synchronize": _nothing,
+        "set_device": _always(None),
+        "synchronize": _always(None),
         "memory_allocated": _always(0),
         "get_device_properties": _always(gpu.properties()),
         # torch's answer with emulation is yes everywhere, in hardware from compute capability 8
@@ -105,15 +110,15 @@ def _questions(gpu: Device) -> dict[str, Answer]:
     }
 
 
-def _device_interface(gpu: Device, process_patches: ProcessPatches) -> None:
+def _device_interface(gpu: Device, process_patches: ProcessPatches, count: int) -> None:
     """Answer in Dynamo's interface too: it kept torch.cuda's functions when it was imported."""
     registry = tp.DEVICE_INTERFACES.get()
     tp.DEVICE_INTERFACE_OF.get()("cpu")  # fills the registry
     answers: dict[str, Answer] = {
-        **_questions(gpu),
+        **_questions(gpu, count),
         "get_compute_capability": _always(gpu.arch),
         "is_triton_capable": _always(True),
-        "raise_if_triton_unavailable": _nothing,
+        "raise_if_triton_unavailable": _always(None),
         "get_raw_stream": _always(0),
         "exchange_device": _always(0),
         "maybe_exchange_device": _always(0),
@@ -129,10 +134,6 @@ def _device_interface(gpu: Device, process_patches: ProcessPatches) -> None:
 
 def _always(value: Any) -> Answer:
     return lambda *_, **__: value
-
-
-def _nothing(*_: Any, **__: Any) -> None:
-    return None
 
 
 class VirtualDriver:

@@ -85,8 +85,10 @@ def _slots() -> ctypes.Array[ctypes.c_void_p]:
 
 
 @contextmanager
-def enter_virtual_gpu(gpu: Device, rank: Rank | None = None) -> Iterator[EarlyKernels]:
-    """Make this process believe that `gpu` is its only CUDA device, until it is left.
+def enter_virtual_gpu(
+    gpu: Device, rank: Rank | None = None, count: int = 1
+) -> Iterator[EarlyKernels]:
+    """Make this process believe that its only CUDA devices are `count` of `gpu`, until it is left.
 
     Everything can be compiled for it and nothing can run on it. It holds for the whole process
     and all its threads: enter it in a worker, not beside a user's work. Templates are chosen by
@@ -95,7 +97,7 @@ def enter_virtual_gpu(gpu: Device, rank: Rank | None = None) -> Iterator[EarlyKe
     with ProcessPatches() as process_patches:
         _forget()
         process_patches.callback(_forget)
-        patch_cuda_api(gpu, process_patches)
+        patch_cuda_api(gpu, process_patches, count)
         drive(gpu, process_patches)
         early = compile_offline(process_patches, gpu, rank or build_ranking(gpu.spec))
         _guard_with_nothing(process_patches)

@@ -1,0 +1,43 @@
+"""What is compiled in a virtual cluster claims nothing about numbers and brings no groups."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch.distributed import _functional_collectives as functional
+
+import workbench as wb
+
+
+@pytest.fixture(scope="module", params=["h100", "host"])
+def made(request: pytest.FixtureRequest) -> Iterator[tuple[Any, tuple[torch.Tensor, ...]]]:
+    with wb.virtual_cluster({"tp": 4}) as mesh:
+
+        def summed(x: torch.Tensor) -> torch.Tensor:
+            return functional.all_reduce(x * 2, "sum", (mesh, 0)) + 1
+
+        x = torch.arange(6.0)
+        yield wb.aot_compile(summed, (x,), target=request.param, grad=False), (x,)
+
+
+def test_numbers_of_no_rank_are_not_checked(made: tuple[Any, Any]) -> None:
+    compiled, args = made
+    found = wb.verify(compiled, args)
+    assert (found.verdict, found.ok, found.rows) == ("not checked", False, ())
+    assert "its collectives send nothing" in found.sentence
+    assert compiled.verify(*args).verdict == "not checked"
+    with pytest.raises(wb.UsageError, match=r"cannot be looked at\..*collectives send nothing"):
+        wb.numerics(compiled, args)
+
+
+def test_a_file_would_not_bring_the_groups(made: tuple[Any, Any], tmp_path: Path) -> None:
+    compiled, _ = made
+    with pytest.raises(wb.ArtifactError, match="calls 1 collective of process groups"):
+        compiled.save(tmp_path / "f.aot")
+    compiled.report.save(tmp_path / "f.wbr")
+    rows = list(wb.Report.load(tmp_path / "f.wbr").collectives)
+    assert [(row.op, row.bytes, row.group_size) for row in rows] == [("all_reduce", 24, 4)]

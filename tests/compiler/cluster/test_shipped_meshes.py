@@ -1,0 +1,60 @@
+"""A mesh arrives as one of GPUs, with the process groups of the same names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch.distributed.tensor import DTensor, Shard, distribute_tensor
+
+import workbench as wb
+from tests.compiler.virtual_gpu.gpus import H100
+from workbench.compiler.cluster.cluster import enter_cluster, find_cluster
+from workbench.compiler.cluster.shipped_meshes import reduce_group
+from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.internals.torch_state import TorchState
+from workbench.compiler.request.compile_request import CompileRequest
+from workbench.compiler.virtual_gpu.device.virtual import enter_virtual_gpu
+from workbench.compiler.virtual_gpu.shipped_calls import ShippedCall, pack, unpack
+
+
+def doubled(x: torch.Tensor) -> torch.Tensor:
+    return x * 2
+
+
+def packed(*args: Any) -> bytes:
+    return pack(ShippedCall(CompileRequest(doubled, args), TorchState.current()), "doubled")
+
+
+def test_a_tensor_of_a_mesh_arrives_as_one_of_gpus() -> None:
+    with wb.virtual_cluster({"dp": 4, "tp": 2}, rank=3) as mesh:
+        whole = torch.empty(10, 6, device="meta")
+        parameter = torch.nn.Parameter(distribute_tensor(whole, mesh["dp"], [Shard(0)]))
+        data, sent = packed(parameter, mesh, mesh.get_group("tp")), find_cluster()
+    fake_mode = tp.FAKE_TENSOR_MODE.get()(shape_env=tp.SHAPE_ENV.get()())
+    with enter_virtual_gpu(H100, lambda choice, n: float(n), count=8), enter_cluster(sent):
+        arrived, on, group = unpack(data, fake_mode).request.args
+        assert isinstance(arrived, DTensor)
+        assert isinstance(arrived, torch.nn.Parameter)
+        assert (arrived.shape, arrived.placements) == ((10, 6), (Shard(0),))
+        assert arrived.to_local().shape == (3, 6)  # rank 3 is the second of dp: 3, 3, 3, 1 rows
+        assert (arrived.device.type, on.device_type) == ("cuda", "cuda")
+        assert arrived.device_mesh == on["dp"]
+        assert tuple(on.get_coordinate()) == (1, 1)
+        assert on.get_group("tp") is group
+        assert group.size() == 2
+
+
+def test_what_is_no_group_is_left_to_others() -> None:
+    assert reduce_group(torch.nn.ReLU()) is None
+
+
+def test_a_mesh_of_a_cluster_that_is_gone_is_refused() -> None:
+    with wb.virtual_cluster({"tp": 4}) as mesh:
+        value = distribute_tensor(torch.empty(8, device="meta"), mesh, [Shard(0)])
+    gone = "made in a cluster that is not there any more"
+    with pytest.raises(wb.UsageError, match=gone):
+        packed(value)
+    with wb.virtual_cluster({"tp": 8}), pytest.raises(wb.UsageError, match=gone):
+        packed(value)

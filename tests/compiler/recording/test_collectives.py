@@ -1,0 +1,192 @@
+"""Collectives of a rank: what is sent and awaited, and what is known of the kernels around."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch.distributed import _functional_collectives as functional
+
+import workbench as wb
+from tests.compiler.cluster.parallel_models import (
+    Block,
+    Experts,
+    shard_parameters,
+    split_columns_and_rows,
+    split_sequence,
+)
+from workbench.report.cluster.cluster_rows import has_fake_collectives
+
+WIDTH, BATCH, SEQ = 64, 2, 32
+X = 4 * BATCH * SEQ * WIDTH  # bytes of the inputs
+W = 4 * WIDTH * 4 * WIDTH  # bytes of one of the three weights
+
+
+@pytest.fixture(scope="module")
+def mesh() -> Iterator[Any]:
+    with wb.virtual_cluster({"dp": 8, "tp": 4}, rank=5) as mesh:
+        yield mesh
+
+
+def on_meta(make: Callable[[], torch.nn.Module]) -> Any:
+    with torch.device("meta"):
+        return make()
+
+
+def block() -> Any:
+    return on_meta(lambda: Block(WIDTH))
+
+
+def compiled(model: Any, *shape: int, grad: bool = True) -> wb.Report:
+    x = torch.empty(*shape or (BATCH, SEQ, WIDTH), device="meta")
+    return wb.aot_compile(model, (x,), target="h100", grad=grad).report
+
+
+@pytest.fixture(scope="module")
+def kinds(mesh: Any) -> wb.Report:
+    group, operators = (mesh, 1), torch.ops._c10d_functional
+
+    def each(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+        start = operators.all_gather_into_tensor(x, 4, mesh.get_group("tp").group_name)
+        product = w @ w
+        gathered = operators.wait_tensor(start)
+        scattered = functional.reduce_scatter_tensor(gathered, "sum", 0, group)
+        summed = functional.all_reduce(scattered @ product, "sum", group)
+        return functional.all_to_all_single(summed, None, None, group)
+
+    x, w = torch.empty(8, 16, device="meta"), torch.empty(16, 16, device="meta")
+    in_order = {"reorder_for_locality": False}  # it would move the product behind the wait
+    return wb.aot_compile(each, (x, w), target="h100", grad=False, options=in_order).report
+
+
+def test_bytes_are_those_that_nccl_counts(kinds: wb.Report) -> None:
+    x = 8 * 16 * 4
+    assert [(row.op, row.bytes) for row in kinds.collectives] == [
+        ("all_gather", 4 * x),
+        ("reduce_scatter", 4 * x),
+        ("all_reduce", x),
+        ("all_to_all", x),
+    ]
+    assert {(row.mesh_dims, row.group_size, row.group_nodes) for row in kinds.collectives} == {
+        ("tp", 4, 1)
+    }
+
+
+def test_what_runs_between_a_start_and_its_wait(kinds: wb.Report) -> None:
+    rows = list(kinds.collectives)
+    product = next(k.id for k in kinds.kernels if k.ops == ("aten.mm.default",))
+    assert [row.hidden_by for row in rows] == [(product,), (), (), ()]
+    assert all(
+        row.wait_order is not None and row.order is not None and row.order < row.wait_order
+        for row in rows
+    )
+    ids = {node.id: node.target for node in kinds.nodes}
+    assert {ids[str(row.wait_node)] for row in rows} == {"_c10d_functional.wait_tensor.default"}
+
+
+def test_a_product_before_a_sum_in_place_is_a_product(kinds: wb.Report) -> None:
+    names = {k.name: k.ops for k in kinds.kernels if k.language == "extern"}
+    assert names["extern_kernels.mm"] == ("aten.mm.default",)
+    prefix = "torch.ops._c10d_functional."
+    of_torch = {name: ops for name, ops in names.items() if name.startswith(prefix)}
+    assert len(of_torch) == 5
+    assert all(ops == (name.removeprefix("torch.ops."),) for name, ops in of_torch.items())
+
+
+def test_a_wait_moves_nothing_and_a_collective_what_it_takes_and_gives(kinds: wb.Report) -> None:
+    moved = {
+        k.name.removeprefix("torch.ops._c10d_functional."): (k.bytes_read, k.bytes_written)
+        for k in kinds.kernels
+    }
+    x = 8 * 16 * 4
+    assert moved["wait_tensor.default"] == (0, 0)
+    assert moved["all_gather_into_tensor.default"] == (x, 4 * x)
+    assert moved["reduce_scatter_tensor.default"] == (4 * x, x)
+
+
+def test_a_record_says_which_rank_it_is_of(kinds: wb.Report) -> None:
+    assert kinds.extra["cluster"] == {"rank": 5, "world_size": 32, "is_fake": True}
+    assert has_fake_collectives(kinds)
+
+
+def test_a_mesh_among_the_inputs_hides_no_kernel_of_the_backward(mesh: Any) -> None:
+    report = compiled(split_columns_and_rows(block(), mesh["tp"]))
+    assert [row.name for row in report.capabilities if not row.available] == []
+    sums = [(row.is_backward, row.op, row.bytes) for row in report.collectives]
+    assert sums == [(False, "all_reduce", X), (True, "all_reduce", X), (True, "all_reduce", X)]
+    assert {kernel.is_backward for kernel in report.kernels} == {False, True}
+    lines = [line for row in report.collectives for line in row.lines]
+    assert all(line.endswith(line_of("self.down(")) for line in lines)
+
+
+def line_of(text: str) -> str:
+    """The end of the id of the line of the models that has a text."""
+    from tests.compiler.cluster import parallel_models
+
+    lines = Path(parallel_models.__file__).read_text(encoding="utf-8").split("\n")
+    return f":{next(n for n, line in enumerate(lines, 1) if text in line)}"
+
+
+PROGRAMS: dict[
+    str, tuple[Callable[[Any], Any], tuple[int, ...], Counter[tuple[bool, str, int]]]
+] = {
+    "sequence": (
+        lambda mesh: split_sequence(block(), mesh["tp"]),
+        (BATCH, SEQ // 4, WIDTH),
+        Counter(
+            {
+                (False, "all_gather", X): 1,
+                (False, "reduce_scatter", X): 1,
+                (True, "all_gather", X): 1,
+                (True, "reduce_scatter", X): 2,
+            }
+        ),
+    ),
+    "fsdp": (
+        lambda mesh: shard_parameters(block(), mesh["dp"]),
+        (BATCH, SEQ, WIDTH),
+        Counter(
+            {
+                (False, "all_gather", W): 3,
+                (False, "all_gather", 4 * WIDTH): 1,
+                (True, "reduce_scatter", W): 3,
+                (True, "reduce_scatter", 4 * WIDTH): 1,
+            }
+        ),
+    ),
+    "fsdp and tensor parallel": (
+        lambda mesh: shard_parameters(split_columns_and_rows(block(), mesh["tp"]), mesh["dp"]),
+        (BATCH, SEQ, WIDTH),
+        Counter(
+            {
+                (False, "all_gather", W // 4): 3,
+                (False, "all_gather", 4 * WIDTH): 1,
+                (False, "all_reduce", X): 1,
+                (True, "reduce_scatter", W // 4): 3,
+                (True, "reduce_scatter", 4 * WIDTH): 1,
+                (True, "all_reduce", X): 2,
+            }
+        ),
+    ),
+    "experts": (
+        lambda mesh: on_meta(lambda: Experts(WIDTH, mesh["tp"])),
+        (SEQ, WIDTH),
+        Counter(
+            {(False, "all_to_all", 4 * SEQ * WIDTH): 2, (True, "all_to_all", 4 * SEQ * WIDTH): 1}
+        ),
+    ),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_every_way_to_be_parallel_has_the_collectives_of_its_formula(name: str, mesh: Any) -> None:
+    make, shape, expected = PROGRAMS[name]
+    report = compiled(make(mesh), *shape)
+    assert [row.name for row in report.capabilities if not row.available] == []
+    assert Counter((r.is_backward, r.op, r.bytes) for r in report.collectives) == expected
+    assert all(row.kernel and row.wait_kernel and row.group_size for row in report.collectives)

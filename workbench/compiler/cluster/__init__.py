@@ -1,0 +1,7 @@
+"""One rank of a cluster that is not there: its process groups and meshes, here and in a worker."""
+
+DOORS = {
+    "cluster": "What one rank knows of the others, being that rank, and a fake group of any size.",
+    "shipped_meshes": "How a process group and a mesh get to another process.",
+}
+"""What other rooms import of this one."""

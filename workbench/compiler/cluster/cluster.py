@@ -1,0 +1,232 @@
+"""What one rank knows of the other ranks, and being that rank in another process.
+
+A fake process group of torch's own stands for the network: collectives can be compiled for any
+number of ranks, and none sends anything.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.internals.patches import ProcessPatches
+from workbench.errors import CaptureError, UsageError
+
+if TYPE_CHECKING:
+    from torch.distributed.device_mesh import DeviceMesh
+
+_TIMEOUT = timedelta(minutes=30)  # a fake group waits for nobody, but one without it is refused
+_TOPOLOGY, _IS_FAKE = "workbench_topology", "workbench_is_fake"
+
+
+@dataclass(frozen=True)
+class Topology:
+    """GPUs of a node, and GB/s of one GPU to the others of its node and to other nodes.
+
+    Where a rate is not given, torch's own table for the generation of the GPU holds.
+    """
+
+    gpus_per_node: int = 8
+    nvlink_gb_s: float | None = None
+    nic_gb_s: float | None = None
+
+    def options(self) -> dict[str, float]:
+        """Options of Inductor that make its estimates of collectives use the given rates."""
+        given = {"intra_node_bw": self.nvlink_gb_s, "inter_node_bw": self.nic_gb_s}
+        return {name: rate for name, rate in given.items() if rate is not None}
+
+
+@dataclass(frozen=True)
+class Group:
+    """A process group by its name, which graphs hold as a constant, and the ranks in it."""
+
+    name: str
+    ranks: tuple[int, ...]
+    description: str
+
+    @property
+    def mesh_dims(self) -> str:
+        """What a mesh calls it, such as "tp"; torch's own words where no mesh made it."""
+        return self.description.removeprefix("mesh_")
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """The rank that a process is, and its process groups; `world` is the name of that of all.
+
+    A fake one sends nothing.
+    """
+
+    rank: int
+    world_size: int
+    world: str
+    groups: tuple[Group, ...]
+    is_fake: bool
+    topology: Topology = field(default_factory=Topology)
+
+    @property
+    def by_name(self) -> Mapping[str, Group]:
+        """Every process group, that of all ranks too."""
+        everyone = Group(self.world, tuple(range(self.world_size)), "all ranks")
+        return {group.name: group for group in (everyone, *self.groups)}
+
+    @property
+    def facts(self) -> Mapping[str, Any]:
+        """What a record says of it."""
+        return {"rank": self.rank, "world_size": self.world_size, "is_fake": self.is_fake}
+
+    def count_nodes(self, ranks: Iterable[int]) -> int:
+        """On how many nodes these ranks are, whatever lies between them."""
+        return len({rank // self.topology.gpus_per_node for rank in ranks})
+
+
+def find_cluster() -> Cluster | None:
+    """That of this process, its process group fake or real; None where it has none."""
+    dist: Any = sys.modules.get("torch.distributed")
+    if dist is None or not (dist.is_available() and dist.is_initialized()):
+        return None
+    world = tp.DISTRIBUTED_WORLD.get()
+    names: Mapping[Any, str] = world.pg_names
+    groups = [
+        Group(name, tuple(dist.get_process_group_ranks(group)), group.group_desc)
+        for group, name in names.items()
+        if group is not dist.group.WORLD
+    ]
+    topology = getattr(world, _TOPOLOGY, Topology())
+    return Cluster(
+        rank=dist.get_rank(),
+        world_size=dist.get_world_size(),
+        world=names[dist.group.WORLD],
+        groups=tuple(groups),
+        is_fake=getattr(world, _IS_FAKE, dist.get_backend() == "fake"),
+        topology=topology,
+    )
+
+
+@contextmanager
+def enter_cluster(cluster: Cluster | None) -> Iterator[None]:
+    """Be that rank, with the same groups under the same names; without a cluster, nothing.
+
+    The process must have no process group yet, and has none afterwards.
+    """
+    if cluster is None:
+        yield
+        return
+    import torch.distributed as dist
+    from torch.distributed.device_mesh import DeviceMesh
+
+    store = tp.FAKE_STORE.get()()
+    with ProcessPatches() as process_patches:
+        # guards copy the mesh of a tensor, under a fake mode, where its ranks have no numbers
+        process_patches.attribute(DeviceMesh, "__deepcopy__", lambda self, memo: self)
+        # torch asks nvidia-smi, then a binding that a build without CUDA lacks
+        process_patches.name(tp.HAS_NVLINK, lambda: True)
+        process_patches.enter_context(tp.INDUCTOR_CONFIG.get().patch(cluster.topology.options()))
+        dist.init_process_group(
+            "fake", store=store, rank=cluster.rank, world_size=cluster.world_size
+        )
+        process_patches.callback(dist.destroy_process_group)
+        keep_topology(cluster.topology, process_patches)
+        # the group is a fake here even where it is real for the user
+        process_patches.attribute(tp.DISTRIBUTED_WORLD.get(), _IS_FAKE, cluster.is_fake)
+        if (name := tp.DISTRIBUTED_WORLD.get().pg_names[dist.group.WORLD]) != cluster.world:
+            raise CaptureError(
+                f"The process group of all ranks is called {cluster.world!r} here and {name!r} in "
+                "the process that compiles, which torch writes into the code. Set the process "
+                "group up once, with torch.distributed.init_process_group or wb.virtual_cluster."
+            )
+        for group in cluster.groups:
+            _join(group, cluster.rank, store)
+        yield
+
+
+def keep_topology(topology: Topology, process_patches: ProcessPatches) -> None:
+    """Keep it beside the process group of this process, as long as that is there."""
+    process_patches.attribute(tp.DISTRIBUTED_WORLD.get(), _TOPOLOGY, topology)
+
+
+def _join(group: Group, rank: int, store: Any) -> None:
+    from torch.distributed import Backend
+
+    ranks = list(group.ranks)
+    made, _ = tp.NEW_PROCESS_GROUP.get()(
+        len(ranks),
+        ranks.index(rank),
+        ranks,
+        Backend("fake"),
+        store,
+        group.name,
+        timeout=_TIMEOUT,
+        group_desc=group.description,
+    )
+    members = {rank: place for place, rank in enumerate(ranks)}
+    tp.DISTRIBUTED_WORLD.get().pg_group_ranks[made] = members
+
+
+@contextmanager
+def enter_virtual_cluster(
+    mesh: Mapping[str, int], rank: int, topology: Topology
+) -> Iterator[DeviceMesh]:
+    """Be one rank of a cluster of these sizes by name, until it is left.
+
+    The mesh is on the CPU: a model on it, or on meta, is compiled for GPUs by what compiles it.
+    Raises `UsageError` for sizes, a rank or a topology that no cluster has, and beside a process
+    group that is there already.
+    """
+    _check_mesh(mesh, rank)
+    _check_topology(topology)
+    import torch.distributed as dist
+
+    if not dist.is_available():
+        raise UsageError(
+            "This build of torch has no torch.distributed, which a virtual cluster needs. Install "
+            "a build that has it: those of torch's own index do."
+        )
+    if dist.is_initialized():
+        raise UsageError(
+            "A process group is there already "
+            f"({dist.get_backend()}, rank {dist.get_rank()} of {dist.get_world_size()}). Compile "
+            "beside it as it is, or call torch.distributed.destroy_process_group() before "
+            "wb.virtual_cluster."
+        )
+    from torch.distributed.device_mesh import init_device_mesh
+
+    store = tp.FAKE_STORE.get()()
+    with ProcessPatches() as process_patches:
+        dist.init_process_group("fake", store=store, rank=rank, world_size=prod(mesh.values()))
+        process_patches.callback(_destroy_group)
+        keep_topology(topology, process_patches)
+        yield init_device_mesh("cpu", tuple(mesh.values()), mesh_dim_names=tuple(mesh))
+
+
+def _destroy_group() -> None:
+    import torch.distributed as dist
+
+    if dist.is_initialized():  # the user may have done so
+        dist.destroy_process_group()
+
+
+def _check_mesh(mesh: Mapping[str, int], rank: int) -> None:
+    if not mesh or not all(name and size > 0 for name, size in mesh.items()):
+        raise UsageError(
+            f"The mesh is {dict(mesh)!r}: give each of its dimensions a name and a number of GPUs, "
+            "as in {'dp': 64, 'tp': 8}."
+        )
+    world = prod(mesh.values())
+    if not 0 <= rank < world:
+        sizes = " x ".join(map(str, mesh.values()))
+        raise UsageError(f"rank is {rank}: a mesh of {sizes} has the ranks 0 to {world - 1}.")
+
+
+def _check_topology(topology: Topology) -> None:
+    if topology.gpus_per_node < 1:
+        raise UsageError(f"gpus_per_node is {topology.gpus_per_node}: a node has 1 GPU or more.")
+    for name in ("nvlink_gb_s", "nic_gb_s"):
+        if (rate := getattr(topology, name)) is not None and rate <= 0:
+            raise UsageError(f"{name} is {rate}: give GB/s of one GPU, a number above 0.")

@@ -1,0 +1,6 @@
+"""Rows of one rank of a cluster."""
+
+DOORS = {
+    "cluster_rows": "The collectives of a rank, and what a record says of the cluster.",
+}
+"""What other rooms import of this one."""

@@ -1,0 +1,79 @@
+"""Rows of one rank of a cluster: the collectives of its programs, and the groups they are in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sized
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from workbench.report.measures import describe, number
+
+CLUSTER = "cluster"
+"""Where `Report.extra` says which rank was compiled; a record of no cluster has none.
+
+`rank` of `world_size`, and `is_fake`: whether the process group sends nothing.
+"""
+
+
+NOTHING_SENT = (
+    "The process group is a virtual cluster's: its collectives send nothing, so that no rank's "
+    "numbers are there to compare. Compile beside a real process group, as torchrun makes one."
+)
+"""Why numbers of a program are not checked that holds collectives of a fake group."""
+
+
+class Compiled(Protocol):
+    """A record of a compilation, as far as it is asked here."""
+
+    @property
+    def extra(self) -> Mapping[str, Any]:
+        """What the record knows beside its tables."""
+
+    @property
+    def collectives(self) -> Sized:
+        """The collectives of its programs."""
+
+
+def has_fake_collectives(report: Compiled) -> bool:
+    """Whether its programs hold collectives of a process group that sends nothing."""
+    is_fake = report.extra.get(CLUSTER, {}).get("is_fake", False)
+    return bool(is_fake) and len(report.collectives) > 0
+
+
+@dataclass(frozen=True, slots=True)
+class Collective:
+    """One collective of a generated program: what is sent, between whom, where one waits for it.
+
+    `kernel` is the library call that starts it, `wait_kernel` the one that waits for it; `order`
+    and `wait_order` are their places among all kernels of the program, from 0. Between the two,
+    `hidden_by` run. `mesh_dims` is what the mesh calls the group, `group_nodes` on how many nodes
+    its ranks are. `called_from` are the lines that called its function, nearest first.
+    """
+
+    id: str  # its id, such as `c3`
+    graph: str  # the lowered graph, by its id
+    is_backward: bool  # whether it is of the backward
+    op: str  # the collective, such as `all_reduce`
+    bytes: int | None = number(
+        "Message", "B", "As NCCL counts it: what an all-gather gives, what any other takes",
+        source="counted",
+        meaning="Bytes as NCCL counts them: what an all-gather gives, what any other takes.",
+    )  # fmt: skip
+    dtype: str | None = None  # its dtype
+    group: str = ""  # the process group, by torch's name
+    mesh_dims: str = ""
+    group_size: int | None = field(
+        default=None, metadata=describe("Ranks", meaning="How many ranks are in the group.")
+    )
+    group_nodes: int | None = field(
+        default=None, metadata=describe("Nodes", meaning="On how many nodes its ranks are.")
+    )
+    kernel: str | None = None  # the library call that starts it, by its id
+    wait_kernel: str | None = None  # the library call that waits for it
+    order: int | None = None
+    wait_order: int | None = None
+    hidden_by: tuple[str, ...] = ()  # the kernels between the two, by their ids
+    node: str | None = None  # the FX node that starts it
+    wait_node: str | None = None  # the FX node that waits for it
+    lines: tuple[str, ...] = ()  # the user's lines that cause it, by their `L:` ids
+    called_from: tuple[str, ...] = ()  # the lines that called its function, nearest first
