@@ -9,8 +9,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from tests.bench.bench_large import children
-from tests.bench.figure import Figure, child, empty_caches, peak_bytes
+from tests.bench.figure import Figure, child, children, empty_caches, peak_bytes
 
 CONDITIONS = (
     "budgets: a GPT-2 of 6 layers, width 256, length 64, its partitioner asked for eleven budgets "

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 import time
 from collections.abc import Iterator
@@ -11,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tests.bench.figure import Figure, child, empty_caches, peak_bytes
+from tests.bench.figure import Figure, child, children, cpu_seconds, empty_caches, peak_bytes
 from tests.bench.view_pages import open_page
 from tests.browser.driving import running_chromium
 
@@ -90,35 +89,16 @@ def measure_here(key: str, layers: int, page: str) -> dict[str, float]:
     inputs = {"input_ids": tokens} | ({"labels": tokens} if model.grad else {})
     module = llama(model.size, layers, once=model.once)
     (worker,) = children()
-    start, used = time.perf_counter(), _cpu_s(worker)
+    start, used = time.perf_counter(), cpu_seconds(worker)
     made = wb.aot_compile(module, (), inputs, target="h100", grad=model.grad)
     seconds = time.perf_counter() - start
     made.report.to_html(page)
     return {
         "seconds": seconds,
-        "cpu_s": round(_cpu_s(worker) - used),
+        "cpu_s": round(cpu_seconds(worker) - used),
         "peak_gb": peak_bytes(worker) / 1e9,
         "kernels": len(made.report.kernels),
     }
-
-
-def children() -> list[int]:
-    """The processes that this one has started and that still run."""
-    pids = (int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit())
-    return [pid for pid in pids if (fields := _stat(pid)) and int(fields[1]) == os.getpid()]
-
-
-def _stat(pid: int) -> list[str]:
-    """The fields behind the name in `/proc/PID/stat`; none for a process that has just ended."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except (FileNotFoundError, ProcessLookupError):
-        return []
-
-
-def _cpu_s(pid: int) -> float:
-    """Seconds on a processor, those of its ended children included."""
-    return sum(map(int, _stat(pid)[11:15])) / os.sysconf("SC_CLK_TCK")
 
 
 if __name__ == "__main__":

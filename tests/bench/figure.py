@@ -105,3 +105,22 @@ def peak_bytes(pid: int | str = "self") -> int:
     """The most memory that a process has had; `ru_maxrss` would hold that of its parent too."""
     status = Path(f"/proc/{pid}/status").read_text()
     return int(status.split("VmHWM:")[1].split()[0]) * 1024
+
+
+def children() -> list[int]:
+    """The processes that this one has started and that still run."""
+    pids = (int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit())
+    return [pid for pid in pids if (fields := _stat(pid)) and int(fields[1]) == os.getpid()]
+
+
+def _stat(pid: int) -> list[str]:
+    """The fields behind the name in `/proc/PID/stat`; none for a process that has just ended."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return []
+
+
+def cpu_seconds(pid: int) -> float:
+    """Seconds on a processor, those of its ended children included."""
+    return sum(map(int, _stat(pid)[11:15])) / os.sysconf("SC_CLK_TCK")

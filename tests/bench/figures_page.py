@@ -33,6 +33,7 @@ HEADLINES = (
     "70 MB TORCH_TRACE log, every table read (s): peak memory",
     "virtual H100: six-layer encoder, warm worker",
     "kernels of an encoder × 6 GPUs, empty Triton cache (s)",
+    "wb.kernel, warm, the slowest (CPU s)",
     "verify six-layer encoder, virtual H100, whole program (s)",
     "Llama-3-8B for a virtual H100 (s)",
     "Llama-3-8B training step for a virtual H100 (s)",
