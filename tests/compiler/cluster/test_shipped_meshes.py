@@ -33,7 +33,7 @@ def test_a_tensor_of_a_mesh_arrives_as_one_of_gpus() -> None:
         parameter = torch.nn.Parameter(distribute_tensor(whole, mesh["dp"], [Shard(0)]))
         data, sent = packed(parameter, mesh, mesh.get_group("tp")), find_cluster()
     fake_mode = tp.FAKE_TENSOR_MODE.get()(shape_env=tp.SHAPE_ENV.get()())
-    with enter_virtual_gpu(H100, lambda choice, n: float(n), count=8), enter_cluster(sent):
+    with enter_cluster(sent), enter_virtual_gpu(H100, lambda choice, n: float(n), count=8):
         arrived, on, group = unpack(data, fake_mode).request.args
         assert isinstance(arrived, DTensor)
         assert isinstance(arrived, torch.nn.Parameter)

@@ -123,6 +123,15 @@ def test_a_mesh_among_the_inputs_hides_no_kernel_of_the_backward(mesh: Any) -> N
     assert all(line.endswith(line_of("self.down(")) for line in lines)
 
 
+def test_code_that_asks_for_the_gpu_is_captured_as_without_a_cluster(mesh: Any) -> None:
+    def branching(x: torch.Tensor) -> torch.Tensor:
+        is_new = torch.cuda.is_available() and torch.cuda.get_device_capability()[0] >= 9
+        return torch.relu(x + 1) if is_new and torch.cuda.device_count() == 8 else x
+
+    report = compiled(branching, 8, grad=False)
+    assert [kernel.ops for kernel in report.kernels] == [("aten.add.Tensor", "aten.relu.default")]
+
+
 def line_of(text: str) -> str:
     """The end of the id of the line of the models that has a text."""
     from tests.compiler.cluster import parallel_models

@@ -113,7 +113,8 @@ def find_cluster() -> Cluster | None:
 def enter_cluster(cluster: Cluster | None) -> Iterator[None]:
     """Be that rank, with the same groups under the same names; without a cluster, nothing.
 
-    The process must have no process group yet, and has none afterwards.
+    The process must have no process group yet, and has none afterwards; a virtual GPU is entered
+    in here, not around it.
     """
     if cluster is None:
         yield
@@ -132,6 +133,9 @@ def enter_cluster(cluster: Cluster | None) -> Iterator[None]:
             "fake", store=store, rank=cluster.rank, world_size=cluster.world_size
         )
         process_patches.callback(dist.destroy_process_group)
+        # a new group has Dynamo forget its rules for functions of torch: made anew beside a virtual
+        # GPU, they would be for what stands in for torch.cuda, and capture of it would fail
+        tp.DYNAMO_RULES.get()()
         keep_topology(cluster.topology, process_patches)
         # the group is a fake here even where it is real for the user
         process_patches.attribute(tp.DISTRIBUTED_WORLD.get(), _IS_FAKE, cluster.is_fake)

@@ -675,6 +675,7 @@ TREE_SERIALIZED = _pytree("SUPPORTED_SERIALIZED_TYPES", "nested inputs and outpu
 _c10d = _within("torch.distributed.distributed_c10d:")
 DISTRIBUTED_WORLD = _c10d("_world", "the process groups of this process by their names")
 NEW_PROCESS_GROUP = _c10d("_new_process_group_helper", "a process group under a given name")
+DYNAMO_RULES = _dynamo("trace_rules:get_torch_obj_rule_map", "capture beside a process group")
 RESOLVE_PROCESS_GROUP = _c10d("_resolve_process_group", "a process group by its name")
 FAKE_STORE = Name(
     "torch.testing._internal.distributed.fake_pg:FakeStore", "process groups that send nothing"

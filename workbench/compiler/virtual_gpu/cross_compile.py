@@ -199,8 +199,8 @@ def compile_job(
     try:
         with (
             job.context.entered(),
-            enter_virtual_gpu(job.gpu, count=_count_gpus(job.cluster)) as early,
             enter_cluster(job.cluster),
+            enter_virtual_gpu(job.gpu, count=_count_gpus(job.cluster)) as early,
         ):
             if job.counts_eager and (record := _eager(job, stoppable)) is not None:
                 return Done(CrossCompilation(whole_record(job.gpu, record), _NOTHING))
