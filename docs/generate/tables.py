@@ -21,6 +21,7 @@ from workbench.report.cache_keys import KeyPart
 from workbench.report.file_rows import RoundTripLeaf, RoundTripPhase, RoundTripWay
 from workbench.report.machine_rows import MatrixCell, RankedConfig, Resources
 from workbench.report.measures import measures
+from workbench.report.profile.profile_rows import PROFILE_TABLES
 from workbench.report.profile_record import KernelTime, OperatorTime
 from workbench.report.tables import TABLES, Tables
 from workbench.report.trials import Trial
@@ -127,6 +128,9 @@ def of_others() -> Iterator[Frame]:
         ('verification.frame("kernels")', "With `per_kernel=True`.", KernelComparison),
     ):
         yield Frame(call, about, row, (*_fields(row), *compared))
+    about = "Of `wb.read_profile`: what a trace of torch.profiler has."
+    for name, row in PROFILE_TABLES.items():
+        yield Frame(f'trace.frame("{name}")', about, row, _fields(row))
     about = "A row for each setting of `wb.sweep`; in front a column for each axis."
     yield Frame("sweep.frame()", about, Trial, ("status", "reason", *FIGURES))
     about = "The GPUs that can be a target; a peak rate is in TFLOP/s, of integers in TOPS."
@@ -141,7 +145,8 @@ def meanings(frame: Frame) -> dict[str, str]:
         *measures(Kernel).items(),
         *measures(frame.row).items(),
     ]
-    meant = {name: measure.sentence for name, measure in measured if measure.sentence}
+    told = ((name, measure.sentence or measure.hint) for name, measure in measured)
+    meant = {name: text for name, text in told if text}
     meant.setdefault("note", _NOTE)
     return {
         name: _rate(name) or said.get(name) or meant.get(name) or _of_property(frame.row, name)

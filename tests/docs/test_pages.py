@@ -23,6 +23,7 @@ from workbench.analysis.opportunities.rules import RULES
 from workbench.errors import __all__ as errors
 from workbench.notebook.options import OF_MAGICS
 from workbench.report import Report
+from workbench.report.profile.profile_rows import PROFILE_TABLES
 
 WRITTEN = (pages.HOME, pages.WHICH, *pages.GUIDE, *pages.ABOUT)
 FRAMES = {
@@ -76,6 +77,11 @@ def test_the_columns_of_a_table_are_those_that_frame_gives(sample_report: Report
     assert all(
         name in told for name in str(refused.value).partition("of: ")[2].rstrip(".").split(", ")
     )
+
+
+def test_every_table_of_a_profile_is_there() -> None:
+    """As seen: `memory` and `launches` were named, and stood nowhere."""
+    assert {f"trace.{name}" for name in PROFILE_TABLES} <= FRAMES.keys()
 
 
 def test_every_column_of_every_table_is_described() -> None:

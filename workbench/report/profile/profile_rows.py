@@ -64,17 +64,17 @@ class RanKernel:
     `work_bytes` are what one call has to compute and to move at least.
     """
 
-    id: str = ""
-    name: str = ""
+    id: str = ""  # its id, such as "K3"
+    name: str = ""  # its name
     calls: int = number("Calls", default=0, meaning="How often it ran in the profile.")
     time_us: float = field(default=0.0, metadata=_DEVICE_US)
     share: float = field(default=0.0, metadata=_SHARE)
-    operator: str = ""
-    shapes: Sizes = ()
-    dtypes: tuple[str, ...] = ()
+    operator: str = ""  # the operator that started it
+    shapes: Sizes = ()  # of the inputs of the operator
+    dtypes: tuple[str, ...] = ()  # of the inputs of the operator
     module: str = ""
     line: str = ""
-    stream: int | None = None
+    stream: int | None = None  # the stream of the device
     grid: tuple[int, ...] = ()
     block: tuple[int, ...] = ()
     registers: int | None = number("Registers", meaning="Registers of a thread.")
@@ -86,25 +86,25 @@ class RanKernel:
         "Modelled, µs", "us", "What a calibrated model expects of one call", source="model"
     )
     reached: float | None = number("Of its bound", "share", "Bound by measured", source="model")
-    why_slow: str = ""
+    why_slow: str = ""  # why it is far from its bound, in a sentence
     compile_id: str = ""
     kernel_hash: str = ""
     kind: str = "kernel"
-    is_backward: bool = False
+    is_backward: bool = False  # whether autograd started it
     least_us: float = number("Least, µs", "us", "Its fastest call", default=0.0, source="measured")
     most_us: float = number("Most, µs", "us", "Its slowest call", default=0.0, source="measured")
     modules: int = 0
-    strides: Sizes = ()
+    strides: Sizes = ()  # of the inputs of the operator
     inputs: tuple[str, ...] = ()  # the concrete ones: numbers and flags as text
     shared_bytes: int | None = number("Shared", "B", meaning="Shared memory of a block.")
     moved_bytes: int | None = number("Bytes", "B", meaning="Bytes of one copy or fill.")
     graph_key: str = ""
-    kernel_file: str = ""
+    kernel_file: str = ""  # the file that Inductor wrote
     does: str = "other"
     bound_by: str = ""
     operations: int | None = number("FLOP", "amount", source="model")
     work_bytes: int | None = number("Moved", "B", "At least, by one call", source="model")
-    rank: int | None = None
+    rank: int | None = None  # which rank it is of, where several were read
     modelled_error: float | None = number(
         "± of it", "share", "Four of five unseen kernels lay within", source="model"
     )
@@ -120,10 +120,10 @@ class ModuleTime:
     CPU. Outside of all modules the name is empty.
     """
 
-    id: str = ""
-    parent: str = ""
-    name: str = ""
-    depth: int = 0
+    id: str = ""  # its id
+    parent: str = ""  # the id of the module that called it
+    name: str = ""  # its path in the model
+    depth: int = 0  # how many modules are around it
     calls: int = number("Calls", default=0, meaning="How often it was called in the profile.")
     time_us: float = field(default=0.0, metadata=_DEVICE_US)
     own_us: float = number(
@@ -135,7 +135,7 @@ class ModuleTime:
     )
     kernels: int = number("Kernels", default=0, meaning="Calls of kernels, copies and fills.")
     host_us: float = number("Host, µs", "us", "On the CPU", default=0.0, source="measured")
-    rank: int | None = None
+    rank: int | None = None  # which rank it is of, where several were read
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,8 +146,8 @@ class LineTime:
     what it calls, `own_us` what it started itself or through torch.
     """
 
-    line: str = ""
-    function: str = ""
+    line: str = ""  # file:line, as it is shown
+    function: str = ""  # its name
     calls: int = number("Calls", default=0, meaning="How often it was called in the profile.")
     time_us: float = field(default=0.0, metadata=_DEVICE_US)
     own_us: float = number(
@@ -156,8 +156,8 @@ class LineTime:
     share: float = field(default=0.0, metadata=_SHARE)
     kernels: int = number("Kernels", default=0, meaning="Calls of kernels, copies and fills.")
     host_us: float = number("Host, µs", "us", "On the CPU", default=0.0, source="measured")
-    file: str = ""
-    rank: int | None = None
+    file: str = ""  # the whole path of the file
+    rank: int | None = None  # which rank it is of, where several were read
 
 
 Cause = Literal[
@@ -181,21 +181,24 @@ class Gap:
     duration_us: float = number(
         "Idle, µs", "us", "No stream of the device works", default=0.0, source="measured"
     )
-    cause: str = "unknown"
-    why: str = ""
+    cause: str = "unknown"  # what the device waited for
+    why: str = ""  # the same in a sentence
     line: str = ""
-    module: str = ""
+    module: str = ""  # the module that was running
     before: str = ""
     after: str = ""
-    rank: int | None = None
+    rank: int | None = None  # which rank it is of, where several were read
 
 
 @dataclass(frozen=True, slots=True)
 class StreamTime:
-    """One stream of a device; `alone_us` is the time in which no other one worked."""
+    """One stream of a device; `alone_us` is the time in which no other one worked.
 
-    device: int | None = None
-    stream: int | None = None
+    In `busy_us` it worked itself, from `first_us` to `last_us`, both since the device began.
+    """
+
+    device: int | None = None  # the number of the device
+    stream: int | None = None  # its number, as the driver has it
     calls: int = number("Calls", default=0, meaning="Kernels, copies and fills on it.")
     busy_us: float = number("Busy, µs", "us", default=0.0, source="measured")
     alone_us: float = number(
@@ -204,8 +207,8 @@ class StreamTime:
     share: float = field(default=0.0, metadata=_SHARE)
     first_us: float = field(default=0.0, metadata=_START)
     last_us: float = number("End, µs", "us", "Since the device began", default=0.0)
-    kinds: str = ""
-    rank: int | None = None
+    kinds: str = ""  # what ran on it
+    rank: int | None = None  # which rank it is of, where several were read
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,21 +220,21 @@ class CollectiveTime:
     in 10^9 bytes per second, as nccl-tests count it. `kernel` is a row of `kernels` by its id.
     """
 
-    name: str = ""
+    name: str = ""  # what it is, such as all-reduce
     calls: int = number("Calls", default=0, meaning="How often it ran in the profile.")
     time_us: float = field(default=0.0, metadata=_DEVICE_US)
     exposed_us: float = number(
         "Exposed, µs", "us", "Nothing else ran on the device", default=0.0, source="measured"
     )
     bytes: int | None = number("Bytes", "B", meaning="Bytes of one call on one rank.")
-    dtype: str = ""
-    group: str = ""
+    dtype: str = ""  # of its elements
+    group: str = ""  # the ranks that take part
     group_size: int | None = number("Ranks", meaning="Ranks of the group.")
     bus_gbs: float | None = number(
         "Bus, GB/s", "amount", "As nccl-tests count it, of the fastest call", source="measured"
     )
     kernel: str = ""
-    rank: int | None = None
+    rank: int | None = None  # which rank it is of, where several were read
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,14 +245,14 @@ class ProfiledStep:
     µs; `device_us` is the busy time of the device work that was launched in it.
     """
 
-    name: str = ""
+    name: str = ""  # as the program calls it
     kind: str = "annotation"
     start_us: float = field(default=0.0, metadata=_START)
     host_us: float = number("Host, µs", "us", "On the CPU", default=0.0, source="measured")
     device_us: float = field(default=0.0, metadata=_DEVICE_US)
     kernels: int = number("Kernels", default=0, meaning="Calls of kernels, copies and fills.")
     launches: int = number("Launches", default=0, meaning="A replay of a CUDA graph is one.")
-    rank: int | None = None
+    rank: int | None = None  # which rank it is of, where several were read
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,9 +267,9 @@ class MemoryEvent:
     allocated: int | None = number("Allocated", "B", meaning="All that is held after it.")
     reserved: int | None = number("Reserved", "B", meaning="What torch holds of the device.")
     device: str = ""
-    module: str = ""
-    line: str = ""
-    rank: int | None = None
+    module: str = ""  # the module that was running
+    line: str = ""  # where the program was
+    rank: int | None = None  # which rank it is of, where several were read
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,37 +279,37 @@ class LaunchTime:
     `delay_us` is the median from a launch to the start of its first kernel.
     """
 
-    name: str = ""
+    name: str = ""  # as the driver calls it
     calls: int = number("Calls", default=0, meaning="How often it was called.")
     kernels: int = number("Kernels", default=0, meaning="Kernels, copies and fills it started.")
     host_us: float = number("Host, µs", "us", "On the CPU", default=0.0, source="measured")
     delay_us: float = number(
         "Until it runs, µs", "us", "The median", default=0.0, source="measured"
     )
-    is_graph: bool = False
-    rank: int | None = None
+    is_graph: bool = False  # whether it replays a CUDA graph
+    rank: int | None = None  # which rank it is of, where several were read
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceEvent:
     """One run of a kernel, copy or fill, for a timeline; µs since the device began.
 
-    `launch_us` is when its launch began (None: not in the profile), on `thread`. `module` is a row
-    of `modules` by its id, empty outside of all. Runs that one call of an operator started share
-    `call`, -1 without an operator.
+    It ran for `duration_us`. `launch_us` is when its launch began (None: not in the profile), on
+    `thread`. `module` is a row of `modules` by its id, empty outside of all. Runs that one call of
+    an operator started share `call`, -1 without an operator.
     """
 
-    kernel: str = ""
+    kernel: str = ""  # a row of `kernels` by its id
     start_us: float = field(default=0.0, metadata=_START)
     duration_us: float = number("Time, µs", "us", default=0.0, source="measured")
-    device: int | None = None
-    stream: int | None = None
+    device: int | None = None  # the number of the device
+    stream: int | None = None  # the stream of the device
     launch_us: float | None = None
     thread: str = ""
     module: str = ""
-    line: str = ""
+    line: str = ""  # where the program started it
     call: int = -1
-    rank: int | None = None
+    rank: int | None = None  # which rank it is of, where several were read
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,25 +317,29 @@ class HostSpan:
     """What a thread of the CPU did, for a timeline; µs since the device began.
 
     `kind`: "module", "annotation", "synchronisation", "region" (a compiled graph) or "operator" (an
-    outermost one). `depth` counts the spans of that thread that are around it.
+    outermost one); it took `duration_us`. `depth` counts the spans of its thread around it.
     """
 
-    thread: str = ""
-    name: str = ""
+    thread: str = ""  # its name or number
+    name: str = ""  # what it did
     kind: str = "module"
     start_us: float = field(default=0.0, metadata=_START)
     duration_us: float = number("Time, µs", "us", default=0.0, source="measured")
     depth: int = 0
-    rank: int | None = None
+    rank: int | None = None  # which rank it is of, where several were read
 
 
 @dataclass(frozen=True, slots=True)
 class RankTime:
-    """One file of a folder of ranks, in µs; `began_us` is by the clock of its own machine."""
+    """One file of a folder of ranks, in µs.
 
-    rank: int | None = None
-    file: str = ""
-    device_name: str = ""
+    From its first work to its last there are `total_us`; in `busy_us` any stream worked, in
+    `idle_us` none. `began_us` is by the clock of its own machine.
+    """
+
+    rank: int | None = None  # which rank it is of, where several were read
+    file: str = ""  # the file that was read
+    device_name: str = ""  # the name of the GPU
     total_us: float = number("Total, µs", "us", default=0.0, source="measured")
     busy_us: float = number("Busy, µs", "us", default=0.0, source="measured")
     idle_us: float = number("Idle, µs", "us", default=0.0, source="measured")
@@ -350,12 +357,12 @@ class ProfileOpportunity:
     "data loading", "copies", "allocation", "small batch" or "collectives". `least_us`, `most_us`
     are what it would save by a model, None where nothing is known of it. `kernels` are ids of
     kernels, `gaps` places in the table of gaps, `line` is a line of the program. `code` is what to
-    write.
+    write. `of_us` is the time that it concerns.
     """
 
     kind: str = ""
-    title: str = ""
-    why: str = ""
+    title: str = ""  # what to do, in a few words
+    why: str = ""  # the reason, with its numbers
     code: str = ""
     of_us: float = field(default=0.0, metadata=describe("Of, µs", "us", source="measured"))
     least_us: float | None = number("At least, µs", "us", "What it saves", source="model")
@@ -375,17 +382,17 @@ class RecordedKernel:
     all its calls in one call of the program; None where it could not be told from others.
     """
 
-    kernel: str = ""
+    kernel: str = ""  # its row of `kernels` by id
     record: str = ""
-    name: str = ""
-    is_backward: bool = False
+    name: str = ""  # its name in the record
+    is_backward: bool = False  # whether it is of the backward
     lines: tuple[str, ...] = ()
     nodes: tuple[str, ...] = ()
     operations: tuple[str, ...] = ()
     time_us: float | None = number(
         "Time, µs", "us", "Of one call of the program, the median", source="measured"
     )
-    rank: int | None = None
+    rank: int | None = None  # which rank it is of, where several were read
     of: str = ""
     line_ids: tuple[str, ...] = ()
 
