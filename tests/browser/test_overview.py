@@ -44,7 +44,7 @@ def row(page: Any, text: str) -> Any:
 
 def test_the_first_screen_is_the_sentence_and_the_top_of_the_tree(layers: Any) -> None:
     said = layers.get_by_role("group", name="Answer")
-    assert said.locator("p").inner_text().startswith("1.03 MB moved by 42 kernels, an estimate")
+    assert said.locator("p").inner_text().startswith("1.03 MB moved by 42 kernels, forward")
     assert said.locator(".chip").count() == 3
     tree = layers.get_by_role("treegrid", name="Cost by line")
     assert tree.bounding_box()["y"] < 400

@@ -45,6 +45,14 @@ def test_without_times_it_is_the_bytes_and_the_line_that_moves_most() -> None:
     assert (link["text"], link["select"]) == ("line 30", "L:s0:30")
 
 
+def test_figures_of_a_training_step_say_that_the_backward_is_in_them() -> None:
+    """As seen: without `grad=` nothing told whether they were of the forward alone."""
+    assert "backward" not in answer_text(BLOCK)
+    assert "moved by 42 kernels, forward and backward, an estimate" in answer_text(LAYERS)
+    call = MeasuredCall(1000.0, 0.0, None, 50)
+    assert " a call, forward and backward" in answer_text(timed(LAYERS, call))
+
+
 def test_without_a_line_of_the_user_it_is_the_module_that_has_most() -> None:
     own = replace(LAYERS, tables={**LAYERS.tables, "sources": Table.of(Source, ())})
     assert "of it is layers.0–3. " in answer_text(own)

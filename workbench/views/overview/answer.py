@@ -172,8 +172,10 @@ def _breaks(report: Report) -> Iterator[Piece]:
 
 def _cost(report: Report, cost: Cost) -> Iterator[Piece]:
     call = read_measured_call(report)
+    has_backward = any(report.kernels.columns.get("is_backward", ()))
+    both = ", forward and backward" if has_backward else ""
     if call is not None:
-        yield from _measured(cost, call)
+        yield from _measured(cost, call, both)
         is_inside = call.quiet and cost.kind == "time" and cost.total <= call.call_us
         whole = call.call_us if is_inside else cost.total
         of = "it" if is_inside else _INSIDE[cost.kind]
@@ -186,28 +188,28 @@ def _cost(report: Report, cost: Cost) -> Iterator[Piece]:
     known = kernels if is_whole else f"{len(cost.by_kernel)} of {kernels}"
     if cost.kind == "time":
         yield figure(format_us(cost.total))
-        yield plain(f" in {known}; the call itself was not measured. ")
+        yield plain(f" in {known}{both}; the call itself was not measured. ")
     elif cost.kind == "bound":
         yield from _forecast(report)
         yield figure(f"≥ {format_us(cost.total)}")
         yield plain(" of work")
         yield from _launches(report)
-        yield plain(f" on {report.request.target}: {tell_kernels_of(report)}. ")
+        yield plain(f" on {report.request.target}: {tell_kernels_of(report)}{both}. ")
     else:
         yield figure(format_bytes(cost.total))
-        yield plain(f" moved by {known}, an estimate; nothing was timed. ")
+        yield plain(f" moved by {known}{both}, an estimate; nothing was timed. ")
     of = "the work" if cost.kind == "bound" else "it"
     yield from list_whereabouts(report, list_call_rows(report), cost.kind, cost.total, of)
 
 
-def _measured(cost: Cost, call: MeasuredCall) -> Iterator[Piece]:
+def _measured(cost: Cost, call: MeasuredCall, both: str) -> Iterator[Piece]:
     if call.quiet:
         yield figure(format_us(call.call_us))
-        yield plain(" a call. ")
+        yield plain(f" a call{both}. ")
         return
     yield plain("About ")
     yield figure(format_us(call.call_us))
-    yield plain(" a call, too noisy to be sure. ")
+    yield plain(f" a call{both}, too noisy to be sure. ")
 
 
 def _forecast(report: Report) -> Iterator[Piece]:
