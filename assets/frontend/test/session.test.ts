@@ -2,7 +2,7 @@ import { signal } from "@preact/signals";
 import { expect, test } from "vitest";
 import { idle } from "../src/host";
 import type { RecordsHost } from "../src/opened/host";
-import { barAt, idOf, SessionState } from "../src/session/state";
+import { ADVICE, barAt, idOf, SessionState } from "../src/session/state";
 import type { SessionBar, SessionDocument, SessionTable } from "../src/wire";
 
 function bar(first: number, marks: string, rows: string[]): SessionBar {
@@ -61,6 +61,19 @@ function stateOf(kind: "live" | "saved"): [SessionState, string[]] {
   };
   return [new SessionState(host), asked];
 }
+
+test("a session that has ended opens with what to change, until another table is chosen", () => {
+  const [state] = stateOf("live");
+  expect(state.pane.value).toBe("compiles"); // it has no advice
+  const host = { ...state.host, document: signal({ ...SHOWN, advice: ["Do."], status: "done" }) };
+  const done = new SessionState(host as unknown as RecordsHost<SessionDocument>);
+  expect(done.pane.value).toBe(ADVICE);
+  host.document.value = { ...host.document.value, status: "running" };
+  expect(done.pane.value).toBe("compiles");
+  done.show("recompiles");
+  host.document.value = { ...host.document.value, status: "done" };
+  expect(done.pane.value).toBe("recompiles");
+});
 
 test("keys lead through the steps, and to those in which something happened", () => {
   expect(barAt(BARS, undefined, "ArrowRight")).toBe(BARS[0]);

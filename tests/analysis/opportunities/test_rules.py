@@ -350,6 +350,21 @@ def with_where(x: torch.Tensor) -> torch.Tensor:
     return y * 2
 
 
+def with_where_alone(x: torch.Tensor) -> torch.Tensor:
+    (rows,) = torch.where(x > 0)
+    return x[rows] * 2
+
+
+def test_a_break_with_an_option_of_dynamo_shows_it_and_says_where_it_is_tried() -> None:
+    """As seen: torch's hint, and that it names no lines, above a break with a cure to try."""
+    report = wb.explain(with_where_alone, (torch.randn(8),)).report
+    (found,) = opportunities(report)
+    assert found.kind == "break cure"
+    assert "as a symbol" in found.text
+    assert found.action == "torch._dynamo.config.capture_dynamic_output_shape_ops = True"
+    assert "Breaks & guards" in str(found.why_not)
+
+
 def test_a_break_with_a_rewrite_shows_it_and_the_rewritten_code_is_one_graph() -> None:
     x = (torch.randn(8),)
     (found,) = wb.opportunities(wb.explain(with_branch, x))

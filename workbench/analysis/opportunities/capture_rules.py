@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from workbench.analysis.breaks.cures import find_cures
 from workbench.analysis.breaks.rewrites import rewrite_of
 from workbench.analysis.opportunities.opportunity import Opportunity
 from workbench.analysis.opportunities.rule_facts import Facts
@@ -16,7 +17,7 @@ _NO_NUMBER = "nothing: what runs between the parts of a broken graph is not in t
 
 
 def graph_breaks(facts: Facts) -> Iterator[Opportunity]:
-    """Every graph break for which a rewrite or a cure is known."""
+    """Every graph break for which a rewrite or a cure is known, else torch's hint."""
     for item in facts.report.breaks:
         rewrite = rewrite_of(facts.report, item)
         if rewrite is not None:
@@ -30,12 +31,16 @@ def graph_breaks(facts: Facts) -> Iterator[Opportunity]:
                 after=rewrite.after,
                 line=rewrite.first_line,
             )
-        elif item.hints:
+            continue
+        cure = next(find_cures(facts.report, item), None)
+        if cure is not None or item.hints:
+            what = item.hints[0] if cure is None else cure.text
             yield _break(
                 facts,
                 item,
                 kind="break cure",
-                text=f"Mend the graph break ({item.kind}): {item.hints[0]}",
+                text=f"Mend the graph break ({item.kind}): {what}",
+                after=() if cure is None else tuple(cure.code.split("\n")),
                 sure="possible",
                 line=item.line,
             )

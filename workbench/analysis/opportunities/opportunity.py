@@ -40,6 +40,9 @@ SURE: Mapping[Sure, str] = {
 _DEPENDS = "What to write depends on the code around it: change it and compile again."
 
 
+_AMONG_BREAKS = "It is tried at the break: open the pane Breaks & guards."
+
+
 _BY_HAND: Mapping[Kind, str] = {
     "break cure": "Torch's hint does not say which lines to write: change them and explain again.",
     "recompile cause": "Calls with both inputs are needed to see it, and the record holds none: "
@@ -98,6 +101,8 @@ class Opportunity:
         """Why nobody can try it by itself, in a sentence; None where it can be tried."""
         if self.settings or self.before:
             return None
+        if self.kind == "break cure" and self.after:
+            return _AMONG_BREAKS
         return _BY_HAND.get(self.kind, _DEPENDS)
 
     @property

@@ -265,7 +265,7 @@ def _of_attribute(source: str) -> Cure:
     """A number that an object holds, which torch takes as a constant of the code."""
     holder, _, name = source.rpartition(".")
     return Cure(
-        "where the code only computes with it, keep it as a tensor, "
+        f"where the code only computes with {source}, keep it as a tensor, "
         f"`{source} = torch.tensor(…)`, in a module as a buffer, "
         f"`{holder}.register_buffer({name!r}, torch.tensor(…))`, where it is given its number; "
         "where a loop or a size needs it, each number is a program of its own"

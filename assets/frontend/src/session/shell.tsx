@@ -156,7 +156,9 @@ function Advice({ state, doc }: { state: SessionState; doc: SessionDocument }) {
 function Status({ state, doc }: { state: SessionState; doc: SessionDocument | null }) {
   return (
     <div class="status">
-      <span class="path">{doc?.facts}</span>
+      <span class="cut" data-tip="">
+        {doc?.facts}
+      </span>
       <span class="grow" />
       {isAwake(state.host) && (
         <span class="keys" aria-hidden="true">

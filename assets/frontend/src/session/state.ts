@@ -16,7 +16,9 @@ const NO_BARS: readonly SessionBar[] = [];
 
 export class SessionState implements Selecting {
   readonly memory = new Memory();
-  readonly pane: Signal<string> = signal("compiles");
+  /** The pane that was chosen, else the first that says something: while it runs, the compiles. */
+  readonly pane: ReadonlySignal<string>;
+  private readonly chosen = signal<string | null>(null);
   /** The id of a row, or of a bar of the timeline. */
   readonly selected: Signal<string | null> = signal(null);
   readonly related: ReadonlySignal<ReadonlySet<string>>;
@@ -29,6 +31,10 @@ export class SessionState implements Selecting {
   constructor(readonly host: RecordsHost<SessionDocument>) {
     this.opening = new Opening(host);
     this.doc = computed(() => host.document.value);
+    this.pane = computed(() => {
+      const hasAdvice = this.doc.value?.status === "done" && this.doc.value.advice.length > 0;
+      return this.chosen.value ?? (hasAdvice ? ADVICE : "compiles");
+    });
     this.bars = computed(() => this.doc.value?.bars ?? NO_BARS);
     this.bar = computed(() => {
       const id = this.selected.value;
@@ -50,7 +56,7 @@ export class SessionState implements Selecting {
   }
 
   show(pane: string): void {
-    this.pane.value = pane;
+    this.chosen.value = pane;
   }
 
   /** The compile that a row is about, if its report can be opened here. */
