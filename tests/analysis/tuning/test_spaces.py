@@ -55,3 +55,11 @@ def test_the_block_of_a_reduction_is_left_as_it_is_given() -> None:
 def test_a_kernel_without_blocks_is_told_to_give_a_space() -> None:
     with pytest.raises(UsageError, match=r"are EVEN. Give space="):
         make_standard("k", "pointwise", ["EVEN"], {})
+
+
+@pytest.mark.parametrize("kind", ["reduction", "pointwise"])
+def test_blocks_along_two_axes_are_no_larger_than_lanes_can_hold(kind: str) -> None:
+    made = make_standard("k", kind, ["XBLOCK", "R0_BLOCK"], {"XBLOCK": 1, "R0_BLOCK": 4096})
+    assert 10 < len(made) < 200
+    assert max(config["XBLOCK"] * config["R0_BLOCK"] for config in made) <= 16 * 32 * 64
+    assert {config["XBLOCK"] for config in made} > {1, 32}

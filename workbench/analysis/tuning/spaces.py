@@ -23,6 +23,7 @@ _TILES: Mapping[str, tuple[int, ...]] = {
 }
 _GROUPS = (8,)
 _LINES = (256, 512, 1024, 2048, 4096)
+_SIDES = (1, 8, 32, 128, 1024)  # of blocks along several axes
 _KINDS: Mapping[str, Mapping[str, tuple[int, ...]]] = {
     "product": {WARPS: (4, 8), STAGES: (2, 3, 4)},
     "product with scales": {WARPS: (4, 8), STAGES: (2, 3, 4, 5)},
@@ -97,7 +98,9 @@ def make_standard(
             f"XBLOCK …): those that are tl.constexpr are {held}. Give space={{"
             f'"{constants[0] if constants else WARPS}": [values]}}.'
         )
-    if kind in ("reduction", "pointwise") and len(axes) == 1:
+    if not kind.startswith("product") and len(axes) > 1:
+        axes = dict.fromkeys(axes, _SIDES)
+    elif not kind.startswith("product"):
         (name,) = axes
         if kind == "reduction" and type(given.get(name)) is int:
             axes[name] = (int(given[name]),)  # a whole row: another size would be another result
