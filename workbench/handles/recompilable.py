@@ -287,7 +287,8 @@ class Recompilable(CompiledBase, ABC):
 
         if self.recipe is None:
             raise UsageError(_GONE)
-        return OwnKernel(read_call(self.report, name), get_gpu(self.report))
+        gpu = get_gpu(self.report)
+        return OwnKernel(read_call(self.report, name, gpu.name), gpu)
 
     @checked
     def rank_configs(

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.analysis.tuning.test_inductor_choices import SOURCE
 from tests.analysis.tuning.test_tuned_formats import BEST, SMALL
 from workbench.analysis.tuning.candidate import Candidate, rank_candidates
 from workbench.analysis.tuning.tuned import Tuned, TunedCase
@@ -103,3 +104,10 @@ def test_an_order_without_a_model_claims_no_error_of_one(tmp_path: Path) -> None
     with pytest.raises(UsageError, match="n is 0"):
         made.write_triton(tmp_path / "none.py", 0)
     assert made.write_triton(tmp_path / "new" / "configs.py").exists()
+
+
+def test_a_kernel_of_which_inductor_reads_no_choice_is_told(tmp_path: Path) -> None:
+    text = SOURCE % ", 'force_disable_caches': True"
+    made = Tuned("k", "pointwise", (make_case(1, BEST),), generated={"h100": text})
+    with pytest.raises(UsageError, match=r"Inductor reads no choice for k: .*coordinate_descent"):
+        made.write_inductor(tmp_path)

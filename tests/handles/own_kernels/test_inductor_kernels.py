@@ -46,3 +46,10 @@ def test_its_call_is_that_of_the_program(compiled: Recompilable) -> None:
 def test_what_there_is_no_kernel_of_is_said(compiled: Recompilable) -> None:
     with pytest.raises(wb.UsageError, match="no Triton kernel 'k0'"):
         compiled.kernel("k0")
+
+
+def test_a_check_changes_no_size_that_the_text_fixes() -> None:
+    made = wb.aot_compile(lambda x: x.relu() * 2, (torch.ones(4096),), target="h100")
+    found = made.kernel("k0").check()
+    assert found.ok
+    assert "sizes of the program stand in its text" in found.sentence

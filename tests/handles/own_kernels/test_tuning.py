@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +21,7 @@ from tests.bench.product_kernels import scaled_product
 from tests.own_kernels.cases import CASES
 from tests.own_kernels.kernels import add, softmax
 from workbench.analysis.tuning.tuned import Tuned
+from workbench.analysis.tuning.tuned_formats import BESIDE
 from workbench.compiler.kernels.kernel_call import KernelCall
 from workbench.compiler.virtual_gpu.client import CrossCompiler
 from workbench.compiler.virtual_gpu.kernel_choice import BuildJob, Built
@@ -307,12 +313,59 @@ def test_one_that_takes_too_long_has_a_row_that_says_so() -> None:
     assert (late.verdict, late.reason) == ("takes too long", "compiling takes longer than 5 s.")
 
 
-def test_a_kernel_of_a_compiled_program_is_tuned_as_any_other() -> None:
-    program = wb.aot_compile(lambda x: torch.softmax(x, -1), (torch.ones(128, 300),), target="h100")
-    made = program.kernel("k0").tune(space={"num_warps": [2, 4]})
+CHOSEN = {"XBLOCK": [4], "R0_BLOCK": [512], "num_warps": [2]}
+
+
+def normalize(x: torch.Tensor) -> torch.Tensor:
+    return torch.softmax(x, -1)
+
+
+@pytest.fixture(scope="module")
+def program() -> Any:
+    return wb.aot_compile(normalize, (torch.ones(128, 3000),), target="h100")
+
+
+def test_a_kernel_of_a_compiled_program_is_tuned_as_inductor_launches_it(program: Any) -> None:
+    made = program.kernel("k0").tune(space={"XBLOCK": [1, 2], "R0_BLOCK": [512], "num_warps": [4]})
     assert made.kind == "reduction"
-    first, second = made.cases[0].ranked
-    assert first.model_us == second.model_us
-    assert 3 < (first.model_us or 0) < 6  # a row is one block, no loop
-    standard = program.kernel("k0").tune(budget=1)
-    assert len(standard.cases[0].candidates) == 10
+    assert {each.values[0][1]: each.grid for each in made.best(2)} == {1: 128, 2: 64}
+    assert made.remarks == ()
+    blocks = program.rank_configs("k0", blocks={"XBLOCK": [1, 2], "R0_BLOCK": [512]}, warps=[4])
+    assert {round(row.model_us, 3) for row in blocks.rows} == {
+        round(each.model_us or 0, 3) for each in made.best(2)
+    }
+
+
+def test_its_usual_space_is_inductors(program: Any) -> None:
+    made = program.kernel("k0").tune(budget=1)
+    tried = made.cases[0].candidates
+    assert {each.values[0] for each in tried} >= {("XBLOCK", 1), ("XBLOCK", 8)}
+    assert 20 < len(tried) < 100
+
+
+def test_its_best_is_written_for_the_gpu_of_the_program_alone(program: Any, tmp_path: Path) -> None:
+    made = program.kernel("k0").tune(["h100", "b200"], space=CHOSEN)
+    path = made.write_inductor(tmp_path, target="h100")
+    assert json.loads(path.read_text())["XBLOCK"] == 4
+    assert "Modelled" in path.with_name(path.name + BESIDE).read_text()
+    with pytest.raises(wb.UsageError, match=r"another text of .* for b200.*target='b200'"):
+        made.write_inductor(tmp_path, target="b200")
+    with pytest.raises(wb.UsageError, match="is of no compiled program"):
+        make_add().tune(space={"num_warps": [4]}).write_inductor(tmp_path)
+
+
+@pytest.mark.slow
+def test_inductor_compiles_the_configuration_that_was_written(program: Any, tmp_path: Path) -> None:
+    made = program.kernel("k0").tune(space=CHOSEN)
+    made.write_inductor(tmp_path / "virtual_gpu" / "inductor")  # which compiling without a GPU has
+    again = (
+        "import torch, workbench as wb\n"
+        "from tests.handles.own_kernels.test_tuning import normalize\n"
+        "made = wb.aot_compile(normalize, (torch.ones(128, 3000),), target='h100')\n"
+        "print([(each.choice, each.warps) for each in made.report.resources])"
+    )
+    variables = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": str(tmp_path)}
+    said = subprocess.run(
+        [sys.executable, "-c", again], env=variables, capture_output=True, text=True, check=True
+    )
+    assert said.stdout.splitlines()[-1] == "[('XBLOCK=4, R0_BLOCK=512', 2)]"

@@ -11,6 +11,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from workbench.analysis.kernel_configs.triton_source import make_decorator
 from workbench.analysis.tuning import tuned_formats as formats
 from workbench.analysis.tuning.candidate import (
     RANKED,
@@ -19,6 +20,7 @@ from workbench.analysis.tuning.candidate import (
     explain_order,
     format_us,
 )
+from workbench.analysis.tuning.inductor_choices import name_source, save_choice
 from workbench.analysis.tuning.model_errors import NO_MODEL, describe_error
 from workbench.arguments import checked
 from workbench.errors import UsageError
@@ -69,6 +71,7 @@ class Tuned(Presented):
     cases: tuple[TunedCase, ...]
     remarks: tuple[str, ...] = ()
     missed: tuple[str, ...] = field(default=())  # what measuring showed of the model
+    generated: Mapping[str, str] = field(default_factory=dict)  # Inductor's text of it, by GPU
 
     @property
     def sentence(self) -> str:
@@ -236,6 +239,37 @@ class Tuned(Presented):
         """
         (first,) = self.best(1, target=target, **size)
         return formats.write_beside(Path(path), formats.write_helion(first, order), self.remark)
+
+    @checked
+    def write_inductor(self, folder: str | PathLike[str], *, target: str | None = None) -> Path:
+        """Write the best for a kernel of a compiled program, as Inductor reads its own choice.
+
+        `folder` is what `TORCHINDUCTOR_CACHE_DIR` names where the program is compiled. Inductor
+        looks under the kernel's text, for the same torch and GPU; with another it finds nothing
+        and times its own. Raises `UsageError` for a kernel of no program, and where it reads none.
+        """
+        (first,), gpu = self.best(1, target=target), self.find_case(target, {}).gpu.name
+        if not self.generated:
+            raise UsageError(
+                f"{self.kernel} is of no compiled program: tune compiled.kernel(name), or use "
+                "write_triton."
+            )
+        if gpu not in self.generated:
+            compiled = ", ".join(self.generated)
+            raise UsageError(
+                f"Inductor writes another text of {self.kernel} for {gpu}: the program was "
+                f"compiled for {compiled}. Compile it with target={gpu!r}."
+            )
+        text = self.generated[gpu]
+        decorator = make_decorator(text, str(name_source(text, Path(folder))))
+        path = save_choice(decorator, dict(first.values), first.warps, first.stages)
+        if path is None:
+            raise UsageError(
+                f"Inductor reads no choice for {self.kernel}: it has one configuration alone, or "
+                "its caches are off. Compile with options={'coordinate_descent_tuning': True}."
+            )
+        formats.write_remark(path, self.remark)
+        return path
 
     @property
     def remark(self) -> str:

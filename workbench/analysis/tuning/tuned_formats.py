@@ -157,5 +157,10 @@ def write_beside(path: Path, text: str, remark: str) -> Path:
     """Write a file that has no room for a remark, and the remark in a file beside it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
-    path.with_name(path.name + BESIDE).write_text(remark.rstrip() + "\n", encoding="utf-8")
+    write_remark(path, remark)
     return path
+
+
+def write_remark(path: Path, remark: str) -> None:
+    """Say beside a file what it is worth."""
+    path.with_name(path.name + BESIDE).write_text(remark.rstrip() + "\n", encoding="utf-8")

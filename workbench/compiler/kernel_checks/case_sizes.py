@@ -83,6 +83,8 @@ def _derive(call: KernelCall) -> tuple[Case | None, str]:
     that stands for nothing else, and of which the grid follows. Else the reason why none is, empty
     where no size is a multiple of a block.
     """
+    if call.generated:
+        return None, "sizes of the program stand in its text"
     try:
         meta = call.all_meta(call.configs[0].all_kwargs() if call.configs else {})
     except WorkbenchError:

@@ -7,7 +7,7 @@ import operator
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from types import FunctionType
 from typing import Any
@@ -35,13 +35,15 @@ class KernelCall:
     `function` is the kernel as its user has it, with its autotuner and heuristics. `arguments` are
     tensors, descriptors and numbers by the names of the parameters, in the order of the function;
     `meta` are the values of `tl.constexpr` parameters and the options of Triton, such as
-    `num_warps`, that were given.
+    `num_warps`, that were given. `generated` is Inductor's text of a kernel of a compiled program,
+    by the GPU that it is for.
     """
 
     function: Any
     arguments: Mapping[str, Any]
     grid: Grid
     meta: Mapping[str, Any]
+    generated: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(

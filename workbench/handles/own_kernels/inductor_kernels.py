@@ -6,6 +6,7 @@ import ast
 import hashlib
 import linecache
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -27,8 +28,23 @@ from workbench.report import Kernel, Report
 _MOST_BYTES = 1 << 28  # of tensors that are drawn; larger ones are on meta
 
 
-def read_call(report: Report, name: str) -> KernelCall:
-    """The first call of a kernel in the program, in its first configuration.
+@dataclass(frozen=True)
+class InductorGrid:
+    """The grid as Inductor computes it from the blocks of a configuration and the other values."""
+
+    launch: Mapping[str, Any]  # what `inductor_meta` says
+    blocks: tuple[str, ...]
+    values: Mapping[str, Any]
+
+    def __call__(self, meta: Mapping[str, Any]) -> tuple[int, ...]:
+        """The programs along the axes, for constants of the kernel."""
+        config = triton.Config({name: meta[name] for name in self.blocks})
+        grid = tp.GRID_EXPR.get().from_meta(dict(self.launch), config)
+        return tuple(int(size) for size in grid.eval_slow({**self.values, **meta}))
+
+
+def read_call(report: Report, name: str, gpu: str) -> KernelCall:
+    """The first call of a kernel in the program for a GPU, in its first configuration.
 
     Floating point inputs are drawn, all others are 0; those of more than 256 MB are on meta. The
     report must be that of a compilation of this process: its source is run. Raises `UsageError`
@@ -56,11 +72,13 @@ def read_call(report: Report, name: str) -> KernelCall:
             f"{len(given)}."
         )
     values = {**constants, **settings, **dict(zip(passed, given, strict=True))}
-    config = triton.Config(settings, num_warps=row.warps, num_stages=row.stages)
-    grid = tp.GRID_EXPR.get().from_meta(meta, config).eval_slow(values)
+    numbers = {name: each for name, each in values.items() if not torch.is_tensor(each)}
+    grid: Any = InductorGrid(meta, tuple(settings), numbers)
+    if not str(meta.get("grid_type")).startswith("Grid"):  # it has those of its own configurations
+        grid = grid(settings)
     own = {each: values[each] for each in function.arg_names if each in values}
     own |= {"num_warps": row.warps, "num_stages": row.stages}
-    return KernelCall.of(function, (), tuple(int(size) for size in grid), own)
+    return replace(KernelCall.of(function, (), grid, own), generated={gpu: source})
 
 
 def _define(kernel: Kernel, source: str) -> Any:

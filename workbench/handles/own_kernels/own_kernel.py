@@ -239,8 +239,8 @@ class OwnKernel(LiveOnly, ReportHolder):
         Discarded, with the reason, are those that do not compile, or not in time, do not fit,
         launch nothing, spill in their loop, or step over a block of scales. What is left was
         modelled, not measured: `.sentence` says how far the model was off on real GPUs.
-        `.why(1, 2)` compares two, `.write_vllm`, `.write_sglang`, `.write_triton` and
-        `.write_helion` write the best.
+        `.why(1, 2)` compares two, `.write_vllm`, `.write_sglang`, `.write_triton`, `.write_helion`
+        and, for kernels of compiled programs, `.write_inductor` write the best.
 
         Parameters
         ----------
@@ -252,7 +252,8 @@ class OwnKernel(LiveOnly, ReportHolder):
         space
             Values by name, such as `{"BLOCK_M": [64, 128], "num_warps": [4, 8]}`, or a list of
             `triton.Config`; "product", "product with scales", "reduction" or "pointwise" for what
-            is usual. By default the configurations of the autotuner, else what is usual.
+            is usual. By default the configurations of the autotuner, else what is usual, for
+            Inductor's kernels what `rank_configs` of the program tries.
         budget
             How many are compiled, or for how many seconds where it is a float; the rest is said to
             be not compiled.

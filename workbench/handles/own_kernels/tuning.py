@@ -20,8 +20,9 @@ from math import ceil, prod
 from typing import Any
 
 from workbench.analysis.kernel_configs.config_model import Launch, Work, estimate
-from workbench.analysis.kernel_configs.config_space import Config
-from workbench.analysis.kernel_configs.triton_source import TritonSource
+from workbench.analysis.kernel_configs.config_space import Config, launch_of
+from workbench.analysis.kernel_configs.config_space import space as make_inductor_space
+from workbench.analysis.kernel_configs.triton_source import TritonSource, read_source
 from workbench.analysis.product_configs.user_product import (
     check_sizes,
     estimate_user_product,
@@ -69,6 +70,7 @@ _REDUCTION = re.compile(r"\.(?:sum|max|min|reduce|argmax|argmin|cumsum|associati
 _LOOP = re.compile(r"^\s*(?:for|while)\b", re.MULTILINE)
 _SCALE = re.compile(r"scale", re.IGNORECASE)
 _EXPERTS = "product of experts"
+_GENERATED = ("pointwise", "reduction", "persistent_reduction")
 _SPILLS, _WRONG = "spills", "fails the check"
 _UNCHECKED = "not checked: "
 _LAUNCH = (WARPS, STAGES)
@@ -163,7 +165,7 @@ def tune(
     if space is None and (pruned := len(call.configs) * len(places) - sum(map(len, spaces))) > 0:
         whole = plural(len(call.configs) * len(places), "configuration")
         remarks.append(f"early_config_prune of its autotuner leaves out {pruned} of {whole}.")
-    return Tuned(call.name, kind, tuple(made), tuple(remarks))
+    return Tuned(call.name, kind, tuple(made), tuple(remarks), generated=call.generated)
 
 
 def _list_dropped(tries: Iterable[_Try]) -> Iterator[str]:
@@ -197,7 +199,9 @@ def _list_remarks(
 
 
 def find_kind(call: KernelCall) -> str:
-    """What the model takes a kernel for, by what its source calls."""
+    """What the model takes a kernel for, by what Inductor says of it or its source calls."""
+    if (source := _read_generated(call)) is not None:
+        return source.kind.removeprefix("persistent_")
     text = str(call.jit.src)
     if _DOT.search(text):
         return "product with scales" if any(map(_SCALE.search, call.arguments)) else "product"
@@ -239,7 +243,23 @@ def _make_space(call: KernelCall, space: Any, kind: str) -> list[Any]:
     usual = "product with scales" if kind == _EXPERTS else kind
     if (space or usual) not in KINDS:
         raise UsageError(f"space is {space!r}: the standard ones are {', '.join(KINDS)}.")
+    if space is None and (source := _read_generated(call)) is not None:
+        blocks = tuple((name, call.meta[name]) for name in source.parameters)
+        own = Config(blocks, int(call.meta[WARPS]), int(call.meta[STAGES]))
+        return [
+            {**dict(each.sizes), WARPS: each.warps, STAGES: each.stages}
+            for each in make_inductor_space(source, [own])
+        ]
     return make_standard(call.name, space or usual, call.constants, call.meta)
+
+
+def _read_generated(call: KernelCall) -> TritonSource | None:
+    """What Inductor says of a kernel that it generated for loops and reductions."""
+    for text in call.generated.values():
+        source = read_source(text)
+        if source.kind in _GENERATED:
+            return source
+    return None
 
 
 def _check_budget(budget: float | None) -> float | None:
@@ -465,6 +485,8 @@ def _estimate(
     if _LOOP.search(str(call.jit.src)) and not any(is_block(name) for name, _ in one.variant.sizes):
         return replace(made, reason=_NO_BLOCK)
     work, launch = _describe_work(call, one)
+    if (generated := _read_generated(call)) is not None:
+        launch = launch_of(generated, _make_config(made)) or launch
     threads = made.warps * one.gpu.warp_size
     timing = estimate(
         one.gpu, work, launch, resident=taken.blocks or 1, threads=threads, stack=taken.stack or 0
