@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import Any
 
 import pytest
@@ -10,6 +11,10 @@ import triton
 import triton.language as tl
 
 import workbench as wb
+from workbench.compiler.interpreter.watched.watched_call import Watched
+from workbench.compiler.kernel_checks import program_checks
+from workbench.compiler.kernel_checks.fault_words import FaultWords
+from workbench.compiler.kernel_checks.kernel_checking import describe_faults
 from workbench.errors import ContractError
 
 
@@ -48,6 +53,24 @@ def test_kernels_of_forward_and_backward_are_watched_and_clean(trained: Any) -> 
     assert {case.verdict for case in found.cases} == {"passed"}
     assert [*compiled.report.checked_cases] == [*found.cases]
     assert "races between programs" in found.sentence
+
+
+def test_what_a_launch_showed_is_gone_when_the_next_is_judged(
+    trained: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiled, weight = trained
+    shown: list[weakref.ref[Watched]] = []
+    alive: list[int] = []
+
+    def describe(words: FaultWords, watched: Watched) -> Any:
+        shown.append(weakref.ref(watched))
+        alive.append(sum(each() is not None for each in shown))
+        return describe_faults(words, watched)
+
+    monkeypatch.setattr(program_checks, "describe_faults", describe)
+    compiled.check_kernels(X, weight)
+    assert alive == [1] * len(alive)
+    assert len(alive) > 1
 
 
 def test_a_kernel_of_the_user_that_reads_too_far_is_named_with_its_line() -> None:

@@ -17,11 +17,11 @@ from workbench.compiler.interpreter.interpreter_session import (
     Before,
     Edit,
     KernelFailed,
+    Learn,
     Observe,
     Session,
     keep_warm_interpreter,
 )
-from workbench.compiler.interpreter.watched.watched_call import Watched
 from workbench.compiler.request.callables import Callee
 
 
@@ -32,8 +32,8 @@ class InterpretedCall:
     `inputs` and `outputs` are those of the graph that Dynamo captured, `given` those of the
     generated programs: of the forward, and of the backward where it was run. `sources` are those of
     the Triton kernels by the names of their functions. `edit` changes them before they run. With
-    `watch_s` every launch is run under watch before, for so many seconds at most: `watched` has
-    what it showed, by the name of the kernel, in order.
+    `watch_s` every launch is run under watch before, for so many seconds at most: `learn` is told
+    what it showed, and nothing keeps it, as its log may have 100 MB.
     """
 
     program: Program
@@ -41,11 +41,11 @@ class InterpretedCall:
     products: Products = IN_FLOAT32
     edit: Edit | None = None
     watch_s: float = 0.0
+    learn: Learn | None = None
     inputs: tuple[Any, ...] = ()
     outputs: Any = None
     given: list[list[Any]] = field(default_factory=list)
     sources: dict[str, str] = field(default_factory=dict)
-    watched: list[tuple[str, Watched]] = field(default_factory=list)
     _graphs: list[Any] = field(default_factory=list)
 
     def run(
@@ -113,7 +113,7 @@ class InterpretedCall:
             Arena() as arena,
             closing(Session(interpreter, arena, self.edit, self.products, self.watch_s)) as session,
         ):
-            session.watched = self.watched
+            session.learn = self.learn
             yield session
 
     def _load(self, graph: Any, session: Session) -> Any:

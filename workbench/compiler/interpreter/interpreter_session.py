@@ -77,6 +77,9 @@ Observe = Callable[[str, Mapping[str, Any], frozenset[int] | None], None]
 Before = Callable[[str, tuple[Any, ...]], object]
 """The name of a kernel and its arguments, before it runs."""
 
+Learn = Callable[[str, Watched], object]
+"""The name of a kernel, and what a launch of it under watch showed."""
+
 
 class KernelFailed(Exception):
     """A kernel could not be run to its end; `kernel` is its name."""
@@ -108,7 +111,7 @@ class Session:
         self.before: Before | None = None
         self.configs: dict[str, str] = {}
         self.watch_s = watch_s
-        self.watched: list[tuple[str, Watched]] = []
+        self.learn: Learn | None = None
 
     def kernel(self, name: str, source: str, variable: str) -> Kernel:
         """A kernel of the program, by its source; `variable` is its name in the program."""
@@ -163,8 +166,8 @@ class Session:
         except WorkerEnded as error:
             raise KernelFailed(name, "ended the process that ran it: it reaches into memory "
                                "that is not its own") from error  # fmt: skip
-        if ended.watched is not None:
-            self.watched.append((name, ended.watched))
+        if ended.watched is not None and self.learn is not None:
+            self.learn(name, ended.watched)
         if not isinstance(ended, interpreter_messages.Finished):
             raise KernelFailed(name, ended.reason)
         self.configs[name] = ended.config

@@ -39,20 +39,22 @@ def check_program(
     """
     if isinstance(program, NoProgram):
         raise UsageError(f"The generated program cannot be run here: {program.reason}")
-    made = InterpretedCall(program, callee, watch_s=time_limit)
+    findings: list[KernelFinding] = []
+    cases: list[CheckedCase] = []
+    launches: dict[str, int] = {}
+
+    def judge(name: str, watched: Watched) -> None:
+        launches[name] = number = launches.get(name, 0) + 1
+        found, case = _judge_launch(name, f"launch {number}" if number > 1 else "", watched)
+        findings.extend(found)
+        cases.append(case)
+
+    made = InterpretedCall(program, callee, watch_s=time_limit, learn=judge)
     stopped: KernelFailed | None = None
     try:
         made.run(args, kwargs, lambda output: _run_backward(output, callee, (args, kwargs)))
     except KernelFailed as failure:
         stopped = failure
-    findings: list[KernelFinding] = []
-    cases: list[CheckedCase] = []
-    launches: dict[str, int] = {}
-    for name, watched in made.watched:
-        launches[name] = number = launches.get(name, 0) + 1
-        found, case = _judge_launch(name, f"launch {number}" if number > 1 else "", watched)
-        findings += found
-        cases.append(case)
     if stopped is not None:
         # a kernel that was watched has said why; what comes after it did not run
         lost = f"the kernels behind {stopped.kernel}, with which the program stops: {stopped}"
