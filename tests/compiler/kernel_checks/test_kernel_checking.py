@@ -10,7 +10,12 @@ import torch
 import workbench as wb
 from tests.own_kernels.kernels import add
 from tests.own_kernels.test_all_kernels import CASES
-from workbench.compiler.kernel_checks.kernel_checking import CheckQuestion, check_call
+from workbench.compiler.interpreter.watched.watched_call import AccessLog, Watched
+from workbench.compiler.kernel_checks.kernel_checking import (
+    CheckQuestion,
+    check_call,
+    describe_run,
+)
 from workbench.compiler.kernels.kernel_call import KernelCall
 
 X = torch.arange(1000.0)
@@ -106,3 +111,16 @@ def test_bytes_and_operations_are_counted() -> None:
     assert dict(row.operations)["dot fp16"] == 2 * 128 * 96 * 96  # with what fills the blocks
     assert found.log is not None
     assert found.log.unique_bytes("a") == 100 * 72 * 2
+
+
+@pytest.mark.parametrize(
+    ("is_whole", "stopped", "least"), [(True, "", 0), (False, "", None), (True, "it ended", None)]
+)
+def test_least_bytes_are_those_of_a_whole_run_alone(
+    is_whole: bool, stopped: str, least: int | None
+) -> None:
+    log = AccessLog((4, 1, 1), (), programs=4, is_whole=is_whole)
+    watched = Watched(log, (), {}, {}, stopped=stopped)
+    row = describe_run("add", "", watched, [], ["races"], [stopped] if stopped else [], [])
+    assert (row.least_read_bytes, row.least_written_bytes) == (least, least)
+    assert row.verdict == ("not checked" if stopped else "passed")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import linecache
 import runpy
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ import triton.language as tl
 import workbench as wb
 from tests.own_kernels.cases import CASES, Case
 from tests.own_kernels.gluon_kernels import PADDED, PLAIN, SWIZZLED, copy_transposed
+from workbench.compiler.interpreter.watched.watched_call import Watched
+from workbench.handles.own_kernels import memory_accesses
 from workbench.handles.own_kernels.own_kernel import OwnKernel
 
 
@@ -146,6 +149,18 @@ def test_a_run_that_stopped_says_so_of_what_was_counted_and_what_was_not() -> No
     assert read.used == 1
     assert write.used is None
     assert read.reason == write.reason != ""
+
+
+def test_a_log_that_was_full_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    warm = memory_accesses.keep_warm_interpreter()
+
+    def ask(message: Any, doing: str) -> Watched:
+        seen: Watched = type(warm).ask(warm, message, doing)
+        return replace(seen, log=replace(seen.log, is_whole=False))
+
+    monkeypatch.setattr(warm, "ask", ask)
+    row = find(wb.kernel(take, LONG, OUT, grid=(4,), STEP=1, SHIFT=0, BLOCK=512), "x")
+    assert (row.used, row.reason) == (1, "the log of accesses was full, with 0 MB")
 
 
 def test_amd_memory_is_read_in_64_bytes() -> None:

@@ -143,10 +143,22 @@ def describe_faults(words: FaultWords, watched: Watched) -> tuple[list[KernelFin
     return found, lost
 
 
-def decide(found: Sequence[KernelFinding], lost: Sequence[str]) -> str:
-    """The verdict on a call: a finding counts more than what was not judged."""
+def describe_run(
+    name: str, case: str, watched: Watched, found: Sequence[KernelFinding], judged: Sequence[str],
+    lost: Sequence[str], notes: Sequence[str],
+) -> CheckedCase:  # fmt: skip
+    """The row of a call that was run; a finding counts more than what was not judged."""
+    log = watched.log
     faults = any(row.kind != NOT_JUDGED for row in found)
-    return "failed" if faults else "not checked" if lost else "passed"
+    verdict = "failed" if faults else "not checked" if lost else "passed"
+    written = log.unique_bytes(kind="write") + log.unique_bytes(kind="atomic")
+    is_whole = log.is_whole and not watched.stopped
+    return CheckedCase(
+        name, case, verdict, log.grid, log.programs, tuple(judged), tuple(lost), tuple(notes),
+        watched.seconds, log.nbytes, log.asked_bytes(),
+        log.unique_bytes(kind="read") if is_whole else None, written if is_whole else None,
+        tuple(sorted(log.operations.items())),
+    )  # fmt: skip
 
 
 def _judge(
@@ -178,14 +190,7 @@ def _judge(
         )
     if call.configs:
         notes.append(f"Of {plural(len(call.configs), 'configuration')} the first was run.")
-    written = log.unique_bytes(kind="write") + log.unique_bytes(kind="atomic")
-    is_whole = log.is_whole and not watched.stopped
-    return found, CheckedCase(
-        call.name, case.name, decide(found, lost), log.grid, log.programs, tuple(judged),
-        tuple(lost), tuple(notes), watched.seconds, log.nbytes, log.asked_bytes(),
-        log.unique_bytes(kind="read") if is_whole else None, written if is_whole else None,
-        tuple(sorted(log.operations.items())),
-    )  # fmt: skip
+    return found, describe_run(call.name, case.name, watched, found, judged, lost, notes)
 
 
 def _compare(

@@ -17,8 +17,8 @@ from workbench.compiler.kernel_checks.fault_words import FaultWords
 from workbench.compiler.kernel_checks.kernel_checking import (
     JUDGED,
     Checked,
-    decide,
     describe_faults,
+    describe_run,
 )
 from workbench.compiler.request.callables import Callee
 from workbench.compiler.sources.sources import Places
@@ -66,18 +66,12 @@ def check_program(
 def _judge_launch(
     name: str, case: str, watched: Watched
 ) -> tuple[list[KernelFinding], CheckedCase]:
-    log = watched.log
-    found, lost = describe_faults(FaultWords(name, log, Places(), case), watched)
+    found, lost = describe_faults(FaultWords(name, watched.log, Places(), case), watched)
     found = [
         replace(row, text=row.text.replace(f"line {row.line}", f"line {row.line} of {name}", 1))
         for row in found  # lines are those of its generated code
     ]
-    return found, CheckedCase(
-        name, case, decide(found, lost), log.grid, log.programs, JUDGED, tuple(lost), (_VALUES,),
-        watched.seconds, log.nbytes, log.asked_bytes(), log.unique_bytes(kind="read"),
-        log.unique_bytes(kind="write") + log.unique_bytes(kind="atomic"),
-        tuple(sorted(log.operations.items())),
-    )  # fmt: skip
+    return found, describe_run(name, case, watched, found, JUDGED, lost, (_VALUES,))
 
 
 def _drop_repeated(findings: list[KernelFinding]) -> list[KernelFinding]:

@@ -115,6 +115,8 @@ class _Look:
         known = found.stopped_place >= 0
         line = found.log.places[found.stopped_place].line if known else 0
         stopped = found.explain_stop(line) if found.stopped else ""
+        if not found.log.is_whole and not stopped:
+            stopped = f"the log of accesses was full, with {found.log.nbytes / 1e6:.0f} MB"
         if found.log.accesses:
             return found.log, stopped
         return None, stopped or "the run reached no memory"

@@ -10,8 +10,8 @@ import numpy as np
 
 Array = np.ndarray[Any, Any]
 Kind = Literal["read", "write", "atomic"]
-LIMIT = 100 << 20
-"""Bytes that a log may hold; what comes after is checked and not noted."""
+LIMIT = 100_000_000
+"""Bytes of a log that is full; what comes after is checked and not noted."""
 
 
 @dataclass(frozen=True)
