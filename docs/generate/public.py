@@ -11,7 +11,16 @@ from types import ModuleType
 
 from docs.generate.pages import Page
 from workbench import errors
-from workbench.api import clusters, compilation, evaluation, files, kernels, numbers, programs, views
+from workbench.api import (
+    clusters,
+    compilation,
+    evaluation,
+    files,
+    kernels,
+    numbers,
+    programs,
+    views,
+)
 
 _MODULES = {
     compilation: ("compile", "Compile"),
