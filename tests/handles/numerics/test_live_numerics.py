@@ -374,6 +374,20 @@ def test_a_tensor_made_of_others_is_refused_and_a_class_of_the_users_is_not(tmp_
     assert {type(each) for each in kept["args"]} <= {torch.Tensor, int}
 
 
+def write_beside(a, b):
+    a.add_(1)
+    return torch.softmax(a, -1) * b.sum(0)
+
+
+def test_inputs_in_one_memory_that_is_written_to_are_refused() -> None:
+    x = cases.draw(12, 6)
+    parts = x[:6], x[3:9]
+    with pytest.raises(wb.UsageError, match="lie in the same memory, and the call may write to"):
+        cases.look(write_beside, *parts)
+    assert cases.look(write_beside, parts[0], cases.draw(6, 6, seed=1)).first is None
+    assert cases.look(lambda a, b: a.exp() + b, *parts).first is None
+
+
 WARM = """
 import sys
 import torch

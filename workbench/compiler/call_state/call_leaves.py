@@ -12,7 +12,9 @@ from typing import Any
 import torch
 
 from workbench.compiler.calls.paths import Path, leaves, parts
+from workbench.compiler.contract.shared_memory import list_overlapping
 from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.internals.tensor_like import PLAIN, TensorLike
 from workbench.compiler.internals.tensor_subclass import find_dense_parts, is_flattenable
 from workbench.errors import UsageError
 
@@ -78,9 +80,23 @@ def copy_all_inputs(
     kwargs: Mapping[str, Any] | None,
     held: Collection[torch.Tensor] = (),
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The same inputs again: tensors of their own, but those that are `held`; modules shared."""
+    """The same inputs again: tensors of their own, but those that are `held`; modules shared.
+
+    Tensors that lie in one memory do so in the copies.
+    """
     memo: dict[int, Any] = {id(tensor): tensor for tensor in held}
-    for _, leaf in leaves((args, dict(kwargs or {})), Path("call")):
+    given = {id(leaf): leaf for _, leaf in leaves((args, dict(kwargs or {})), Path("call"))}
+    loose = [leaf for place, leaf in given.items() if place not in memo and type(leaf) in PLAIN]
+    together = list_overlapping([leaf for leaf in loose if leaf.layout is torch.strided])
+    # what they are views of is a part of the call, too: compiled code takes that in their place
+    bases = {id(base): base for base in (tp.base_of(leaf) for leaf in together)}
+    twins = dict(zip(bases, copy_inputs([*bases.values()]), strict=True))
+    for leaf in together:
+        twin = twins[id(tp.base_of(leaf))]
+        if tp.base_of(leaf) is not leaf:
+            twin = twin.as_strided(leaf.shape, leaf.stride(), leaf.storage_offset())
+        memo[id(leaf)] = twin.requires_grad_(leaf.requires_grad)
+    for leaf in given.values():
         if id(leaf) in memo:
             continue
         if isinstance(leaf, torch.Tensor):
@@ -98,6 +114,22 @@ def copy_all_inputs(
             "tensors, numbers and containers of them."
         ) from error
     return copied
+
+
+def copy_inputs(inputs: list[Any]) -> list[Any]:
+    """The same inputs in memory of their own; those that share a storage go on sharing it."""
+    storages: dict[int, torch.UntypedStorage] = {}
+    made = []
+    for value in inputs:
+        if not isinstance(value, torch.Tensor):
+            made.append(value)
+            continue
+        place = value.untyped_storage().data_ptr()
+        if place not in storages:
+            whole = torch.empty(0, dtype=torch.uint8).set_(value.untyped_storage())
+            storages[place] = whole.clone().untyped_storage()
+        made.append(TensorLike.of(value).view(storages[place]))
+    return made
 
 
 def has_written(args: Any, kwargs: Any, after: Any) -> bool:

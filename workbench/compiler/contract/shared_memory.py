@@ -47,9 +47,7 @@ class SharedMemory:
     @classmethod
     def of(cls, leaves: Sequence[Leaf], tensors: Sequence[torch.Tensor]) -> SharedMemory:
         """What the tensors of an example call share; those without data share nothing."""
-        fake = tp.FAKE_TENSOR.get()
-        has_data = not any(value.is_meta or isinstance(value, fake) for value in tensors)
-        shared = tuple(_shared(tensors)) if has_data else ()
+        shared = tuple(_shared(tensors)) if _have_data(tensors) else ()
         return cls(tuple(str(leaf.path) for leaf in leaves), shared)
 
     def holds(self, tensors: Sequence[torch.Tensor]) -> bool:
@@ -89,6 +87,17 @@ class SharedMemory:
     def from_json(cls, data: Mapping[str, Any]) -> SharedMemory:
         """Read what `to_json` wrote."""
         return cls(tuple(data["names"]), tuple(Shared(*row) for row in data["shared"]))
+
+
+def list_overlapping(tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+    """Those of the tensors that have memory in common with another; none where one has no data."""
+    pairs = [one.pair for one in _shared(tensors)] if _have_data(tensors) else []
+    return [tensors[place] for place in sorted({place for pair in pairs for place in pair})]
+
+
+def _have_data(tensors: Sequence[torch.Tensor]) -> bool:
+    fake = tp.FAKE_TENSOR.get()
+    return not any(value.is_meta or isinstance(value, fake) for value in tensors)
 
 
 def _shared(tensors: Sequence[torch.Tensor]) -> Iterator[Shared]:

@@ -701,6 +701,11 @@ def storage_of(tensor: Any) -> int:
     return address_of(tensor.untyped_storage())
 
 
+def base_of(tensor: Any) -> Any:
+    """What a tensor is a view of; itself where it is none."""
+    return tensor if tensor._base is None else tensor._base
+
+
 def address_of(storage: Any) -> int:
     """What tells a storage from others while it lives."""
     return int(storage._cdata)

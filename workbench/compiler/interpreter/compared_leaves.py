@@ -1,9 +1,8 @@
-"""Leaves compared by the tolerance of their dtype, and inputs in memory of their own."""
+"""Leaves compared by the tolerance of their dtype."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 
@@ -12,7 +11,6 @@ from workbench.compiler.comparison.output_comparison import (
     Comparison,
     compare_tensors,
 )
-from workbench.compiler.internals.tensor_like import TensorLike
 from workbench.compiler.interpreter.buffer_checks import Tolerance
 
 
@@ -39,19 +37,3 @@ class Rounded:
         if self.tolerance.atol is None:
             atol = max(atol, scale * TOLERANCES.get(held.dtype, (0.0, 0.0))[1])
         return compare_tensors(name, left, right, rtol, atol)
-
-
-def copy_inputs(inputs: list[Any]) -> list[Any]:
-    """The same inputs in memory of their own; those that share a storage go on sharing it."""
-    storages: dict[int, torch.UntypedStorage] = {}
-    made = []
-    for value in inputs:
-        if not isinstance(value, torch.Tensor):
-            made.append(value)
-            continue
-        place = value.untyped_storage().data_ptr()
-        if place not in storages:
-            whole = torch.empty(0, dtype=torch.uint8).set_(value.untyped_storage())
-            storages[place] = whole.clone().untyped_storage()
-        made.append(TensorLike.of(value).view(storages[place]))
-    return made

@@ -9,8 +9,9 @@ from typing import Any
 
 import torch
 
+from workbench.compiler.call_state.call_leaves import copy_inputs
 from workbench.compiler.captured_graphs.program_parts import Program
-from workbench.compiler.interpreter import compared_leaves, serialized_function
+from workbench.compiler.interpreter import serialized_function
 from workbench.compiler.interpreter.gpu_program import extract_kernel_sources, run_on_cpu
 from workbench.compiler.interpreter.interpreter_messages import IN_FLOAT32, Arena, Products
 from workbench.compiler.interpreter.interpreter_session import (
@@ -65,7 +66,7 @@ class InterpretedCall:
             def call(inputs: list[Any]) -> Any:
                 self._graphs.append(graph)
                 self.sources.update(extract_kernel_sources(graph.source_code))
-                self.given.append(compared_leaves.copy_inputs(inputs))
+                self.given.append(copy_inputs(inputs))
                 session.observer = None if is_backward else observer
                 return self._load(graph, session).call(inputs)
 
@@ -73,7 +74,7 @@ class InterpretedCall:
 
         def watch(real: Callable[..., Any]) -> Callable[..., Any]:
             def called(*given: Any) -> Any:
-                self.inputs = tuple(compared_leaves.copy_inputs(list(given)))
+                self.inputs = tuple(copy_inputs(list(given)))
                 self.outputs = real(*given)
                 return self.outputs
 
@@ -97,7 +98,7 @@ class InterpretedCall:
         with self._open() as session, torch.no_grad(), torch.autocast("cpu", enabled=False):
             module = self._load(self._graphs[number], session)
             session.observer, session.before = observer, before
-            return _copied(module.call(compared_leaves.copy_inputs(self.given[number])))
+            return _copied(module.call(copy_inputs(self.given[number])))
 
     def launch(self, name: str, grid: tuple[int, int, int], given: Mapping[str, Any]) -> None:
         """Run a Triton kernel of the user by itself; raises `KernelFailed`."""

@@ -17,6 +17,7 @@ from typing import Any
 
 import torch
 
+from workbench.compiler.call_state.call_leaves import copy_inputs
 from workbench.compiler.call_state.random_states import TORCH_RANDOM
 from workbench.compiler.calls.paths import Path, leaves
 from workbench.compiler.captured_graphs.captured import CapturedGraph
@@ -509,8 +510,8 @@ class _Verifier:
 
         def checked(inputs: list[Any]) -> Any:
             given, again = (
-                compared_leaves.copy_inputs(inputs),
-                compared_leaves.copy_inputs(inputs),
+                copy_inputs(inputs),
+                copy_inputs(inputs),
             )
             before = buffer_checks.written_inputs(graph, inputs)
             state = torch.random.get_rng_state()

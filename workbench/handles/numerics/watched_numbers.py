@@ -19,6 +19,7 @@ from workbench.compiler.call_state.call_leaves import (
 )
 from workbench.compiler.calls.paths import Path as LeafPath
 from workbench.compiler.calls.paths import leaves
+from workbench.compiler.contract.shared_memory import list_overlapping
 from workbench.compiler.internals.tensor_subclass import is_flattenable
 from workbench.compiler.numerics.microscope import (
     HostProgram,
@@ -71,6 +72,16 @@ def watch_numbers(
     """
     _refuse_without_numbers(compiled, args, kwargs)
     program, notes = _open(compiled, references, progress)
+    tensors = {
+        id(leaf): leaf for _, leaf in leaves((args, dict(kwargs)), LeafPath("call"))
+        if isinstance(leaf, torch.Tensor)
+    }  # fmt: skip
+    if program.writes and list_overlapping([*tensors.values()]):
+        raise UsageError(
+            f"Inputs of {compiled.name} lie in the same memory, and the call may write to them: "
+            "what a node reads then depends on when it does, so that it cannot be compared by "
+            "itself. wb.verify compares the whole call."
+        )
     looked_at = program.compiled
     held = find_held_inputs(looked_at.original, args, kwargs)
     with restore_state(looked_at.module, held=held):
