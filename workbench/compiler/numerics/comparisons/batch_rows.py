@@ -9,11 +9,13 @@ from typing import Any
 import torch
 
 from workbench.analysis.numerics.causes import FUNCTION, REDUCTION, guess_rounding
+from workbench.analysis.numerics.numerics_answer import format_off
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.numerics.cones import name_operator
-from workbench.compiler.numerics.distances import is_equal, measure_apart
+from workbench.compiler.numerics.distances import is_equal, measure_apart, measure_off
 from workbench.compiler.numerics.host_microscope import HostProgram
 from workbench.compiler.numerics.kernel_walk import KernelWalk
+from workbench.compiler.numerics.recorded_stages import StageGraph
 from workbench.errors import ContractError, UsageError
 from workbench.report import Kernel
 from workbench.report.numerics.numerics_rows import BatchRow
@@ -22,6 +24,10 @@ _LIBRARY = "the library takes another kernel, or another split, for {}"
 _SPLIT = "a reduction is split otherwise for {}"
 _TAIL = "the last elements of a vectorised loop take another implementation of a function"
 _OTHER = "its loops part the elements otherwise for {}"
+_ENTER = "other rows of the batch enter its value, as in a batch norm that is trained"
+_BESIDE = "other rows beside it"
+_ROUNDINGS = 64.0
+"""A sum in another order, or a function of another library, is not off by as many."""
 
 
 @dataclass(frozen=True)
@@ -142,6 +148,7 @@ def compare_rows(program: HostProgram, batch: Batch) -> tuple[BatchRow, ...]:
         )
     program = program.renew()
     whole = _run(program, batch, tuple(range(batch.rows)), batch.row)
+    inputs = program.aten_inputs()
     rows = []
     for case, places in batch.list_cases():
         if len(places) == batch.rows and places == tuple(range(batch.rows)):
@@ -155,13 +162,14 @@ def compare_rows(program: HostProgram, batch: Batch) -> tuple[BatchRow, ...]:
             )
             rows.append(BatchRow(case, len(places), None, reason=why))
             continue
-        changed = "other rows beside it"
+        changed = _BESIDE
         if len(places) != batch.rows:
             changed = "another number of rows"
         elif places.index(batch.row) != batch.row:
             changed = "another place of the row"
+        fed = _find_fed(program.stages.lowered, inputs, program.aten_inputs())
         found = BatchRow(case, len(places), True)
-        rows.append(_find_first(program, found, changed, whole, other))
+        rows.append(_find_first(program, found, changed, [v for v in whole if v[1] in fed], other))
     return tuple(rows)
 
 
@@ -171,6 +179,23 @@ def _run(
     walk = _RowWalk(program, len(places), row)
     program.call_observed(*batch.select(places), walk)
     return walk.parts
+
+
+def _find_fed(
+    graph: StageGraph, inputs: Mapping[str, Any], others: Mapping[str, Any]
+) -> frozenset[str]:
+    """The nodes that are computed from what the rows have; of weights some are as long as these."""
+
+    def is_same(one: Any, other: Any) -> bool:
+        if not isinstance(one, torch.Tensor):
+            return bool(one == other)
+        return one is other or (one.shape == other.shape and is_equal(one, other))
+
+    fed = {name for name in inputs if not is_same(inputs[name], others[name])}
+    for name in graph.nodes:
+        if not fed.isdisjoint(graph.reads[name]):
+            fed.add(name)
+    return frozenset(fed)
 
 
 def _find_first(
@@ -191,10 +216,15 @@ def _find_first(
         compared += 1
         if not is_equal(value, same):
             apart = measure_apart(same, value)
+            reason = _explain(program, kernel).format(changed)
+            off = measure_off(same, value, value.dtype)
+            if changed == _BESIDE:
+                reason = _ENTER
+            elif off > _ROUNDINGS and value.is_floating_point():
+                reason = f"off by {format_off(off)}, which is no rounding: perhaps {_ENTER}"
             return replace(
                 row, equal=False, kernel=kernel.id, part=kernel.name, node=node,
-                differ=apart.differ, max_ulp=apart.max_ulp,
-                reason=_explain(program, kernel).format(changed),
+                differ=apart.differ, max_ulp=apart.max_ulp, reason=reason,
             )  # fmt: skip
     if program.unchecked:
         why = _describe_unchecked(program.unchecked, compared)
