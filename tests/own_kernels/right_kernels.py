@@ -191,6 +191,17 @@ def shares_one_tensor(x, out, n, BLOCK: tl.constexpr):
 
 
 @triton.jit
+def adds_where_told(x, bias, out, n, is_doubled, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    v = tl.load(x + i, i < n)
+    if bias is not None:
+        v += tl.load(bias + i, i < n)
+    if is_doubled:
+        v *= 2
+    tl.store(out + i, tl.where(is_doubled, v, -v), i < n)
+
+
+@triton.jit
 def last_one_adds(x, partial, counter, out, n, PARTS: tl.constexpr, BLOCK: tl.constexpr):
     part = tl.program_id(0)
     i = part * BLOCK + tl.arange(0, BLOCK)

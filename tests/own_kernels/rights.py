@@ -104,4 +104,7 @@ RIGHTS: dict[str, Callable[[], Case]] = {
     "asserts_what_holds": lambda: Case(
         right.asserts_what_holds, (X, unset(1000), 1000), (4,), BLOCK, {"out": X * X}, ("out",)),
     "shares_one_tensor": share,
+    "adds_where_told": lambda: Case(
+        right.adds_where_told, (X, None, unset(1000), 1000, True), (4,), BLOCK, {"out": X * 2},
+        ("out",)),
 }  # fmt: skip

@@ -27,9 +27,16 @@ def test_a_size_that_is_a_multiple_of_the_block_is_tried_with_one_less() -> None
     assert note == ""
 
 
+def test_an_argument_that_is_none_stays_none_in_other_sizes() -> None:
+    cases, _ = list_cases(call(X, None, X, 1024), ())
+    assert [case.name for case in cases] == ["", "n = 1023"]
+    assert cases[1].call.arguments["y"] is None
+
+
 @pytest.mark.parametrize(
     ("made", "reason"),
     [
+        (call((X, X), X, X, 1024), "what its descriptors and tuples mean for other sizes"),
         (call(X[:1000], X[:1000], X[:1000], 1000), "others, too."),
         (call(X, X, X, 1024, grid=(7,)), "the grid is a tuple that does not follow"),
         (call(X, X, X[:512], 1024), "not every argument has the size n = 1024"),

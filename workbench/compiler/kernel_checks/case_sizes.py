@@ -115,8 +115,9 @@ def _derive(call: KernelCall) -> tuple[Case | None, str]:
 def _refuse(call: KernelCall, name: str, size: int, numbers: Sequence[int]) -> str:
     """Why one element less might not be a call that its author had in mind; empty for one."""
     tensors = call.tensors().values()
-    if any(not isinstance(value, torch.Tensor | int | float) for value in call.arguments.values()):
-        return "what its descriptors mean for other sizes is not known"
+    known = torch.Tensor | int | float | None
+    if any(not isinstance(value, known) for value in call.arguments.values()):
+        return "what its descriptors and tuples mean for other sizes is not known"
     if any(not tensor.is_contiguous() for tensor in tensors):
         return "an argument is not contiguous"
     if numbers.count(size) > 1:

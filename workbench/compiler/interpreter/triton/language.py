@@ -164,6 +164,10 @@ def install() -> BatchedBuilder:
     tensor.__index__ = lambda self: int(_one(self))
     tensor.__int__ = lambda self: int(_one(self))
     tensor.__float__ = lambda self: float(_one(self))
+    convert = stock._implicit_cvt  # it makes 32 bits of a bool, and refuses them for one
+    stock._implicit_cvt = lambda value: (
+        tensor_of(np.array([value]), tl.int1) if isinstance(value, bool) else convert(value)
+    )
     tensor.T = property(lambda self: tensor_of(np.swapaxes(self.handle.data, -1, -2), self.dtype))
     # functions of Triton's language call one another
     stock.InterpretedFunction.__call__ = lambda self, *args, **named: self.rewrite()(*args, **named)

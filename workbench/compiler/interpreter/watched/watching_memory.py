@@ -35,6 +35,7 @@ from workbench.compiler.interpreter.watched.watched_call import Fault
 Array = np.ndarray[Any, Any]
 _MOST_PROGRAMS = 256  # that a fault names
 _NOT_USERS = (
+    "<string>",  # what dataclasses write for Triton's own; a kernel has a source that can be read
     str(Path(__file__).parents[3]) + os.sep,
     *(str(Path(module.__file__ or "").parent) + os.sep for module in (triton, np, torch)),
 )
