@@ -27,7 +27,9 @@ class Vendor:
     `sector_bytes` is what memory is read in at least: a sector of NVIDIA's caches; the smallest
     read that AMD's L2 with its lines of 128 bytes sends on (ROCm Compute Profiler's documentation,
     "L2 cache", of MI200 and MI300). `arch_prefix` is how names of architectures begin,
-    `math_library` how those of Triton's mathematical functions do.
+    `math_library` how those of Triton's mathematical functions do. `most_programs` are those of a
+    launch along each axis: CUDA C++ Programming Guide, "Technical Specifications per Compute
+    Capability"; of AMD what the integers of Triton's launcher hold.
     """
 
     name: VendorName
@@ -38,6 +40,7 @@ class Vendor:
     arch_prefix: str
     is_arch_number: bool  # Triton takes the number behind the prefix, 90 for sm_90
     arch_switches: str  # what drivers of its accelerators add to the name by default
+    most_programs: tuple[int, int, int]
     binary: str  # its machine code in Triton's words
     math_library: str
     attention: str  # what torch's kernels of attention are built with, where not from torch itself
@@ -59,12 +62,14 @@ class Vendor:
 
 NVIDIA = Vendor(
     "nvidia", GPU, "CUDA", "13.0", 32, "sm_", is_arch_number=True, arch_switches="",
-    binary="cubin", math_library="__nv_", attention="", bfloat16_since=8, has_asserts=True,
+    most_programs=(2**31 - 1, 65_535, 65_535), binary="cubin", math_library="__nv_", attention="",
+    bfloat16_since=8, has_asserts=True,
     has_own_options=False, reports_one_die=False, has_minimum_drivers=True, is_linked_anywhere=True,
 )  # fmt: skip
 AMD = Vendor(
     "amd", "hip", "ROCm", "7.0", 64, "gfx", is_arch_number=False, arch_switches=":sramecc+:xnack-",
-    binary="hsaco", math_library="__ocml_", attention="AOTriton", bfloat16_since=0,
+    most_programs=(2**31 - 1,) * 3, binary="hsaco", math_library="__ocml_", attention="AOTriton",
+    bfloat16_since=0,
     has_asserts=False, has_own_options=True, reports_one_die=True, has_minimum_drivers=False,
     is_linked_anywhere=False,
 )  # fmt: skip

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 import triton
@@ -50,6 +51,9 @@ REFUSED = {
     "add: x is a list, and a kernel takes tensors": lambda: call(args=([1.0], *ARGS[1:]), BLOCK=8),
     "add: x is a tensor of layout torch.sparse_coo": lambda: call(
         args=(X.to_sparse(), *ARGS[1:]), BLOCK=8
+    ),
+    "add: n is a numpy.int32, and a kernel takes .* numbers of Python": lambda: call(
+        args=(*ARGS[:3], np.int32(8)), BLOCK=8
     ),
     "add: x holds complex64, and Triton has no such type": lambda: call(
         args=(X + 0j, *ARGS[1:]), BLOCK=8

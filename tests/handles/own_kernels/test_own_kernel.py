@@ -134,8 +134,17 @@ def mistaken(x, BLOCK: tl.constexpr):
     tl.store(x + i, undefined_name)  # noqa: F821
 
 
+@triton.jit
+def sorts_columns(x, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    v = tl.sort(tl.load(x + i[:, None] * BLOCK + i), dim=0)
+    tl.store(x + i[:, None] * BLOCK + i, v)
+
+
 HALVES = torch.empty(512, 512, dtype=torch.float16)
 WRONG: Mapping[str, Any] = {
+    r"add: it cannot be launched: part 1 of its grid is 70,000, and at most 65,535 can be on h100"
+    "": lambda: wb.kernel(add, X, X, X, 1000, grid=(1, 70_000), BLOCK=256),
     r"transpose: of its autotuner's 1 configuration none fits on rtx4090 \(B=256: it cannot "
     "be launched: 131072 bytes of shared memory.*Add a smaller one": lambda: wb.kernel(
         triton.autotune([triton.Config({"B": 256}, num_warps=32)], key=[])(transpose),
@@ -145,6 +154,13 @@ WRONG: Mapping[str, Any] = {
     ),
     r"mistaken: Triton does not compile it for h100: in `tl.store\(x \+ i, undefined_name\).*`, "
     ".*undefined_name is not defined": lambda: wb.kernel(mistaken, X, grid=(1,), BLOCK=16),
+    r"add: Triton does not compile it for h100: in `mask = i < n`, invalid operands of type "
+    "pointer<int64> and ": lambda: wb.kernel(
+        add, X, X, X, torch.tensor(1000), grid=(4,), BLOCK=256
+    ),
+    # what a function of Triton's own library refuses, and who called it
+    r"sorts_columns: Triton does not compile it for h100: in `v = tl.sort\(.*dim=0\)`, only minor "
+    "dimension": lambda: wb.kernel(sorts_columns, X, grid=(1,), BLOCK=16),
     # what MLIR writes into the worker's own output
     r"add: Triton does not compile it for h100: in `tl.store\(out \+ i, .*`, 'llvm.fadd' op "
     "operand #0 must be floating point .*but got 'i8'": lambda: wb.kernel(

@@ -7,6 +7,7 @@ import inspect
 import sys
 import textwrap
 from itertools import chain
+from pathlib import Path
 from types import FunctionType
 from typing import Any
 
@@ -50,6 +51,17 @@ def read_lines(value: Any) -> tuple[list[str], int]:
     if hasattr(value, "raw_src"):
         return list(value.raw_src), int(value.starting_line_number)
     return inspect.getsourcelines(value.fn)
+
+
+def is_library(text: str) -> bool:
+    """Whether it is the text of a function that Triton's language or Gluon's is written with."""
+    files = {
+        file
+        for name, module in sys.modules.items()
+        if name.startswith(("triton.language.", "triton.experimental.gluon.language."))
+        and (file := getattr(module, "__file__", None))
+    }
+    return any(text in Path(file).read_text(encoding="utf-8") for file in files)
 
 
 def reduce_function(value: Any) -> tuple[Any, ...] | str | None:

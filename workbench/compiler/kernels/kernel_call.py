@@ -354,7 +354,9 @@ def _refuse_value(kernel: str, name: str, value: Any) -> None:
         )
     is_known = value is None or isinstance(value, (*_NUMBERS, torch.Tensor))
     if not is_known and not hasattr(value, "block_shape"):
+        home = type(value).__module__
+        kind = type(value).__name__ if home == "builtins" else f"{home}.{type(value).__name__}"
         raise UsageError(
-            f"{kernel}: {name} is a {type(value).__name__}, and a kernel takes tensors, tensor "
-            f"descriptors, numbers and None. If it is a constant, declare it {name}: tl.constexpr."
+            f"{kernel}: {name} is a {kind}, and a kernel takes tensors, tensor descriptors, "
+            f"numbers of Python and None. If it is a constant, declare it {name}: tl.constexpr."
         )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import linecache
+import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
@@ -52,6 +53,7 @@ from workbench.specs.device import Device
 from workbench.temporary import make_temporary_folder
 
 _LOOK_S = 0.25  # between two looks for builds that take too long
+_SHOWN_ERROR = re.compile(r""".*?\w+Error(?:Impl)?\((['"])(.+)\1\)""")  # as repr shows one
 _EMULATED = (
     "Triton emulates bfloat16 on this GPU, which has no instructions for it; Inductor refuses to "
     "generate such a kernel for it."
@@ -287,6 +289,6 @@ def _reason(error: Exception) -> str:
         error = error.__cause__  # type: ignore[assignment]
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     last = lines[-1] if lines else type(error).__name__
-    inner = last.partition('("')
-    words = inner[2].removesuffix('")') if inner[1] and inner[0].endswith("Error") else last
+    inner = _SHOWN_ERROR.fullmatch(last)
+    words = inner[2] if inner else last
     return words if words.endswith(".") else f"{words}."

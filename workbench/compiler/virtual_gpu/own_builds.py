@@ -11,6 +11,7 @@ from functools import lru_cache
 from pathlib import PurePath
 from typing import Any
 
+from workbench.compiler.internals.triton_functions import is_library
 from workbench.compiler.kernels.kernel_variants import OwnSource
 from workbench.compiler.machine_code.code_readers import CompiledConfig, code_of
 from workbench.errors import UsageError
@@ -115,12 +116,12 @@ class CompilerOutput:
 
 
 def find_line(error: BaseException) -> str:
-    """The statement where Triton's front end stopped: "in `x = tl.dot(a, b)`, "; or ""."""
+    """The user's statement where Triton's front end stopped: "in `x = tl.dot(a, b)`, "; or ""."""
     found = ""
     while error is not None:
         line = getattr(getattr(error, "node", None), "lineno", None)
         text = getattr(error, "src", None)
-        if isinstance(line, int) and isinstance(text, str):
+        if isinstance(line, int) and isinstance(text, str) and not is_library(text):
             lines = text.splitlines()
             said = lines[line - 1].strip() if line <= len(lines) else ""
             found = f"in `{said}`, " if said and not said.startswith("def ") else found

@@ -13,7 +13,7 @@ from workbench.compiler.virtual_gpu.kernel_choice import Build, Built
 from workbench.errors import CaptureError
 from workbench.handles.kernels.compare_targets import find_target_gpus, record_matrix
 from workbench.handles.own_kernels.kernel_report import KERNEL, make_report
-from workbench.number_text import plural
+from workbench.number_text import number_text, plural
 from workbench.report import Report
 from workbench.specs import Gpu
 from workbench.specs.device import Device
@@ -41,7 +41,7 @@ def find_fitting(
     for number, variant in enumerate(variants):
         build = make_build(call, gpu, variant, f"{KERNEL}:c{number}")
         built = build_all([build], keep_warm_worker(), progress, "configuration")[build.id]
-        why = explain_misfit(built)
+        why = explain_misfit(built) or _explain_grid(call, gpu, variant)
         if why is None:
             return variant, built, failed
         failed.append(f"{variant.choice}: {why}" if call.configs else why)
@@ -66,6 +66,19 @@ def explain_misfit(built: Built) -> str | None:
         return built.note or "Triton does not compile it."
     if built.resources.blocks == 0:
         return f"it cannot be launched: {built.resources.note}"
+    return None
+
+
+def _explain_grid(call: KernelCall, gpu: Gpu, variant: Variant) -> str | None:
+    """Why a grid cannot be launched; None where it can."""
+    grid = call.resolve_grid({**variant.constants, **variant.options})
+    for axis, (size, most) in enumerate(zip(grid, gpu.kind.most_programs, strict=True)):
+        if size > most:
+            return (
+                f"it cannot be launched: part {axis} of its grid is "
+                f"{number_text(size, 'whole')}, and at most {number_text(most, 'whole')} can be "
+                f"on {gpu.name}."
+            )
     return None
 
 
