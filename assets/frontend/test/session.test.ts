@@ -70,6 +70,11 @@ test("a session that has ended opens with what to change, until another table is
   expect(done.pane.value).toBe(ADVICE);
   host.document.value = { ...host.document.value, status: "running" };
   expect(done.pane.value).toBe("compiles");
+  const [compiles, again] = SHOWN.tables.map((table) => ({ ...table, rows: [...table.rows] }));
+  compiles!.rows = []; // all that ran was compiled before
+  host.document.value = { ...host.document.value, advice: [], tables: [compiles!, again!] };
+  expect(done.pane.value).toBe("recompiles");
+  host.document.value = { ...host.document.value, advice: ["Do."] };
   done.show("recompiles");
   host.document.value = { ...host.document.value, status: "done" };
   expect(done.pane.value).toBe("recompiles");

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,12 +12,13 @@ import torch.nn.functional as F
 import workbench as wb
 from workbench.analysis.fusion.eager import list_eager_operators
 from workbench.analysis.fusion.fusion import (
+    explain_worse_fusion,
     list_before_fusion,
     list_saved_traffic,
     list_savings,
 )
 from workbench.analysis.fusion.traffic import measure_fusion_traffic
-from workbench.report import Report
+from workbench.report import Report, Table
 from workbench.views.parts.fusion_part import build_fusion_part
 
 
@@ -134,3 +136,16 @@ def test_what_a_pass_replaced_is_computed_by_what_it_put_in_its_place() -> None:
     products = [each.bytes for each in operators if each.name in ("matmul", "add")]
     assert len(called) == 2
     assert sum(map(int, filter(None, called))) == sum(products)
+
+
+def test_what_a_kernel_adds_to_a_call_is_no_copy_that_the_call_reads() -> None:
+    """As seen: the kernel that adds a bias to what a convolution wrote "copies what it reads"."""
+    report = Report.load(Path(__file__).parents[2] / "records" / "convolutions.wbr")
+    kernels = {kernel.id: kernel for kernel in report.kernels}
+    own, call = kernels["k0"].scheduler_nodes, kernels["k1"].scheduler_nodes
+    first = replace(report.buffers[0], written_by=call, read_by=own)
+    buffers = Table.of(type(first), [first, *list(report.buffers)[1:]])
+    turned = replace(report, tables={**report.tables, "buffers": buffers})
+    why = explain_worse_fusion(turned, {"k0": (0, 100)})["k0"]
+    assert "It copies what k5 (extern_kernels.convolution) reads" in why
+    assert "It reads again what k1 (extern_kernels.convolution) wrote" in why

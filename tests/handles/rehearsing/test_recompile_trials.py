@@ -209,6 +209,12 @@ def test_a_patch_that_does_not_help_is_refused() -> None:
     assert made.verdict in ("refused", "no help")
 
 
+def test_more_recompiles_than_before_are_no_help() -> None:
+    """As seen: "Tried. 2 → 4 recompiles, 0 → 1 graph breaks", and no word on what that means."""
+    assert TriedPatch("no help", "Outputs agree.", 3, 2, 4).sentence.startswith("It does not help")
+    assert TriedPatch("cures", "Outputs agree.", 3, 2, 0).sentence.startswith("2 → 0 recompiles")
+
+
 def test_what_cannot_be_tried_counts_no_recompiles() -> None:
     """Seen: "3 → 0 recompiles in 4 calls … It raises UsageError"."""
     made = TriedPatch("refused", "It raises KeyError: 'x'.", 0, 3)

@@ -332,13 +332,24 @@ def explain_worse_fusion(report: Report, moved: Moved) -> dict[str, str]:
 
 
 def _rearranges(report: Report, kernel: Kernel) -> Iterator[str]:
-    """Copies of what library calls read, in the layout that those take."""
+    """Copies of what library calls read, in the layout that those take, and what ends their work.
+
+    Both come from the operation of the call: the second reads what that has written.
+    """
     own = set(kernel.nodes)
     libraries = [each for each in report.kernels if each.is_library]
     calls = [each for each in libraries if not own.isdisjoint(_list_called(report, each))]
-    if calls:
-        who = ", ".join(f"{each.id} ({each.name})" for each in calls)
+    parts = set(kernel.scheduler_nodes)
+    read = {node for row in report.buffers if parts & set(row.read_by) for node in row.written_by}
+    ended = [each for each in calls if read & set(each.scheduler_nodes)]
+    copied = [each for each in calls if each not in ended]
+    who, done = (
+        ", ".join(f"{each.id} ({each.name})" for each in found) for found in (copied, ended)
+    )
+    if copied:
         yield f"It copies what {who} reads into the layout that the library takes."
+    if ended:
+        yield f"It reads again what {done} wrote, to do the rest of it, such as adding the bias."
 
 
 def _again(report: Report, kernel: Kernel, moved: Moved) -> Iterator[str]:

@@ -62,6 +62,8 @@ class TriedPatch:
         if self.breaks_before or self.breaks_after:
             counts += f", {self.breaks_before} → {self.breaks_after} graph breaks"
         where = f"{plural(self.calls, 'call')} that the session saw compiled, made again on copies"
+        if self.recompiles_after >= self.recompiles_before:
+            counts = f"It does not help: {counts}"
         return f"{counts} in {where}, captured by Dynamo and run with the backend eager. " + (
             self.checked
         )

@@ -32,8 +32,9 @@ export class SessionState implements Selecting {
     this.opening = new Opening(host);
     this.doc = computed(() => host.document.value);
     this.pane = computed(() => {
-      const hasAdvice = this.doc.value?.status === "done" && this.doc.value.advice.length > 0;
-      return this.chosen.value ?? (hasAdvice ? ADVICE : "compiles");
+      const { status, advice, tables } = this.doc.value ?? { advice: [], tables: [] };
+      const filled = tables.find(({ rows }) => rows.length)?.id ?? "compiles";
+      return this.chosen.value ?? (status === "done" && advice.length ? ADVICE : filled);
     });
     this.bars = computed(() => this.doc.value?.bars ?? NO_BARS);
     this.bar = computed(() => {
