@@ -13,15 +13,19 @@ from torch.distributed import _functional_collectives as functional
 import workbench as wb
 
 
-@pytest.fixture(scope="module", params=["h100", "host"])
-def made(request: pytest.FixtureRequest) -> Iterator[tuple[Any, tuple[torch.Tensor, ...]]]:
+@pytest.fixture(scope="module")
+def mesh() -> Iterator[Any]:
     with wb.virtual_cluster({"tp": 4}) as mesh:
+        yield mesh
 
-        def summed(x: torch.Tensor) -> torch.Tensor:
-            return functional.all_reduce(x * 2, "sum", (mesh, 0)) + 1
 
-        x = torch.arange(6.0)
-        yield wb.aot_compile(summed, (x,), target=request.param, grad=False), (x,)
+@pytest.fixture(scope="module", params=["h100", "host"])
+def made(request: pytest.FixtureRequest, mesh: Any) -> tuple[Any, tuple[torch.Tensor, ...]]:
+    def summed(x: torch.Tensor) -> torch.Tensor:
+        return functional.all_reduce(x * 2, "sum", (mesh, 0)) + 1
+
+    x = torch.arange(6.0)
+    return wb.aot_compile(summed, (x,), target=request.param, grad=False), (x,)
 
 
 def test_numbers_of_no_rank_are_not_checked(made: tuple[Any, Any]) -> None:
@@ -41,3 +45,13 @@ def test_a_file_would_not_bring_the_groups(made: tuple[Any, Any], tmp_path: Path
     compiled.report.save(tmp_path / "f.wbr")
     rows = list(wb.Report.load(tmp_path / "f.wbr").collectives)
     assert [(row.op, row.bytes, row.group_size) for row in rows] == [("all_reduce", 24, 4)]
+
+
+@pytest.mark.parametrize("target", ["h100", "host"])
+def test_hooks_around_a_module_are_in_no_graph(target: str, mesh: Any) -> None:
+    from torch.distributed.fsdp import fully_shard
+
+    model = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.ReLU())
+    fully_shard(model[0], mesh=mesh)
+    with pytest.raises(wb.UsageError, match="0 was sharded by fully_shard, which gathers"):
+        wb.aot_compile(model, (torch.ones(2, 8),), target=target)

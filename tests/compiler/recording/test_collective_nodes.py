@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,9 +12,15 @@ from workbench.compiler.recording.collective_nodes import (
     count_bytes,
     count_collective_bytes,
     find_called_node,
+    find_ordering,
+    is_collective,
     name_call,
+    unwrap_ordered,
 )
 
+CONTROL_DEPS = importlib.import_module(
+    "torch._inductor.fx_passes.control_dependencies"
+).control_deps
 OPERATORS = torch.ops._c10d_functional
 GATHER = "all_gather_into_tensor"
 
@@ -55,6 +62,30 @@ def test_bytes_of_a_collective_are_not_those_of_its_neighbours() -> None:
     assert count_collective_bytes(call(OPERATORS.wait_tensor.default), None) == (0, 0)
     assert count_collective_bytes(call(gather.target), None) is None
     assert count_collective_bytes(call(torch.ops.aten.mm.default), gather) is None
+
+
+def ordered() -> torch.fx.GraphModule:
+    """`relu(x)`, ordered behind a collective as torch's scheduling of collectives does."""
+    inner = torch.fx.Graph()
+    taken = inner.placeholder("taken")
+    inner.output(inner.call_function(torch.ops.aten.relu.default, (taken,)))
+    graph = torch.fx.Graph()
+    x = graph.placeholder("x")
+    before = graph.call_function(OPERATORS.all_reduce.default, (x, "sum", "0"))
+    part = graph.get_attr("part")
+    graph.call_function(CONTROL_DEPS, ((before,), part, x), name="rectified")
+    return torch.fx.GraphModule({"part": torch.fx.GraphModule({}, inner)}, graph)
+
+
+def test_an_operator_that_is_only_ordered_is_itself() -> None:
+    module = ordered()
+    x, before, part, outer = module.graph.nodes
+    assert unwrap_ordered(outer) == (torch.ops.aten.relu.default, (x,), {})
+    assert unwrap_ordered(before)[0] is before.target
+    found = dict(find_ordering(module))
+    assert found.pop(part) is None  # the name of the graph that is ordered is no value
+    assert set(found.values()) == {outer}
+    assert [is_collective(node) for node in (before, outer)] == [True, False]
 
 
 def test_bytes_of_what_holds_no_tensor_are_not_known() -> None:

@@ -197,5 +197,26 @@ def test_every_way_to_be_parallel_has_the_collectives_of_its_formula(name: str, 
     make, shape, expected = PROGRAMS[name]
     report = compiled(make(mesh), *shape)
     assert [row.name for row in report.capabilities if not row.available] == []
+    assert all(kernel.nodes for kernel in report.kernels)
     assert Counter((r.is_backward, r.op, r.bytes) for r in report.collectives) == expected
     assert all(row.kernel and row.wait_kernel and row.group_size for row in report.collectives)
+
+
+@pytest.mark.slow
+def test_collectives_that_torch_merges_and_moves(mesh: Any) -> None:
+    """With its scheduling on, one gather of all parameters is hidden by what needs none."""
+    options = {
+        "aten_distributed_optimizations.enable_overlap_scheduling": True,
+        "aten_distributed_optimizations.collective_bucketing": True,
+        "aten_distributed_optimizations.compute_estimator": "analytical",
+    }
+    x = torch.empty(BATCH, SEQ, WIDTH, device="meta")
+    model = shard_parameters(block(), mesh["dp"])
+    report = wb.aot_compile(model, (x,), target="h100", grad=True, options=options).report
+    gathers = [row for row in report.collectives if row.op == "all_gather"]
+    assert sum(row.bytes or 0 for row in gathers) == 3 * W + 4 * WIDTH
+    assert len(gathers) < 4
+    assert any(row.hidden_by for row in gathers)
+    assert all(row.wait_kernel for row in report.collectives)
+    assert all(kernel.nodes for kernel in report.kernels)
+    assert not any("control_deps" in kernel.ops for kernel in report.kernels)

@@ -209,6 +209,25 @@ def enter_virtual_cluster(
         yield init_device_mesh("cpu", tuple(mesh.values()), mesh_dim_names=tuple(mesh))
 
 
+def refuse_hooks(name: str, module: Any) -> None:
+    """Raise `UsageError` for a module whose parameters are gathered by hooks around its calls.
+
+    What `fully_shard` of torch's FSDP makes: torch traces none of its hooks (2.11 to 2.15), so
+    that there is no graph of the whole, with its collectives.
+    """
+    fsdp: Any = sys.modules.get("torch.distributed.fsdp")
+    kind = getattr(fsdp, "FSDPModule", None)
+    if kind is None or module is None:
+        return
+    if parts := [path or name for path, part in module.named_modules() if isinstance(part, kind)]:
+        raise UsageError(
+            f"{parts[0]} was sharded by fully_shard, which gathers parameters in hooks around its "
+            "calls: torch captures none of them, so there is no graph of the whole. Compile the "
+            "module without it, or shard its parameters as DTensors by a parametrisation, whose "
+            "collectives are in the graph."
+        )
+
+
 def _destroy_group() -> None:
     import torch.distributed as dist
 

@@ -684,6 +684,9 @@ HAS_NVLINK = _inductor(
     "comm_analysis:_has_nvlink", "estimates of collectives without asking nvidia-smi", "2.13"
 )
 
+CONTROL_DEPS = "control_deps"
+"""The operator that only orders another one, which is in a graph of its own, torch 2.11 to 2.15."""
+
 DISABLED = ("_torchdynamo_disable", "_torchdynamo_disable_msg")
 """What `torch.compiler.disable` notes on a function, torch 2.11 to 2.15: that it is, and why."""
 

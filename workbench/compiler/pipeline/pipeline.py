@@ -29,6 +29,7 @@ from workbench.compiler.captured_code.specialized_values import (
     find_importable_name,
 )
 from workbench.compiler.captured_graphs.captured import CapturedGraph
+from workbench.compiler.cluster.cluster import refuse_hooks
 from workbench.compiler.cold_start.compile_cache import partial_pch, start_fast
 from workbench.compiler.cold_start.partial_pch import PartialPch
 from workbench.compiler.contract.contract import Contract
@@ -183,6 +184,7 @@ def _with_caught_errors(report: Report) -> Report:
 def _prepare(request: CompileRequest) -> _Run:
     options = request.options
     call = BoundCall.of(request.target, request.args, request.kwargs)
+    refuse_hooks(call.callee.name, call.callee.module)
     _check_target(options.target, call.bound)
     inductor, notes = merge_options(options.backend_name, options.mode, options.options)
     if options.backend == "inductor":

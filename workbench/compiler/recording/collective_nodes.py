@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import torch
@@ -10,8 +10,42 @@ import torch
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.recording.flops import evaluate_count
 
-_NAMESPACE = "_c10d_functional"
+NAMESPACE = "_c10d_functional"
 WAIT = "wait_tensor"
+
+
+def unwrap_ordered(node: Any) -> tuple[Any, tuple[Any, ...], Mapping[str, Any]]:
+    """Target, positional and named arguments of a node, also of one that torch only ordered.
+
+    Where it schedules collectives, it puts an operator into a graph of its own, and that behind
+    what has to come before: `control_deps((before, …), graph, *arguments)`.
+    """
+    if not is_ordered(node):
+        return node.target, node.args, node.kwargs
+    graph = getattr(node.graph.owning_module, node.args[1].target).graph
+    outer = dict(zip(graph.find_nodes(op="placeholder"), node.args[2:], strict=True))
+    call = next(each for each in graph.nodes if each.op == "call_function")
+    given = torch.fx.node.map_arg((call.args, call.kwargs), lambda arg: outer.get(arg, arg))
+    return call.target, given[0], given[1]
+
+
+def is_ordered(node: Any) -> bool:
+    """Whether a node only orders what it calls."""
+    return getattr(node.target, "__name__", "") == tp.CONTROL_DEPS
+
+
+def is_collective(node: Any) -> bool:
+    """Whether a node starts or awaits a collective."""
+    called = name_call(unwrap_ordered(node)[0])
+    return called is not None and called[0] == NAMESPACE
+
+
+def find_ordering(module: Any) -> Iterator[tuple[Any, Any | None]]:
+    """Nodes of the graphs that are only ordered, with the node that calls them; None for a name."""
+    for node in filter(is_ordered, module.graph.nodes):
+        yield node.args[1], None
+        for inner in getattr(module, node.args[1].target).graph.nodes:
+            yield inner, node
 
 
 def find_called_node(node: Any, origins: Iterable[Any]) -> Any | None:
@@ -34,7 +68,7 @@ def count_collective_bytes(node: Any, origin: Any) -> tuple[int, int] | None:
     is its FX node. None also where a size is not known.
     """
     called = name_call(getattr(node, "op_overload", None))
-    if called is None or called[0] != _NAMESPACE:
+    if called is None or called[0] != NAMESPACE:
         return None
     if called[1] == WAIT:
         return 0, 0

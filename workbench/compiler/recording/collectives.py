@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,11 +10,16 @@ import torch
 
 from workbench.compiler.cluster.cluster import Cluster
 from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.recording.collective_nodes import WAIT, count_bytes, name_call
+from workbench.compiler.recording.collective_nodes import (
+    NAMESPACE,
+    WAIT,
+    count_bytes,
+    name_call,
+    unwrap_ordered,
+)
 from workbench.report import Kernel
 from workbench.report.cluster.cluster_rows import Collective
 
-_NAMESPACE = "_c10d_functional"
 _KINDS = ("all_gather", "all_reduce", "all_to_all", "reduce_scatter", "broadcast")
 """NCCL's words for what torch has several operators of."""
 
@@ -36,10 +41,11 @@ def find_collectives(
 ) -> Iterator[FoundCollective]:
     """Those of a graph, in its order; `name_ids` gives the ids of nodes that the record has."""
     for node in module.graph.nodes:
-        called = name_call(node.target)
-        if called is None or called[0] != _NAMESPACE or called[1] == WAIT:
+        target, args, kwargs = unwrap_ordered(node)
+        called = name_call(target)
+        if called is None or called[0] != NAMESPACE or called[1] == WAIT:
             continue
-        given = torch.fx.node.map_arg(node.args[0], lambda arg: arg.meta.get("val"))
+        given = torch.fx.node.map_arg(args[0], lambda arg: arg.meta.get("val"))
         kind = next((kind for kind in _KINDS if called[1].startswith(kind)), called[1])
         tensors = [t for t in tp.TREE_LEAVES.get()(given) if isinstance(t, torch.Tensor)]
         yield FoundCollective(
@@ -49,23 +55,24 @@ def find_collectives(
             # NCCL counts what an all-gather gives, and what any other takes
             bytes=count_bytes(node.meta.get("val") if kind == "all_gather" else given),
             dtype=str(tensors[0].dtype).removeprefix("torch.") if tensors else None,
-            group=_read_group(node),
+            group=_read_group(target, args, kwargs),
         )
 
 
 def _find_waits(node: Any) -> Iterator[str]:
     """The nodes that wait for what a node gives, also where that is one of several."""
     for user in node.users:
-        if name_call(user.target) == (_NAMESPACE, WAIT):
+        target, args, _ = unwrap_ordered(user)
+        if name_call(target) == (NAMESPACE, WAIT) and args[0] is node:
             yield user.name
         elif user.op == "call_function" and getattr(user.target, "__name__", "") == "getitem":
             yield from _find_waits(user)
 
 
-def _read_group(node: Any) -> str:
+def _read_group(target: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
     """The name of the process group of a collective, or "" where it is a value of the graph."""
-    names = [argument.name for argument in tp.schema_of(node.target).arguments]
-    given = dict(zip(names, node.args, strict=False)) | dict(node.kwargs)
+    names = [argument.name for argument in tp.schema_of(target).arguments]
+    given = dict(zip(names, args, strict=False)) | dict(kwargs)
     group = given.get("group_name")
     return group if isinstance(group, str) else str(getattr(group, "group_name", ""))
 
@@ -81,12 +88,13 @@ def list_collectives(
     for graph, found in programs:
         program = [kernel for kernel in kernels if kernel.graph == graph]
         places = {node: place for place, kernel in enumerate(program) for node in kernel.nodes}
-        silent = {node for each in found for node in (each.node, *each.waits)}
+        ends_of = {node for each in found for node in (each.node, *each.waits)}
+        silent = {places[node] for node in ends_of if node in places}
         for each in found:
             start = places.get(each.node or "")
             end = min((places[wait] for wait in each.waits if wait in places), default=None)
             kernel = None if start is None else program[start]
-            between = [] if start is None or end is None else program[start + 1 : end]
+            between = () if start is None or end is None else range(start + 1, end)
             group = groups.get(each.group)
             rows.append(
                 Collective(
@@ -104,7 +112,7 @@ def list_collectives(
                     wait_kernel=None if end is None else program[end].id,
                     order=start,
                     wait_order=end,
-                    hidden_by=tuple(k.id for k in between if not silent.intersection(k.nodes)),
+                    hidden_by=tuple(program[place].id for place in between if place not in silent),
                     node=each.node,
                     wait_node=next(iter(each.waits), None),
                     lines=kernel.lines if kernel else (),

@@ -12,6 +12,7 @@ from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Hook, Patches
 from workbench.compiler.internals.trace import Record
 from workbench.compiler.recording.code_lines import Body, map_nodes_by_line
+from workbench.compiler.recording.collective_nodes import is_collective, unwrap_ordered
 from workbench.compiler.recording.kernel_lines import LineRecorder
 from workbench.compiler.recording.lowered_nodes import (
     Lowered,
@@ -97,13 +98,14 @@ class KernelRecorder:
         else:
             parts = [part for part in schedule if hasattr(part, "get_name")]
             snodes = [part.get_name() for part in parts]
-            origins = list_fx_nodes(parts)
+            # a collective that changes a value in place counts as an origin of what computes that
+            origins = [node for node in list_fx_nodes(parts) if not is_collective(node)]
             self._lines.on_kernel(lowered.id, name, is_defined=False)
         origins = lowered.of_it(origins)
         kernel.first = kernel.first or tuple(snodes)
         kernel.snodes += [s for s in snodes if s not in kernel.snodes]
         for node in origins:
-            kernel.nodes.setdefault(node.name, self._graphs.target(node.target))
+            kernel.nodes.setdefault(node.name, self._graphs.target(unwrap_ordered(node)[0]))
         kernel.lines.update(dict.fromkeys(self._graphs.lines(origins)))
 
     def _on_definition(self, wrapper: Any, name: str, body: str, *args: Any, **kwargs: Any) -> None:

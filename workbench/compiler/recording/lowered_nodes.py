@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import inf, prod
@@ -17,6 +17,7 @@ from workbench.compiler.internals.patches import Hook
 from workbench.compiler.recording.collective_nodes import (
     count_collective_bytes,
     find_called_node,
+    find_ordering,
 )
 from workbench.compiler.recording.collectives import (
     FoundCollective,
@@ -103,6 +104,7 @@ class Lowered:
 
     A part of another graph is called `times` by one call of the whole; `own` is the identity of
     its graph, since the nodes around it count as origins too, under names that it has as well.
+    `ordering` has the nodes of operators that torch only put in an order, with what calls them.
     """
 
     id: str
@@ -117,6 +119,7 @@ class Lowered:
     lines: dict[str, tuple[tuple[str, int], ...]] = field(default_factory=dict)
     sizes: tuple[tuple[str, int], ...] = ()
     collectives: tuple[FoundCollective, ...] = ()
+    ordering: Mapping[Any, Any | None] = field(default_factory=dict)
 
     @property
     def is_part(self) -> bool:
@@ -124,7 +127,10 @@ class Lowered:
         return self.own is not None
 
     def of_it(self, origins: list[Any]) -> list[Any]:
-        """Those of FX nodes that are nodes of this graph."""
+        """Those of FX nodes that are in this graph; of an operator in an order, what calls it."""
+        if self.ordering:
+            callers = dict.fromkeys(self.ordering.get(node, node) for node in origins)
+            origins = [node for node in callers if node is not None]
         if self.own is None:
             return origins
         return [node for node in origins if id(node.graph) == self.own]
@@ -164,6 +170,8 @@ class LoweringRecorder:
     def close(self) -> None:
         """Forget which of torch's objects were seen."""
         self._by_graph.clear()
+        for lowered in self.lowered:
+            lowered.ordering = {}
         self._operators.close()
 
     def _before_fusion(self, nodes: Any) -> None:
@@ -176,6 +184,7 @@ class LoweringRecorder:
             outer = self._by_graph.get(id(around))
             lowered.own = id(graph.module.graph)
             lowered.times = _calls_of(graph.module, around.module) * (outer.times if outer else 1)
+        lowered.ordering = dict(find_ordering(graph.module))
         self.lowered.append(lowered)
         self._by_graph[id(graph)] = lowered
         lowered.lowerings = [

@@ -10,7 +10,7 @@ from functools import cache
 from math import inf
 from pathlib import Path
 
-from workbench.compiler.cluster.cluster import find_cluster
+from workbench.compiler.cluster.cluster import find_cluster, refuse_hooks
 from workbench.compiler.internals.torch_state import TorchState
 from workbench.compiler.pipeline.modes import merge_options
 from workbench.compiler.request.callables import resolve
@@ -174,12 +174,13 @@ def pack_job(request: CompileRequest, gpu: Gpu) -> Job:
     """
     options = request.options
     _check(options, gpu)
-    name = resolve(request.target).name
+    callee = resolve(request.target)
+    refuse_hooks(callee.name, callee.module)
     there = replace(options, target="host")  # where the code runs, the GPU is the machine's own
     call = ShippedCall(replace(request, options=there), TorchState.current())
     context = CallerContext.current()
     cluster = find_cluster()
-    return Job(Device(gpu), pack(call, name), context, options.counts_eager, cluster)
+    return Job(Device(gpu), pack(call, callee.name), context, options.counts_eager, cluster)
 
 
 def _check(options: CompileOptions, gpu: Gpu) -> None:
