@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import triton
 import triton.language as tl
+from triton.language.extra import libdevice
+from triton.language.extra.cuda import libdevice as cuda_library
+from triton.language.extra.cuda.libdevice import exp
 
 
 @triton.jit
@@ -64,3 +67,27 @@ def printing(x, out, BLOCK: tl.constexpr):
 def scale(x, out, n, BLOCK: tl.constexpr):
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     tl.store(out + i, tl.load(x + i, i < n) * 2, i < n)
+
+
+@triton.jit
+def exp_of_library(x, out, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(out + i, libdevice.exp(tl.load(x + i)))
+
+
+@triton.jit
+def exp_of_cuda(x, out, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(out + i, cuda_library.exp(tl.load(x + i)))
+
+
+@triton.jit
+def exp_by_name(x, out, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(out + i, exp(tl.load(x + i)))
+
+
+@triton.jit
+def exp_by_attributes(x, out, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(out + i, tl.extra.cuda.libdevice.exp(tl.load(x + i)))

@@ -23,7 +23,7 @@ def check(function: Any, *args: Any, grid: int = 1, BLOCK: int = 32, **asked: An
 def test_a_write_to_what_another_lane_reads_needs_a_barrier() -> None:
     (row,) = check(odd.shift_left, X.clone(), 32).findings
     assert (row.kind, row.index, row.lane, row.other_lane) == ("no barrier", (1,), (1,), (0,))
-    assert "writes x[1] in lane 1, which lane 0 of the same program read in line 12" in row.text
+    assert "writes x[1] in lane 1, which lane 0 of the same program read in line 15" in row.text
     assert check(odd.shift_left_parted, X.clone(), 32).findings == ()
 
 
@@ -53,7 +53,7 @@ def test_what_a_loaded_pointer_reaches_is_not_judged() -> None:
     assert checked.findings == ()
     assert checked.cases[0].verdict == "not checked"
     stray, values = checked.cases[0].not_judged
-    assert stray.startswith("line 40: its addresses come from no argument")
+    assert stray.startswith("line 43: its addresses come from no argument")
     assert values == "values: they come from addresses of no argument"
 
 
@@ -69,7 +69,7 @@ def test_a_gather_beyond_its_block_is_out_of_bounds(place: int) -> None:
     index[3] = place
     checked = check(odd.gather, X, index, torch.empty(32))
     (row,) = checked.findings
-    assert (row.kind, row.line, checked.cases[0].verdict) == ("out of bounds", 52, "failed")
+    assert (row.kind, row.line, checked.cases[0].verdict) == ("out of bounds", 55, "failed")
     assert f"tl.gather takes element {place} of 32" in row.text
 
 
@@ -105,3 +105,12 @@ def test_of_a_kernel_that_writes_nothing_no_values_are_compared() -> None:
     nothing = torch.zeros(0)
     (case,) = check(odd.scale, nothing, nothing.clone(), 0, reference=lambda x, out, n: x).cases
     assert case.not_judged == ("values: the kernel wrote nothing",)
+
+
+@pytest.mark.parametrize(
+    "kernel", [odd.exp_of_library, odd.exp_of_cuda, odd.exp_by_name, odd.exp_by_attributes]
+)
+def test_functions_of_the_device_library_are_computed_however_they_are_named(kernel: Any) -> None:
+    asked = {"reference": lambda x, out: torch.exp(x)}
+    (case,) = check(kernel, X / 32, torch.empty(32), **asked).cases
+    assert (case.verdict, "values" in case.judged) == ("passed", True)

@@ -55,6 +55,12 @@ def test_kernels_of_forward_and_backward_are_watched_and_clean(trained: Any) -> 
     assert "races between programs" in found.sentence
 
 
+def test_a_kernel_of_inductor_is_checked_by_itself_too(trained: Any) -> None:
+    compiled, _ = trained
+    found = compiled.kernel("k0").check()
+    assert found.ok is True, found.sentence
+
+
 def test_what_a_launch_showed_is_gone_when_the_next_is_judged(
     trained: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

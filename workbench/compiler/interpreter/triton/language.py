@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from types import ModuleType
 from typing import Any
 
@@ -172,12 +173,17 @@ def install() -> BatchedBuilder:
     # functions of Triton's language call one another
     stock.InterpretedFunction.__call__ = lambda self, *args, **named: self.rewrite()(*args, **named)
     library = DeviceLibrary("libdevice")
-    tl.extra.libdevice = library
+    import_module(f"{tl.extra.__name__}.libdevice")  # else a kernel would import it anew
     for row in (tp.TRITON_HELPERS, tp.TRITON_COMPAT):
         row.get().libdevice = library
     tp.TRITON_HELPERS.get().set_driver_to_gpu = lambda: None  # kernels call it on import
     for name in [name for name in sys.modules if name.endswith(".libdevice")]:
         sys.modules[name] = library
+        package = name.rpartition(".")[0]
+        # Triton's packages of backends exist twice: by name, and as attributes
+        twin = getattr(tl.extra, package.rpartition(".")[2], tl.extra)
+        for owner in (sys.modules[package], twin):
+            vars(owner)["libdevice"] = library
     return builder
 
 
