@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from tests.analysis.tuning.test_tuned import NONE, TUNED
+from tests.analysis.tuning.test_tuned import NONE, TUNED, make_case
+from tests.analysis.tuning.test_tuned_formats import BEST, SMALL
 from workbench.errors import UsageError
 from workbench.views.tuning.tuned_answer import heat_map
 
@@ -25,6 +27,15 @@ def test_values_by_warps_and_stages_with_what_was_discarded_marked() -> None:
     assert words["BLOCK_M=16, BLOCK_N=64, BLOCK_K=64"] == ["", "9.00 µs", ""]
     assert words["BLOCK_M=256"] == ["", "", "does not fit"]
     assert "modelled" in drawn.title
+
+
+def test_what_all_have_is_said_once() -> None:
+    both = [replace(each, values=(*each.values, ("COMMON", 8))) for each in (BEST, SMALL)]
+    drawn = heat_map(TUNED, make_case(1, *(replace(each, model_us=9.0) for each in both)))
+    assert not any("COMMON" in row.label for row in drawn.rows)
+    assert drawn.title.endswith("COMMON=8)")
+    (alone,) = heat_map(TUNED, make_case(1, replace(both[0], model_us=9.0))).rows
+    assert alone.label.endswith("COMMON=8")
 
 
 def test_the_summary_names_the_best_and_that_it_was_modelled() -> None:

@@ -30,6 +30,7 @@ View = Callable[[Limits], Mapping[str, Any]]
 _LOOKS: Mapping[str, str] = {
     "muted": "opacity:.75",
     "text": "text-align:left",
+    "label": "text-align:left;min-width:24ch;overflow-wrap:anywhere",
     "word": "text-align:left;white-space:nowrap",
     "code": "text-align:left;font-family:monospace",
     "num": "text-align:right;white-space:nowrap",

@@ -75,18 +75,26 @@ def heat_map(tuned: Tuned, case: TunedCase) -> HeatMap:
     Cells have the time of the model; where there is none for the kernel, the occupancy.
     """
     cells = {(each.choice, each.warps, each.stages): each for each in case.candidates}
+    shared = frozenset.intersection(*(frozenset(each.values) for each in case.candidates))
+    labels = {
+        each.choice: ", ".join(f"{n}={v}" for n, v in each.values if (n, v) not in shared)
+        for each in case.candidates
+    }
+    if len(labels) == 1:
+        labels, shared = {choice: choice for choice in labels}, frozenset()
+    told = ", ".join(f"{name}={value}" for name, value in sorted(shared, key=str))
     columns = sorted({(warps, stages) for _, warps, stages in cells})
     has_stages = len({stages for _, stages in columns}) > 1
     best = min((each.model_us for each in case.ranked if each.model_us), default=0.0)
     return HeatMap(
-        title=f"{tuned.kernel} on {case.name} (modelled)",
+        title=f"{tuned.kernel} on {case.name} (modelled{f'; all with {told}' if told else ''})",
         columns=tuple(
             plural(warps, "warp") + (f", {plural(stages, 'stage')}" if has_stages else "")
             for warps, stages in columns
         ),
         rows=tuple(
-            HeatRow(choice or "–", tuple(_cell(cells.get((choice, *at)), best) for at in columns))
-            for choice in dict.fromkeys(each.choice for each in case.candidates)
+            HeatRow(label or "–", tuple(_cell(cells.get((choice, *at)), best) for at in columns))
+            for choice, label in labels.items()
         ),
         caption="best on top; stronger colour: further from the best; compiled, not run",
         corner="Values",
