@@ -34,6 +34,8 @@ HEADLINES = (
     "virtual H100: six-layer encoder, warm worker",
     "kernels of an encoder × 6 GPUs, empty Triton cache (s)",
     "wb.kernel, warm, the slowest (CPU s)",
+    "configurations of one product, 200 tuned (s)",
+    "configurations of one product, 200 tuned (s): CPU seconds",
     "verify six-layer encoder, virtual H100, whole program (s)",
     "Llama-3-8B for a virtual H100 (s)",
     "Llama-3-8B training step for a virtual H100 (s)",
