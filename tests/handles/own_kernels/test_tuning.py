@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -251,6 +252,15 @@ def test_what_the_autotuner_prunes_is_left_out() -> None:
     assert made.remarks == (
         "early_config_prune of its autotuner leaves out 1 of 3 configurations.",
     )
+
+
+def test_an_executor_compiles_the_same() -> None:
+    space = {"BLOCK": [256, 512, 1024], "num_warps": [2, 4]}
+    with ThreadPoolExecutor(2) as executor:
+        made = make_add().tune(space=space, executor=executor)
+    assert made.cases == make_add().tune(space=space).cases
+    with pytest.raises(wb.UsageError, match=r"executor is a int: .* client.get_executor"):
+        make_add().tune(executor=4)  # type: ignore[arg-type]
 
 
 def test_few_seconds_compile_few() -> None:

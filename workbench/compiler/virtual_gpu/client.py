@@ -135,6 +135,11 @@ def build_all(
     return {id: by_id[id] for id in order}
 
 
+def build_here(builds: Iterable[Build], limit_s: float) -> Mapping[str, Built]:
+    """As `build_all`, in the worker of the process that is asked, such as one of an executor."""
+    return build_all(builds, keep_warm_worker(), limit_s=limit_s)
+
+
 def _build_to_the_end(
     waiting: Mapping[str, Build],
     worker: CrossCompiler,

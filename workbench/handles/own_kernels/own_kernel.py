@@ -17,6 +17,8 @@ from workbench.report.report_holder import ReportHolder
 from workbench.specs import Gpu
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
     import pandas
 
     from workbench.analysis.gpu_model.matrix import Matrix
@@ -232,6 +234,7 @@ class OwnKernel(LiveOnly, ReportHolder):
         check: Mapping[str, Any] | None = None,
         measure: int = 0,
         time_limit: float = 60.0,
+        executor: Executor | None = None,
         progress: ProgressCallback | None = None,
     ) -> Tuned:
         """Compile configurations for GPUs that need not be here, and rank them by a model.
@@ -267,6 +270,9 @@ class OwnKernel(LiveOnly, ReportHolder):
             How many of the best are timed on the GPU of this machine.
         time_limit
             Seconds of one configuration in the compiler, after which it is given up.
+        executor
+            Where they are compiled: any concurrent.futures.Executor, such as Dask's
+            `client.get_executor()`; by default in the worker of this process.
 
         Raises
         ------
@@ -297,6 +303,7 @@ class OwnKernel(LiveOnly, ReportHolder):
                 prior=prior,
                 check=None if check is None else partial(self._check_other, check),
                 time_limit=time_limit,
+                executor=executor,
                 progress=told,
             )
         return measure_best(self.call, tuned, measure) if measure else tuned

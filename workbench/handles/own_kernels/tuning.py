@@ -13,6 +13,7 @@ import random
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import zip_longest
@@ -55,7 +56,12 @@ from workbench.compiler.kernels.kernel_variants import (
     read_config,
 )
 from workbench.compiler.request.compile_request import list_known_gpus
-from workbench.compiler.virtual_gpu.client import CrossCompiler, build_all, keep_warm_worker
+from workbench.compiler.virtual_gpu.client import (
+    CrossCompiler,
+    build_all,
+    build_here,
+    keep_warm_worker,
+)
 from workbench.compiler.virtual_gpu.kernel_choice import Build, Built
 from workbench.errors import UsageError
 from workbench.handles.own_kernels.compiling import make_build
@@ -63,7 +69,7 @@ from workbench.handles.own_kernels.ranking import describe_source
 from workbench.number_text import plural
 from workbench.report.machine_rows import Resources
 from workbench.specs import Gpu
-from workbench.tasks.progress_events import ProgressCallback
+from workbench.tasks.progress_events import ProgressCallback, step, tell_count
 
 _DOT = re.compile(r"\b(?:tl|language|gl)\.dot\w*\(|\bwgmma\w*\(|\btcgen05_mma\w*\(")
 _REDUCTION = re.compile(r"\.(?:sum|max|min|reduce|argmax|argmin|cumsum|associative_scan)\(")
@@ -76,6 +82,7 @@ _UNCHECKED = "not checked: "
 _LAUNCH = (WARPS, STAGES)
 _NO_PROGRAM = "no program would run"
 _AT_FIRST, _AT_ONCE = 2, 16  # builds between two looks at the clock
+_HANDED = 4  # builds that an executor is given together
 _ALIGNED = 16  # bytes: what Triton assumes of a pointer, or that a number is divisible by
 _NO_MODEL = "no model knows its work: ordered by spills, occupancy and registers"
 _NO_BLOCK = (
@@ -113,6 +120,7 @@ def tune(
     prior: Any = None,
     check: Check | None = None,
     time_limit: float = math.inf,
+    executor: Executor | None = None,
     progress: ProgressCallback | None = None,
     worker: CrossCompiler | None = None,
 ) -> Tuned:
@@ -121,6 +129,11 @@ def tune(
     See `OwnKernel.tune`. With `check` the first of each case are checked until `CHECKED` of them
     are left. Raises `UsageError` for what is no size, space or budget.
     """
+    if executor is not None and not isinstance(executor, Executor):
+        raise UsageError(
+            f"executor is a {type(executor).__name__}: expected a concurrent.futures.Executor, "
+            "such as Dask's client.get_executor()."
+        )
     kind = find_kind(call)
     if prior is not None and not kind.startswith("product"):
         raise UsageError(f"prior is for products of matrices: {call.name} is none.")
@@ -148,6 +161,7 @@ def tune(
         progress,
         with_loop="product" in kind,
         limit_s=time_limit,
+        executor=executor,
     )
     builds.run(order, budget)
     made = []
@@ -319,12 +333,14 @@ class _Builds:
         *,
         with_loop: bool,
         limit_s: float,
+        executor: Executor | None,
     ) -> None:
         self._call = call
         self._worker = worker
         self._progress = progress
         self._with_loop = with_loop
         self._limit_s = limit_s
+        self._executor = executor
         self._built: dict[Any, Built] = {}
 
     def find(self, one: _Try) -> Built | None:
@@ -347,12 +363,26 @@ class _Builds:
             part = {f"{self._call.name}:{done + n}": key
                     for n, key in enumerate(keys[done : done + step])}  # fmt: skip
             builds = [self._make_build(id, first[key]) for id, key in part.items()]
-            made = build_all(builds, self._worker, self._progress, "configuration", self._limit_s)
+            made = self._compile(builds)
             self._built |= {key: made[id] for id, key in part.items()}
             done += len(part)
             if seconds is not None:  # as many more as are done in the time that is left
                 taken = time.monotonic() - start
                 step = min(int(max(seconds - taken, 0.0) * done / max(taken, 1e-9)), _AT_ONCE)
+
+    def _compile(self, builds: Sequence[Build]) -> Mapping[str, Built]:
+        if self._executor is None:
+            return build_all(builds, self._worker, self._progress, "configuration", self._limit_s)
+        handed = [
+            self._executor.submit(build_here, builds[start : start + _HANDED], self._limit_s)
+            for start in range(0, len(builds), _HANDED)
+        ]
+        made: dict[str, Built] = {}
+        with step(self._progress, "compiling with Triton"):
+            for each in handed:
+                made |= each.result()
+                tell_count(self._progress, len(made), len(builds), "configuration")
+        return made
 
     def _make_build(self, id: str, one: _Try) -> Build:
         build = make_build(self._call, one.gpu, one.variant, id)
