@@ -74,6 +74,8 @@ AMD = Vendor(
     is_linked_anywhere=False,
 )  # fmt: skip
 VENDORS: Mapping[str, Vendor] = {vendor.name: vendor for vendor in (NVIDIA, AMD)}
+SECTOR_BYTES = NVIDIA.sector_bytes
+"""What memory is read in at least where no GPU is named."""
 SOURCE_LANGUAGES = {".cu": "cuda"}
 """Languages of sources that only toolkits of GPUs compile, by suffix."""
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from workbench.compiler.internals.triton_layouts import Bases
-from workbench.device_kinds import NVIDIA
+from workbench.device_kinds import SECTOR_BYTES
 
 Array = np.ndarray[Any, Any]
 WIDEST = 16
@@ -44,7 +44,7 @@ class Moved:
     steps: tuple[int | None, ...] = ()
     axis: int = 0
     lanes: tuple[int, ...] = ()
-    sector: int = NVIDIA.sector_bytes
+    sector: int = SECTOR_BYTES
 
     @property
     def share(self) -> float:
@@ -80,7 +80,7 @@ class Moved:
 
 def count_moved(
     addresses: Array, used: Array | None, bases: Bases, size: int, width: int, *, is_read: bool,
-    sector: int = NVIDIA.sector_bytes,
+    sector: int = SECTOR_BYTES,
 ) -> Moved:  # fmt: skip
     """What is moved of addresses and a mask [program, *block], in bytes from the begin of a line.
 
