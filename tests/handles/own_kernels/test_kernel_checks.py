@@ -7,6 +7,7 @@ import torch
 import workbench as wb
 from tests.own_kernels.faulty_kernels import without_mask
 from workbench.views.document import document
+from workbench.views.panes.pane import choose_pane
 
 
 def test_a_check_keeps_the_source_and_its_findings_in_a_record() -> None:
@@ -23,6 +24,7 @@ def test_a_check_keeps_the_source_and_its_findings_in_a_record() -> None:
     assert line is not None
     assert "# BUG" in lines[line - source.first_line]
     assert not out.eq(2).any()  # nothing is written to the arguments
+    assert choose_pane(report) == "checks"
     shown = document(report)
     assert shown["verdict"] == "checked, not compiled"
     for name in ("kernels", "roofline", "autotune", "matrix", "accesses"):

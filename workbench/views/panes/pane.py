@@ -58,8 +58,10 @@ class ViewContext:
 
 
 def choose_pane(report: Report) -> wire.PaneId:
-    """The pane that a record opens with: of one kernel by itself its code."""
-    return "kernels" if report.request.kind == OWN_KERNEL else "overview"
+    """The pane that a record opens with: of one kernel its code, or what a check found in it."""
+    if report.request.kind != OWN_KERNEL:
+        return "overview"
+    return "kernels" if len(report.kernels) else "checks"
 
 
 @dataclass(frozen=True)

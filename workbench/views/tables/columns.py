@@ -140,7 +140,7 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
         Column("Operations in it", "ops", "code", "minmax(90px, 1.6fr)", "kernel"),
         Column("Bound by", "bound", width="68px", full="note"),
         number_of(KernelRoofline, "moved_bytes", "68px", "moved", is_wide=True),
-        number_of(KernelRoofline, "asked_bytes", "68px", "asked", is_optional=True),
+        number_of(KernelRoofline, "asked_bytes", "68px", "asked", is_wide=True, is_optional=True),
         number_of(KernelRoofline, "flops", "62px", is_wide=True),
         number_of(KernelRoofline, "intensity", "62px"),
         number_of(KernelRoofline, "bound_us", "80px", "least"),
