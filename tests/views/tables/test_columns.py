@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,17 @@ def test_a_column_says_only_what_is_not_as_usual() -> None:
         "kind": "number",
         "unit": "B",
     }
+
+
+def test_the_narrowest_that_a_column_gets_has_room_for_its_head() -> None:
+    """As seen: `From birth to deat`, cut in its last letter. A letter takes 6.6 px at least."""
+    least = {
+        (name, column.title): int(found[1]) - 6.6 * len(column.title)
+        for name, columns in COLUMNS.items()
+        for column in columns
+        if (found := re.search(r"(\d+)px", column.width))
+    }
+    assert [place for place, room in least.items() if room < 0] == []
 
 
 @pytest.mark.parametrize(

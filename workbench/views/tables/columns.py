@@ -88,7 +88,7 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
         Column("Guarded", "source", "code", "minmax(120px, 1.4fr)"),
         Column("Kind", "kind", width="minmax(90px, 0.8fr)", look="mut"),
         Column("What is checked", "text", "code", "minmax(120px, 2fr)"),
-        Column("Why it was dropped", "why", width="minmax(90px, 1fr)", field="why_dropped"),
+        Column("Why it was dropped", "why", width="minmax(126px, 1fr)", field="why_dropped"),
     ),
     "storages": (
         Column("Storage", "value", "code", "minmax(90px, 1.2fr)", full="reuse"),
@@ -96,7 +96,7 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
         Column("Bytes", "bytes", "B", "76px"),
         Column("Line", "place", width="minmax(126px, 0.8fr)", look="mono"),
         Column("Module", "module", width="minmax(60px, 0.8fr)", is_wide=True, is_optional=True),
-        Column("From birth to death", "lives", width="minmax(120px, 1.6fr)", field="start"),
+        Column("From birth to death", "lives", width="minmax(136px, 1.6fr)", field="start"),
         Column("Lowers peak", "lowers", "B", "96px"),
     ),
     "recompiles": (
@@ -137,7 +137,7 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
     ),
     "points": (
         replace(_KERNEL, width="78px"),
-        Column("Operations in it", "ops", "code", "minmax(90px, 1.6fr)", "kernel"),
+        Column("Operations in it", "ops", "code", "minmax(112px, 1.6fr)", "kernel"),
         Column("Bound by", "bound", width="68px", full="note"),
         number_of(KernelRoofline, "moved_bytes", "68px", "moved", is_wide=True),
         number_of(KernelRoofline, "asked_bytes", "68px", "asked", is_wide=True, is_optional=True),
