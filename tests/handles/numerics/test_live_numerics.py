@@ -374,6 +374,28 @@ def test_a_tensor_made_of_others_is_refused_and_a_class_of_the_users_is_not(tmp_
     assert {type(each) for each in kept["args"]} <= {torch.Tensor, int}
 
 
+class Dropping(torch.nn.Module):
+    def forward(self, x):
+        def inner(y):
+            return torch.nn.functional.dropout(torch.tanh(y), 0.5)
+
+        return checkpoint(inner, x, use_reentrant=False).sum()
+
+
+def test_random_numbers_that_a_checkpoint_draws_are_not_compared() -> None:
+    x = cases.draw(3, 8).requires_grad_()
+    found = wb.numerics(wb.aot_compile(Dropping(), (x,), grad=True), (x,))
+    assert found.outputs == ()
+    assert "float64" not in found.sentence
+    with pytest.raises(wb.UsageError, match="draws random numbers"):
+        found.batch_invariance()
+
+
+def test_a_value_that_is_changed_in_place_is_named() -> None:
+    found = cases.look(lambda x: x.exp().mul_(2).sin(), cases.draw(4, 6))
+    assert found.not_compared == ("mul_: exp was changed in place since",)
+
+
 def write_beside(a, b):
     a.add_(1)
     return torch.softmax(a, -1) * b.sum(0)

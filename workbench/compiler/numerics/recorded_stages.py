@@ -132,9 +132,16 @@ class RecordedStages:
     def list_random(self) -> frozenset[str]:
         """The nodes of the captured graph that draw random numbers, by what they became, too.
 
-        A dropout that is off draws none.
+        A dropout that is off draws none; what calls a graph that draws, as a checkpoint, does.
         """
-        names = {name for name, node in self.captured.nodes.items() if is_random(node)}
+        nodes, parts = self.captured.nodes, self.captured.graph.parts
+        inner = {
+            name
+            for name, node in nodes.items()
+            if node.op == "get_attr" and node.target in parts and _draws(parts[node.target])
+        }
+        names = {name for name, node in nodes.items()
+                 if is_random(node) or not inner.isdisjoint(self.captured.reads[name])}  # fmt: skip
         if self.aten is not None:
             nodes = self.aten.nodes
             names |= {
@@ -142,6 +149,11 @@ class RecordedStages:
                 if any(is_random(nodes[part]) for part in group)
             }  # fmt: skip
         return frozenset(names)
+
+
+def _draws(graph: CapturedGraph) -> bool:
+    """Whether a graph, or one inside of it, draws random numbers."""
+    return any(map(is_random, graph.nodes)) or any(map(_draws, graph.parts.values()))
 
 
 def say_without_numbers(stages: RecordedStages) -> str:

@@ -105,8 +105,9 @@ def run_checks(
             versions[node.name] = _versions(value)
             for check in by_place.get(place, ()):
                 tell(place, len(graph.nodes))
-                if any(_versions(held[name]) != versions[name] for name in check.needs):
-                    found.not_compared.append(f"{node.name}: it is changed in place")
+                late = sorted(n for n in check.needs if _versions(held[n]) != versions[n])
+                if late:
+                    found.not_compared.append(f"{node.name}: {late[0]} was changed in place since")
                     continue
                 try:
                     row = check.run(held)

@@ -9,7 +9,6 @@ from typing import Any
 import torch
 
 from workbench.analysis.numerics.causes import FUNCTION, REDUCTION, guess_rounding
-from workbench.analysis.numerics.numerics_answer import format_off
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.numerics.cones import name_operator
 from workbench.compiler.numerics.distances import is_equal, measure_apart, measure_off
@@ -221,7 +220,7 @@ def _find_first(
             if changed == _BESIDE:
                 reason = _ENTER
             elif off > _ROUNDINGS and value.is_floating_point():
-                reason = f"off by {format_off(off)}, which is no rounding: perhaps {_ENTER}"
+                reason = f"this is more than rounding: perhaps {_ENTER}"
             return replace(
                 row, equal=False, kernel=kernel.id, part=kernel.name, node=node,
                 differ=apart.differ, max_ulp=apart.max_ulp, reason=reason,
