@@ -314,11 +314,11 @@ class MemoryAccess:
     """What the memory sees of one access of a line, for one argument, in all steps of a run.
 
     Addresses are those of one run of the kernel on a CPU, who holds which element and how wide an
-    instruction is, those of the compiled code. Sectors are what memory is read in at least: 32
-    bytes on NVIDIA's GPUs, 64 on AMD's. The L1 and L2 caches, other warps, TMA and what matrix
-    units read of shared memory themselves are in none of it. `reason` says why nothing was counted,
-    or not all; `lanes` is one instruction, in bytes from the begin of its first sector, -1 for a
-    lane that takes no part.
+    instruction is, those of the compiled code. Sectors are what memory of the GPU is read in at
+    least, of `sector_bytes`. The L1 and L2 caches, other warps, TMA and what matrix units read of
+    shared memory themselves are in none of it. `reason` says why nothing was counted, or not all;
+    `lanes` is one instruction, in bytes from the begin of its first sector, -1 for a lane that
+    takes no part.
     """
 
     kernel: str  # the kernel, by its id

@@ -1,9 +1,12 @@
+import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import workbench
 from tests.sample_report import make
 from workbench.report import Report
 from workbench.report.machine_rows import MemoryAccess
@@ -92,3 +95,10 @@ def test_one_program_is_not_all_of_them() -> None:
     assert show(GOOD | alone)["accesses"][0]["looked"] == (
         "8 instructions of warps in the one program"
     )
+
+
+def test_how_large_a_sector_is_stands_with_the_gpu_alone() -> None:
+    terms = json.loads((Path(workbench.__file__).parent / "terms.json").read_text("utf-8"))
+    said = [words[0] for name, words in terms["accesses"].items() if "ector" in words[0] + name]
+    assert len(said) >= 2
+    assert [words for words in said if re.search(r"\d", words)] == []
