@@ -66,3 +66,14 @@ def test_a_kernel_of_a_program_is_chosen_and_shown_as_generated(
     assert "sel" in marked.get_attribute("class").split()
     assert violations(page) == []
     assert watched.errors == watched.requests == []
+
+
+def test_a_record_that_was_only_checked_opens_at_its_checks(
+    open_page: Callable[..., Any], tmp_path: Path
+) -> None:
+    REPORT.to_html(tmp_path / "report.html")
+    watched = open_page(width=900)
+    show(watched.page, (tmp_path / "report.html").as_uri())
+    tab = watched.page.get_by_role("tab", selected=True)
+    assert tab.inner_text().startswith("Checks")
+    assert watched.page.get_by_text("checked, not compiled", exact=True).count() == 1

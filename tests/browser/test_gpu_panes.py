@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from workbench.report import Report
+from workbench.report import Report, Table
+from workbench.report.machine_rows import KernelRoofline
 
 
 @pytest.fixture
@@ -107,3 +109,23 @@ def test_a_page_cannot_change_its_target_and_says_why(page: Callable[[str], Any]
     target = page("overview").locator("button.target")
     assert target.is_disabled()
     assert "run the cell again" in target.get_attribute("data-tip")
+
+
+@pytest.mark.parametrize(("width", "is_told"), [(900, False), (1280, True)])
+def test_what_programs_ask_for_stands_beside_what_moves(
+    open_page: Callable[..., Any],
+    sample_report: Report,
+    tmp_path: Path,
+    width: int,
+    is_told: bool,
+) -> None:
+    rows = [replace(row, asked_bytes=98_765) for row in sample_report.roofline]
+    tables = {**sample_report.tables, "roofline": Table.of(KernelRoofline, rows)}
+    replace(sample_report, tables=tables).to_html(tmp_path / "report.html")
+    page = open_page(width=width).page
+    page.goto(f"{(tmp_path / 'report.html').as_uri()}#pane=roofline")
+    page.locator(".tbody .tr").first.wait_for()
+    heads = page.get_by_role("columnheader").all_inner_texts()
+    told = [head for head in heads if head in ("Moved", "Asked")]
+    assert told == (["Moved", "Asked"] if is_told else [])
+    assert page.locator(".tbody").get_by_text("98.8 kB").count() == (len(rows) if is_told else 0)
