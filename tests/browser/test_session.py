@@ -82,6 +82,7 @@ def test_at_its_end_it_is_one_view_and_can_be_shown_again(running: Notebook) -> 
     running.run(3)
     running.ended(3)
     again = running.cell(3).locator(".wb.session:visible")
+    again.get_by_role("tab", name="Compiles").click()
     again.get_by_role("row").filter(has_text="recompile").click()
     running.cell(3).get_by_role("tab", name="Overview").wait_for(timeout=LONG)
     assert running.watched.errors == running.watched.requests == []

@@ -30,6 +30,8 @@ def test_the_steps_and_the_tables_are_reached_by_key(
     path = tmp_path / "session.html"
     session().to_html(path)
     page.goto(path.as_uri())
+    page.get_by_role("tab", name="What to change", selected=True).wait_for()  # it stands first
+    page.get_by_role("tab", name="Compiles").click()
     steps = page.get_by_role("listbox")
     steps.focus()
     page.keyboard.press("End")
