@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ from tests.browser.axe import violations
 from tests.browser.panes import show
 from tests.records.record_checks import PATH
 from workbench.report import Report
+from workbench.report.machine_rows import KernelFinding
+from workbench.report.table import Table
 
 REPORT = Report.load(Path(__file__).parents[1] / "records" / "checks.wbr")
 
@@ -59,7 +62,7 @@ def test_a_kernel_of_a_program_is_chosen_and_shown_as_generated(
     chosen = page.get_by_role("combobox", name="Kernel", exact=True)
     chosen.select_option(index=0)
     page.get_by_role("group", name="Generated code of triton_").wait_for()
-    assert page.get_by_role("img", name="0 of 37 programs concerned").count() == 1
+    assert page.get_by_role("img", name="37 programs", exact=True).count() == 1
     page.locator(".finding").click()
     code.wait_for()
     assert chosen.input_value() == "shift_0"
@@ -77,3 +80,16 @@ def test_a_record_that_was_only_checked_opens_at_its_checks(
     tab = watched.page.get_by_role("tab", selected=True)
     assert tab.inner_text().startswith("Checks")
     assert watched.page.get_by_text("checked, not compiled", exact=True).count() == 1
+
+
+def test_programs_that_are_not_known_are_not_none(
+    open_page: Callable[..., Any], tmp_path: Path
+) -> None:
+    found = [replace(REPORT.kernel_findings[0], programs=())]
+    tables = {**REPORT.tables, "kernel_findings": Table.of(KernelFinding, found)}
+    replace(REPORT, tables=tables).to_html(tmp_path / "report.html")
+    page = open_page(width=900).page
+    show(page, f"{(tmp_path / 'report.html').as_uri()}#pane=checks")
+    assert page.locator(".checks figcaption").inner_text() == (
+        "Grid 37 × 1 × 1: 37 programs, which of them is not known"
+    )

@@ -38,7 +38,7 @@ export function ChecksPane({ store }: { store: Store }) {
       )}
       <div class="checks">
         {kernel && <KernelCode store={store} kernel={kernel} findings={here} />}
-        <GridMap grid={kernel?.grid ?? []} programs={shown?.programs ?? []} />
+        <GridMap grid={kernel?.grid ?? []} finding={shown} />
       </div>
       <div class="bar">
         <h2>Findings</h2>
@@ -156,10 +156,12 @@ function SourceLine({ store, id, number, findings, children }: LineProps) {
 }
 
 const SIDE = 160; // pixels at the most
+const NONE: readonly number[] = [];
 
 /** The grid with the programs of a finding: a cell each, several to a cell where there are many. */
-function GridMap({ grid, programs }: { grid: readonly number[]; programs: readonly number[] }) {
+function GridMap({ grid, finding }: { grid: readonly number[]; finding?: CheckFinding }) {
   const canvas = useRef<HTMLCanvasElement>(null);
+  const programs = finding?.programs ?? NONE;
   const total = grid.reduce((all, size) => all * size, 1);
   const columns = grid[1] && grid[1] > 1 ? grid[0]! : Math.ceil(Math.sqrt(total));
   const rows = Math.ceil(total / columns);
@@ -184,7 +186,9 @@ function GridMap({ grid, programs }: { grid: readonly number[]; programs: readon
     programs.forEach(paint);
   }, [grid, programs, width, height]);
   if (!grid.length) return null;
-  const words = `${programs.length} of ${total} programs concerned`;
+  const words = programs.length
+    ? `${programs.length} of ${total} programs concerned`
+    : plural(total, "program") + (finding ? ", which of them is not known" : "");
   return (
     <figure>
       <canvas ref={canvas} width={width} height={height} role="img" aria-label={words} />
