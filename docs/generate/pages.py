@@ -17,6 +17,7 @@ GUIDE = (
     "guide/memory.md",
     "guide/numerics.md",
     "guide/own-kernels.md",
+    "guide/clusters.md",
     "guide/packages.md",
     "guide/sweeps.md",
     "guide/two-compilations.md",

@@ -10,25 +10,56 @@ from torch.distributed import _functional_collectives as functional
 from torch.distributed.tensor import DTensor, Partial, Replicate, Shard, distribute_tensor
 from torch.distributed.tensor.parallel import (
     ColwiseParallel,
+    PrepareModuleInput,
     RowwiseParallel,
     SequenceParallel,
     parallelize_module,
 )
 
 
-class Block(torch.nn.Module):
-    """A norm and a gated product, of inputs `[batch, seq, width]`."""
+class Attention(torch.nn.Module):
+    """Causal attention of heads of 16, or of `head`, of inputs `[batch, seq, width]`."""
 
-    def __init__(self, width: int) -> None:
+    def __init__(self, width: int, head: int) -> None:
         super().__init__()
-        self.norm = torch.nn.RMSNorm(width)
-        self.up = torch.nn.Linear(width, 4 * width, bias=False)
-        self.gate = torch.nn.Linear(width, 4 * width, bias=False)
-        self.down = torch.nn.Linear(4 * width, width, bias=False)
+        self.head = head
+        self.q, self.k, self.v, self.o = (
+            torch.nn.Linear(width, width, bias=False) for _ in range(4)
+        )
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        y = self.norm(x)
-        return x + self.down(F.silu(self.gate(y)) * self.up(y))
+        batch, seq, _ = x.shape
+        q, k, v = (
+            of(x).view(batch, seq, -1, self.head).transpose(1, 2) for of in (self.q, self.k, self.v)
+        )
+        y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        return self.o(y.transpose(1, 2).reshape(batch, seq, -1))
+
+
+class FeedForward(torch.nn.Module):
+    """A gated product of inputs `[batch, seq, width]`."""
+
+    def __init__(self, width: int, hidden: int) -> None:
+        super().__init__()
+        self.up = torch.nn.Linear(width, hidden, bias=False)
+        self.gate = torch.nn.Linear(width, hidden, bias=False)
+        self.down = torch.nn.Linear(hidden, width, bias=False)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.down(F.silu(self.gate(x)) * self.up(x))
+
+
+class Block(torch.nn.Module):
+    """A layer as Llama has it, of inputs `[batch, seq, width]`."""
+
+    def __init__(self, width: int, hidden: int, head: int = 16) -> None:
+        super().__init__()
+        self.attention, self.feed = Attention(width, head), FeedForward(width, hidden)
+        self.before, self.between = torch.nn.RMSNorm(width), torch.nn.RMSNorm(width)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = x + self.attention(self.before(x))
+        return x + self.feed(self.between(x))
 
 
 class Experts(torch.nn.Module):
@@ -59,20 +90,26 @@ class _Gathered(torch.nn.Module):
         )
 
 
+_COLUMNS = ("attention.q", "attention.k", "attention.v", "feed.up", "feed.gate")
+_ROWS = ("attention.o", "feed.down")
+
+
 def split_columns_and_rows(block: Block, mesh: Any) -> Block:
-    """Tensor parallel: an all-reduce behind the last product."""
-    styles = {"up": ColwiseParallel(), "gate": ColwiseParallel(), "down": RowwiseParallel()}
+    """Tensor parallel: an all-reduce behind the last product of each half."""
+    styles = {name: ColwiseParallel() for name in _COLUMNS}
+    styles |= {name: RowwiseParallel() for name in _ROWS}
     return parallelize_module(block, mesh, styles)  # type: ignore[return-value]
 
 
 def split_sequence(block: Block, mesh: Any) -> Block:
-    """Tensor parallel with activations that stay split along the sequence."""
-    styles = {
-        "norm": SequenceParallel(use_local_output=False),
-        "up": ColwiseParallel(input_layouts=Shard(1)),
-        "gate": ColwiseParallel(input_layouts=Shard(1)),
-        "down": RowwiseParallel(output_layouts=Shard(1)),
-    }
+    """Tensor parallel with activations between the halves that stay split along the sequence."""
+    styles: dict[str, Any] = {name: ColwiseParallel() for name in _COLUMNS}
+    styles |= {name: RowwiseParallel(output_layouts=Shard(1)) for name in _ROWS}
+    styles |= {name: SequenceParallel() for name in ("before", "between")}
+    for name in ("attention", "feed"):
+        styles[name] = PrepareModuleInput(
+            input_layouts=(Shard(1),), desired_input_layouts=(Replicate(),)
+        )
     return parallelize_module(block, mesh, styles)  # type: ignore[return-value]
 
 
