@@ -244,13 +244,10 @@ class LoweringRecorder:
 
 
 def list_fx_nodes(snodes: Iterable[Any]) -> list[Any]:
-    """The FX nodes behind scheduler nodes, each once, by name."""
-    by_name: dict[str, Any] = {}
-    for snode in snodes:
-        node = getattr(snode, "node", None)
-        if node is not None:
-            by_name.update((origin.name, origin) for origin in find_origins(node))
-    return [by_name[name] for name in sorted(by_name)]
+    """The FX nodes behind scheduler nodes, each once, by name; two graphs may share a name."""
+    nodes = (getattr(snode, "node", None) for snode in snodes)
+    found = dict.fromkeys(o for node in nodes if node is not None for o in find_origins(node))
+    return sorted(found, key=lambda origin: str(origin.name))
 
 
 def find_origins(node: Any) -> list[Any]:
