@@ -14,6 +14,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
+import cloudpickle
 import pytest
 import torch
 
@@ -51,6 +52,25 @@ def test_what_a_module_holds() -> None:
     assert arrived(torch.ones(2)).tolist() == [5.0, 5.0]
     assert arrived.seen() is arrived.parts["part"] is arrived.part
     assert arrived.gone() is None
+
+
+def test_code_keeps_its_file_whatever_cloudpickle_makes_of_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    own = cloudpickle.Pickler.dispatch_table[types.CodeType]
+
+    def without_file(code: types.CodeType) -> Any:  # as releases from 3.1.3 on do
+        make, values = own(code)
+        return make, tuple("<dynamic-code>" if v == code.co_filename else v for v in values)
+
+    monkeypatch.setitem(cloudpickle.Pickler.dispatch_table, types.CodeType, without_file)
+
+    def outer(x: int) -> Any:
+        return lambda: x
+
+    arrived = pickle.loads(packed(outer))
+    files = {arrived.__code__.co_filename, arrived(1).__code__.co_filename}
+    assert files == {outer.__code__.co_filename} == {__file__}
 
 
 def test_a_local_class_keeps_its_whole_name() -> None:

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import CodeType
 from typing import Any
 
 import torch
@@ -87,6 +88,8 @@ def _plain(value: object) -> bool:
 def _pickle(module: torch.nn.Module, collected: _Collected) -> bytes:
     import cloudpickle
 
+    from workbench.processes.shipping.anew import code_with_file
+
     class Pickler(cloudpickle.Pickler):  # type: ignore[misc]
         """Leaves the tensors out, by number."""
 
@@ -95,6 +98,8 @@ def _pickle(module: torch.nn.Module, collected: _Collected) -> bytes:
 
         def reducer_override(self, obj: Any) -> Any:
             """A parametrized module as its own class, which exists in this process alone."""
+            if isinstance(obj, CodeType):
+                return code_with_file(self, obj)
             if isinstance(obj, torch.nn.Module) and is_parametrized(obj):
                 state = dict(vars(obj))
                 names = list(state["_modules"]["parametrizations"])

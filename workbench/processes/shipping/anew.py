@@ -21,6 +21,7 @@ from workbench.compiler.internals.triton_functions import reduce_function
 
 Reduced = tuple[Any, ...]
 _LOCK, _RLOCK = type(threading.Lock()), type(threading.RLock())
+_NO_FILE = "<dynamic-code>"
 _NOT_USERS = ("workbench", "torch", "triton")
 _COPIED = (
     "__name__", "__qualname__", "__module__", "__doc__", "__defaults__", "__kwdefaults__",
@@ -43,6 +44,8 @@ class AnewPickler(cloudpickle.Pickler):  # type: ignore[misc]  # has no types
             return self._reduced(value)
 
     def _reduced(self, value: Any) -> Any:
+        if isinstance(value, CodeType):
+            return code_with_file(self, value)
         reduced = super().reducer_override(value)
         if isinstance(value, type) and isinstance(reduced, tuple):
             return class_with_place(value, reduced)
@@ -56,6 +59,15 @@ class AnewPickler(cloudpickle.Pickler):  # type: ignore[misc]  # has no types
         except Exception:  # that it cannot is the answer
             return False
         return True
+
+
+def code_with_file(pickler: cloudpickle.Pickler, code: CodeType) -> Reduced:
+    """How cloudpickle pickles code, with its file: from 3.1.3 on that is "<dynamic-code>" there.
+
+    The lines of a record are found by it, and the sources of a notebook's cells.
+    """
+    make, values = pickler.dispatch_table[CodeType](code)
+    return make, tuple(code.co_filename if value == _NO_FILE else value for value in values)
 
 
 def is_users(module: Any) -> bool:
