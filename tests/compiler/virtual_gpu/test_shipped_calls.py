@@ -15,6 +15,7 @@ from workbench.compiler.internals.torch_state import TorchState
 from workbench.compiler.request.compile_request import CompileRequest
 from workbench.compiler.virtual_gpu.device.virtual import enter_virtual_gpu
 from workbench.compiler.virtual_gpu.shipped_calls import ShippedCall, pack, unpack
+from workbench.compiler.virtual_gpu.shipped_operators import find_used_operators
 from workbench.errors import UsageError
 
 SCALE = 3
@@ -140,3 +141,14 @@ class Tagged(torch.Tensor):
 def test_what_cannot_travel_is_refused(target: Any, args: tuple[Any, ...], words: str) -> None:
     with pytest.raises(UsageError, match=words):
         pack(call(target, *args), "it")
+
+
+def test_operators_of_torch_are_imported_and_not_sent() -> None:
+    from torch.distributed import _functional_collectives
+
+    space = torch.ops._c10d_functional
+    assert _functional_collectives._wrap_tensor_autograd  # torch defines it as users define theirs
+    assert "_wrap_tensor_autograd" in dir(space)
+    assert list(find_used_operators(space)) == []
+    arrived = there_and_back(space._wrap_tensor_autograd.default)[0].request.target
+    assert arrived is space._wrap_tensor_autograd.default

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from operator import attrgetter
@@ -21,12 +22,16 @@ def operator_reduced(value: Any) -> tuple[Callable[..., Any], tuple[Any, ...]] |
     if isinstance(value, type(torch.ops.aten)):
         return getattr, (torch.ops, value.name)
     if isinstance(value, (tp.OPS.get().OpOverload, tp.OPS.get().OpOverloadPacket)):
-        return _found, (str(value),)
+        qualified = tp.schema_of(value).name if isinstance(value, tp.OPS.get().OpOverload) else ""
+        known = tp.OPERATOR_DEFINITIONS.get().get(qualified or str(value).replace(".", "::", 1))
+        return _found, (str(value), _name_torch_module(known) if known is not None else "")
     return None
 
 
-def _found(name: str) -> Any:
-    """An operator by its name, such as `aten.relu` or `aten.relu.default`."""
+def _found(name: str, module: str) -> Any:
+    """An operator by its name, such as `aten.relu.default`; `module` defines it, "" at once."""
+    if module:
+        importlib.import_module(module)
     return attrgetter(name)(torch.ops)
 
 
@@ -87,5 +92,11 @@ def find_used_operators(value: Any) -> Iterator[Any]:
     else:
         wanted = set(str(value).split(".")[:2])
     for name, operator in tuple(tp.OPERATOR_DEFINITIONS.get().items()):
-        if set(name.split("::")) <= wanted:
+        if set(name.split("::")) <= wanted and not _name_torch_module(operator):
             yield operator
+
+
+def _name_torch_module(operator: Any) -> str:
+    """The module of torch that defines an operator when it is imported; "" for the user's."""
+    module = str(getattr(operator, tp.CUSTOM_OPERATOR["function"]).__module__)
+    return module if module.partition(".")[0] == "torch" else ""

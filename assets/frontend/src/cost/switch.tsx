@@ -45,7 +45,7 @@ export function ProfileButton({ store }: { store: Store }) {
       >
         Profile
       </Button>
-      {error && <span role="alert">{error}</span>}
+      {error && error !== why && <span role="alert">{error}</span>}
     </>
   );
 }
