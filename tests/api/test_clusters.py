@@ -11,6 +11,9 @@ import torch
 from torch.distributed import _functional_collectives as functional
 
 import workbench as wb
+from workbench.analysis.fusion.fusion import kernel_kinds
+from workbench.views.overview.answer import answer_text
+from workbench.views.source_marks import note_lines
 
 
 @pytest.fixture(scope="module")
@@ -38,9 +41,31 @@ def test_numbers_of_no_rank_are_not_checked(made: tuple[Any, Any]) -> None:
         wb.numerics(compiled, args)
 
 
+def test_what_another_backend_makes_is_not_checked_either(mesh: Any) -> None:
+    def summed(x: torch.Tensor) -> torch.Tensor:
+        return functional.all_reduce(x, "sum", (mesh, 0)) * 2
+
+    x = torch.arange(6.0)
+    for backend in ("eager", "aot_eager"):
+        compiled = wb.aot_compile(summed, (x,), backend=backend, grad=False)
+        assert wb.verify(compiled, (x,)).verdict == "not checked"
+    plain = wb.aot_compile(torch.relu, (x,), backend="aot_eager", grad=False)
+    assert wb.verify(plain, (x,)).ok  # no collective is in it
+
+
+def test_the_answer_says_what_it_leaves_out(made: tuple[Any, Any]) -> None:
+    compiled, _ = made
+    words = answer_text(compiled.report)
+    assert "What 1 collective takes on the network is not in it." in words
+    kinds = kernel_kinds(compiled.report)
+    assert sorted(kinds.values()).count("collective") == 2  # the start and the wait
+    notes = [note["title"] for each in note_lines(compiled.report).values() for note in each]
+    assert "Fallback." not in notes
+
+
 def test_a_file_would_not_bring_the_groups(made: tuple[Any, Any], tmp_path: Path) -> None:
     compiled, _ = made
-    with pytest.raises(wb.ArtifactError, match="calls 1 collective of process groups"):
+    with pytest.raises(wb.ArtifactError, match="collectives are of a virtual cluster"):
         compiled.save(tmp_path / "f.aot")
     compiled.report.save(tmp_path / "f.wbr")
     rows = list(wb.Report.load(tmp_path / "f.wbr").collectives)

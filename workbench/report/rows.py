@@ -233,7 +233,13 @@ class Kernel:
     @property
     def is_fallback(self) -> bool:
         """Whether it is an eager operator that Inductor has no code for."""
-        return not self.is_generated and self.name.startswith(("aten::", "aten.", "torch.ops."))
+        is_operator = self.name.startswith(("aten::", "aten.", "torch.ops."))
+        return not self.is_generated and is_operator and not self.is_collective
+
+    @property
+    def is_collective(self) -> bool:
+        """Whether it starts or awaits a collective, which is no kernel's to compute."""
+        return "c10d_functional." in self.name
 
 
 @dataclass(frozen=True, slots=True)

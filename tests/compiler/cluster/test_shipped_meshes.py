@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import torch
+from torch.distributed import _functional_collectives as functional
 from torch.distributed.tensor import DTensor, Shard, distribute_tensor
 
 import workbench as wb
@@ -44,6 +45,18 @@ def test_a_tensor_of_a_mesh_arrives_as_one_of_gpus() -> None:
         assert tuple(on.get_coordinate()) == (1, 1)
         assert on.get_group("tp") is group
         assert group.size() == 2
+
+
+def test_a_flattened_mesh_brings_its_group() -> None:
+    with wb.virtual_cluster({"pp": 2, "dp": 2, "tp": 2}) as mesh:
+        flat = mesh["dp", "tp"]._flatten("both")
+
+        def summed(x: torch.Tensor) -> torch.Tensor:
+            return functional.all_reduce(x, "sum", flat.get_group())
+
+        x = torch.empty(8, device="meta")
+        report = wb.aot_compile(summed, (x,), target="h100", grad=False).report
+    assert [(row.op, row.group_size) for row in report.collectives] == [("all_reduce", 4)]
 
 
 def test_what_is_no_group_is_left_to_others() -> None:

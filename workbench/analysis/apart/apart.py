@@ -7,6 +7,7 @@ from functools import cached_property
 from itertools import product
 
 from workbench.analysis.apart.kernel_facts import KernelFacts
+from workbench.analysis.fusion.traffic import strip_operator_name
 from workbench.analysis.fusion.why_not import Apart, Rejected, rejected
 from workbench.number_text import number_text, plural
 from workbench.report import Kernel, Report
@@ -230,7 +231,8 @@ def _what(kernel: Kernel) -> str:
     name = kernel.name.removeprefix("torch.ops.")
     if kernel.is_fallback:
         return f"a fallback (`{name}`)"
-    return f"a library call ({name.rpartition('.')[2]})"
+    what = "collective" if kernel.is_collective else "library call"
+    return f"a {what} ({strip_operator_name(name)})"
 
 
 def _join(names: Sequence[str]) -> str:

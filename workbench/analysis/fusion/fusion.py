@@ -424,7 +424,7 @@ def mark_kernels(report: Report) -> dict[str, str]:
 
 
 def kernel_kinds(report: Report) -> Mapping[str, str]:
-    """By kernel id its kind: pointwise, reduction, template, library call or fallback.
+    """By kernel id its kind: pointwise, reduction, template, library call, collective or fallback.
 
     A generated kernel is a reduction when any of the scheduler nodes in it is one. What a log of
     kernels holds is "recorded": it does not say who wrote them.
@@ -443,7 +443,7 @@ def kernel_kinds(report: Report) -> Mapping[str, str]:
         if kernel.is_fallback:
             by_kernel[kernel.id] = "fallback"
         elif kernel.is_library:
-            by_kernel[kernel.id] = "library call"
+            by_kernel[kernel.id] = "collective" if kernel.is_collective else "library call"
         elif "template" in inside or "reduction" in inside:
             by_kernel[kernel.id] = "template" if "template" in inside else "reduction"
         else:

@@ -18,6 +18,7 @@ _VIEWS = frozenset((
     "alias", "as_strided", "detach", "diagonal", "expand", "getitem", "permute", "reshape",
     "select", "slice", "split", "split_with_sizes", "squeeze", "t", "transpose", "unbind", "unfold",
     "unsqueeze", "view", "view_as_complex", "view_as_real", "_unsafe_view", "_reshape_alias",
+    "wait_tensor",  # gives what a collective has written
 ))
 # fmt: on
 _LOOKUPS = frozenset(
@@ -147,7 +148,9 @@ def total(sizes: Iterable[int | None]) -> int | None:
 def strip_operator_name(target: str) -> str:
     """The name of an operation without its library, its overload and its underscore in front."""
     parts = target.split(".")
-    return parts[1] if len(parts) > 1 and parts[0] in ("aten", "prims", "operator") else parts[-1]
+    has_overload = len(parts) == 3 and parts[0] != "torch"
+    is_known = len(parts) > 1 and parts[0] in ("aten", "prims", "operator")
+    return parts[1] if has_overload or is_known else parts[-1]
 
 
 def is_view(node: NodeFacts) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
-from workbench.analysis.fusion.traffic import bytes_of
+from workbench.analysis.fusion.traffic import bytes_of, strip_operator_name
 from workbench.report import Kernel, Report, SchedulerNode
 from workbench.report.column_filter import select_parts
 
@@ -278,7 +278,8 @@ class Apart:
         if middle is not None and middle.is_fallback:
             op = middle.name.removeprefix("torch.ops.")
             return text, f"Use an operator that Inductor has code for instead of {op}."
-        return text, _TEMPLATE if middle is not None and middle.is_library else None
+        is_product = middle is not None and middle.is_library and not middle.is_collective
+        return text, _TEMPLATE if is_product else None
 
     def _words(self, nodes: tuple[str, ...]) -> str:
         kernel = self.kernel_of(nodes)
@@ -289,7 +290,9 @@ class Apart:
         if kernel.is_fallback:
             return f"{kernel.id} ({kernel.name.removeprefix('torch.ops.')}, a fallback)"
         if kernel.is_library:
-            return f"{kernel.id} ({kernel.name.rpartition('.')[2]}, a library call)"
+            name = strip_operator_name(kernel.name.removeprefix("torch.ops."))
+            what = "collective" if kernel.is_collective else "library call"
+            return f"{kernel.id} ({name}, a {what})"
         return kernel.id
 
     def first_step(self, a: tuple[str, ...], b: tuple[str, ...]) -> tuple[str, str] | None:

@@ -52,8 +52,9 @@ class Group:
 
     @property
     def mesh_dims(self) -> str:
-        """What a mesh calls it, such as "tp"; torch's own words where no mesh made it."""
-        return self.description.removeprefix("mesh_")
+        """What a mesh calls it, such as "tp"; what it was described as where no mesh made it."""
+        named = self.description.removeprefix("mesh_")
+        return "" if named == "undefined" else named
 
 
 @dataclass(frozen=True)

@@ -75,3 +75,6 @@ def _make_mesh(ranks: Mapping[str, tuple[Any, torch.dtype]]) -> Any:
 
 def _set_state(mesh: Any, state: Mapping[str, Any]) -> None:
     mesh.__setstate__(state)
+    # parts of a mesh share the groups of the whole, flattened ones too; each got its own alone
+    groups = {group.group_name: group for group in tp.DISTRIBUTED_WORLD.get().pg_names}
+    vars(mesh).setdefault("_pg_registry", {}).update(groups)

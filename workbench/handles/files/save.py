@@ -32,7 +32,7 @@ from workbench.compiler.late_values.late_globals import add_setters
 from workbench.compiler.request.callables import find_compiled_parts, resolve
 from workbench.errors import ArtifactError, UsageError
 from workbench.file_path import check_file_path
-from workbench.number_text import plural
+from workbench.report.cluster.cluster_rows import has_fake_collectives
 
 if TYPE_CHECKING:
     from workbench.handles.checked_call import CheckedCall
@@ -89,11 +89,11 @@ def save_compiled(
 
 
 def _refuse_collectives(compiled: CompiledBase) -> None:
-    """Raise `ArtifactError` for code that names process groups, which a file does not bring."""
-    if count := len(compiled.report.collectives):
+    """Raise `ArtifactError` for code of a virtual cluster, whose groups no other process has."""
+    if has_fake_collectives(compiled.report):
         raise ArtifactError(
-            f"{compiled.name} cannot be saved as a file: it calls {plural(count, 'collective')} of "
-            "process groups, which a process that loads it does not have. Keep its record with "
+            f"{compiled.name} cannot be saved as a file: its collectives are of a virtual "
+            "cluster's process groups, which a process that loads it does not have. Keep its record with "
             ".report.save(path), and compile on the cluster beside the process group."
         )
 

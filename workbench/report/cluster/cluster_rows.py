@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sized
+from collections.abc import Iterable, Mapping, Sized
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -33,11 +33,31 @@ class Compiled(Protocol):
     def collectives(self) -> Sized:
         """The collectives of its programs."""
 
+    @property
+    def graphs(self) -> Iterable[Any]:
+        """Its graphs, of every stage."""
+
+    @property
+    def nodes(self) -> Any:
+        """The table of their nodes."""
+
 
 def has_fake_collectives(report: Compiled) -> bool:
-    """Whether its programs hold collectives of a process group that sends nothing."""
-    is_fake = report.extra.get(CLUSTER, {}).get("is_fake", False)
-    return bool(is_fake) and len(report.collectives) > 0
+    """Whether its programs hold collectives of a process group that sends nothing, or may.
+
+    Where torch's caches or another backend left nothing of what a graph became, the nodes tell, and
+    a graph that only Dynamo has seen may hold what is one later, as tensors on a mesh.
+    """
+    if not report.extra.get(CLUSTER, {}).get("is_fake", False):
+        return False
+    targets = report.nodes.columns.get("target", ())
+    is_lowered = any(graph.stage != "dynamo" for graph in report.graphs)
+    return len(report.collectives) > 0 or not is_lowered or any(map(is_collective, targets))
+
+
+def is_collective(target: str) -> bool:
+    """Whether a node that calls this starts or awaits a collective."""
+    return "c10d_functional" in target
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from workbench.analysis.opportunities.opportunity import Opportunity
 from workbench.analysis.opportunities.rules import opportunities
 from workbench.errors import UsageError
 from workbench.report import Report
+from workbench.report.cluster.cluster_rows import has_fake_collectives
 from workbench.report.measures import measure_compile_seconds
 from workbench.report.paired import PairedTimes
 from workbench.report.profile_record import MeasuredCall, read_measured_call
@@ -170,12 +171,21 @@ def _breaks(report: Report) -> Iterator[Piece]:
     yield plain(". ")
 
 
+def _collectives(report: Report, *, is_measured: bool) -> Iterator[Piece]:
+    """What no figure here holds: the network, unless a call with it was measured."""
+    count = len(report.collectives)
+    if count and (not is_measured or has_fake_collectives(report)):
+        takes = "takes" if count == 1 else "take"
+        yield plain(f"What {plural(count, 'collective')} {takes} on the network is not in it. ")
+
+
 def _cost(report: Report, cost: Cost) -> Iterator[Piece]:
     call = read_measured_call(report)
     has_backward = any(report.kernels.columns.get("is_backward", ()))
     both = ", forward and backward" if has_backward else ""
     if call is not None:
         yield from _measured(cost, call, both)
+        yield from _collectives(report, is_measured=True)
         is_inside = call.quiet and cost.kind == "time" and cost.total <= call.call_us
         whole = call.call_us if is_inside else cost.total
         of = "it" if is_inside else _INSIDE[cost.kind]
@@ -198,6 +208,7 @@ def _cost(report: Report, cost: Cost) -> Iterator[Piece]:
     else:
         yield figure(format_bytes(cost.total))
         yield plain(f" moved by {known}{both}, an estimate; nothing was timed. ")
+    yield from _collectives(report, is_measured=cost.kind == "time")
     of = "the work" if cost.kind == "bound" else "it"
     yield from list_whereabouts(report, list_call_rows(report), cost.kind, cost.total, of)
 

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from workbench.analysis.cost.costs import CostKind, list_all_costs
+from workbench.analysis.fusion.traffic import strip_operator_name
 from workbench.report import Kernel, Report
 from workbench.report.graph_stages import GRAPH_STAGES, is_input_name
 from workbench.views.wire import report_messages as wire
@@ -41,7 +42,7 @@ _REMEDIES = (  # a piece of torch's reason, what to do about it
 def list_kernel_ops(kernel: Kernel) -> str:
     """The operators in a kernel: `add, relu, mul`."""
     work = [op for op in kernel.ops if not is_input_name(op)]
-    short = [op.removeprefix("aten.").removeprefix("prims.").partition(".")[0] for op in work]
+    short = [strip_operator_name(op) for op in work]
     return ", ".join(dict.fromkeys(short)) or kernel.name
 
 
