@@ -93,8 +93,8 @@ def _refuse_collectives(compiled: CompiledBase) -> None:
     if has_fake_collectives(compiled.report):
         raise ArtifactError(
             f"{compiled.name} cannot be saved as a file: its collectives are of a virtual "
-            "cluster's process groups, which a process that loads it does not have. Keep its record with "
-            ".report.save(path), and compile on the cluster beside the process group."
+            "cluster's process groups, which a process that loads it does not have. Keep its "
+            "record with .report.save(path), and compile on the cluster beside the process group."
         )
 
 
