@@ -116,7 +116,7 @@ def describe_kernel(kernel: Kernel, name: PlainName) -> str:
     if kernel.is_fallback:
         return f"{words} {'is' if is_one else 'are'} eager's operator: Inductor has no code for it"
     if kernel.is_collective:
-        return f"`{list_kernel_ops(kernel)}`: between ranks, not in a kernel"
+        return f"`{list_kernel_ops(kernel)}`: between ranks"
     if kernel.is_library:
         return f"{words}: a library call"
     if not name.words and name.laid:
