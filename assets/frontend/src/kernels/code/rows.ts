@@ -127,14 +127,11 @@ function callText(graph: GraphPart, at: number): string {
   return `${graph.names[at]} = ${target}(${inputs})${size}`;
 }
 
-const SPACES = ["aten", "prims", "inductor"];
-
 /** An operation without namespace and overload. */
 function shortOp(target: string): string {
   const steps = target.split(".");
   const hasOverload = steps.length === 3 && steps[0] !== "torch";
-  const isKnown = steps.length > 1 && SPACES.includes(steps[0]!);
-  return hasOverload || isKnown ? steps[1]! : steps[steps.length - 1]!;
+  return hasOverload ? steps[1]! : steps[steps.length - 1]!;
 }
 
 /** The source of a kernel; the strip says which node a line computes. */
