@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,6 +11,7 @@ import torch
 import torch.distributed as dist
 from torch._inductor import config
 from torch.distributed.device_mesh import DeviceMesh
+from torch.distributed.tensor import DTensor, Replicate, Shard, distribute_tensor
 
 import workbench as wb
 from workbench.compiler.cluster.cluster import Topology, enter_cluster, find_cluster
@@ -42,6 +44,21 @@ def test_nothing_is_left_after_an_error_or_a_group_that_the_user_ended() -> None
         raise KeyboardInterrupt
     with wb.virtual_cluster({"tp": 2}):
         dist.destroy_process_group()
+
+
+def test_nothing_of_one_rank_is_told_to_the_next() -> None:
+    shown = sys.excepthook
+    rows = torch.arange(8)
+    for rank, lost in ((0, (2, 8)), (3, (0, 6))):
+        with wb.virtual_cluster({"tp": 4}, rank=rank) as mesh:
+            table = distribute_tensor(torch.ones(8, 2), mesh, [Shard(0)], src_data_rank=None)
+            asked = DTensor.from_local(rows, mesh, [Replicate()])
+            found = torch.nn.functional.embedding(asked, table)
+            mask = found.placements[0].mask_buffer.data
+            # the rows of the other ranks: what torch had for an equal mesh was that of rank 0
+            assert mask is not None
+            assert rows[mask].tolist() == [row for row in range(8) if lost[0] <= row < lost[1]]
+        assert sys.excepthook is shown  # torch put "[rank0]:" in front of every traceback
 
 
 def test_another_process_is_the_same_rank_with_the_same_groups() -> None:

@@ -124,7 +124,7 @@ def enter_cluster(cluster: Cluster | None) -> Iterator[None]:
     from torch.distributed.device_mesh import DeviceMesh
 
     store = tp.FAKE_STORE.get()()
-    with ProcessPatches() as process_patches:
+    with _keep_process_state() as process_patches:
         # guards copy the mesh of a tensor, under a fake mode, where its ranks have no numbers
         process_patches.attribute(DeviceMesh, "__deepcopy__", lambda self, memo: self)
         # torch asks nvidia-smi, then a binding that a build without CUDA lacks
@@ -149,6 +149,25 @@ def enter_cluster(cluster: Cluster | None) -> Iterator[None]:
         for group in cluster.groups:
             _join(group, cluster.rank, store)
         yield
+
+
+@contextmanager
+def _keep_process_state() -> Iterator[ProcessPatches]:
+    """What a process group leaves in a process is undone afterwards, as what is set here is."""
+    with ProcessPatches() as process_patches:
+        # torch puts its rank in front of every traceback, for good
+        process_patches.attribute(sys, "excepthook", sys.excepthook)
+        # meshes of equal ranks are equal, whichever of them this process is: torch answers one
+        # with the mesh, and the shards, of the other
+        _forget_meshes()
+        process_patches.callback(_forget_meshes)
+        yield process_patches
+
+
+def _forget_meshes() -> None:
+    if "torch.distributed.tensor" in sys.modules:  # importing it takes a second
+        for forget in tp.MESH_CACHES:
+            forget.get()()
 
 
 def keep_topology(topology: Topology, process_patches: ProcessPatches) -> None:
@@ -203,7 +222,7 @@ def enter_virtual_cluster(
     from torch.distributed.device_mesh import init_device_mesh
 
     store = tp.FAKE_STORE.get()()
-    with ProcessPatches() as process_patches:
+    with _keep_process_state() as process_patches:
         dist.init_process_group("fake", store=store, rank=rank, world_size=prod(mesh.values()))
         process_patches.callback(_destroy_group)
         keep_topology(topology, process_patches)

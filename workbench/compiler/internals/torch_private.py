@@ -680,6 +680,14 @@ RESOLVE_PROCESS_GROUP = _c10d("_resolve_process_group", "a process group by its 
 FAKE_STORE = Name(
     "torch.testing._internal.distributed.fake_pg:FakeStore", "process groups that send nothing"
 )
+MESH_CACHES = tuple(  # what is remembered by a mesh; equal meshes may be of different ranks
+    Name(f"torch.distributed.tensor.{target}", "a second rank of one mesh in a process")
+    for target in (
+        "debug:_clear_sharding_prop_cache",
+        "_redistribute:clear_redistribute_planner_cache",
+        "_redistribute:_gen_transform_infos.cache_clear",
+    )
+)
 HAS_NVLINK = _inductor(
     "comm_analysis:_has_nvlink", "estimates of collectives without asking nvidia-smi", "2.13"
 )
