@@ -92,6 +92,31 @@ def test_given_configurations_are_ranked_and_what_does_not_compile_is_last() -> 
         made.rank_configs([{"BLOK": 1}])
 
 
+def lay_along_y(meta: Mapping[str, Any]) -> tuple[int, int]:
+    """A program for each of 80,000 places, or for none, as a block of another call would have."""
+    return 1, 80_000 * 8 // meta["BLOCK"] if meta["BLOCK"] < 1024 else 0
+
+
+def test_a_configuration_whose_grid_no_gpu_launches_is_rejected_and_the_next_is_taken() -> None:
+    many = triton.autotune([triton.Config({"BLOCK": n}) for n in (1024, 8, 512)], key=[])(add)
+    made = wb.kernel(many, X, X, X, 1000, grid=lay_along_y, target="h100")
+    assert made.report.resources[0].choice == "BLOCK=512"
+    assert "after 2 that do not" in made.report.request.notes[0]
+    said = {row.choice: row.rejection for row in made.rank_configs().rows}
+    assert said["BLOCK=512"] is None
+    assert said["BLOCK=8"] == (
+        "cannot be launched: part 1 of its grid is 80,000, and at most 65,535 can be on h100"
+    )
+    assert (said["BLOCK=1024"] or "").startswith("launches nothing: part 1 of the grid is 0")
+
+
+def test_a_matrix_says_where_the_grid_cannot_be_launched() -> None:
+    made = wb.kernel(add, X, X, X, 1000, grid=(1, 70_000), target="mi300x", BLOCK=8)
+    frame = made.matrix(["mi300x", "h100"]).frame().set_index("target")
+    assert frame.note.isna()["mi300x"]
+    assert frame.note["h100"].startswith("it cannot be launched: part 1 of its grid is 70,000")
+
+
 def test_a_matrix_has_the_call_on_every_gpu(tuned: OwnKernel) -> None:
     frame = tuned.matrix(["a100", "mi300x"]).frame()
     assert [*frame.target] == ["a100", "mi300x"]

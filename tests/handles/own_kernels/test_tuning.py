@@ -153,6 +153,19 @@ def test_one_that_a_check_finds_wrong_has_no_place() -> None:
     }
 
 
+def test_a_grid_that_is_too_wide_is_discarded_before_it_is_compiled() -> None:
+    def grid(meta: dict[str, Any]) -> tuple[int, int]:
+        return 1, 80_000 * 8 // meta["BLOCK"]
+
+    kernel = wb.kernel(add, X, X, X, N, grid=grid, target="h100", BLOCK=8)
+    made = kernel.tune(["h100", "mi300x"], space={"BLOCK": [8, 64], "num_warps": [1]})
+    h100, mi300x = ({dict(e.values)["BLOCK"]: e for e in c.candidates} for c in made.cases)
+    assert (h100[8].verdict, h100[64].verdict, mi300x[8].verdict) == (
+        "grid too wide", "ranked", "ranked"
+    )  # fmt: skip
+    assert h100[8].reason == "part 1 of its grid is 80,000, and at most 65,535 can be on h100"
+
+
 def test_several_targets_have_a_result_each() -> None:
     made = make_add().tune(["a100", "mi300x"], space={"num_warps": [4]})
     assert [case.gpu.name for case in made.cases] == ["a100", "mi300x"]

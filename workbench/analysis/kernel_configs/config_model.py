@@ -68,13 +68,14 @@ class Launch:
     """How a configuration divides the work: blocks of the grid, trips of the loop in each.
 
     `run` are elements that lie beside each other in memory and are read by one block, `padding`
-    lanes of all blocks for each element.
+    lanes of all blocks for each element, `grid` the blocks along each axis that has a limit.
     """
 
     blocks: int
     trips: int = 1
     run: int = 1
     padding: float = 1.0
+    grid: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

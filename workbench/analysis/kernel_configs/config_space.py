@@ -10,6 +10,8 @@ from math import ceil, prod
 from workbench.analysis.kernel_configs.config_model import Launch
 from workbench.analysis.kernel_configs.triton_source import TritonSource
 from workbench.errors import UsageError
+from workbench.number_text import number_text
+from workbench.specs import Gpu
 
 MOST = 256
 """Configurations of one sweep: each takes a fraction of a second to compile."""
@@ -126,7 +128,7 @@ def launch_of(source: TritonSource, config: Config) -> Launch | None:
     if source.grid not in _GRIDS or not source.numels:
         return None
     sizes = {**source.fixed, **dict(config.sizes)}
-    blocks, trips, lanes = 1, 1, 1
+    trips, lanes, grid = 1, 1, dict.fromkeys("xyz", 1)
     for parameter, axis in _AXES.items():
         if axis not in source.numels:
             continue
@@ -136,11 +138,24 @@ def launch_of(source: TritonSource, config: Config) -> Launch | None:
         if axis in _REDUCED:
             trips *= pieces
         else:
-            blocks *= pieces
+            grid[axis] = pieces
     inner = "XBLOCK" if source.contiguous == "x" else "R0_BLOCK"
     elements = prod(source.numels.values())
     run = min(sizes.get(inner, 1), source.numels.get(source.contiguous, 1))
-    return Launch(blocks, trips, run, padding=lanes / max(elements, 1))
+    blocks = prod(grid.values())
+    if source.grid == "Grid2DWithYZOverflow":  # Inductor itself folds what is too wide
+        grid |= {"y": 1, "z": 1}
+    padding = lanes / max(elements, 1)
+    return Launch(blocks, trips, run, padding, (grid["x"], grid["y"], grid["z"]))
+
+
+def explain_wide_grid(grid: Sequence[int], gpu: Gpu) -> str | None:
+    """Why a GPU launches no grid of so many programs along x, y and z; None where it does."""
+    for axis, (size, most) in enumerate(zip(grid, gpu.kind.most_programs, strict=False)):
+        if size > most:
+            its, limit = (number_text(each, "whole") for each in (size, most))
+            return f"part {axis} of its grid is {its}, and at most {limit} can be on {gpu.name}"
+    return None
 
 
 def _check(source: TritonSource, names: Sequence[str], asked: Mapping[str, Sequence[int]]) -> None:

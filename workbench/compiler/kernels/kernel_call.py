@@ -28,6 +28,10 @@ _AS_OTHER = {True: "torch.view_as_real(…)", False: ".view(torch.uint8)"}
 _NUMBERS = (int, float, bool, torch.SymInt, torch.SymFloat, torch.SymBool)
 
 
+class EmptyGrid(UsageError):
+    """A grid has no program, which another configuration may have."""
+
+
 @dataclass(frozen=True)
 class KernelCall:
     """One call of a kernel of Triton or Gluon.
@@ -191,7 +195,8 @@ class KernelCall:
     def resolve_grid(self, meta: Mapping[str, Any] | None = None) -> tuple[int, int, int]:
         """The programs along the three axes, for values of `meta` beside those that were given.
 
-        Raises `UsageError` where the function that was given as grid gives none.
+        Raises `UsageError` where the function that was given as grid gives none, `EmptyGrid` where
+        no program would run.
         """
         found: Any = self.grid
         if callable(found):
@@ -315,7 +320,7 @@ def refuse_grid(grid: Any, kernel: str) -> None:
                 "round up with triton.cdiv."
             ) from None
         if number < 1:
-            raise UsageError(
+            raise EmptyGrid(
                 f"{kernel}: part {axis} of the grid is {number}, so that no program would run."
             )
 

@@ -24,6 +24,7 @@ from workbench.analysis.kernel_configs.config_space import (
     GROUPS,
     Config,
     changed,
+    explain_wide_grid,
     find_tunable,
     launch_of,
     space,
@@ -248,6 +249,9 @@ def _row(sweep: _Sweep, config: Config, built: Built) -> RankedConfig:
     row = describe_built(_make_empty_row(sweep, config), built)
     if row.rejection is not None or built.resources is None:
         return row
+    launch = launch_of(sweep.source, config)
+    if launch is not None and (why := explain_wide_grid(launch.grid, sweep.gpu)):
+        return replace(row, rejection=f"cannot be launched: {why}")
     time, why = _model(sweep, config, built, built.resources)
     return replace(row, model_us=time, note=row.note or why)
 

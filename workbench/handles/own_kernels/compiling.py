@@ -6,14 +6,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from workbench.analysis.gpu_model.matrix import Matrix
-from workbench.compiler.kernels.kernel_call import KernelCall
+from workbench.analysis.kernel_configs.config_space import explain_wide_grid
+from workbench.compiler.kernels.kernel_call import EmptyGrid, KernelCall
 from workbench.compiler.kernels.kernel_variants import Variant, list_variants, make_source
 from workbench.compiler.virtual_gpu.client import build_all, keep_warm_worker
 from workbench.compiler.virtual_gpu.kernel_choice import Build, Built
 from workbench.errors import CaptureError
 from workbench.handles.kernels.compare_targets import find_target_gpus, record_matrix
 from workbench.handles.own_kernels.kernel_report import KERNEL, make_report
-from workbench.number_text import number_text, plural
+from workbench.number_text import plural
 from workbench.report import Report
 from workbench.specs import Gpu
 from workbench.specs.device import Device
@@ -41,7 +42,7 @@ def find_fitting(
     for number, variant in enumerate(variants):
         build = make_build(call, gpu, variant, f"{KERNEL}:c{number}")
         built = build_all([build], keep_warm_worker(), progress, "configuration")[build.id]
-        why = explain_misfit(built) or _explain_grid(call, gpu, variant)
+        why = explain_misfit(built) or explain_grid(call, gpu, variant)
         if why is None:
             return variant, built, failed
         failed.append(f"{variant.choice}: {why}" if call.configs else why)
@@ -69,17 +70,14 @@ def explain_misfit(built: Built) -> str | None:
     return None
 
 
-def _explain_grid(call: KernelCall, gpu: Gpu, variant: Variant) -> str | None:
-    """Why a grid cannot be launched; None where it can."""
-    grid = call.resolve_grid({**variant.constants, **variant.options})
-    for axis, (size, most) in enumerate(zip(grid, gpu.kind.most_programs, strict=True)):
-        if size > most:
-            return (
-                f"it cannot be launched: part {axis} of its grid is "
-                f"{number_text(size, 'whole')}, and at most {number_text(most, 'whole')} can be "
-                f"on {gpu.name}."
-            )
-    return None
+def explain_grid(call: KernelCall, gpu: Gpu, variant: Variant) -> str | None:
+    """Why the grid of a configuration launches nothing on a GPU; None where it does."""
+    try:
+        grid = call.resolve_grid({**variant.constants, **variant.options})
+    except EmptyGrid as error:
+        return f"it launches nothing: {str(error).partition(': ')[2]}"
+    why = explain_wide_grid(grid, gpu)
+    return None if why is None else f"it cannot be launched: {why}."
 
 
 def _list_notes(
@@ -87,7 +85,8 @@ def _list_notes(
 ) -> Iterator[str]:
     if call.configs:
         many = plural(len(call.configs), "configuration")
-        behind = f", after {plural(len(failed), 'one')} that does not" if failed else ""
+        does = "does" if len(failed) == 1 else "do"
+        behind = f", after {len(failed)} that {does} not" if failed else ""
         yield (
             f"Of the {many} of its autotuner this is the first that fits on {gpu.name}{behind}: "
             f"{variant.choice}. Nothing was timed; k.rank_configs() orders them by a model."
@@ -108,14 +107,20 @@ def compare_call(
     gpus = find_target_gpus(targets)
     own = report.resources[0].choice
     builds: dict[str, Build] = {}
+    against: dict[str, str] = {}
     for gpu in gpus:
         variants = list_variants(call, gpu.kind.build)
         variant = next((each for each in variants if each.choice == own), variants[0])
         build = make_build(call, gpu, variant, f"{KERNEL}:{gpu.name}")
+        if why := explain_grid(call, gpu, variant):
+            against[build.id] = why
         builds[build.id] = replace(
             build,
             warps=int(variant.options.get("num_warps", build.warps)),
             stages=int(variant.options.get("num_stages", build.stages)),
         )
-    built = build_all(builds.values(), keep_warm_worker(), progress)
+    built = {
+        id: replace(each, note=against.get(id, each.note))
+        for id, each in build_all(builds.values(), keep_warm_worker(), progress).items()
+    }
     return Matrix(record_matrix(report, gpus, builds, built), tuple(gpu.name for gpu in gpus))

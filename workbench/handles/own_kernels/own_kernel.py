@@ -240,8 +240,9 @@ class OwnKernel(LiveOnly, ReportHolder):
         """Compile configurations for GPUs that need not be here, and rank them by a model.
 
         Discarded, with the reason, are those that do not compile, or not in time, do not fit,
-        launch nothing, spill in their loop, or step over a block of scales. What is left was
-        modelled, not measured: `.sentence` says how far the model was off on real GPUs.
+        launch nothing, have too wide a grid, spill in their loop, or step over a block of scales.
+        What is left was modelled, not measured: `.sentence` says how far the model was off on real
+        GPUs.
         `.why(1, 2)` compares two, `.write_vllm`, `.write_sglang`, `.write_triton`, `.write_helion`
         and, for kernels of compiled programs, `.write_inductor` write the best.
 

@@ -34,7 +34,7 @@ from workbench.compiler.virtual_gpu.client import build_all, keep_warm_worker
 from workbench.compiler.virtual_gpu.kernel_choice import Built
 from workbench.errors import UsageError
 from workbench.handles.kernels.ranked import describe_built
-from workbench.handles.own_kernels.compiling import make_build
+from workbench.handles.own_kernels.compiling import explain_grid, make_build
 from workbench.handles.own_kernels.kernel_report import KERNEL
 from workbench.report import Report, Table
 from workbench.report.machine_rows import KernelRoofline, RankedConfig
@@ -121,6 +121,8 @@ def _rank(asked: _Ranking, variant: Variant, built: Built) -> RankedConfig:
     row = describe_built(row, built)
     if row.rejection is not None or taken is None:
         return row
+    if why := explain_grid(asked.call, asked.gpu, variant):
+        return replace(row, rejection=why.removeprefix("it ").rstrip("."))
     config = Config(variant.sizes, row.warps, row.stages)
     if asked.source.is_user_product:
         against = explain_no_step(asked.source, asked.sizes, config)

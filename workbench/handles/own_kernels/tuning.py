@@ -1,8 +1,9 @@
 """Tries configurations of a hand-written kernel for GPUs that need not be here.
 
 Each is compiled in the worker, as a launch would have it, discarded with the reason where it does
-not compile, does not fit, launches nothing or spills, and the rest ordered by a model: products by
-`analysis.product_configs`, other kernels by `analysis.kernel_configs.config_model`.
+not compile, does not fit, launches nothing, has too wide a grid or spills, and the rest ordered by
+a model: products by `analysis.product_configs`, other kernels by
+`analysis.kernel_configs.config_model`.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from math import ceil, prod
 from typing import Any
 
 from workbench.analysis.kernel_configs.config_model import Launch, Work, estimate
-from workbench.analysis.kernel_configs.config_space import Config, launch_of
+from workbench.analysis.kernel_configs.config_space import Config, explain_wide_grid, launch_of
 from workbench.analysis.kernel_configs.config_space import space as make_inductor_space
 from workbench.analysis.kernel_configs.triton_source import TritonSource, read_source
 from workbench.analysis.product_configs.user_product import (
@@ -48,7 +49,12 @@ from workbench.analysis.tuning.spaces import (
 )
 from workbench.analysis.tuning.tuned import Tuned, TunedCase
 from workbench.compiler.internals.triton_functions import is_autotuner
-from workbench.compiler.kernels.kernel_call import KernelCall, list_defaults, list_options
+from workbench.compiler.kernels.kernel_call import (
+    EmptyGrid,
+    KernelCall,
+    list_defaults,
+    list_options,
+)
 from workbench.compiler.kernels.kernel_variants import (
     Variant,
     make_variant,
@@ -77,10 +83,9 @@ _LOOP = re.compile(r"^\s*(?:for|while)\b", re.MULTILINE)
 _SCALE = re.compile(r"scale", re.IGNORECASE)
 _EXPERTS = "product of experts"
 _GENERATED = ("pointwise", "reduction", "persistent_reduction")
-_SPILLS, _WRONG = "spills", "fails the check"
+_SPILLS, _WRONG, _TOO_WIDE = "spills", "fails the check", "grid too wide"
 _UNCHECKED = "not checked: "
 _LAUNCH = (WARPS, STAGES)
-_NO_PROGRAM = "no program would run"
 _AT_FIRST, _AT_ONCE = 2, 16  # builds between two looks at the clock
 _HANDED = 4  # builds that an executor is given together
 _ALIGNED = 16  # bytes: what Triton assumes of a pointer, or that a number is divisible by
@@ -315,11 +320,10 @@ def _make_try(call: KernelCall, gpu: Gpu, case: Mapping[str, int], config: Any) 
         return replace(made, against=(_WRONG, why))
     try:
         grid = sized.resolve_grid(meta)
-    except UsageError as error:
-        if _NO_PROGRAM not in str(error):
-            raise
+    except EmptyGrid as error:
         return replace(made, against=("launches nothing", str(error).partition(": ")[2]))
-    return replace(made, grid=prod(grid))
+    why = explain_wide_grid(grid, gpu)
+    return replace(made, grid=prod(grid), against=None if why is None else (_TOO_WIDE, why))
 
 
 class _Builds:
