@@ -17,6 +17,8 @@ CASES = {
     "unaligned": Moved(32, 4096, 520, 128, 136, 4096, 4, 4, 16, (4,), 0),
     "strided": Moved(32, 4096, 1024, 128, 256, 4096, 4, 4, 4, (8,), 0),
     "transposed": Moved(32, 4096, 1024, 128, 1024, 4096, 4, 4, 4, (4, 400), 1),
+    "shifted": Moved(32, 4096, 160, 128, 160, 4096, 4, 4, 4, (4,), 0, behind=4, earlier=128),
+    "pitched": Moved(32, 4096, 240, 128, 240, 4096, 4, 4, 4, (292, 4), 1, earlier=240),
     "gather": Moved(32, 4096, 1024, 128, 1024, 4096, 4, 4, 4, (None,), 0),
 }
 
@@ -39,6 +41,17 @@ def test_each_trouble_is_told_from_the_others(trouble):
         ("unaligned", "do not begin at a multiple of 16, so that 4 bytes are moved at a time"),
         ("strided", "Neighbouring lanes are 2 elements apart in memory: 13 % of what an"),
         ("transposed", "lie along axis 0 of the block: swap its axes"),
+        (
+            "shifted",
+            "An instruction touches 5 sectors, 4 if it began with one. Every instruction "
+            "begins 1 element (4 bytes) behind a multiple of 32 bytes: take the first 7 elements "
+            "apart, or pass x as a view that begins 1 element before one.",
+        ),
+        (
+            "pitched",
+            "The rows of a block are 292 bytes apart, no multiple of 32, so that they do "
+            "not begin with a sector: 53 % of what an instruction brings is used.",
+        ),
         ("gather", "have no pattern, and 13 % of what an instruction brings is used"),
     ],
 )
@@ -47,6 +60,22 @@ def test_without_a_trial_it_is_said_what_is_known_and_no_more(trouble, words):
 
     assert words in said
     assert "compiled again" not in said
+
+
+def test_an_argument_that_begins_behind_a_sector_itself_is_to_be_aligned():
+    said = describe_access(replace(see("shifted"), start=4))
+
+    assert "x itself begins 1 element (4 bytes) behind a multiple of 32 bytes" in said
+    assert "x.clone()" in said
+
+
+def test_what_keeps_vectors_apart_names_how_far_they_are_off():
+    moved = replace(CASES["unaligned"], behind=12)
+    said = describe_access(replace(see("unaligned"), moved=moved, start=8))
+
+    assert "Every instruction begins 3 elements (12 bytes) behind a multiple of 32 bytes" in said
+    assert "take the first 5 elements apart" in said
+    assert "as a view that begins 1 element before one" in said
 
 
 def test_nothing_is_said_of_what_is_as_good_as_it_can_be():

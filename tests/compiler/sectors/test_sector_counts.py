@@ -108,3 +108,26 @@ def test_what_several_steps_move_is_added():
     assert both.instructions == 8
     assert both.fits == 4
     assert count(I, 16) + Moved() == count(I, 16) == Moved() + count(I, 16)
+
+
+@pytest.mark.parametrize(
+    ("elements", "used", "behind", "earlier"),
+    [
+        (I, None, 0, 4),
+        (I + 1, None, 4, 4),
+        (I + 1, I > 0, 4, 4),  # the lane that takes no part is of the same run
+        (I.reshape(1, 16, 32) + 5 * np.arange(16).reshape(1, 16, 1), None, None, 4.875),
+    ],
+)
+def test_how_far_behind_a_sector_instructions_begin_is_known_where_all_do(
+    elements, used, behind, earlier
+):
+    lanes = [1 << n for n in range(5)]  # one element of a lane, along the last axis
+    bases = (((128,), (256,)), tuple((n,) for n in lanes), ((32,), (64,)), ())
+    if elements.ndim == 3:
+        rows = ((1, 0), (2, 0), (4, 0), (8, 0))
+        bases = ((), tuple((0, n) for n in lanes), rows, ())
+
+    moved = count(elements, 4, used=used, bases=bases)
+
+    assert (moved.behind, moved.earlier / moved.instructions) == (behind, earlier)

@@ -1,5 +1,6 @@
 """A place in the arguments of a call is the call's."""
 
+import ast
 import linecache
 
 import pytest
@@ -48,3 +49,14 @@ def test_the_innermost_call_of_its_kind_is_found(line, column, kind, expected):
 
 def test_a_file_that_cannot_be_read_leaves_the_place_as_it_is():
     assert find_call("no such file", 7, 3, "read") == SourceCall(7, 3)
+
+
+def test_a_file_is_searched_once_however_many_accesses_it_has(monkeypatch):
+    walk, walked = ast.walk, []
+    monkeypatch.setattr(ast, "walk", lambda node: walked.append(node) or walk(node))
+    text = "\n".join(f"tl.store(a + {n}, tl.load(b + {n}))" for n in range(300))
+    monkeypatch.setitem(linecache.cache, "many.py", (0, None, text.splitlines(True), "many.py"))
+
+    found = {find_call("many.py", n, 20, "read").column for n in range(1, 301)}
+
+    assert (len(found), len(walked)) == (3, 1)  # a number has one, two or three digits

@@ -113,6 +113,29 @@ def test_of_what_no_argument_mends_only_the_trouble_is_said() -> None:
     assert "compiled again" not in hint
 
 
+@triton.jit
+def put_behind(x, out, SHIFT: tl.constexpr, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + i + SHIFT, tl.load(x + i))
+
+
+@pytest.mark.parametrize("block", [128, 512])
+def test_a_store_that_is_off_by_one_element_says_so_and_what_mends_it(block: int) -> None:
+    def put(shift: int, out: torch.Tensor) -> Any:
+        grid = (1024 // block,)
+        return find(wb.kernel(put_behind, LONG, out, grid=grid, SHIFT=shift, BLOCK=block), "out")
+
+    row = put(1, OUT)
+    assert (row.sectors, row.least_sectors) == (5, 4)
+    assert row.hint == (
+        "An instruction touches 5 sectors, 4 if it began with one. Every instruction begins 1 "
+        "element (4 bytes) behind a multiple of 32 bytes: take the first 7 elements apart, or pass "
+        "out as a view that begins 1 element before one."
+    )
+    for cured in (put(8, OUT), put(1, OUT[7:])):  # the advice, taken: the first 7 apart; a view
+        assert cured.sectors == cured.least_sectors
+
+
 def test_a_view_that_begins_elsewhere_is_the_cause() -> None:
     assert "compiled again with x aligned" in find(take_from(x=LONG[1:]), "x").hint
 
@@ -149,6 +172,39 @@ def test_a_run_that_stopped_says_so_of_what_was_counted_and_what_was_not() -> No
     assert read.used == 1
     assert write.used is None
     assert read.reason == write.reason != ""
+
+
+@triton.jit
+def take_for_long(x, out, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    v = tl.load(x + i)
+    for _ in range(n):
+        v += tl.load(x + i)
+    tl.store(out + i, v)
+
+
+def test_a_run_that_takes_too_long_is_ended_and_a_longer_limit_runs_it_again() -> None:
+    kernel = wb.kernel(take_for_long, LONG, OUT, 3000, grid=(1,), BLOCK=256)
+    kernel.frame("accesses", time_limit=0.05)
+    reason = kernel.report.accesses[0].reason
+    assert reason.startswith("it did not end within 0.05 s, and was in ")
+    assert reason.endswith("; time_limit= allows for more")
+    ended = kernel.report
+    kernel.frame("accesses", time_limit=0.01)
+    assert kernel.report is ended
+    kernel.frame("accesses")
+    assert {row.reason for row in kernel.report.accesses} == {""}
+    with pytest.raises(wb.UsageError, match="time_limit is 0: it is in seconds, and above 0"):
+        take_from().frame("accesses", time_limit=0)
+
+
+def test_layouts_are_read_without_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    warm = memory_accesses.keep_warm_interpreter()
+    monkeypatch.setattr(warm, "ask", lambda *message: pytest.fail("it was run"))
+    kernel = take_from()
+    assert len(kernel.layouts())
+    assert kernel.layout("tl.load").sentence
+    assert "accesses" not in kernel.report.tables
 
 
 def test_a_log_that_was_full_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -190,7 +246,7 @@ def test_gluon_reads_columns_of_shared_memory_with_conflicts(shared: Any, confli
     kernel = wb.kernel(copy_transposed, SQUARE, SQUARE, grid=(1,), M=64, N=64, SHARED=shared)
     found = {row.op: row.conflicts for row in (kernel.layouts(), kernel.report.layouts)[1]}
     assert (found["ttg.local_alloc"], found["ttg.local_load"]) == (0, conflicts)
-    assert "Gluon" in kernel.report.accesses.columns["reason"][0]
+    assert "Gluon" in kernel.frame("accesses")["reason"][0]
 
 
 def test_a_padded_layout_is_a_sentence_and_no_dead_process() -> None:

@@ -21,8 +21,9 @@ class Candidate:
     """One configuration of a kernel on a GPU for one size of its work.
 
     `verdict` is "ranked", or why it is not: "does not fit", "spills", "launches nothing",
-    "grid too wide", "does not compile", "takes too long", "fails the check", "not compiled". `reason` says it with
-    numbers. `model_us` is modelled, `measured_us` the time on a device where that was asked for.
+    "grid too wide", "does not compile", "takes too long", "fails the check", "not compiled".
+    `reason` says it with numbers. `model_us` is modelled, `measured_us` the time on a device where
+    that was asked for.
     """
 
     values: tuple[tuple[str, Any], ...]

@@ -28,7 +28,8 @@ from workbench.report.machine_rows import CheckedCase, KernelFinding
 
 TIME_LIMIT = 60.0
 """Seconds after which a run is ended."""
-_MOST_S = 840.0  # what the worker itself is given
+MOST_S = 840.0
+"""The longest of these: what the worker itself is given."""
 _GLUON = (
     "kernels of Gluon are compiled and not run here: triton-viz simulates them, where it is "
     "installed"
@@ -96,8 +97,13 @@ def _refuse_question(call: KernelCall, question: CheckQuestion) -> None:
         refuse_unknown(call, (writes,) if isinstance(writes, str) else writes, "writes")
     if question.sample is not None and question.sample < 1:
         raise UsageError(f"sample is {question.sample}: it is how many programs are run, at most.")
-    if question.time_limit <= 0:
-        raise UsageError(f"time_limit is {question.time_limit}: it is in seconds, and above 0.")
+    refuse_time_limit(question.time_limit)
+
+
+def refuse_time_limit(time_limit: float) -> None:
+    """Raise `UsageError` for what is no number of seconds above 0."""
+    if isinstance(time_limit, bool) or not isinstance(time_limit, int | float) or time_limit <= 0:
+        raise UsageError(f"time_limit is {time_limit!r}: it is in seconds, and above 0.")
 
 
 def _leave_out(call: KernelCall, case: Case, reason: str) -> CheckedCase:
@@ -112,7 +118,7 @@ def _watch(call: KernelCall, question: CheckQuestion) -> Watched | str:
         for name, value in call.arguments.items()
     }
     fresh = (question.fresh,) if isinstance(question.fresh, str) else tuple(question.fresh)
-    seconds = min(question.time_limit, _MOST_S)
+    seconds = min(question.time_limit, MOST_S)
     with replace(call, arguments=here).make_parcel() as folder:
         asked = Watch(folder, CallerContext.current(), fresh, question.sample, seconds)
         try:
@@ -127,7 +133,8 @@ def describe_faults(words: FaultWords, watched: Watched) -> tuple[list[KernelFin
     found = [words.describe(fault) for fault in watched.faults]
     lost = [f"{what}: {why}" for what, why in watched.unjudged.items()]
     if watched.stopped:
-        reason, place = _say_stopped(watched, words), words.find_place(watched.stopped_place)
+        place = words.find_place(watched.stopped_place)
+        reason = watched.explain_stop(place.line)
         if watched.stopped_kind == "assertion":
             found.append(words.make_row("assertion", reason, place))
         elif watched.stopped_kind == "out of bounds":
@@ -208,12 +215,6 @@ def _compare(
     if watched.has_strays:
         raise NotCompared("they come from addresses of no argument")
     return compare_values(case.call, watched, question.reference, writes, words)
-
-
-def _say_stopped(watched: Watched, words: FaultWords) -> str:
-    said = watched.explain_stop(words.find_place(watched.stopped_place).line)
-    more = "; time_limit= allows for more" if watched.stopped_kind == "time" else ""
-    return f"{said}{more}"
 
 
 def _count(grid: Sequence[int]) -> int:

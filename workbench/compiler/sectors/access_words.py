@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from workbench.compiler.sectors.sector_counts import Moved
 from workbench.compiler.sectors.seen_accesses import SeenAccess as SeenAccess
 from workbench.compiler.sectors.seen_accesses import find_call as find_call
 from workbench.compiler.sectors.seen_accesses import find_width as find_width
@@ -16,7 +17,9 @@ from workbench.compiler.sectors.seen_accesses import list_unseen as list_unseen
 from workbench.compiler.sectors.seen_accesses import see_accesses as see_accesses
 from workbench.number_text import number_text, plural
 
-Trouble = Literal["", "narrow", "masked", "unaligned", "strided", "transposed", "gather"]
+Trouble = Literal[
+    "", "narrow", "masked", "unaligned", "shifted", "pitched", "strided", "transposed", "gather"
+]
 _GOOD = 0.9  # of what is brought is used: nothing to say
 
 
@@ -44,13 +47,35 @@ def find_trouble(seen: SeenAccess) -> Trouble:
             return ""
         others = (each for axis, each in enumerate(moved.steps) if axis != moved.axis)
         return "transposed" if seen.size in others else "strided"
-    if seen.kind == "atomic" or step == 0:
+    if step == 0:
+        return ""
+    return _find_narrow(seen, moved, width) or _find_misplaced(moved)
+
+
+def _find_narrow(seen: SeenAccess, moved: Moved, width: int) -> Trouble:
+    """What keeps a thread from moving more with one instruction."""
+    if seen.kind == "atomic":
         return ""
     if moved.fits > width:
         return "narrow"
     if moved.aligned > width:
         return "masked"
     return "unaligned" if moved.follow > max(width, moved.aligned) else ""
+
+
+def _find_misplaced(moved: Moved) -> Trouble:
+    """Why what follows one another lies in more sectors than its bytes would fill."""
+    if moved.share >= _GOOD:
+        return ""
+    if moved.behind and moved.earlier < moved.sectors:
+        return "shifted"
+    return "pitched" if _find_pitch(moved) else ""
+
+
+def _find_pitch(moved: Moved) -> int | None:
+    """How far apart rows of a block are that begin elsewhere in their sector each; else None."""
+    others = (step for axis, step in enumerate(moved.steps) if axis != moved.axis and step)
+    return next((abs(step) for step in others if step % moved.sector), None)
 
 
 def describe_access(seen: SeenAccess, cure: Cure | None = None) -> str:
@@ -85,12 +110,50 @@ def describe_access(seen: SeenAccess, cure: Cure | None = None) -> str:
             f"The elements of a thread follow one another and are aligned to {moved.aligned} "
             f"bytes, but the mask parts some of them, so that {narrow} are moved at a time."
         )
-    else:
+    elif trouble == "unaligned":
         known = (
             f"The elements of a thread follow one another, but {wide} of them do not begin at a "
             f"multiple of {moved.follow}, so that {narrow} are moved at a time."
         )
+        if cure is None and moved.behind:
+            known = f"{known} {_say_behind(seen, moved, moved.behind)}"
+    elif trouble == "shifted":
+        touched, fewer = (
+            number_text(n / moved.instructions, "amount") for n in (moved.sectors, moved.earlier)
+        )
+        return (
+            f"An instruction touches {touched} sectors, {fewer} if it began with one. "
+            f"{_say_behind(seen, moved, moved.behind or 0)}"
+        )
+    else:
+        return (
+            f"The rows of a block are {plural(_find_pitch(moved) or 0, 'byte')} apart, no multiple "
+            f"of {moved.sector}, so that they do not begin with a sector: {used} of what an "
+            f"instruction brings is used. Rows that are padded to a multiple of {moved.sector} "
+            "bytes all begin as the first does."
+        )
     return known if cure is None else f"{known} {_say_cure(cure, trouble)}"
+
+
+def _say_behind(seen: SeenAccess, moved: Moved, behind: int) -> str:
+    """How far from the begin of a sector every instruction begins, and what moves it there."""
+    name, multiple = seen.argument, f"a multiple of {moved.sector} bytes"
+    far = f"{_count_elements(seen, behind)} ({plural(behind, 'byte')}) behind {multiple}"
+    ahead = (behind - seen.start) % moved.sector  # what the index adds to where the argument begins
+    if not ahead:
+        return (
+            f"{name} itself begins {far}: align it, as {name}.clone() does, or pass it from such a "
+            "place on."
+        )
+    return (
+        f"Every instruction begins {far}: take the first "
+        f"{_count_elements(seen, moved.sector - behind)} apart, or pass {name} as a view that "
+        f"begins {_count_elements(seen, ahead)} before one."
+    )
+
+
+def _count_elements(seen: SeenAccess, size: int) -> str:
+    return plural(size // seen.size, "element")
 
 
 def _say_cure(cure: Cure, trouble: Trouble) -> str:

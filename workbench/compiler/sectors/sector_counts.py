@@ -26,7 +26,8 @@ class Moved:
     different bytes of these. `fits` are the
     bytes that one instruction could move of the elements of a thread that are contiguous, aligned
     and used together, `aligned` those that the mask may part, `follow` those that are at least
-    contiguous. `steps` says how many bytes
+    contiguous. `behind` is how many bytes behind the begin of a sector every instruction begins,
+    None where they differ, `earlier` the sectors if all began there. `steps` says how many bytes
     neighbours along each axis of the block are apart, None where there is no pattern; `axis` is the
     axis along which neighbouring lanes lie. `lanes` is one instruction: the bytes from the begin of
     its first sector, by lane, -1 for one that takes no part.
@@ -45,6 +46,8 @@ class Moved:
     axis: int = 0
     lanes: tuple[int, ...] = ()
     sector: int = SECTOR_BYTES
+    behind: int | None = None
+    earlier: int = 0
 
     @property
     def share(self) -> float:
@@ -75,6 +78,8 @@ class Moved:
             self.axis,
             other.lanes if is_longer else self.lanes,
             self.sector,
+            self.behind if self.behind == other.behind else None,
+            self.earlier + other.earlier,
         )
 
 
@@ -102,16 +107,22 @@ def count_moved(
     bytes_used = count_different(issued, taken) * size
     whole = at.reshape(-1, at.shape[2] * at.shape[3]), mask.reshape(-1, at.shape[2] * at.shape[3])
     fits, aligned, follow = _find_runs(at, mask, size)
+    sectors = _count_sectors(issued, taken, size, sector)
+    begins = np.unique(issued.min(axis=1) % sector)  # masked lanes too: they are of the same run
+    behind = int(begins[0]) if len(begins) == 1 else None
+    earlier = _count_sectors(issued - behind, taken, size, sector) if behind else sectors
     return Moved(
         instructions=len(issued),
         used=int(bytes_used.sum()),
-        sectors=int(_count_sectors(issued, taken, size, sector).sum()),
+        sectors=int(sectors.sum()),
         least=int(np.maximum(1, -(-bytes_used // sector)).sum()),
         once=int(_count_sectors(*whole, size, sector).sum()),
         kept=int(count_different(*whole).sum()) * size,
         fits=fits,
         aligned=aligned,
         follow=follow,
+        behind=behind,
+        earlier=int(earlier.sum()),
         steps=_find_steps(addresses, used),
         axis=_find_axis(bases),
         lanes=_pick_lanes(issued, taken, together, sector),

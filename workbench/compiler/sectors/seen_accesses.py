@@ -53,8 +53,9 @@ class SeenAccess:
     `reason` says why there is no `moved`, or why it is not of the whole run.
 
     `argument` is empty where none was reached, `asked` are the bytes that all programs ask for,
-    `size` those of an element, `width` those of one thread's instruction. `programs` were looked
-    at, of `all_programs` that ran.
+    `size` those of an element, `width` those of one thread's instruction. `start` says how many
+    bytes behind the begin of a line of a cache the argument begins. `programs` were looked at, of
+    `all_programs` that ran.
     """
 
     place: Place
@@ -66,6 +67,7 @@ class SeenAccess:
     tensor: LaidTensor | None = None
     width: int | None = None
     moved: Moved | None = None
+    start: int = 0
     programs: int = 0
     all_programs: int = 0
     reason: str = ""
@@ -99,7 +101,7 @@ def see_accesses(
         row = SeenAccess(
             place, kind, shape, size, held.name,
             sum(access.count_used() * access.size for access in accesses),
-            all_programs=log.programs,
+            start=starts.get(held.name, 0), all_programs=log.programs,
         )  # fmt: skip
         here = known.get(_make_key(place.file, place.line, kind, shape, size), [])
         pairs = _find_pairs(here, place.column)
@@ -113,8 +115,7 @@ def see_accesses(
             elif each.width is None:
                 seen.append(replace(each, reason="the code for the GPU has no such instruction"))
             else:
-                start = starts.get(held.name, 0)
-                made = _count(each, pair, accesses, start, sector, budget)
+                made = _count(each, pair, accesses, sector, budget)
                 seen.append(replace(made, reason=made.reason or stopped))
     seen += list_unseen(laid, stopped or "the run reached no argument's memory in this line", seen)
     return sorted(seen, key=lambda each: (each.place.file, each.place.line, each.place.column))
@@ -193,7 +194,7 @@ def _explain_absence(laid: LaidKernel, row: SeenAccess) -> str:
 
 
 def _count(
-    row: SeenAccess, pair: _Known, accesses: Sequence[Access], start: int, sector: int, budget: int
+    row: SeenAccess, pair: _Known, accesses: Sequence[Access], sector: int, budget: int
 ) -> SeenAccess:
     sample = list(_sample(accesses, row.all_programs, budget))
     programs = len({number for access in sample for number in access.programs.tolist()})
@@ -202,8 +203,8 @@ def _count(
         counted[width] = Moved()
         for access in sample:
             counted[width] += count_moved(
-                access.find_addresses() + start, access.find_used(), pair.tensor.bases, access.size,
-                width, is_read=access.kind == "read", sector=sector,
+                access.find_addresses() + row.start, access.find_used(), pair.tensor.bases,
+                access.size, width, is_read=access.kind == "read", sector=sector,
             )  # fmt: skip
     if not counted[pair.widths[0]].instructions:
         return replace(row, reason="no lane of those programs takes part", programs=programs)

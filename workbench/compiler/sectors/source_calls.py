@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ast
 import linecache
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from workbench.compiler.interpreter.watched.watched_call import Kind
 
-_WORDS: dict[str, tuple[str, ...]] = {
+_WORDS: Mapping[Kind, tuple[str, ...]] = {
     "read": ("load", "gather"),
     "write": ("store", "scatter"),
     "atomic": ("atomic",),
@@ -29,47 +30,56 @@ class SourceCall:
     is_nested: bool = False
 
 
+class _Span(NamedTuple):
+    """Where a part of a source begins and ends, each as its line and column in bytes."""
+
+    begin: tuple[int, int]
+    end: tuple[int, int]
+
+
+class _Source(NamedTuple):
+    """The functions of a file, and its calls that reach memory."""
+
+    functions: tuple[_Span, ...]
+    calls: Mapping[Kind, tuple[_Span, ...]]
+
+
 def find_call(file: str, line: int, column: int, kind: Kind) -> SourceCall:
     """The innermost call of that kind around a place of TTGIR; the place itself without any.
 
     Columns of TTGIR are those of the function without its indentation.
     """
-    tree = _parse("".join(linecache.getlines(file)))
-    if tree is None:
+    source = _read("".join(linecache.getlines(file)))
+    if source is None:
         return SourceCall(line, column)
-    functions = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
-    indents = [node.col_offset for node in functions if node.lineno <= line <= _end(node)[0]]
-    place = line, column - 1 + max(indents, default=0)
-    around = [call for call in _list_calls(tree, kind) if _begin(call) <= place < _end(call)]
+    indents = (part.begin[1] for part in source.functions if part.begin[0] <= line <= part.end[0])
+    place, calls = (line, column - 1 + max(indents, default=0)), source.calls[kind]
+    around = [call for call in calls if call.begin <= place < call.end]
     if not around:
         return SourceCall(line, column)
-    inner = max(around, key=_begin)
-    has_inner = any(
-        call is not inner and _begin(inner) <= _begin(call) < _end(inner)
-        for call in _list_calls(tree, kind)
-    )
-    return SourceCall(inner.lineno, inner.col_offset + 1, len(around) > 1 or has_inner)
+    inner = max(around, key=lambda call: call.begin)
+    has_inner = any(call is not inner and inner.begin <= call.begin < inner.end for call in calls)
+    return SourceCall(inner.begin[0], inner.begin[1] + 1, len(around) > 1 or has_inner)
 
 
 @lru_cache(maxsize=16)
-def _parse(text: str) -> ast.Module | None:
+def _read(text: str) -> _Source | None:
     try:
-        return ast.parse(text)
+        nodes = [*ast.walk(ast.parse(text))]
     except SyntaxError:  # a cell with magics: lines are compared as they are
         return None
+    functions = tuple(_find_span(node) for node in nodes if isinstance(node, ast.FunctionDef))
+    calls = [node for node in nodes if isinstance(node, ast.Call)]
+    return _Source(functions, {kind: tuple(_list_calls(calls, kind)) for kind in _WORDS})
 
 
-def _list_calls(tree: ast.Module, kind: Kind) -> Iterator[ast.Call]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call):
-            name = getattr(node.func, "attr", getattr(node.func, "id", ""))
-            if any(word in name for word in _WORDS[kind]):
-                yield node
+def _list_calls(calls: list[ast.Call], kind: Kind) -> Iterator[_Span]:
+    for node in calls:
+        name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+        if any(word in name for word in _WORDS[kind]):
+            yield _find_span(node)
 
 
-def _begin(node: ast.stmt | ast.expr) -> tuple[int, int]:
-    return node.lineno, node.col_offset
-
-
-def _end(node: ast.stmt | ast.expr) -> tuple[int, int]:
-    return node.end_lineno or node.lineno, node.end_col_offset or node.col_offset
+def _find_span(node: ast.stmt | ast.expr) -> _Span:
+    end = node.end_lineno or node.lineno, node.end_col_offset or node.col_offset
+    return _Span((node.lineno, node.col_offset), end)

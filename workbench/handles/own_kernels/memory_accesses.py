@@ -13,6 +13,7 @@ import torch
 from workbench.compiler.internals.triton_functions import read_lines
 from workbench.compiler.interpreter.verification import keep_warm_interpreter
 from workbench.compiler.interpreter.watched.watched_call import AccessLog, Watch, Watched
+from workbench.compiler.kernel_checks.kernel_checking import MOST_S, TIME_LIMIT, refuse_time_limit
 from workbench.compiler.kernels.kernel_call import KernelCall
 from workbench.compiler.kernels.kernel_variants import StandIn, Variant, list_variants
 from workbench.compiler.memory_layouts.laid_tensors import LaidKernel, LaidTensor
@@ -35,35 +36,57 @@ from workbench.processes.shipping.caller_context import CallerContext
 from workbench.report import Report, Table
 from workbench.report.machine_rows import KernelLayout, MemoryAccess
 from workbench.specs import Gpu
+from workbench.tasks.progress_events import ProgressCallback, step, tell_count
 
 _ALIGNED = 16  # what Triton asks of sizes and addresses
 _LINE = 128  # bytes of a line of a cache
-_SECONDS = 60.0
 _GLUON = "kernels of Gluon are compiled and not run here, so that no address is known"
 _META = "its tensors are on meta and hold no numbers, so that nothing was run"
 
 
-def add_accesses(report: Report, call: KernelCall, gpu: Gpu) -> Report:
-    """The record with the tables `accesses` and `layouts`.
+def add_layouts(report: Report, call: KernelCall, gpu: Gpu) -> Report:
+    """The record with the table `layouts`; nothing is run but the compiler.
 
     Raises `CaptureError` where the layouts cannot be read: Triton's compiler may end its process.
     """
+    layouts = _Look(report, call, gpu).list_layouts()
+    return replace(report, tables={**report.tables, "layouts": layouts})
+
+
+def add_accesses(
+    report: Report,
+    call: KernelCall,
+    gpu: Gpu,
+    time_limit: float = TIME_LIMIT,
+    progress: ProgressCallback | None = None,
+) -> tuple[Report, bool]:
+    """The record with the tables `accesses` and `layouts`, and whether the run came to its end.
+
+    The run takes `time_limit` seconds at most. Raises as `add_layouts` does, and `UsageError` for a
+    limit that is none.
+    """
+    refuse_time_limit(time_limit)
     looked = _Look(report, call, gpu)
-    laid = looked.read_laid(looked.variant)
-    if isinstance(laid, str):
-        raise CaptureError(f"{call.name}: {laid}")
-    log, stopped = looked.watch()
-    if log is None:
-        seen = list_unseen(laid, stopped)
-    else:
-        starts, sector = looked.find_starts(log), gpu.kind.sector_bytes
-        seen = see_accesses(laid, log, starts, sector, stopped=stopped)
-    rows = [looked.describe(each, looked.cure(each)) for each in seen]
+    with step(progress, "layouts"):
+        laid = looked.read_own()
+    with step(progress, "running under watch"):
+        log, stopped = looked.watch(time_limit)
+    with step(progress, "counting sectors"):
+        if log is None:
+            seen = list_unseen(laid, stopped)
+        else:
+            starts, sector = looked.find_starts(log), gpu.kind.sector_bytes
+            seen = see_accesses(laid, log, starts, sector, stopped=stopped)
+    rows: list[MemoryAccess] = []
+    with step(progress, "trying what would help"):
+        for each in seen:
+            tell_count(progress, len(rows), len(seen), "row")
+            rows.append(looked.describe(each, looked.cure(each)))
     tables: dict[str, Table[Any]] = {
         "accesses": Table.of(MemoryAccess, rows),
-        "layouts": Table.of(KernelLayout, [looked.describe_layout(each) for each in laid.tensors]),
+        "layouts": looked.list_layouts(),
     }
-    return replace(report, tables={**report.tables, **tables})
+    return replace(report, tables={**report.tables, **tables}), not looked.is_late
 
 
 @dataclass
@@ -79,7 +102,15 @@ class _Look:
         variants = list_variants(self.call, self.gpu.kind.build)
         self.variant = next((each for each in variants if each.choice == own), variants[0])
         self._places = Places()
+        self.is_late = False  # the run was ended before it came to its end
         self._tried: dict[str, LaidKernel | str] = {}
+
+    def read_own(self) -> LaidKernel:
+        """What the code of the record says; raises `CaptureError` where it says nothing."""
+        laid = self.read_laid(self.variant)
+        if isinstance(laid, str):
+            raise CaptureError(f"{self.call.name}: {laid}")
+        return laid
 
     def read_laid(self, variant: Variant, tried: str = "") -> LaidKernel | str:
         """What the compiled code says of a variant, or why it says nothing."""
@@ -94,7 +125,7 @@ class _Look:
                 self._tried[tried] = laid.note or laid
         return self._tried[tried]
 
-    def watch(self) -> tuple[AccessLog | None, str]:
+    def watch(self, seconds: float) -> tuple[AccessLog | None, str]:
         """Every access of a run of the variant; why there is none, or why it ended early."""
         call = self.call
         if call.is_gluon or call.is_data_free:
@@ -107,11 +138,12 @@ class _Look:
         grid = call.resolve_grid({**self.variant.constants, **self.variant.options})
         alone = KernelCall(call.jit, here, grid, dict(self.variant.constants))
         with alone.make_parcel() as folder:
-            asked = Watch(folder, CallerContext.current(), seconds=_SECONDS)
+            asked = Watch(folder, CallerContext.current(), seconds=min(seconds, MOST_S))
             try:
                 found: Watched = keep_warm_interpreter().ask(asked, f"watch the kernel {call.name}")
             except CaptureError as error:
                 return None, str(error).rstrip(".")
+        self.is_late = found.stopped_kind == "time"
         known = found.stopped_place >= 0
         line = found.log.places[found.stopped_place].line if known else 0
         stopped = found.explain_stop(line) if found.stopped else ""
@@ -192,6 +224,11 @@ class _Look:
             shape=seen.shape, element_bytes=seen.size, programs=seen.programs,
             all_programs=seen.all_programs, bases=tensor.bases if tensor else (), **counted,
         )  # fmt: skip
+
+    def list_layouts(self) -> Table[KernelLayout]:
+        """The layouts of all tensors."""
+        rows = [self.describe_layout(each) for each in self.read_own().tensors]
+        return Table.of(KernelLayout, rows)
 
     def describe_layout(self, tensor: LaidTensor) -> KernelLayout:
         """The row of a tensor; an access stands where its call begins."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, partial
 from os import PathLike
@@ -42,6 +43,7 @@ class OwnKernel(LiveOnly, ReportHolder):
         self.gpu = gpu
         self._report: Report | None = None
         self._check: KernelCheck | None = None
+        self._watched_s = math.inf  # after which the run of the accesses was ended
 
     @property
     def name(self) -> str:
@@ -76,16 +78,19 @@ class OwnKernel(LiveOnly, ReportHolder):
         self._notify(before, report)
 
     @checked
-    def frame(self, name: str = "resources") -> pandas.DataFrame:
+    def frame(self, name: str = "resources", *, time_limit: float = 60.0) -> pandas.DataFrame:
         """A table of the report, such as "resources", "roofline" or "accesses".
 
         The first time "accesses" is asked for, the call is run under watch, which says which
         addresses each line reaches; sectors, widths and shares used follow from them and from the
         compiled code. The L1 and L2 caches, other warps, TMA and what matrix units read of shared
-        memory are not in it.
+        memory are not in it. That run is ended after `time_limit` seconds: what is counted until
+        then says so, and a longer limit runs it again.
         """
-        if name in ("accesses", "layouts"):
-            self._look_at_memory()
+        if name == "layouts":
+            self._look_at_layouts()
+        elif name == "accesses":
+            self.look_at_accesses(time_limit)
         return self.report.frame(name)
 
     @checked
@@ -106,14 +111,29 @@ class OwnKernel(LiveOnly, ReportHolder):
         """
         from workbench.analysis.kernel_layouts.kernel_layout import find_layout
 
-        self._look_at_memory()
+        self._look_at_layouts()
         return find_layout(self.report, [*self.report.layouts], line, op)
 
-    def _look_at_memory(self) -> None:
-        if "accesses" not in self.report.tables:
-            from workbench.handles.own_kernels.memory_accesses import add_accesses
+    def _look_at_layouts(self) -> None:
+        if "layouts" not in self.report.tables:
+            from workbench.handles.own_kernels.memory_accesses import add_layouts
 
-            self.update(add_accesses(self.report, self.call, self.gpu))
+            self.update(add_layouts(self.report, self.call, self.gpu))
+
+    def look_at_accesses(
+        self, time_limit: float = 60.0, progress: ProgressCallback | None = None
+    ) -> None:
+        """Put the table `accesses` into the report, where a run has not given it yet.
+
+        One that was ended is repeated with a longer `time_limit`, in seconds.
+        """
+        if "accesses" in self.report.tables and time_limit <= self._watched_s:
+            return
+        from workbench.handles.own_kernels.memory_accesses import add_accesses
+
+        made, is_whole = add_accesses(self.report, self.call, self.gpu, time_limit, progress)
+        self._watched_s = math.inf if is_whole else time_limit
+        self.update(made)
 
     @cached_property
     def _elsewhere(self) -> dict[str, OwnKernel]:

@@ -81,7 +81,7 @@ class Watched:
         """Why the run did not come to its end, in words, with the line it was in, 0 for none."""
         where = f"line {line}" if line else "the kernel"
         if self.stopped_kind == "time":
-            return f"{self.stopped}, and was in {where} then"
+            return f"{self.stopped}, and was in {where} then; time_limit= allows for more"
         if self.stopped_kind == "assertion":
             return f"Assertion: {where} asserts what does not hold: {self.stopped}"
         if self.stopped_kind == "out of bounds":
