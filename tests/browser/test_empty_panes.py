@@ -50,6 +50,7 @@ def test_empty_panes_stand_last_with_their_action(
         ("Matrix", 'wb.matrix(fn, args, targets=["a100", "h100"])'),  # of a CPU
         ("Artifact", 'compiled.save("Net.aot")'),
         ("Numerics", "wb.numerics(compiled, args)"),
+        ("Checks", "compiled.check_kernels(*args)"),
     ],
 )
 def test_without_a_kernel_the_action_is_a_line_to_write(

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from view_mail import Mailbox
@@ -16,6 +17,7 @@ from workbench.tasks.background_task import BackgroundTask
 from workbench.tasks.live_action import LiveAction
 from workbench.views.document import ViewContext
 from workbench.views.job_queue import AskedJob, JobQueue
+from workbench.views.live_actions import ACTIONS
 from workbench.views.widgets.display import show
 
 
@@ -203,3 +205,9 @@ def test_a_view_that_cannot_be_told_keeps_no_job_from_its_turn() -> None:
     with pytest.warns(UserWarning, match="its view was not told"):
         ask_for_both()
     assert done == ["one", "two"]
+
+
+def test_whatever_a_view_can_be_asked_for_has_a_word_for_what_it_does() -> None:
+    for id, action in ACTIONS.items():
+        job = AskedJob(id, None, "f", action.task, False, Mock(), Mock(), Mock())
+        assert job.doing.endswith("ing f")

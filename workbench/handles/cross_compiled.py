@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from os import PathLike
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -72,11 +73,22 @@ class CrossCompiled(Recompilable):
         for each launch. Raises `UsageError` where the program cannot be run here, `ContractError`
         for a call that does not fit.
         """
+        return self.watch_kernels(args, kwargs, time_limit)
+
+    def watch_kernels(
+        self,
+        args: tuple[Any, ...],
+        kwargs: Mapping[str, Any],
+        time_limit: float = 60.0,
+        progress: ProgressCallback | None = None,
+    ) -> KernelCheck:
+        """`check_kernels` of a call that was taken apart, telling how many kernels have run."""
         from workbench.analysis.kernel_checks.kernel_check import KernelCheck, add_check
         from workbench.compiler.kernel_checks.program_checks import check_program
 
         callee = resolve(self.original)
-        found = check_program(self.program, callee, args, kwargs, time_limit)
+        names = {row.name for row in self.report.kernels if row.language == "triton"}
+        found = check_program(self.program, callee, args, kwargs, time_limit, len(names), progress)
         self.update(add_check(self.report, found.findings, found.cases))
         return KernelCheck(self.report, found.findings, found.cases)
 

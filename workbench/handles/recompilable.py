@@ -153,6 +153,7 @@ class Recompilable(CompiledBase, ABC):
         """What a live view can start while this is alive, each with the reason where it cannot."""
         from workbench.handles import autotuned, live_files
         from workbench.handles.numerics import numerics_actions
+        from workbench.handles.own_kernels import kernel_actions
         from workbench.handles.running.profile import describe_profile, start_profile
         from workbench.tasks.live_action import LiveAction
 
@@ -187,6 +188,12 @@ class Recompilable(CompiledBase, ABC):
                 "save",
                 lambda path: live_files.start_save(self, path),
                 cost=live_files.describe_saving(self),
+            ),
+            LiveAction(
+                "check-kernels",
+                lambda: kernel_actions.start_check(self),
+                kernel_actions.explain_no_check(self),
+                cost=kernel_actions.describe_check(self),
             ),
             LiveAction("check", lambda machine: live_files.start_check(self, machine)),
         )

@@ -33,6 +33,7 @@ _DOING: dict[Task | None, str] = {
     "trial": "Trying",
     "saving": "Saving",
     "comparison": "Comparing",
+    "watch": "Running",
     **dict.fromkeys((None, "budget", "target"), "Compiling"),
 }
 

@@ -250,6 +250,20 @@ ACTIONS: Mapping[str, ShownAction] = {
         task="trial",
         title=lambda name, given: f"{name} with {name_option(given[0])}",
     ),
+    "check-kernels": ShownAction(
+        "Nothing is alive here to be run: show what `wb.aot_compile` or `wb.kernel` returned.",
+        None,
+        lambda view, question: (),
+        task="watch",
+        title=lambda name, given: f"{name} under watch",
+    ),
+    "accesses": ShownAction(
+        'They are counted of one kernel by itself: show `compiled.kernel("k0")`, alive.',
+        None,
+        lambda view, question: (),
+        task="watch",
+        title=lambda name, given: f"{name} for its accesses",
+    ),
     "cure": ShownAction(
         "The function is not alive here: show what `wb.explain` returned.",
         CureQuestion,

@@ -1067,13 +1067,14 @@ export type CostKind = "time" | "bound" | "bytes" | "memory";
 export type Cell = string | number | boolean | null;
 
 /**
- * A message: what is so, why, what to do; `select` is an id that it leads to.
+ * A message: what is so, why, what to do; `select` is an id that it leads to, `line` code.
  */
 export interface Note {
   title: string;
   text: string;
   tone: Tone;
   select?: string;
+  line?: string;
 }
 
 /**
@@ -1632,16 +1633,17 @@ export interface CancelQuestion {
   job: number;
 }
 
-export type Task = "measurement" | "trial" | "budget" | "target" | "saving" | "comparison";
+export type Task = "measurement" | "trial" | "budget" | "target" | "saving" | "comparison" | "watch";
 
 /**
  * A running or ended compilation: phases so far, kernels as they are generated. `task` is
  * "measurement" where kernels are measured, "trial" where a change is tried, "budget" where
  * another memory budget is, "target" where other code of the call is made, "saving" and
- * "comparison" where a file is written or compared; without it what is shown is compiled
- * itself. `can_cancel` is true only where a button works (a compilation in a worker process).
- * `words` are what it does now, in plain words. `jobs` are what the view was asked for and has
- * not shown, the one that runs first, `failed` those of them that came to no result.
+ * "comparison" where a file is written or compared, "watch" where kernels run on the CPU;
+ * without it what is shown is compiled itself. `can_cancel` is true only where a button works
+ * (a compilation in a worker process). `words` are what it does now, in plain words. `jobs` are
+ * what the view was asked for and has not shown, the one that runs first, `failed` those of
+ * them that came to no result.
  */
 export interface Progress {
   status: "idle" | "running" | "cancelled" | "failed" | "done";

@@ -25,7 +25,10 @@ from workbench.errors import CaptureError, UsageError
 from workbench.number_text import number_text, plural
 from workbench.processes.shipping.caller_context import CallerContext
 from workbench.report.machine_rows import CheckedCase, KernelFinding
+from workbench.tasks.progress_events import ProgressCallback, step, tell_count
 
+RUNNING = "running under watch"
+"""The phase in which a kernel is run."""
 TIME_LIMIT = 60.0
 """Seconds after which a run is ended."""
 MOST_S = 840.0
@@ -62,7 +65,9 @@ class Checked:
     log: AccessLog | None = None
 
 
-def check_call(call: KernelCall, question: CheckQuestion) -> Checked:
+def check_call(
+    call: KernelCall, question: CheckQuestion, progress: ProgressCallback | None = None
+) -> Checked:
     """Run the call, and others, under watch; raises `UsageError` for a question that is none."""
     _refuse_question(call, question)
     if call.is_gluon or call.is_data_free:
@@ -72,8 +77,10 @@ def check_call(call: KernelCall, question: CheckQuestion) -> Checked:
     findings: list[KernelFinding] = []
     rows: list[CheckedCase] = []
     log = None
-    for case in cases:
-        watched = _watch(case.call, question)
+    for done, case in enumerate(cases):
+        with step(progress, RUNNING):
+            tell_count(progress, done, len(cases), "call")
+            watched = _watch(case.call, question)
         if isinstance(watched, str):
             rows.append(_leave_out(call, case, watched))
             continue

@@ -16,6 +16,7 @@ from workbench.compiler.interpreter.watched.watched_call import Watched
 from workbench.compiler.kernel_checks.fault_words import FaultWords
 from workbench.compiler.kernel_checks.kernel_checking import (
     JUDGED,
+    RUNNING,
     Checked,
     describe_faults,
     describe_run,
@@ -24,18 +25,20 @@ from workbench.compiler.request.callables import Callee
 from workbench.compiler.sources.sources import Places
 from workbench.errors import UsageError
 from workbench.report.machine_rows import CheckedCase, KernelFinding
+from workbench.tasks.progress_events import ProgressCallback, step, tell_count
 
 _VALUES = "their values were not compared: wb.verify(x, args, per_kernel=True) does it"
 
 
 def check_program(
     program: Program | NoProgram, callee: Callee, args: tuple[Any, ...],
-    kwargs: Mapping[str, Any], time_limit: float,
+    kwargs: Mapping[str, Any], time_limit: float, kernels: int,
+    progress: ProgressCallback | None = None,
 ) -> Checked:  # fmt: skip
     """Run the call, and its backward where it has one, with every launch under watch.
 
-    Each launch has the arguments that it gets in this call. Raises `UsageError` where the program
-    cannot be run here, `ContractError` for a call that does not fit.
+    Each launch has the arguments that it gets in this call; so many `kernels` are expected. Raises
+    `UsageError` where the program cannot be run here, `ContractError` for a call that does not fit.
     """
     if isinstance(program, NoProgram):
         raise UsageError(f"The generated program cannot be run here: {program.reason}")
@@ -45,6 +48,7 @@ def check_program(
 
     def judge(name: str, watched: Watched) -> None:
         launches[name] = number = launches.get(name, 0) + 1
+        tell_count(progress, len(launches), max(kernels, len(launches)), "kernel")
         found, case = _judge_launch(name, f"launch {number}" if number > 1 else "", watched)
         findings.extend(found)
         cases.append(case)
@@ -52,7 +56,8 @@ def check_program(
     made = InterpretedCall(program, callee, watch_s=time_limit, learn=judge)
     stopped: KernelFailed | None = None
     try:
-        made.run(args, kwargs, lambda output: _run_backward(output, callee, (args, kwargs)))
+        with step(progress, RUNNING):
+            made.run(args, kwargs, lambda output: _run_backward(output, callee, (args, kwargs)))
     except KernelFailed as failure:
         stopped = failure
     if stopped is not None:

@@ -11,13 +11,18 @@ from workbench.compiler.kernels.kernel_call import KernelCall
 from workbench.handles.own_kernels.kernel_report import add_work, record_source
 from workbench.report import Report
 from workbench.report.machine_rows import CheckedCase, KernelFinding
+from workbench.tasks.progress_events import ProgressCallback
 
 
 def check_kernel(
-    call: KernelCall, target: str, question: CheckQuestion, report: Report | None = None
+    call: KernelCall,
+    target: str,
+    question: CheckQuestion,
+    report: Report | None = None,
+    progress: ProgressCallback | None = None,
 ) -> KernelCheck:
     """Check one kernel; `report` is the record to add to, else it holds the source alone."""
-    found = check_call(call, question)
+    found = check_call(call, question, progress)
     kept = keep_check(report or record_source(call, target), found.findings, found.cases)
     return KernelCheck(kept, found.findings, found.cases)
 

@@ -13,7 +13,12 @@ import torch
 from workbench.compiler.internals.triton_functions import read_lines
 from workbench.compiler.interpreter.verification import keep_warm_interpreter
 from workbench.compiler.interpreter.watched.watched_call import AccessLog, Watch, Watched
-from workbench.compiler.kernel_checks.kernel_checking import MOST_S, TIME_LIMIT, refuse_time_limit
+from workbench.compiler.kernel_checks.kernel_checking import (
+    MOST_S,
+    RUNNING,
+    TIME_LIMIT,
+    refuse_time_limit,
+)
 from workbench.compiler.kernels.kernel_call import KernelCall
 from workbench.compiler.kernels.kernel_variants import StandIn, Variant, list_variants
 from workbench.compiler.memory_layouts.laid_tensors import LaidKernel, LaidTensor
@@ -69,7 +74,7 @@ def add_accesses(
     looked = _Look(report, call, gpu)
     with step(progress, "layouts"):
         laid = looked.read_own()
-    with step(progress, "running under watch"):
+    with step(progress, RUNNING):
         log, stopped = looked.watch(time_limit)
     with step(progress, "counting sectors"):
         if log is None:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from workbench.analysis.kernel_configs.config_model import RankedConfigs
     from workbench.analysis.kernel_layouts.kernel_layout import Layout
     from workbench.analysis.tuning.tuned import Tuned
+    from workbench.tasks.live_action import LiveAction
     from workbench.tasks.progress_events import ProgressCallback
 
 
@@ -63,13 +64,24 @@ class OwnKernel(LiveOnly, ReportHolder):
         Raises `UsageError` where Triton does not compile it, or no configuration of its autotuner
         fits on the GPU.
         """
+        return self.compile()
+
+    def compile(self, progress: ProgressCallback | None = None) -> Report:
+        """The report, told while it is made; raises as `report` does."""
         if self._report is None:
             from workbench.handles.own_kernels.compiling import compile_call
             from workbench.handles.own_kernels.kernel_checks import keep_check
 
-            made, found = compile_call(self.call, self.gpu), self._check
+            made, found = compile_call(self.call, self.gpu, progress), self._check
             self._report = made if found is None else keep_check(made, found.findings, found.cases)
         return self._report
+
+    @property
+    def live_actions(self) -> tuple[LiveAction, ...]:
+        """What a live view can start while this is alive, each with the reason where it cannot."""
+        from workbench.handles.own_kernels.kernel_actions import list_kernel_actions
+
+        return list_kernel_actions(self)
 
     @checked
     def update(self, report: Report) -> None:
@@ -193,6 +205,7 @@ class OwnKernel(LiveOnly, ReportHolder):
         cases: Sequence[Any] | None = (),
         sample: int | None = None,
         time_limit: float = 60.0,
+        progress: ProgressCallback | None = None,
     ) -> KernelCheck:
         """Run the call on the CPU under watch, and say which lines are wrong.
 
@@ -236,7 +249,7 @@ class OwnKernel(LiveOnly, ReportHolder):
         from workbench.handles.own_kernels.kernel_checks import CheckQuestion, check_kernel
 
         question = CheckQuestion(reference, writes, fresh, cases, sample, time_limit)
-        found = check_kernel(self.call, self.target, question, self._report)
+        found = check_kernel(self.call, self.target, question, self._report, progress)
         if self._report is not None:
             self.update(found.report)
         self._check = found

@@ -9,6 +9,7 @@ from workbench.analysis.cost.line_shares import list_line_ids
 from workbench.number_text import number_text
 from workbench.report import Report
 from workbench.report.machine_rows import MemoryAccess
+from workbench.report.report_header import OWN_KERNEL
 from workbench.views.panes.pane import Content, Pane, ViewContext, missing
 from workbench.views.wire.access_messages import Access
 from workbench.views.wire.codec import convert_row
@@ -33,6 +34,10 @@ def document(report: Report, context: ViewContext) -> Content:
             none: Note = {"title": "No accesses.", "text": _NO_MEMORY, "tone": "plain"}
             return Content({"accesses_says": "", "accesses": []}, empty=none)
         empty = missing(report, "accesses", "No accesses were looked at.", _NONE)
+        has_kernel = any(kernel.language == "triton" for kernel in report.kernels)
+        if has_kernel:
+            name = "k" if report.request.kind == OWN_KERNEL else 'compiled.kernel("k0")'
+            empty["line"] = f'{name}.frame("accesses")'
         return Content({"accesses_says": "", "accesses": []}, empty=empty)
     lines = list_line_ids(report)
     shown = [

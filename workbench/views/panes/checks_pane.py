@@ -33,9 +33,13 @@ def document(report: Report, context: ViewContext) -> Content:
     """The sentence, the findings with their lines, the worst first, and the calls that were run."""
     found = read_check(report)
     if found is None:
-        how = _OWN if report.request.kind == OWN_KERNEL else _OF_PROGRAM
+        is_own = report.request.kind == OWN_KERNEL
+        how = _OWN if is_own else _OF_PROGRAM
         is_run = "checked_cases" in report.tables
         empty = missing(report, "checks", "Not checked.", _NO_KERNEL if is_run else how)
+        line = "k.check(reference)" if is_own else "compiled.check_kernels(*args)"
+        if not is_run:
+            empty["line"] = line
         return Content({"checks": None, "check_findings": []}, empty=empty)
     lost = [row for row in found.findings if row.kind == NOT_JUDGED]
     lines = list_line_ids(report)

@@ -78,12 +78,13 @@ Cell = str | int | float | bool | None
 
 
 class Note(TypedDict):
-    """A message: what is so, why, what to do; `select` is an id that it leads to."""
+    """A message: what is so, why, what to do; `select` is an id that it leads to, `line` code."""
 
     title: str
     text: str
     tone: Tone
     select: NotRequired[str]
+    line: NotRequired[str]
 
 
 class PaneHead(TypedDict):
@@ -666,7 +667,7 @@ class CancelQuestion(TypedDict):
     job: int
 
 
-Task = Literal["measurement", "trial", "budget", "target", "saving", "comparison"]
+Task = Literal["measurement", "trial", "budget", "target", "saving", "comparison", "watch"]
 
 
 class Progress(TypedDict):
@@ -674,10 +675,11 @@ class Progress(TypedDict):
 
     `task` is "measurement" where kernels are measured, "trial" where a change is tried, "budget"
     where another memory budget is, "target" where other code of the call is made, "saving" and
-    "comparison" where a file is written or compared; without it what is shown is compiled itself.
-    `can_cancel` is true only where a button works (a compilation in a worker process). `words`
-    are what it does now, in plain words. `jobs` are what the view was asked for and has not shown,
-    the one that runs first, `failed` those of them that came to no result.
+    "comparison" where a file is written or compared, "watch" where kernels run on the CPU; without
+    it what is shown is compiled itself. `can_cancel` is true only where a button works (a
+    compilation in a worker process). `words` are what it does now, in plain words. `jobs` are what
+    the view was asked for and has not shown, the one that runs first, `failed` those of them that
+    came to no result.
     """
 
     status: Literal["idle", "running", "cancelled", "failed", "done"]

@@ -6,6 +6,7 @@ import { Section } from "../inspector/sections";
 import type { Registration } from "../registration";
 import type { Store } from "../store";
 import { Facts } from "../ui/basics";
+import { NamedOffer } from "../ui/offer";
 import type { Access } from "../wire";
 import { AccessesPane } from "./accesses";
 
@@ -19,6 +20,10 @@ export const accesses: Registration<Store> = {
       isFollowed: true,
     }),
   },
+  offer: "Count…",
+  Remedy: ({ store }) => (
+    <NamedOffer store={store} pane="accesses" ask="accesses" words="Count accesses" />
+  ),
   ties({ accesses = [] }, { both }) {
     for (const { id, kernel, line } of accesses) {
       both(id, kernel);

@@ -4,6 +4,7 @@ import { Belongings, Head, type RowCardProps, rowThing } from "../inspector/part
 import type { Registration } from "../registration";
 import type { Store } from "../store";
 import { Facts, Prose } from "../ui/basics";
+import { NamedOffer } from "../ui/offer";
 import type { CheckFinding } from "../wire";
 import { ChecksPane } from "./checks";
 
@@ -16,6 +17,10 @@ export const checks: Registration<Store> = {
       label: ({ kind, number }) => (number === null ? kind : `${kind}, line ${number}`),
     }),
   },
+  offer: "Run…",
+  Remedy: ({ store }) => (
+    <NamedOffer store={store} pane="checks" ask="check-kernels" words="Run under watch" />
+  ),
   ties({ check_findings = [] }, { both }) {
     for (const { id, line } of check_findings) if (line) both(id, line);
   },

@@ -117,6 +117,7 @@ export const TASKS: Record<Task, readonly [what: string, doing: string]> = {
   target: ["compilation", "compiling"],
   saving: ["saving", "saving"],
   comparison: ["comparison", "comparing"],
+  watch: ["run under watch", "running under watch"],
 };
 
 function endNote(progress: Progress): Note | null {

@@ -65,7 +65,7 @@ function tabsOf(store: Store): readonly Tab[] {
     ...(empty &&
       !store.registration(id).isHome && {
         vacant: empty.title,
-        offer: canFill ? store.registration(id).offer : undefined,
+        offer: canFill || empty.line ? store.registration(id).offer : undefined,
       }),
   }));
 }
