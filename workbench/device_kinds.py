@@ -43,6 +43,7 @@ class Vendor:
     most_programs: tuple[int, int, int]
     binary: str  # its machine code in Triton's words
     math_library: str
+    communication: str  # the library of its collectives
     attention: str  # what torch's kernels of attention are built with, where not from torch itself
     bfloat16_since: int  # the first major architecture that computes in it without emulation
     has_asserts: bool  # Inductor has none in code for ROCm
@@ -62,13 +63,15 @@ class Vendor:
 
 NVIDIA = Vendor(
     "nvidia", GPU, "CUDA", "13.0", 32, "sm_", is_arch_number=True, arch_switches="",
-    most_programs=(2**31 - 1, 65_535, 65_535), binary="cubin", math_library="__nv_", attention="",
+    most_programs=(2**31 - 1, 65_535, 65_535), binary="cubin", math_library="__nv_",
+    communication="NCCL", attention="",
     bfloat16_since=8, has_asserts=True,
     has_own_options=False, reports_one_die=False, has_minimum_drivers=True, is_linked_anywhere=True,
 )  # fmt: skip
 AMD = Vendor(
     "amd", "hip", "ROCm", "7.0", 64, "gfx", is_arch_number=False, arch_switches=":sramecc+:xnack-",
-    most_programs=(2**31 - 1,) * 3, binary="hsaco", math_library="__ocml_", attention="AOTriton",
+    most_programs=(2**31 - 1,) * 3, binary="hsaco", math_library="__ocml_",
+    communication="RCCL", attention="AOTriton",
     bfloat16_since=0,
     has_asserts=False, has_own_options=True, reports_one_die=True, has_minimum_drivers=False,
     is_linked_anywhere=False,

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from workbench.analysis.cluster.streams import time_collectives
 from workbench.analysis.gpu_model.roofline import add_rooflines
 from workbench.compiler.internals.local_device import read_properties, read_vendor
 from workbench.compiler.machine_code.machine_code import MachineCodeRecorder
@@ -45,7 +46,7 @@ def describe_local_gpu() -> tuple[Device, str | None]:
 def _whole(
     report: Report, recorder: MachineCodeRecorder, device: Device, note: str | None
 ) -> Report:
-    made = add_rooflines(recorder.added(report), device.spec)
+    made = time_collectives(add_rooflines(recorder.added(report), device.spec), device.spec)
     if note is None:
         return made
     return replace(made, request=replace(made.request, notes=(*made.request.notes, note)))

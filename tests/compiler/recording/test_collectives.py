@@ -109,7 +109,8 @@ def test_a_wait_moves_nothing_and_a_collective_what_it_takes_and_gives(kinds: wb
 
 
 def test_a_record_says_which_rank_it_is_of(kinds: wb.Report) -> None:
-    assert kinds.extra["cluster"] == {"rank": 5, "world_size": 32, "is_fake": True}
+    said = {"rank": 5, "world_size": 32, "is_fake": True, "gpus_per_node": 8}
+    assert kinds.extra["cluster"] == said
     assert has_fake_collectives(kinds)
 
 
@@ -204,17 +205,39 @@ def test_every_way_to_be_parallel_has_the_collectives_of_its_formula(name: str, 
     assert all(row.kernel and row.wait_kernel and row.group_size for row in report.collectives)
 
 
+OVERLAP = {
+    "aten_distributed_optimizations.enable_overlap_scheduling": True,
+    "aten_distributed_optimizations.collective_bucketing": True,
+    "aten_distributed_optimizations.compute_estimator": "analytical",
+}
+
+
+def test_an_operator_that_torch_only_orders_is_recorded_as_what_it_calls(mesh: Any) -> None:
+    """A product behind the gather of a bucket does not read the bucket, and its time is known."""
+    x = torch.empty(BATCH, SEQ, WIDTH, device="meta")
+    model = shard_parameters(block(), mesh["dp"]).requires_grad_(False)
+    report = wb.aot_compile(model, (x,), target="h100", options=OVERLAP).report
+    assert "control_deps" in report.texts[report.graphs[-1].text or ""]
+    nodes = {node.id: node for node in report.nodes}
+    assert not any("control_deps" in node.target for node in nodes.values())
+    products = [kernel for kernel in report.kernels if kernel.name.endswith(".mm")]
+    assert len(products) == 7
+    for kernel in products:
+        (product,) = (nodes[id] for id in kernel.nodes if nodes[id].target == "aten.mm.default")
+        assert kernel.bytes_read == sum(nodes[id].bytes or 0 for id in product.inputs)
+    rows = wb.forecast(report).rows
+    assert {row.source for row in rows if row.name.startswith(("extern", "torch"))} == {
+        "modelled",
+        "network",
+    }
+
+
 @pytest.mark.slow
 def test_collectives_that_torch_merges_and_moves(mesh: Any) -> None:
     """With its scheduling on, one gather of all parameters is hidden by what needs none."""
-    options = {
-        "aten_distributed_optimizations.enable_overlap_scheduling": True,
-        "aten_distributed_optimizations.collective_bucketing": True,
-        "aten_distributed_optimizations.compute_estimator": "analytical",
-    }
     x = torch.empty(BATCH, SEQ, WIDTH, device="meta")
     model = shard_parameters(block(), mesh["dp"])
-    report = wb.aot_compile(model, (x,), target="h100", grad=True, options=options).report
+    report = wb.aot_compile(model, (x,), target="h100", grad=True, options=OVERLAP).report
     gathers = [row for row in report.collectives if row.op == "all_gather"]
     assert sum(row.bytes or 0 for row in gathers) == 4 * SMALL + 3 * LARGE + 2 * NORM
     assert len(gathers) < 9

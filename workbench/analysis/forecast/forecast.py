@@ -44,6 +44,8 @@ MISSING = (
     "host, the first calls"
 )
 """What no forecast holds."""
+NETWORK = "it waits for other GPUs, not for this one: see the table `collectives`"
+"""Why a collective has no time in a forecast."""
 _SLOW_HOST = LaunchCosts(kernel_us=22.0, library_us=22.0)
 """The host of an H100, as `workbench.analysis.gpu_model.launches` says."""
 
@@ -201,6 +203,9 @@ def list_kernels(
             language=kernel.language,
         )
         roof = roofs.get(kernel.id)
+        if kernel.is_collective and kernel.time_us is None:
+            yield replace(row, error=0.0, source="network", why=NETWORK)
+            continue
         if roof is not None and roof.bound_us is not None:
             row = replace(row, bound_us=roof.bound_us * row.calls)
         if kernel.time_us is None:
@@ -272,6 +277,9 @@ def _list_notes(rows: Sequence[KernelForecast], middle: Launches) -> Iterator[st
     reason = next((row.why for row in rows if row.source == "modelled" and row.error is None), "")
     if reason:
         yield reason.partition(";")[0]
+    sent = sum(row.source == "network" for row in rows)
+    if sent:
+        yield "what collectives take on the network is not in it"
     yield from middle.notes
 
 

@@ -21,9 +21,10 @@ class KernelForecast:
     """All calls of a kernel in one call of the program; µs on the device.
 
     `us` is their time by the model, `bound_us` the least that the roofline allows. `source`:
-    "measured", "modelled", or "bound" where the model knows nothing of it. `error` is relative,
-    0 of a measured time, None where it was not measured; `kind` says whose error it is:
-    "product", "convolution", "attention", "mover". `why` says what the time rests on.
+    "measured", "modelled", "bound" where the model knows nothing of it, or "network" for a
+    collective, whose time is not in it. `error` is relative, 0 of a measured time, None where it
+    was not measured; `kind` says whose error it is: "product", "convolution", "attention", "mover".
+    `why` says what the time rests on.
     """
 
     kernel: str  # the kernel, by its id

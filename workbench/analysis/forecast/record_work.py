@@ -41,6 +41,13 @@ _CONVOLVED = re.compile(
     r"assert_size_stride\(\w+, (\([\d, ]+\)), (\([\d, ]+\)), 'torch\.ops\.aten\.convolution"
 )
 _CALLED = re.compile(r"^ +(\w+)(?:: \"[^\"]*\")? = (torch\.ops\.[^;\n]*\))(?:;|$)", re.MULTILINE)
+_CONTROL_DEPS = "torch.ops.higher_order.control_deps("
+_ORDERED = re.compile(
+    r"^ +class (\w+)\(torch\.nn\.Module\):\n +def forward\(self[^\n]*\n(?: +#[^\n]*\n)*"
+    r" +\w+(?:: \"[^\"]*\")? = (torch\.ops\.[^;\n]*\))(?:;|$)",
+    re.MULTILINE,
+)
+"""A graph that holds one operator, which torch only orders: its name and the call."""
 
 
 def model_record_kernel(
@@ -204,10 +211,25 @@ def _read_calls(report: Report) -> dict[str, list[ast.expr]]:
         wanted[of].add(name)
     found: dict[str, list[ast.expr]] = {}
     for graph in report.graphs:
-        for name, code in _CALLED.findall(report.texts.get(graph.text or "", "")):
+        text = report.texts.get(graph.text or "", "")
+        inner = dict(_ORDERED.findall(text)) if _CONTROL_DEPS in text else {}
+        for name, code in _CALLED.findall(text):
             if name in wanted[graph.id] and (arguments := _parse_arguments(code)) is not None:
+                if _CONTROL_DEPS in code:
+                    arguments = _unwrap_arguments(arguments, inner)
                 found[f"{graph.id}:{name}"] = arguments
     return found
+
+
+def _unwrap_arguments(given: list[ast.expr], inner: Mapping[str, str]) -> list[ast.expr]:
+    """Those of an operator that torch only ordered: of the graph of its own, by its inputs.
+
+    `control_deps((before, …), graph, *inputs)`, where that graph calls its inputs `arg_0` and on.
+    """
+    _, graph, *inputs = given
+    own = _parse_arguments(inner.get(ast.unparse(graph), "")) or []
+    places = {f"arg_{place}": value for place, value in enumerate(inputs)}
+    return [places.get(ast.unparse(each), each) for each in own]
 
 
 def _parse_arguments(code: str) -> list[ast.expr] | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import timedelta
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -80,7 +80,8 @@ class Cluster:
     @property
     def facts(self) -> Mapping[str, Any]:
         """What a record says of it."""
-        return {"rank": self.rank, "world_size": self.world_size, "is_fake": self.is_fake}
+        own = {"rank": self.rank, "world_size": self.world_size, "is_fake": self.is_fake}
+        return own | {name: x for name, x in asdict(self.topology).items() if x is not None}
 
     def count_nodes(self, ranks: Iterable[int]) -> int:
         """On how many nodes these ranks are, whatever lies between them."""

@@ -411,6 +411,7 @@ FX_CACHE_HIT = _codecache(
 )
 FX_CACHE_BYPASS = _codecache("BypassFxGraphCache", "graphs that the FX graph cache refuses")
 FX_HASH_DETAILS = _codecache("FxGraphHashDetails", "parts of a key of the FX graph cache")
+WEAK_DEP = _inductor("dependencies:WeakDep", "telling what a node reads from what it comes after")
 INDUCTOR_CONFIG_ENTRIES = _inductor("config:_config", "telling which options a key depends on")
 COUNTERS = _dynamo("utils:counters", "leaving torch's counters as they were, matches of patterns")
 TREE_LEAVES = _pytree("tree_leaves", "tensors of nested inputs and outputs")

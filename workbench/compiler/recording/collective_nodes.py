@@ -34,6 +34,13 @@ def is_ordered(node: Any) -> bool:
     return getattr(node.target, "__name__", "") == tp.CONTROL_DEPS
 
 
+def list_nodes(given: Any) -> list[Any]:
+    """The FX nodes among arguments, each once, in their order."""
+    found: dict[Any, None] = {}
+    torch.fx.node.map_arg(given, lambda node: found.setdefault(node))
+    return list(found)
+
+
 def is_collective(node: Any) -> bool:
     """Whether a node starts or awaits a collective."""
     called = name_call(unwrap_ordered(node)[0])

@@ -61,8 +61,17 @@ def _read(node: Any) -> int:
 
 
 def _sizes(node: Any, **wanted: bool) -> int:
-    """Inductor's traffic model; torch's other methods of it keep what they return."""
-    return int(node.get_read_write_buffers_sizes_impl(**wanted))
+    """Inductor's traffic model; torch's other methods of it keep what they return.
+
+    It counts what a node only has to come after as read, in whole (2.11 to 2.15).
+    """
+    counted = node.read_writes
+    real = [dep for dep in counted.reads if not isinstance(dep, tp.WEAK_DEP.get())]
+    node.read_writes = replace(counted, reads=type(counted.reads)(real))
+    try:
+        return int(node.get_read_write_buffers_sizes_impl(**wanted))
+    finally:
+        node.read_writes = counted
 
 
 def _constants_read(node: Any) -> int:

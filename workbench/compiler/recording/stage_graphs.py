@@ -15,6 +15,7 @@ from workbench.compiler.captured_graphs.captured import CapturedGraph, captured
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Hook, Patches
 from workbench.compiler.internals.trace import Record
+from workbench.compiler.recording.collective_nodes import is_ordered, list_nodes, unwrap_ordered
 from workbench.compiler.sources.sources import Places
 from workbench.report import Graph, Node, Table, TextWriter
 from workbench.report.graph_stages import BY_RECORD, GRAPH_STAGES
@@ -173,13 +174,17 @@ class GraphRecorder:
         trace = meta.get("stack_trace")
         frame = None if trace is None else self._places.innermost(trace)
         prefix = f"{graph}:"
+        target, inputs = node.target, node.all_input_nodes
+        if is_ordered(node):  # the operator and what it takes, not what has to come before
+            target, *given = unwrap_ordered(node)
+            inputs = list_nodes(given)
         return (
             prefix + node.name,
             graph,
             node.name,
             node.op,
-            self._names.target(node.target),
-            tuple(prefix + n.name for n in node.all_input_nodes),
+            self._names.target(target),
+            tuple(prefix + n.name for n in inputs),
             shape,
             stride,
             dtype,

@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 
+from workbench.analysis.cluster.streams import time_collectives
 from workbench.analysis.gpu_model.roofline import add_rooflines
 from workbench.artifacts.machine.machine_description import release
 from workbench.artifacts.manifest.manifest import BuiltFor, GpuKernel
@@ -329,7 +330,7 @@ def _unpacked(job: Job, mode: Any) -> ShippedCall:
 
 def whole_record(gpu: Device, report: Report) -> Report:
     """A report that can be sent and names the target."""
-    report = add_rooflines(report, gpu.spec)
+    report = time_collectives(add_rooflines(report, gpu.spec), gpu.spec)
     choices = Table.of(AutotuneChoice, mark_estimates(report.autotune))
     report = replace(report, tables={**report.tables, "autotune": choices})
     return whole(replace(report, request=replace(report.request, target=gpu.target)))

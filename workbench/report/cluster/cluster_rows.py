@@ -11,7 +11,8 @@ from workbench.report.measures import describe, number
 CLUSTER = "cluster"
 """Where `Report.extra` says which rank was compiled; a record of no cluster has none.
 
-`rank` of `world_size`, and `is_fake`: whether the process group sends nothing.
+`rank` of `world_size`, and `is_fake`: whether the process group sends nothing; `gpus_per_node`,
+and where they were given `nvlink_gb_s` and `nic_gb_s`.
 """
 
 
@@ -97,3 +98,13 @@ class Collective:
     wait_node: str | None = None  # the FX node that waits for it
     lines: tuple[str, ...] = ()  # the user's lines that cause it, by their `L:` ids
     called_from: tuple[str, ...] = ()  # the lines that called its function, nearest first
+    est_us: float | None = number(
+        "Modelled, µs", "us", "By NCCL's own model, with the links that its group has",
+        source="model",
+    )  # fmt: skip
+    exposed_us: float | None = number(
+        "Exposed, µs", "us", "The kernels wait for it; modelled", source="model",
+        meaning="µs that the kernels wait for it, by the model.",
+    )  # fmt: skip
+    algorithm: str | None = None  # NCCL's algorithm and protocol by that model, as `ring/LL128`
+    why: str | None = None  # why it has no modelled time

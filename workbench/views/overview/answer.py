@@ -8,6 +8,7 @@ from pathlib import PurePath
 from types import MappingProxyType
 
 from workbench.analysis.calls.call_tree import list_call_rows
+from workbench.analysis.cluster.streams import find_streams
 from workbench.analysis.cost.costs import Cost, CostKind, list_costs
 from workbench.analysis.forecast.forecast import find_forecast
 from workbench.analysis.gpu_model.launches import LaunchCosts, launches, tell_kernels_of
@@ -174,9 +175,16 @@ def _breaks(report: Report) -> Iterator[Piece]:
 def _collectives(report: Report, *, is_measured: bool) -> Iterator[Piece]:
     """What no figure here holds: the network, unless a call with it was measured."""
     count = len(report.collectives)
-    if count and (not is_measured or has_fake_collectives(report)):
-        takes = "takes" if count == 1 else "take"
-        yield plain(f"What {plural(count, 'collective')} {takes} on the network is not in it. ")
+    if not count or (is_measured and not has_fake_collectives(report)):
+        return
+    streams = find_streams(report)
+    takes = "takes" if count == 1 else "take"
+    yield plain(f"What {plural(count, 'collective')} {takes} on the network is not in it")
+    if streams is not None:
+        yield plain(": modelled, the kernels wait ")
+        yield figure(format_us(streams.exposed_us))
+        yield plain(" for it")
+    yield plain(". ")
 
 
 def _cost(report: Report, cost: Cost) -> Iterator[Piece]:

@@ -1,0 +1,114 @@
+"""What runs at a time: who waits for whom, and what of a collective nothing hides."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from workbench.analysis.cluster.streams import find_streams, time_collectives
+from workbench.report import Kernel, Report
+from workbench.report.cluster.cluster_rows import CLUSTER, Collective
+from workbench.report.table import Table
+from workbench.specs import Catalogue
+
+H100 = Catalogue.built_in()["h100"]
+START, WAIT = (
+    "torch.ops._c10d_functional.all_reduce_.default",
+    "torch.ops._c10d_functional.wait_tensor.default",
+)
+SENT = 2**25
+
+
+def record(*program: str, is_backward: bool = False) -> Report:
+    """A program of kernels of 100 µs: `k`; `>` starts a collective, `<` awaits the oldest."""
+    kernels, rows, open_rows = [], [], []
+    for place, step in enumerate(program):
+        id = f"k{place}"
+        name = {"k": "triton_0", ">": START, "<": WAIT}[step[0]]
+        language = "triton" if step == "k" else "extern"
+        time = 100.0 if step == "k" else None
+        kernels.append(
+            Kernel(id, name, language, "g0", is_backward=is_backward, time_us=time, calls=1)
+        )
+        if step.startswith(">"):
+            row = Collective(
+                f"c{len(rows)}", "g0", is_backward, "all_reduce", bytes=SENT, group=step[1:] or "0",
+                group_size=8, group_nodes=1, kernel=id, order=place,
+            )  # fmt: skip
+            rows.append(row)
+            open_rows.append(row)
+        elif step == "<":
+            row = open_rows.pop(0)
+            rows[rows.index(row)] = dataclasses.replace(row, wait_kernel=id, wait_order=place)
+    made = Report(
+        tables={"kernels": Table.of(Kernel, kernels), "collectives": Table.of(Collective, rows)},
+        extra={CLUSTER: {"rank": 0, "world_size": 8, "is_fake": True, "gpus_per_node": 8}},
+    )
+    request = dataclasses.replace(made.request, target="h100")
+    return time_collectives(dataclasses.replace(made, request=request), H100)
+
+
+def exposed(report: Report) -> list[float]:
+    return [row.exposed_us or 0.0 for row in report.collectives]
+
+
+def test_what_is_awaited_at_once_is_exposed_whole() -> None:
+    made = record("k", ">", "<", "k")
+    (row,) = made.collectives
+    assert row.est_us == pytest.approx(186, abs=1)
+    assert row.exposed_us == pytest.approx(row.est_us)
+    streams = find_streams(made)
+    assert streams is not None
+    assert streams.whole_us == pytest.approx(200 + streams.exposed_us)
+
+
+def test_kernels_between_start_and_wait_hide_what_they_take() -> None:
+    made = record("k", ">", "k", "<", "k")
+    assert exposed(made) == [pytest.approx(made.collectives[0].est_us - 100)]
+    hidden = record("k", ">", "k", "k", "k", "<")
+    assert exposed(hidden) == [0]
+
+
+def test_collectives_of_a_group_come_one_after_the_other_and_those_of_two_at_once() -> None:
+    same, two = record(">", ">", "<", "<"), record(">0", ">1", "<", "<")
+    first = same.collectives[0].est_us
+    assert exposed(same) == pytest.approx([first, first])
+    assert exposed(two) == pytest.approx([first, 0])
+
+
+def test_what_nothing_awaits_ends_with_the_program() -> None:
+    made = record("k", ">")
+    streams = find_streams(made)
+    assert exposed(made) == [0]
+    assert streams is not None
+    assert streams.whole_us == pytest.approx(100 + (made.collectives[0].est_us or 0))
+
+
+def test_spans_of_a_lane_do_not_overlap_and_nothing_runs_in_a_pause() -> None:
+    streams = find_streams(record(">0", "k", ">1", "<", "k", "<", "k"))
+    assert streams is not None
+    for lane in {span.lane for span in streams.spans}:
+        own = [span for span in streams.spans if span.lane == lane]
+        ends = [span.start_us + span.us for span in own]
+        assert all(span.start_us >= end - 1e-9 for span, end in zip(own[1:], ends, strict=False))
+    assert streams.kernels_us == pytest.approx(300)
+    assert streams.whole_us == pytest.approx(300 + streams.exposed_us)
+
+
+def test_a_target_without_links_says_why_and_has_no_streams() -> None:
+    made = record(">", "<")
+    rows = [dataclasses.replace(row, est_us=None, exposed_us=None) for row in made.collectives]
+    bare = dataclasses.replace(
+        made, tables={**made.tables, "collectives": Table.of(Collective, rows)}
+    )
+    again = time_collectives(bare, Catalogue.built_in()["a10"])
+    (row,) = again.collectives
+    assert row.est_us is None
+    assert "give nvlink_gb_s and nic_gb_s to wb.virtual_cluster" in (row.why or "")
+    assert find_streams(again) is None
+
+
+def test_a_record_without_collectives_is_left_as_it_is() -> None:
+    empty = Report()
+    assert time_collectives(empty, H100) is empty

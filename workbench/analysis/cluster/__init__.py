@@ -1,0 +1,6 @@
+"""What the ranks of a cluster take to exchange, and what of it nothing hides; by models."""
+
+DOORS = {
+    "streams": "What runs at a time: the kernels, a lane for each group, and who waits for whom.",
+}
+"""What other rooms import of this one."""

@@ -1,0 +1,158 @@
+"""What runs at a time on one rank: its kernels, a lane for each group, and who waits for whom.
+
+The program is followed kernel by kernel. A kernel takes its modelled or measured time. A collective
+starts when the program reaches it and what its group sent before has arrived, and runs beside the
+kernels. What waits for it stops the kernels until it has arrived: that pause is exposed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from workbench.analysis.cluster.links import Links, estimate_collective, find_links
+from workbench.analysis.forecast.forecast import find_forecast
+from workbench.report import Kernel, Report
+from workbench.report.cluster.cluster_rows import CLUSTER, Collective
+from workbench.report.table import Table
+from workbench.specs import Gpu
+
+MISSING = (
+    "launches by the CPU, multiprocessors that NCCL takes from kernels beside it, other groups on "
+    "the same links, ranks that come late"
+)
+"""What the times of a rank beside its collectives do not hold."""
+COMPUTE = "kernels"
+"""The lane of what computes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Something that runs, or waits, on a lane; µs on the device from the start of the program.
+
+    `lane` is "kernels" or the group of a collective by its name.
+    """
+
+    lane: str
+    kind: Literal["kernel", "collective", "wait"]
+    start_us: float
+    us: float
+    kernel: str | None = None  # by its id
+    collective: str | None = None  # by its id: what runs, or is waited for
+
+
+@dataclass(frozen=True)
+class Streams:
+    """One call of one rank by a model, nothing was run: all that runs, in the order of starts.
+
+    `whole_us` is until the last kernel and the last collective end, `exposed_us` what of it the
+    kernels wait for collectives, `collectives_us` what these take by themselves.
+    """
+
+    spans: tuple[Span, ...]
+    whole_us: float
+    exposed_us: float
+    collectives_us: float
+
+    @property
+    def kernels_us(self) -> float:
+        """What the kernels take by themselves."""
+        return sum(span.us for span in self.spans if span.kind == "kernel")
+
+
+def time_collectives(report: Report, gpu: Gpu) -> Report:
+    """The record with the modelled time of each collective, and what of it nothing hides."""
+    rows = list(report.collectives)
+    if not rows:
+        return report
+    links = find_links(gpu, report.extra.get(CLUSTER, {}))
+    timed = [_time(row, links) for row in rows]
+    made = replace(report, tables={**report.tables, "collectives": Table.of(Collective, timed)})
+    streams = find_streams(made)
+    if streams is None:
+        return made
+    waits = {row.id: 0.0 for row in timed}
+    for span in streams.spans:
+        if span.kind == "wait" and span.collective is not None:
+            waits[span.collective] += span.us
+    timed = [replace(row, exposed_us=waits[row.id]) for row in timed]
+    return replace(report, tables={**report.tables, "collectives": Table.of(Collective, timed)})
+
+
+def _time(row: Collective, links: Links | str) -> Collective:
+    if isinstance(links, str):
+        return replace(row, why=links)
+    if row.bytes is None or not row.group_size or not row.group_nodes:
+        return replace(row, why="its bytes or the ranks of its group are not known")
+    made = estimate_collective(row.op, row.bytes, row.group_size, row.group_nodes, links)
+    if made is None:
+        return replace(row, why=f"of {row.op} the model knows nothing")
+    return replace(row, est_us=made.us, algorithm=made.words)
+
+
+def find_streams(report: Report) -> Streams | None:
+    """What runs at a time, made once; None where the time of a collective or a kernel is not known.
+
+    A kernel that only has a bound counts with it, as in a forecast.
+    """
+    return report.once(_follow)
+
+
+def _follow(report: Report) -> Streams | None:
+    rows = list(report.collectives)
+    if not rows or any(row.est_us is None for row in rows):
+        return None
+    times: dict[str, float] = {}
+    if not all(kernel.is_collective for kernel in report.kernels):
+        told = find_forecast(report)
+        if told is None:
+            return None
+        times = {row.kernel: row.us for row in told.rows}
+    spans: list[Span] = []
+    now = 0.0
+    for program in _list_programs(report.kernels):
+        own = [row for row in rows if row.graph == program[0].graph]
+        made = list(_follow_program(program, own, times, now))
+        now = max((span.start_us + span.us for span in made), default=now)
+        spans += made
+    return Streams(
+        spans=tuple(spans),
+        whole_us=now,
+        exposed_us=sum(span.us for span in spans if span.kind == "wait"),
+        collectives_us=sum(row.est_us or 0.0 for row in rows),
+    )
+
+
+def _list_programs(kernels: Iterable[Kernel]) -> Iterator[Sequence[Kernel]]:
+    """The kernels of each program: forward in their order, then backward, the last one first."""
+    programs: dict[tuple[str, bool], list[Kernel]] = {}
+    for kernel in kernels:
+        programs.setdefault((kernel.graph, kernel.is_backward), []).append(kernel)
+    forward = [each for each in programs.items() if not each[0][1]]
+    backward = [each for each in programs.items() if each[0][1]]
+    for _, own in [*forward, *reversed(backward)]:
+        yield own
+
+
+def _follow_program(
+    program: Sequence[Kernel], rows: Sequence[Collective], times: Mapping[str, float], now: float
+) -> Iterator[Span]:
+    starts = {row.kernel: row for row in rows if row.kernel is not None}
+    waits = {row.wait_kernel: row for row in rows if row.wait_kernel is not None}
+    arrives: dict[str, float] = {}  # by collective
+    is_free: dict[str, float] = {}  # by group
+    for kernel in program:
+        if (row := starts.get(kernel.id)) is not None:
+            start = max(now, is_free.get(row.group, 0.0))
+            us = row.est_us or 0.0
+            is_free[row.group] = arrives[row.id] = start + us
+            yield Span(row.group, "collective", start, us, kernel.id, row.id)
+        elif (row := waits.get(kernel.id)) is not None:
+            if (pause := arrives.get(row.id, now) - now) > 0:
+                yield Span(COMPUTE, "wait", now, pause, kernel.id, row.id)
+                now += pause
+        elif not kernel.is_collective:
+            us = times.get(kernel.id, 0.0)
+            yield Span(COMPUTE, "kernel", now, us, kernel.id)
+            now += us
