@@ -36,6 +36,33 @@ class Parent(torch.nn.Module):
         return x.relu()
 
 
+class Expert(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = torch.nn.Linear(4, 4)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.linear(x).relu()
+
+
+class Experts(torch.nn.Module):
+    """Rows 0 to 3 go to the first, 4 to 8 to the second, 9 to 14 to the third."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.experts = torch.nn.ModuleList(Expert() for _ in range(3))
+
+    def forward(self, x: torch.Tensor, chosen: torch.Tensor) -> torch.Tensor:
+        out = torch.zeros_like(x)
+        for i, expert in enumerate(self.experts):
+            rows = (chosen == i).nonzero().flatten()  # break
+            out[rows] = expert(x[rows])
+        return out
+
+
+EXPERTS_INPUT = (torch.ones(15, 4), torch.tensor([0] * 4 + [1] * 5 + [2] * 6))
+
+
 def in_loop(x: torch.Tensor) -> torch.Tensor:
     for i in range(3):
         x = x + i

@@ -16,6 +16,8 @@ from typing import Literal
 
 from workbench.report.measures import OCCUPANCY, Place, describe, number
 
+LOOP_HINT = "It is in a loop, so the whole function runs without being compiled."
+
 
 @dataclass(frozen=True, slots=True)
 class Source:
@@ -109,6 +111,11 @@ class Break:
     explanation: str  # what torch says about this kind of break
     hints: tuple[str, ...] = ()  # what torch proposes to do
     count: int = 1  # how often it was met
+
+    @property
+    def gives_up(self) -> bool:
+        """Whether the function that it is in is not compiled at all."""
+        return LOOP_HINT in self.hints
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 from workbench.compiler.sources.dynamo_messages import (
     ANOTHER,
     IN_LOOP,
-    LOOP_HINT,
     BreakMessage,
     code_of,
     parse_break_message,
@@ -18,6 +17,7 @@ from workbench.compiler.sources.dynamo_messages import (
 )
 from workbench.compiler.sources.size_symbols import SizeSymbols, find_undecided
 from workbench.report import Break, Guard
+from workbench.report.rows import LOOP_HINT
 from workbench.trace_logs.content import LogContent
 from workbench.trace_logs.source_places import LogPlaces, named, parse_frames
 

@@ -11,7 +11,9 @@ import pytest
 import torch
 
 import workbench as wb
+from workbench.analysis.opportunities.rules import opportunities
 from workbench.compiler.pipeline.explain import explain
+from workbench.views.overview.answer import answer_text
 
 X = torch.ones(4, 4)
 
@@ -51,6 +53,24 @@ def test_graphs_and_operators_are_counted_as_torch_compile_would_make_them() -> 
     explanation = explain(explained.branching, (X,))
     assert explanation.graph_count == 2
     assert [g.stage for g in explanation.report.graphs] == ["dynamo", "dynamo"]
+
+
+def test_what_is_only_looked_at_further_counts_nowhere() -> None:
+    found = explain(explained.Experts(), explained.EXPERTS_INPUT)
+    assert found.graph_count == len(found.report.graphs) == 2  # an expert, then one of any size
+    assert "2 graphs of what it calls are" in answer_text(found.report)
+    assert "Experts.forward runs without being compiled" in answer_text(found.report)
+    alone = explain(explained.in_loop, (X,))
+    assert (alone.graph_count, len(alone.report.graphs)) == (0, 0)
+
+
+def test_functions_are_named_with_their_classes() -> None:
+    report = explain(explained.Experts(), explained.EXPERTS_INPUT).report
+    assert [row.function for row in report.breaks] == ["Experts.forward"]
+    assert [row.function for row in report.recompiles] == ["Expert.forward"]
+    again = next(row for row in opportunities(report) if row.rule == "recompiled")
+    assert again.text.startswith("Expert.forward was compiled again: dimension 0 of x ")
+    assert again.after == ("torch.compile(model, dynamic=True)",)
 
 
 def test_an_error_of_the_function_is_raised() -> None:

@@ -8,7 +8,7 @@ import pytest
 import workbench as wb
 from workbench.analysis.calls.module_tree import CostRow
 from workbench.analysis.opportunities.rules import opportunities
-from workbench.report import Break, Kernel, Outcome, Report, Request, Source, Table
+from workbench.report import Break, Graph, Kernel, Outcome, Report, Request, Source, Table
 from workbench.report.paired import PairedTimes
 from workbench.report.profile_record import MeasuredCall, add_measured_call
 from workbench.views.document import document
@@ -134,6 +134,20 @@ def test_breaks_come_before_the_cost(sample_report: Report) -> None:
     tables = {**sample_report.tables, "breaks": Table.of(Break, two)}
     said = answer_text(replace(sample_report, tables=tables))
     assert said.startswith("2 graph breaks, first of all line 14, ")
+
+
+def test_pieces_of_a_call_and_the_graphs_of_all_its_variants_are_told_apart(
+    sample_report: Report,
+) -> None:
+    ids = ("0/0", "1/0", "0/1", "1/1")
+    graphs = [Graph(f"g{n}", "dynamo", id, 1, None) for n, id in enumerate(ids)]
+    first = replace(next(iter(sample_report.breaks)), hints=())
+    tables = {"breaks": Table.of(Break, [first]), "graphs": Table.of(Graph, graphs)}
+    said = answer_text(replace(sample_report, tables={**sample_report.tables, **tables}))
+    assert said.startswith("1 graph break parts the call into 2 pieces, compiled as 4 graphs: line")
+    tables["graphs"] = Table.of(Graph, graphs[:2])
+    said = answer_text(replace(sample_report, tables={**sample_report.tables, **tables}))
+    assert said.startswith("1 graph break parts the call into 2 graphs: line")
 
 
 def test_a_failure_says_where_and_why(sample_report: Report) -> None:

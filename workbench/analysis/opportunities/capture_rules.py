@@ -108,7 +108,7 @@ def _cure(function: str, reasons: Sequence[Reason]) -> tuple[str, str] | None:
         return (
             f"dimension {reason.dim} of {reason.tensor} had another size. Compiled with sizes that "
             "vary from the start, one code serves all of them.",
-            f"torch.compile({function}, dynamic=True)",
+            f"torch.compile({'model' if '.' in function else function}, dynamic=True)",
         )
     values = [each.expected for each in sorted(reasons, key=lambda each: _number(each.against))]
     is_number = reason.expected.lstrip("-").replace(".", "", 1).isdigit()

@@ -127,17 +127,17 @@ def explain(
     name = getattr(target, "__qualname__", type(target).__name__)
     recorder = Recorder(request=Request(name=name, backend="eager", kind="explanation"))
     count, entries = _Count(), list[Any]()
+    notes: tuple[str, ...] = ()
     with preserved(), recorder:
-        notes: tuple[str, ...] = ()
         try:
             _run(target, args, kwargs or {}, count, entries)
         except tp.UNCAPTURED.get() as error:  # torch.compile does not go on after it either
             recorder.breaks.take(error)
             notes = (_ENDED,)
-        met = frozenset(row.id for row in recorder.breaks.rows())
-        if recorder.breaks.gave_up:
-            notes += _look_further(recorder, target, args, kwargs or {})
-        recorder.request = replace(recorder.request, notes=notes)
+    met = frozenset(row.id for row in recorder.breaks.rows())
+    if recorder.breaks.gave_up:
+        notes += _look_further(recorder, target, args, kwargs or {})
+    recorder.request = replace(recorder.request, notes=notes)
     recorder.guards.note(entries, [True] * len(entries), [None] * len(entries))
     report = recorder.report(Outcome())
     notes += find_caught_errors(report)
@@ -244,22 +244,22 @@ def _look_further(
 ) -> tuple[str, ...]:
     """Run once more, silently, past the breaks at which Dynamo gave a function up.
 
-    Returns a sentence when that run ended with an error, which may hide later breaks: without its
-    `try`, a function ends with what it would have caught.
+    Only its breaks are added: its graphs are none that torch.compile makes. Returns a sentence when
+    that run ended with an error, which may hide later breaks: without its `try`, a function ends
+    with what it would have caught.
     """
-    counted = recorder.breaks.counts()
-    recorder.breaks.ignored = _OURS
-    recorder.breaks.counts_recompiles = False  # of code that only this run makes
+    further = Recorder(level="light", request=recorder.request)
+    further.breaks.ignored = _OURS
     notes: tuple[str, ...] = ()
     try:
-        with _resumable():
+        with further, _resumable():
             _run_again(target, args, kwargs)
     except Exception as error:  # whatever the user's own function catches otherwise
         notes = (
             "the second run, which looks past breaks in a loop or a try, ended with "
             f"{type(error).__name__}: {error}; breaks after that point are not listed",
         )
-    recorder.breaks.restore_counts(counted)
+    recorder.breaks.add(further.breaks)
     return notes
 
 

@@ -4,34 +4,42 @@ from __future__ import annotations
 
 import linecache
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any
 
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Hook
 from workbench.compiler.internals.trace import Record
 from workbench.compiler.sources import dynamo_messages
-from workbench.compiler.sources.sources import Places
+from workbench.compiler.sources.sources import Places, qualify
 from workbench.report import Break, Recompile
+from workbench.report.rows import LOOP_HINT
 
 PANE = "breaks"
 
 
 class BreakRecorder:
-    """Collects the breaks that Dynamo reports while it goes on."""
+    """Collects the breaks that Dynamo reports while it goes on.
 
-    def __init__(self, places: Places, named: Callable[[str], str] = str):
-        self._places = places
-        self._named = named  # puts sizes in place of torch's symbols
+    `named` puts sizes in place of torch's symbols, `files` has the files by torch's numbers.
+    """
+
+    def __init__(
+        self,
+        places: Places,
+        named: Callable[[str], str] = str,
+        files: Mapping[int, str] = MappingProxyType({}),
+    ):
+        self._places, self._named, self._files = places, named, files
         self._met: dict[tuple[str, int, str], Break] = {}
         self._counts: Counter[tuple[str, int, str]] = Counter()
         self._seen: set[int] = set()
         self._alive: list[BaseException] = []
         self._recompiles: list[Recompile] = []
         self._functions: dict[str, str] = {}
-        self.counts_recompiles = True
         self.ignored: frozenset[str] = frozenset()  # kinds that our own changes cause
         self.own_error: tuple[str, int] | None = None  # where the program itself is wrong
         self.gave_up = False  # whether Dynamo left a function that it could not resume
@@ -66,7 +74,7 @@ class BreakRecorder:
         if getattr(error, "skip_frame", False) or dynamo_messages.IN_LOOP in rest:
             self.gave_up = True
         if dynamo_messages.IN_LOOP in rest:
-            parts.hints.append(dynamo_messages.LOOP_HINT)
+            parts.hints.append(LOOP_HINT)
         self._add(file, line, function, kind, parts)
 
     def _add(
@@ -81,7 +89,7 @@ class BreakRecorder:
             id=f"b{len(self._met)}",
             file=self._places.shown(file),
             line=line,
-            function=function,
+            function=qualify(file, function, line),
             text=linecache.getline(file, line).strip(),
             kind=kind,
             gb_id=parts.gb_id or self._ids.get(kind),
@@ -134,14 +142,13 @@ class BreakRecorder:
 
     def _on_start(self, record: Record) -> None:
         """Which function a compilation is of: the last frame of the stack that led to it."""
-        stack = record.meta.get("stack") or [{}]
-        name = str(stack[-1].get("name", ""))
+        own = (record.meta.get("stack") or [{}])[-1]
+        name, file = str(own.get("name", "")), self._files.get(own.get("filename"), "")
         match = dynamo_messages.RESUMED.match(name)
-        self._functions[record.compile_id or ""] = match[1] if match else name
+        function = qualify(file, match[1] if match else name, own.get("line", 0))
+        self._functions[record.compile_id or ""] = function
 
     def _on_recompile(self, record: Record) -> None:
-        if not self.counts_recompiles:
-            return
         for reason in dynamo_messages.recompile_reasons(record.payload or ""):
             shown = self._places.shared(dynamo_messages.strip_reason(reason))
             self._recompiles.append(Recompile(record.compile_id or "", "", shown))
@@ -159,9 +166,13 @@ class BreakRecorder:
         """How often each break was met until now."""
         return dict(self._counts)
 
-    def restore_counts(self, counts: dict[tuple[str, int, str], int]) -> None:
-        """Forget how often breaks were met since; a new one counts once."""
-        self._counts = Counter({key: counts.get(key, 1) for key in self._counts})
+    def add(self, other: BreakRecorder) -> None:
+        """Add the breaks that another run alone met, each once."""
+        for key, row in other._met.items():
+            if key not in self._met:
+                self._places.note(key[0], row.line, row.function.rpartition(".")[2])
+                self._met[key] = replace(row, id=f"b{len(self._met)}")
+                self._counts[key] = 1
 
     def close(self) -> None:
         """Let go of torch's objects."""

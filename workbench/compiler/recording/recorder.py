@@ -118,7 +118,7 @@ class Recorder:
         self.graphs = GraphRecorder(self._patches, self.places, self.texts)
         self.passes = PassRecorder(self._patches, self.graphs)
         self.sizes = SizeSymbols(partial(_line_of, self.trace.strings, self.places))
-        self.breaks = BreakRecorder(self.places, self.sizes.named)
+        self.breaks = BreakRecorder(self.places, self.sizes.named, self.trace.strings)
         self.bytecode = BytecodeRecorder(self.places, self.texts)
         self.guards = GuardRecorder(self.places, GuardTexts())
         self.autotune = AutotuneRecorder(self.places, self.texts)

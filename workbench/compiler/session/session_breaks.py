@@ -116,7 +116,7 @@ class SessionBreaks:
     def _function(self, met: _Met, name: str) -> str:
         """The function as its compile is called; an inlined one keeps its own name."""
         of = self._compiles.of(met.compile_ids[0]) if met.compile_ids else None
-        return of.function if of and of.function.rpartition(".")[2] == name else name
+        return of.function if of and f".{of.function}".endswith(f".{name}") else name
 
     def _resumed(self, file: str, line: int) -> list[OpenCompile]:
         """The compiles of what resumes after a line, their backwards included."""

@@ -15,7 +15,6 @@ from workbench.plain_data import parse_json
 RESUMED = re.compile(r"torch_dynamo_resume_in_(.+)_at_(\d+)$")
 ANOTHER = "*** While handling this graph break, another graph break occurred: ***"
 IN_LOOP = "graph break in loop"
-LOOP_HINT = "It is in a loop, so the whole function runs without being compiled."
 _URL = re.compile(r"gb(\d{4})\.html")
 _WRAPPED = "Got graph break/error:"  # of torch.cond and its like, before the reason itself
 _COMMENT = "  # "  # before the line of code that a guard came from, whose file torch cuts short

@@ -257,6 +257,13 @@ class CallSites:
             self.pairs.update(dict.fromkeys(pairwise(chain)))
 
 
+def qualify(file: str, function: str, line: int) -> str:
+    """The name of the function around a line with the classes that it is in."""
+    block = _block(file, function, line)
+    is_own = block is not None and block.name == function
+    return block.qualified if block is not None and is_own else function
+
+
 def _block(file: str, function: str, line: int) -> _Found | None:
     """The text of the function around a line."""
     lines = linecache.getlines(file)

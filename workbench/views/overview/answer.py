@@ -161,15 +161,25 @@ def _breaks(report: Report) -> Iterator[Piece]:
     source = files.get(worst.file)
     yield figure(plural(len(report.breaks), "graph break"))
     graphs, _ = count_captured(report)
-    if graphs > 1:
+    frames = {each.compile_id for each in report.graphs if each.stage == "dynamo"}
+    parts = len({(frame or "").rpartition("/")[0] for frame in frames})
+    if parts > 1 and not worst.gives_up:
         part = "parts" if len(report.breaks) == 1 else "part"
-        yield plain(f" {part} the call into {plural(graphs, 'graph')}")
+        again = f", compiled as {graphs} graphs" if graphs > parts else ""
+        yield plain(f" {part} the call into {plural(parts, 'graph' if not again else 'piece')}")
+        yield plain(again)
     yield plain(": " if len(report.breaks) == 1 else ", first of all ")
     line = None if source is None else f"L:{source.id}:{worst.line}"
     yield plain(f"line {worst.line}", line)
     yield plain(", ")
     yield code(worst.text.strip())
     yield plain(". ")
+    if worst.gives_up:
+        yield plain("It is in a loop, so ")
+        yield code(worst.function)
+        yield plain(" runs without being compiled")
+        are = "is" if graphs == 1 else "are"
+        yield plain(f"; {plural(graphs, 'graph')} of what it calls {are}. " if graphs else ". ")
 
 
 def _collectives(report: Report, *, is_measured: bool) -> Iterator[Piece]:
