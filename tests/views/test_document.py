@@ -115,6 +115,10 @@ def test_the_sandbox_offers_the_tensors_of_the_call() -> None:
     assert "Run the cell again" in (made["why_not"] or "")
     alive: wire.Sandbox = {"inputs": [x], "dtypes": ["float32"], "why_not": None}
     assert document(BLOCK, ViewContext(sandbox=alive))["sandbox"] == alive
+    gpu = replace(BLOCK, request=replace(BLOCK.request, target="a100"))
+    said = document(gpu)["sandbox"]["why_not"] or ""
+    assert said.startswith("Guards of code for a100 cannot be tried")
+    assert 'Compile with `target="host"`' in said
     log = replace(BLOCK, request=replace(BLOCK.request, kind="trace"))
     assert "A log tells of guards" in (document(log)["sandbox"]["why_not"] or "")
 

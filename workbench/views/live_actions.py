@@ -156,6 +156,12 @@ def _show_matrix(live: LiveActions, view: ActionView, given: tuple[Any, ...], ma
     live.present(made, f"wb.matrix({compared}, targets=[{listed}])", view)
 
 
+def _write_tuned(target: str) -> str:
+    """The line of Python that compiles a call as *Try max-autotune* does."""
+    on = "" if target == "host" else f', target="{target}"'
+    return f'wb.aot_compile(fn, args, mode="max-autotune"{on})'
+
+
 _NO_BUDGETS = (
     "Nothing is alive here to be compiled with another memory budget: show what "
     "`wb.aot_compile` returned."
@@ -196,7 +202,7 @@ ACTIONS: Mapping[str, ShownAction] = {
         takes_place=True,
         title=lambda name, given: f"{name} with max-autotune",
         show=lambda live, view, given, made: live.present(
-            made, 'wb.aot_compile(fn, args, mode="max-autotune")', view
+            made, _write_tuned(made.report.request.target), view
         ),
     ),
     "save": ShownAction(

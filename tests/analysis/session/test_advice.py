@@ -36,6 +36,14 @@ def test_a_slow_step_says_why_and_a_usual_one_says_nothing() -> None:
     assert why_slow(session(), 99) == ""
 
 
+def test_a_frame_that_was_given_up_is_not_said_to_be_compiled() -> None:
+    made = session()
+    first, *others = made.tables["compiles"]
+    rows = [replace(first, outcome="skipped"), *others]
+    skipped = Session(made.header, {**made.tables, "compiles": Table.of(Compile, rows)}, {})
+    assert "Net.forward 2.00 s (given up); Net.forward 500 ms (compiled)" in why_slow(skipped, 0)
+
+
 def test_another_number_of_arguments_is_no_size_to_be_marked() -> None:
     """As where decoding is called with a cache and the prefill before it without one."""
     made = session()

@@ -12,6 +12,11 @@ from torch import nn
 
 import workbench as wb
 from tests.compiler.session.programs import Factor, scaled
+from workbench.report.session.session_record import Session, make_empty_tables
+from workbench.report.session.session_rows import Region, SessionHeader
+from workbench.report.table import Table
+from workbench.views.session.session_document import document
+from workbench.views.session.session_facts import notes
 
 
 @pytest.fixture(autouse=True)
@@ -133,6 +138,25 @@ def test_what_was_compiled_before_is_something() -> None:
         compiled(torch.ones(3), Factor())
     session.check(breaks=0, recompiles=0)
     assert session.header.ran_compiled is True
+    assert repr(session).startswith("Session(compiled before it began, 0 compiles, ")
+    assert session.advice == ()
+    (said,) = (line for line in notes(session) if "Nothing was compiled" in line)
+    assert "what ran had been compiled before the session began. To see it" in said
+    assert "torch.compiler.reset() at the start of the session" in said
+    with wb.session() as anew:
+        torch.compiler.reset()
+        compiled(torch.ones(3), Factor())
+    assert repr(anew).startswith("Session(1 compile, ")
+    assert not any("Nothing was compiled" in line for line in notes(anew))
+
+
+def test_how_often_it_ran_is_told_where_calls_are_counted() -> None:
+    region = Region("", "", False, 8, 1.0, 125.0, 300.0, "")
+    tables = {**make_empty_tables(), "regions": Table.of(Region, [region])}
+    session = Session(SessionHeader(steps=1), tables, {})
+    assert "before the session began (8 calls of compiled graphs)." in " ".join(notes(session))
+    shown = next(each for each in document(session)["tables"] if each["id"] == "compiles")
+    assert shown["none"].startswith("Nothing was compiled: what ran had been compiled before")
 
 
 def test_a_compile_that_failed_beside_one_that_did_not_fails_a_check() -> None:

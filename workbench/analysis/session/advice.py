@@ -325,11 +325,15 @@ def explain_slow_steps(session: Session, numbers: Iterable[int]) -> dict[int, st
     steps: list[Step] = [rows[places[number]] for number in numbers if number in places]
     slow = [step for step in steps if step.wall_ms >= 1.5 * usual or step.compile_s]
     parts: dict[int, list[tuple[float, str]]] = {step.step: [] for step in slow}
+    columns = session.tables["compiles"].columns
+    ends = dict(zip(columns.get("id", ()), columns.get("outcome", ()), strict=True))
     of_slow = (events[at] for at, step in enumerate(events.columns["step"]) if step in parts)
     for event in of_slow:
         if event.kind in ("compile", "recompile") and event.cost_s:
             cost = number_text(event.cost_s, "seconds")
-            words = event.text if event.kind == "recompile" else "compiled"
+            is_given_up = ends.get(event.compile_id) == "skipped"
+            words = "given up" if is_given_up else "compiled"
+            words = event.text if event.kind == "recompile" else words
             parts[event.step].append((event.cost_s, f"{event.function} {cost} ({words})"))
     return {step.step: _why_slow(step, parts[step.step]) for step in slow}
 

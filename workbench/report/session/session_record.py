@@ -234,6 +234,11 @@ def has_run_nothing(session: Session) -> bool:
     return not (has_graph or is_called)
 
 
+def was_compiled_before(session: Session) -> bool:
+    """Whether graphs ran, all of them compiled before the session began."""
+    return not (has_run_nothing(session) or len(session.tables["compiles"]))
+
+
 def list_failed_compiles(tables: Mapping[str, Table[Any]]) -> list[Compile]:
     """The last compile of each function whose error the program got, and that has no graph."""
     rows: list[Compile] = list(tables["compiles"])

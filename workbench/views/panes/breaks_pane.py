@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from workbench.analysis.breaks.cures import Cure, find_cures
 from workbench.analysis.cost.line_shares import list_line_ids
 from workbench.analysis.opportunities.rehearsed_cures import RehearsedCure, Verdict
-from workbench.report import Guard, Node, Report
+from workbench.device_kinds import TARGETS
+from workbench.report import Guard, Node, Report, Request
 from workbench.report.column_filter import select_rows
 from workbench.views.answers.alternatives_text import describe_cure
 from workbench.views.panes.pane import Content, Pane, ViewContext, missing
@@ -42,7 +43,7 @@ def document(report: Report, context: ViewContext) -> Content:
     data = {
         "breaks": _breaks(report, context),
         "guards": _guards(report, tensors),
-        "sandbox": context.sandbox or _sandbox(tensors, report.request.kind),
+        "sandbox": context.sandbox or _sandbox(tensors, report.request),
         "recompiles": [convert_row(wire.Recompile, row) for row in report.recompiles],
     }
     has_any = count or len(report.guards)
@@ -118,7 +119,7 @@ def _guard_text(guard: Guard, tensor: wire.Input | None) -> str:
     return f"{tensor['dtype']} {tensor['shape']}, stride {tensor['stride']}, on {tensor['device']}"
 
 
-def _sandbox(tensors: Sequence[wire.Input], kind: str) -> wire.Sandbox:
+def _sandbox(tensors: Sequence[wire.Input], request: Request) -> wire.Sandbox:
     """The tensors of the call, as the record describes them; they cannot be tried."""
     own = (item for item in tensors if item["path"].startswith("L["))
     inputs = [item for item in own if not _STATE.search(item["path"])]
@@ -128,7 +129,12 @@ def _sandbox(tensors: Sequence[wire.Input], kind: str) -> wire.Sandbox:
             "The guards are not alive here: they belong to the process that compiled. "
             "Run the cell again to try other inputs."
         )
-        if kind == "trace":
+        if request.target not in TARGETS:
+            why = (
+                f"Guards of code for {request.target} cannot be tried: they are of a GPU that is "
+                'not here. Compile with `target="host"` to try other inputs.'
+            )
+        if request.kind == "trace":
             why = "A log tells of guards, it has none: compile with wb.aot_compile to try inputs."
     return {"inputs": inputs, "dtypes": list(_DTYPES), "why_not": why}
 

@@ -15,6 +15,7 @@ from workbench.report.session.session_record import (
     has_run_nothing,
     list_compiled,
     list_recompiles,
+    was_compiled_before,
 )
 from workbench.report.session.session_rows import Event, Step
 from workbench.views.charts.sheet import INK, KERNEL_COLOURS, PALE, sheet
@@ -47,6 +48,8 @@ def counts(session: Session) -> str:
     words = [plural(count, noun) for noun, count in by_noun.items()]
     if not session.is_running and has_run_nothing(session):
         words.insert(0, "nothing compiled")
+    if not session.is_running and was_compiled_before(session):
+        words.insert(0, "compiled before it began")
     return ", ".join(words)
 
 

@@ -5,10 +5,14 @@ from __future__ import annotations
 from heapq import nsmallest
 
 from workbench.analysis.session.advice import explain_slow_steps
-from workbench.report.session.session_record import Session
-from workbench.views.words.units import format_seconds
+from workbench.report.session.session_record import Session, was_compiled_before
+from workbench.views.words.units import format_seconds, plural
 
 _SLOWEST = 3
+_ANEW = (
+    "To see it compiled, call torch.compiler.reset() at the start of the session, which makes "
+    "torch compile it anew, or begin the session before the first call."
+)
 
 
 def facts(session: Session) -> str:
@@ -25,6 +29,8 @@ def notes(session: Session, *, is_running: bool = False) -> list[str]:
     header, tables = session.header, session.tables
     missing = dict(header.missing)
     lines = [f"{part} could not be seen: {why}." for part, why in missing.items()]
+    if not is_running and was_compiled_before(session):
+        lines.append(_tell_compiled_before(session))
     is_one = header.steps <= 1 if header.steps_ended is None else not header.steps_ended
     is_empty = not (len(tables["regions"]) or len(tables["compiles"]))
     if is_one and not (is_running or is_empty or "steps" in missing):
@@ -59,6 +65,14 @@ def _of_compiles(session: Session) -> list[str]:
             "not for those of other backends."
         )
     return lines
+
+
+def _tell_compiled_before(session: Session) -> str:
+    """Why nothing was compiled in a session in which compiled graphs ran."""
+    calls = sum(session.tables["regions"].columns["calls"])
+    what = f" ({plural(calls, 'call')} of compiled graphs)" if calls else ""
+    head = f"Nothing was compiled: what ran had been compiled before the session began{what}."
+    return f"{head} {_ANEW}"
 
 
 def explain_slowest(session: Session) -> list[str]:

@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from workbench.report.session.session_record import Session, list_compiled, list_recompiles
+from workbench.report.session.session_record import (
+    Session,
+    list_compiled,
+    list_recompiles,
+    was_compiled_before,
+)
 from workbench.report.session.session_rows import place
 from workbench.report.table import Table
 from workbench.views.tables.column import Column, Shown
@@ -88,8 +93,10 @@ def tables(session: Session) -> list[Shown]:
         for name in ("breaks", "fallbacks")
     )
     steps, rows = own["steps"], _rows(own["steps"])
+    before = "Nothing was compiled: what ran had been compiled before the session began."
+    none = before if was_compiled_before(session) else "Nothing was compiled."
     return [
-        Shown("compiles", title, _COMPILES, shown, "Nothing was compiled.", "total_s"),
+        Shown("compiles", title, _COMPILES, shown, none, "total_s"),
         Shown(
             "recompiles", "Compiled again", _RECOMPILES, recompiles, "Nothing was compiled again.",
             "cost_s",

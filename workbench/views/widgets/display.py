@@ -235,7 +235,8 @@ def _targets_of(present: str, actions: Sequence[LiveAction]) -> Targets:
 def _presenter_in_place(x: Any, context: ViewContext) -> Callable[[Any, str, Any], None]:
     """What shows another compilation of `x`, or a matrix, in the view that it was asked for in.
 
-    A matrix takes the place of the record only: the guards and the targets stay those of `x`.
+    A matrix takes the place of the record only: the targets stay those of `x`, and its guards where
+    the code compared is for the same target.
     """
 
     def present(handle: Any, line: str, view: View) -> None:
@@ -243,9 +244,11 @@ def _presenter_in_place(x: Any, context: ViewContext) -> Callable[[Any, str, Any
         if _actions_of(handle):
             show(handle, again, view=view)
             return
-        check, sandbox = find_live_guards(x)
+        target = handle.report.request.target
+        is_same = target == x.report.request.target
+        check, sandbox = find_live_guards(x) if is_same else (None, None)
         actions = tuple(action for action in _actions_of(x) if action.choices)
-        targets = _targets_of(handle.report.request.target, actions)
+        targets = _targets_of(target, actions)
         here = replace(again, sandbox=sandbox, targets=targets, actions=actions)
         live = LiveActions(actions, context.variable, present)
         view.present(handle.report, here, check, live)

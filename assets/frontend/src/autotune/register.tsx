@@ -6,7 +6,7 @@ import { Head, type RowCardProps, rowThing } from "../inspector/parts";
 import type { Registration } from "../registration";
 import type { Store } from "../store";
 import { Chips, Facts, Prose, Tag } from "../ui/basics";
-import { Offer } from "../ui/offer";
+import { MaxAutotune } from "../ui/offer";
 import type { Choice, Ranked } from "../wire";
 import { AutotunePane } from "./autotune";
 
@@ -30,13 +30,6 @@ export const autotune: Registration<Store> = {
       if (kindOf(choice.op) === "kernel") both(choice.id, choice.op);
   },
 };
-
-const LINE = 'wb.aot_compile(fn, args, mode="max-autotune")';
-
-/** Compiles it so that Inductor compares, in the place of what is shown. */
-function MaxAutotune({ store }: { store: Store }) {
-  return <Offer store={store} ask="autotune" words="Try max-autotune" line={LINE} />;
-}
 
 function ChoiceCard({ row: choice }: RowCardProps<Choice>) {
   return (

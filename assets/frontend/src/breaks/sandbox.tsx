@@ -53,7 +53,7 @@ function Open({ store, sandbox }: { store: Store; sandbox: Described }) {
         );
     }, PAUSE_MS);
     return () => clearTimeout(timer);
-  }, [drafts, lost]);
+  }, [drafts, lost, sandbox]); // another compilation in its place has other guards
   const change = (at: number, draft: Draft) =>
     setDrafts(drafts.map((each, i) => (i === at ? draft : each)));
   return (

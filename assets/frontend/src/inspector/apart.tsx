@@ -6,7 +6,7 @@ import { kindOf } from "../ids";
 import type { Store } from "../store";
 import { useAnswer } from "../ui/asked";
 import { Button, Problem, Prose } from "../ui/basics";
-import { Offer } from "../ui/offer";
+import { MaxAutotune } from "../ui/offer";
 import type { ApartPart, Document as Report, WhyApart } from "../wire";
 
 export function Apart({ store }: { store: Store }) {
@@ -128,7 +128,6 @@ const TOGETHER: WhyApart = {
 
 /** The cure that has an action of its own; others are lines that the reader writes. */
 const TUNED = "max-autotune";
-const LINE = 'wb.aot_compile(fn, args, mode="max-autotune")';
 
 interface SaidProps {
   store: Store;
@@ -161,9 +160,7 @@ function Said({ store, answer, isOfPair }: SaidProps) {
               reason={change.why_not}
             />
           )}
-          {!change && help?.includes(TUNED) && (
-            <Offer store={store} ask="autotune" words="Try it" line={LINE} />
-          )}
+          {!change && help?.includes(TUNED) && <MaxAutotune store={store} words="Try it" />}
         </>
       )}
       {words.length > 0 && !isOfPair && (

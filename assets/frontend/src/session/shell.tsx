@@ -143,7 +143,7 @@ function Advice({ state, doc }: { state: SessionState; doc: SessionDocument }) {
       {changes.map((change) => (
         <Change key={change.sentence} state={state} doc={doc} change={change} />
       ))}
-      {doc.slow.map((sentence) => (
+      {(doc.bars.length > 1 ? doc.slow : []).map((sentence) => (
         <p key={sentence}>
           <Prose text={sentence} />
         </p>

@@ -73,6 +73,12 @@ export function Table<Row>(given: TableProps<Row>) {
   const list = useRows({ rows: shown, scroller, size: ROW, head: HEAD });
   const current = useCurrent(props, shown, list);
   const tracks = { gridTemplateColumns: columns.map((column) => column.width).join(" ") };
+  if (!shown.length)
+    return (
+      <div ref={scroller} class="scroll table">
+        <p class="none">{props.none ?? "Nothing to list."}</p>
+      </div>
+    );
   return (
     <div
       ref={scroller}
@@ -103,7 +109,6 @@ export function Table<Row>(given: TableProps<Row>) {
           return <TableRow key={id(row)} table={props} columns={columns} row={row} place={place} />;
         })}
       </div>
-      {shown.length === 0 && <p class="none">{props.none ?? "Nothing to list."}</p>}
     </div>
   );
 }

@@ -53,6 +53,19 @@ export function NamedOffer({ store, pane, ...asked }: Omit<OfferProps, "line"> &
   return line ? <Offer store={store} line={line} {...asked} /> : null;
 }
 
+interface TuneProps {
+  store: Store;
+  words?: string;
+}
+
+/** Compiles it so that Inductor compares, for the same target, in the place of what is shown. */
+export function MaxAutotune({ store, words = "Try max-autotune" }: TuneProps) {
+  const { present } = store.doc.value!.targets;
+  const target = present === "host" ? "" : `, target="${present}"`;
+  const line = `wb.aot_compile(fn, args, mode="max-autotune"${target})`;
+  return <Offer store={store} ask="autotune" words={words} line={line} />;
+}
+
 /** The line that does the same in Python, to copy. */
 export function ByHand({ line, why }: { line: string; why: string | null }) {
   return (
