@@ -44,7 +44,7 @@ FLOORS = """
 1 compiler.call_plan
 1 artifacts.machine · artifacts.records · analysis.diff · compiler.cold_start
 1 analysis.profile_changes · analysis.profile_matches
-1 artifacts.trust · analysis.sweep · analysis.opportunities · analysis.session
+1 artifacts.trust · analysis.sweep · analysis.opportunities · analysis.session · analysis.ranks
 1 analysis.expectations · analysis.kernel_checks · analysis.kernel_layouts · analysis.numerics
 1 artifacts.inspect
 1 artifacts.preflight

@@ -18,6 +18,7 @@ from workbench.artifacts.machine.machine_description import Requirement
 from workbench.compiler.comparison.output_comparison import Comparison, KernelComparison
 from workbench.report import Kernel
 from workbench.report.cache_keys import KeyPart
+from workbench.report.cluster.rank_rows import CollectiveOrder, RankRow, Shard
 from workbench.report.file_rows import RoundTripLeaf, RoundTripPhase, RoundTripWay
 from workbench.report.machine_rows import MatrixCell, RankedConfig, Resources
 from workbench.report.measures import measures
@@ -116,6 +117,9 @@ def of_others() -> Iterator[Frame]:
         ('profile.frame("kernels")', "What `wb.profile` measured.", KernelTime),
         ('profile.frame("operators")', "What the eager original ran.", OperatorTime),
         ("diff.frame(part)", parts, Change),
+        ("ranks.frame()", "The ranks of a cluster that `wb.ranks` compiled.", RankRow),
+        ('ranks.frame("shards")', "What they hold, after the `rank`.", Shard),
+        ('ranks.frame("order")', "Their collectives, group by group.", CollectiveOrder),
         ("check.frame()", "What a file needs of a machine, of `wb.check`.", Requirement),
         ("why.frame()", "The parts of two cache keys, of `wb.why_recompiled`.", KeyPart),
         ('roundtrip.frame("ways")', "The ways of `wb.roundtrip` to a result.", RoundTripWay),

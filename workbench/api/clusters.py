@@ -1,10 +1,10 @@
-"""One rank of a cluster that is not there: what it compiles to, without a network."""
+"""Ranks of a cluster that is not there: what each compiles to, without a network."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from workbench.api.host import require_torch
 from workbench.arguments import checked
@@ -12,8 +12,11 @@ from workbench.arguments import checked
 if TYPE_CHECKING:
     from torch.distributed.device_mesh import DeviceMesh
 
+    from workbench.analysis.ranks.ranks import Ranks
+    from workbench.tasks.progress_events import ProgressCallback
 
-__all__ = ["virtual_cluster"]
+
+__all__ = ["ranks", "virtual_cluster"]
 
 
 @require_torch
@@ -76,3 +79,72 @@ def virtual_cluster(
     topology = Topology(gpus_per_node, nvlink_gb_s, nic_gb_s)
     with enter_virtual_cluster(mesh, rank, topology) as made:
         yield made
+
+
+@require_torch
+@checked
+def ranks(
+    build: Callable[..., Any],
+    mesh: Mapping[str, int],
+    ranks: Sequence[int] | None = None,
+    *,
+    target: str = "h100",
+    gpus_per_node: int = 8,
+    nvlink_gb_s: float | None = None,
+    nic_gb_s: float | None = None,
+    mode: str | None = None,
+    options: Mapping[str, Any] | None = None,
+    grad: bool | None = None,
+    progress: ProgressCallback | None = None,
+) -> Ranks:
+    """Compile what several ranks of a cluster run, and say where they differ and would hang.
+
+    `build` is run once for each rank, inside a virtual cluster that is that rank; nothing is sent
+    or computed. Each rank is compiled by itself: no two are known to run the same before that. The
+    result has `.sentences`, `.frame()` with a row for each rank (also "shards", "order" and
+    "collectives"), `.diff()` between two of them, `.hangs`, `.reports` by rank, and `.errors` of
+    ranks that could not be built or compiled. Bytes are those of one rank.
+
+    Parameters
+    ----------
+    build
+        A function of the mesh that makes the model for the rank that it runs as, and returns it
+        with the tuple of its example inputs: `return model, (x,)`. On meta it takes no memory.
+    mesh, gpus_per_node, nvlink_gb_s, nic_gb_s
+        As in `virtual_cluster`.
+    ranks
+        Which ranks. None compiles the first, the last along each dimension, and the first of each
+        set of shards of other sizes, at most 8 of these: parameters and inputs that are DTensors
+        tell. Code that asks which rank it runs as, as stages of a pipeline do, has to be named.
+    target, mode, options, grad
+        As in `aot_compile`.
+    progress
+        Called with each rank and its phases, and the seconds since the start; without it a line
+        says how far it is, in a terminal and a person's notebook.
+
+    Raises
+    ------
+    UsageError
+        A size, a rank or a rate is none, `build` returns no such pair, a process group is there
+        already, or no rank could be built and compiled. There is no process group afterwards.
+
+    Examples
+    --------
+    >>> def build(mesh):
+    ...     def rows(x, w):
+    ...         return torch.relu(fc.all_reduce(x @ w, "sum", mesh))
+    ...     w = torch.empty(8, 8, device="meta")
+    ...     return rows, (w, w)
+    >>> found = wb.ranks(build, {"tp": 8}, [0, 7])
+    >>> found.frame()[["rank", "program", "message_bytes"]].values.tolist()
+    [[0, 0, 256], [7, 0, 256]]
+    """
+    from workbench.compiler.cluster.cluster import Topology
+    from workbench.compiler.request.composition import choose_options
+    from workbench.handles.ranks import RanksRequest, compile_ranks
+    from workbench.handles.running.progress_line import follow_in_a_line
+
+    chosen = choose_options(build, None, mode, options, grad=grad, target=target)
+    topology = Topology(gpus_per_node, nvlink_gb_s, nic_gb_s)
+    with follow_in_a_line(progress, "Ranks of a cluster") as told:
+        return compile_ranks(RanksRequest(build, mesh, ranks, topology, chosen, told))

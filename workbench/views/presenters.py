@@ -91,6 +91,12 @@ SHOWN = {
         page="gpu_model.ranked_answer",
         fragment="gpu_model.ranked_answer",
     ),
+    "Ranks": ShownBy(
+        text="answers.ranks_answer:format_ranks",
+        sentences="answers.ranks_answer:list_rank_sentences",
+        page="answers.ranks_answer:render_ranks_page",
+        fragment="answers.ranks_answer:render_ranks",
+    ),
     "Recommendation": ShownBy(fragment="answers.fragments:show_recommendation"),
     "Rehearsal": ShownBy(
         text="answers.alternatives_text:describe_rehearsal",

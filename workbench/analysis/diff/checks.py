@@ -13,6 +13,7 @@ from workbench.report import Break, Guard, Report
 
 Row = TypeVar("Row")
 _COUNTED = re.compile(r"(?<=')(__\w*?_|_)\d+(?:_c\d+)?(?=')")
+_HOOKS = re.compile(r"(?<=___dict_contains\()\d+(?=, .*_hooks)")
 
 
 def compare_breaks(a: Report, b: Report) -> Iterator[Change | None]:
@@ -36,8 +37,8 @@ def _break_text(row: Break | None) -> str | None:
 
 
 def _uncounted(text: str) -> str:
-    """A source without the numbers that Dynamo gives to its own globals in each process."""
-    return _COUNTED.sub(r"\1#", text)
+    """A source without the numbers that a process counts: Dynamo's own globals, and hooks."""
+    return _HOOKS.sub("#", _COUNTED.sub(r"\1#", text))
 
 
 def compare_guards(a: Report, b: Report) -> list[Change | None]:

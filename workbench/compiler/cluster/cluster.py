@@ -204,7 +204,7 @@ def enter_virtual_cluster(
     Raises `UsageError` for sizes, a rank or a topology that no cluster has, and beside a process
     group that is there already.
     """
-    _check_mesh(mesh, rank)
+    check_mesh(mesh, rank)
     _check_topology(topology)
     import torch.distributed as dist
 
@@ -256,7 +256,8 @@ def _destroy_group() -> None:
         dist.destroy_process_group()
 
 
-def _check_mesh(mesh: Mapping[str, int], rank: int) -> None:
+def check_mesh(mesh: Mapping[str, int], rank: int = 0) -> None:
+    """Raise `UsageError` for sizes, or a rank, that no mesh has."""
     if not mesh or not all(name and size > 0 for name, size in mesh.items()):
         raise UsageError(
             f"The mesh is {dict(mesh)!r}: give each of its dimensions a name and a number of GPUs, "

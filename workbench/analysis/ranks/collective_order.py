@@ -1,0 +1,127 @@
+"""Whether the ranks of a group start the same collectives in the same order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import zip_longest
+
+from workbench.analysis.ranks.rank_programs import RankProgram
+from workbench.number_text import number_text
+from workbench.report.cluster.cluster_rows import Collective
+from workbench.report.cluster.rank_rows import CollectiveOrder
+
+ALL_RANKS = "all ranks"
+"""What the group of the whole cluster is called."""
+_UNEVEN = ("all_to_all",)  # every rank may send another number of bytes
+
+
+def compare_orders(programs: Iterable[RankProgram]) -> list[CollectiveOrder]:
+    """A row for each group and each further rank in it, compared with the first one.
+
+    Groups are the same where they have the same ranks of the cluster, whatever they are called.
+    """
+    by_group: dict[tuple[int, ...], list[tuple[str, RankProgram]]] = {}
+    for program in programs:
+        if program.report is not None:
+            for name, group in program.groups.items():
+                by_group.setdefault(group.ranks, []).append((name, program))
+    rows: list[CollectiveOrder] = []
+    for (name, first), *rest in by_group.values():
+        started = _list_started(first, name)
+        for other_name, program in rest:
+            others = _list_started(program, other_name)
+            if started or others:
+                rows.append(_compare(first, name, started, program, others))
+    return rows
+
+
+def _list_started(program: RankProgram, name: str) -> Sequence[Collective]:
+    """Those of a group, the forward first; a graph without a place in a program keeps its order."""
+    assert program.report is not None
+    rows = [row for row in program.report.collectives if row.group == name]
+    return sorted(rows, key=lambda row: (row.is_backward, row.order or 0))
+
+
+def _compare(
+    first: RankProgram,
+    name: str,
+    started: Sequence[Collective],
+    program: RankProgram,
+    others: Sequence[Collective],
+) -> CollectiveOrder:
+    group = first.groups[name]
+    alike = 0
+    for one, other in zip_longest(started, others):
+        if one is None or other is None or _key(one) != _key(other):
+            here, there = (None if each is None else _describe(each) for each in (other, one))
+            return CollectiveOrder(
+                group.label,
+                len(group.ranks),
+                program.rank,
+                first.rank,
+                alike,
+                alike,
+                here,
+                there,
+                _say(program.rank, other, first.rank, one, group.label, alike),
+            )
+        alike += 1
+    return CollectiveOrder(group.label, len(group.ranks), program.rank, first.rank, alike)
+
+
+def _key(row: Collective) -> tuple[object, ...]:
+    return row.op, row.dtype, None if row.op in _UNEVEN else row.bytes
+
+
+def _describe(row: Collective) -> str:
+    return f"{row.op} of {number_text(row.bytes, 'bytes')}, {row.dtype}"
+
+
+def _say(
+    rank: int,
+    here: Collective | None,
+    first: int,
+    there: Collective | None,
+    group: str,
+    alike: int,
+) -> str:
+    where = f"in the group {group}" if group != ALL_RANKS else "of all ranks"
+    after = f", after {alike} that both start" if alike else ""
+    if there is None or here is None:
+        waits, never, row = (rank, first, here) if there is None else (first, rank, there)
+        assert row is not None
+        return (
+            f"Rank {waits} would hang: it waits for {_with_article(row)} {where} that rank {never} "
+            f"never starts{after}."
+        )
+    if here.op != there.op:
+        return (
+            f"Rank {rank} would hang: it waits for {_with_article(here)} {where} where rank "
+            f"{first} starts {_with_article(there)}{after}."
+        )
+    return (
+        f"Ranks {first} and {rank} do not agree on {_with_article(here, with_size=False)} "
+        f"{where}{after}: {_size(there)} on rank {first}, {_size(here)} on rank {rank}. NCCL "
+        "does not notice: it hangs, or mixes up what it moves."
+    )
+
+
+def _with_article(row: Collective, *, with_size: bool = True) -> str:
+    word = row.op.replace("_", "-")
+    size = f" of {number_text(row.bytes, 'bytes')}" if with_size else ""
+    return f"{'an' if word[0] in 'aeiou' else 'a'} {word}{size}"
+
+
+def _size(row: Collective) -> str:
+    return f"{number_text(row.bytes, 'bytes')} of {row.dtype}"
+
+
+def list_uncompared(
+    programs: Iterable[RankProgram], rows: Iterable[CollectiveOrder]
+) -> Iterator[int]:
+    """Ranks with collectives of which no group has another of these ranks."""
+    compared = {rank for row in rows for rank in (row.rank, row.other)}
+    for program in programs:
+        has_any = program.report is not None and len(program.report.collectives)
+        if has_any and program.rank not in compared:
+            yield program.rank

@@ -1,0 +1,96 @@
+"""What single ranks of a cluster compiled to, and which of them run the same code."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from workbench.analysis.diff.difference import MEASURED, Change
+from workbench.analysis.diff.report_comparison import compare, compute_code_digest
+from workbench.report import Report
+from workbench.report.cluster.rank_rows import Shard
+from workbench.report.texts import Texts
+
+_CALLS = ("c10d_functional.", "symm_mem.")  # what is called with the name of a group
+
+
+@dataclass(frozen=True)
+class RankGroup:
+    """A process group: `label` is what the mesh calls it, `ranks` are those of the cluster."""
+
+    label: str
+    ranks: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class RankProgram:
+    """What one rank compiled to, and what it holds; `error` says why there is no report.
+
+    `coordinates` are by dimension of the mesh, `groups` by torch's names.
+    """
+
+    rank: int
+    coordinates: Mapping[str, int]
+    shards: tuple[Shard, ...] = ()
+    groups: Mapping[str, RankGroup] = field(default_factory=dict)
+    report: Report | None = None
+    error: str = ""
+
+
+def rename_groups(program: RankProgram) -> Report:
+    """The report with the groups called as the mesh does.
+
+    torch counts the groups of a process: the same group of another rank has another name.
+    """
+    report = program.report
+    assert report is not None
+    labels = {f"'{name}'": f"'{group.label}'" for name, group in program.groups.items()}
+    if not labels:
+        return report
+    names = re.compile("|".join(map(re.escape, labels)))
+    stored = report.texts.to_json() if isinstance(report.texts, Texts) else None
+    if stored is None:
+        return report
+    stored["lines"] = [
+        names.sub(lambda found: labels[found[0]], line)
+        if any(call in line for call in _CALLS)
+        else line
+        for line in stored["lines"]
+    ]
+    return replace(report, texts=Texts.from_json(stored))
+
+
+def group_by_program(reports: Mapping[int, Report]) -> tuple[tuple[int, ...], ...]:
+    """The ranks that run the same code, together; groups are called alike in all reports."""
+    found: list[list[int]] = []
+    for rank, report in reports.items():
+        for ranks in found:
+            if _is_same_program(reports[ranks[0]], report):
+                ranks.append(rank)
+                break
+        else:
+            found.append([rank])
+    return tuple(map(tuple, found))
+
+
+def _is_same_program(a: Report, b: Report) -> bool:
+    digests = compute_code_digest(a), compute_code_digest(b)
+    if None not in digests:
+        return digests[0] == digests[1]
+    return not list(list_changes_of_code(compare(a, b).changes))
+
+
+def list_changes_of_code(changes: Iterable[Change]) -> list[Change]:
+    """Those that are not of a clock, and not of what a call has to fulfil."""
+    return [change for change in changes if change.part not in (*MEASURED, "guards")]
+
+
+def list_differing_shards(
+    a: Sequence[Shard], b: Sequence[Shard]
+) -> list[tuple[Shard | None, Shard | None]]:
+    """Pairs by name that differ, the largest first; None where a rank lacks one."""
+    ones, others = ({shard.name: shard for shard in shards} for shards in (a, b))
+    pairs = [(ones.get(name), others.get(name)) for name in dict.fromkeys([*ones, *others])]
+    differing = [pair for pair in pairs if pair[0] != pair[1]]
+    return sorted(differing, key=lambda pair: -max(each.bytes for each in pair if each))
