@@ -18,7 +18,7 @@ from workbench.artifacts.machine.machine_description import Requirement
 from workbench.compiler.comparison.output_comparison import Comparison, KernelComparison
 from workbench.report import Kernel
 from workbench.report.cache_keys import KeyPart
-from workbench.report.cluster.rank_rows import CollectiveOrder, RankRow, Shard
+from workbench.report.cluster.cluster_rows import CollectiveOrder, RankRow, Shard
 from workbench.report.file_rows import RoundTripLeaf, RoundTripPhase, RoundTripWay
 from workbench.report.machine_rows import MatrixCell, RankedConfig, Resources
 from workbench.report.measures import measures

@@ -39,7 +39,9 @@ class ShownBy:
 
 SHOWN = {
     "ArtifactReport": ShownBy(fragment="answers.fragments:show_inspected"),
-    "Budgets": ShownBy(text="memory.budgets_answer", plot="memory.budgets_answer"),
+    "Budgets": ShownBy(
+        text="memory.memory_answer:format_budgets", plot="memory.memory_answer:plot_budgets"
+    ),
     "Check": ShownBy(fragment="answers.fragments:show_check"),
     "Diff": ShownBy(
         text="diff.diff_text",
@@ -73,7 +75,7 @@ SHOWN = {
     ),
     "Memory": ShownBy(text="memory.memory_answer", plot="memory.memory_answer"),
     "MissedBudget": ShownBy(text="answers.roundtrip_text:describe_missed_budget"),
-    "Numerics": ShownBy(plot="numerics.numerics_chart", display="numerics.numerics_view"),
+    "Numerics": ShownBy(plot="numerics.numerics_view", display="numerics.numerics_view"),
     "Opportunity": ShownBy(text="answers.alternatives_text:describe_opportunity"),
     "ProfileDiff": ShownBy(
         page="profile.profile_page:page_of_two",
@@ -92,10 +94,10 @@ SHOWN = {
         fragment="gpu_model.ranked_answer",
     ),
     "Ranks": ShownBy(
-        text="answers.ranks_answer:format_ranks",
-        sentences="answers.ranks_answer:list_rank_sentences",
-        page="answers.ranks_answer:render_ranks_page",
-        fragment="answers.ranks_answer:render_ranks",
+        text="answers.fragments:format_ranks",
+        sentences="answers.fragments:list_rank_sentences",
+        page="answers.fragments:render_ranks_page",
+        fragment="answers.fragments:render_ranks",
     ),
     "Recommendation": ShownBy(fragment="answers.fragments:show_recommendation"),
     "Rehearsal": ShownBy(

@@ -8,7 +8,7 @@ from workbench.analysis.ranks.rank_programs import (
     rename_groups,
 )
 from workbench.report import Report, Table, TextWriter, Wrapper
-from workbench.report.cluster.rank_rows import Shard
+from workbench.report.cluster.cluster_rows import Shard
 
 CALL = "torch.ops._c10d_functional.all_reduce_.default(buf0, 'sum', '{}')"
 

@@ -1,9 +1,11 @@
+"""What `fragments` shows of ranks."""
+
 from __future__ import annotations
 
 from tests.sample_report import make
 from workbench.analysis.ranks.rank_programs import RankProgram
 from workbench.analysis.ranks.ranks import Ranks
-from workbench.report.cluster.rank_rows import Shard
+from workbench.report.cluster.cluster_rows import Shard
 
 REPORT = make()
 FOUND = Ranks(

@@ -1,7 +1,6 @@
 """What several ranks of a cluster compiled to, compared."""
 
 DOORS = {
-    "rank_programs": "What single ranks compiled to.",
     "ranks": "Several ranks of a cluster, as a record that answers.",
 }
 """What other rooms import of this one."""

@@ -7,8 +7,7 @@ from itertools import zip_longest
 
 from workbench.analysis.ranks.rank_programs import RankProgram
 from workbench.number_text import number_text
-from workbench.report.cluster.cluster_rows import Collective
-from workbench.report.cluster.rank_rows import CollectiveOrder
+from workbench.report.cluster.cluster_rows import Collective, CollectiveOrder
 
 ALL_RANKS = "all ranks"
 """What the group of the whole cluster is called."""

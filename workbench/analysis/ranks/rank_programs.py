@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from workbench.analysis.diff.difference import MEASURED, Change
 from workbench.analysis.diff.report_comparison import compare, compute_code_digest
 from workbench.report import Report
-from workbench.report.cluster.rank_rows import Shard
+from workbench.report.cluster.cluster_rows import Shard
 from workbench.report.texts import Texts
 
 _CALLS = ("c10d_functional.", "symm_mem.")  # what is called with the name of a group

@@ -14,6 +14,7 @@ from workbench.analysis.diff.report_comparison import compare
 from workbench.analysis.memory.memory import memory
 from workbench.analysis.ranks.collective_order import ALL_RANKS, compare_orders, list_uncompared
 from workbench.analysis.ranks.rank_programs import (
+    RankGroup,
     RankProgram,
     group_by_program,
     list_differing_shards,
@@ -23,12 +24,13 @@ from workbench.arguments import checked
 from workbench.errors import UsageError
 from workbench.number_text import join_words, plural
 from workbench.report import Report
-from workbench.report.cluster.cluster_rows import Collective
-from workbench.report.cluster.rank_rows import CollectiveOrder, RankRow, Shard
+from workbench.report.cluster.cluster_rows import Collective, CollectiveOrder, RankRow, Shard
 from workbench.report.presenter import Presented, presenter
 
 if TYPE_CHECKING:
     import pandas
+
+__all__ = ["RankGroup", "RankProgram", "Ranks"]
 
 TABLES = ("ranks", "shards", "order", "collectives")
 

@@ -2,7 +2,6 @@
 
 DOORS = {
     "cluster": "What one rank knows of the others, being that rank, and a fake group of any size.",
-    "shards": "What a rank holds of a model, and which ranks hold something else.",
     "shipped_meshes": "How a process group and a mesh get to another process.",
 }
 """What other rooms import of this one."""

@@ -1,7 +1,6 @@
-"""Rows of one rank of a cluster."""
+"""Rows of ranks of a cluster."""
 
 DOORS = {
-    "rank_rows": "What each of several ranks compiled to, and whether they agree.",
-    "cluster_rows": "The collectives of a rank, and what a record says of the cluster.",
+    "cluster_rows": "What a record says of a cluster, and what several ranks compiled to.",
 }
 """What other rooms import of this one."""

@@ -1,7 +1,6 @@
-"""What was found of the numbers of a call, as a chart."""
+"""What was found of the numbers of a call."""
 
 DOORS = {
-    "numerics_view": "The view of a compilation with its numbers open.",
-    "numerics_chart": "What each stage departs by itself, beside eager and the noise.",
+    "numerics_view": "The view of a compilation with its numbers open, and a chart of its stages.",
 }
 """What other rooms import of this one."""

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from workbench.compiler.internals import torch_private as tp
-from workbench.report.cluster.rank_rows import Shard
+from workbench.report.cluster.cluster_rows import Shard
 
 _PARAMETRIZED = re.compile(r"parametrizations\.(\w+)\.original\d*$")
 

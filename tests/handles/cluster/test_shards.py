@@ -5,7 +5,7 @@ from torch.distributed.tensor import Replicate, Shard, distribute_tensor
 
 import workbench as wb
 from tests.compiler.cluster.parallel_models import shard_parameters
-from workbench.compiler.cluster.shards import (
+from workbench.handles.cluster.shards import (
     Layout,
     find_uneven_ranks,
     list_coordinates,

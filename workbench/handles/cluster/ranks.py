@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from workbench.analysis.ranks.rank_programs import RankGroup, RankProgram
-from workbench.analysis.ranks.ranks import Ranks
+from workbench.analysis.ranks.ranks import RankGroup, RankProgram, Ranks
 from workbench.compiler.cluster.cluster import (
     Cluster,
     Topology,
@@ -17,16 +16,16 @@ from workbench.compiler.cluster.cluster import (
     enter_virtual_cluster,
     find_cluster,
 )
-from workbench.compiler.cluster.shards import (
+from workbench.compiler.request.callables import resolve
+from workbench.compiler.request.compile_request import CompileOptions, CompileRequest
+from workbench.errors import UsageError, WorkbenchError
+from workbench.handles.cluster.shards import (
     Layout,
     find_uneven_ranks,
     list_coordinates,
     list_layouts,
     list_shards,
 )
-from workbench.compiler.request.callables import resolve
-from workbench.compiler.request.compile_request import CompileOptions, CompileRequest
-from workbench.errors import UsageError, WorkbenchError
 from workbench.handles.dispatch import compile_for_target
 from workbench.number_text import join_words, plural
 from workbench.tasks.progress_events import ProgressCallback, step, tell_count
@@ -74,8 +73,9 @@ def compile_ranks(request: RanksRequest) -> Ranks:
     for number, rank in enumerate(asked[1:], 1):
         done.append(_compile_rank(request, places[rank], number, len(asked)))
     if all(built.error is not None for built in done):
-        told = " ".join(f"Rank {built.program.rank}: {built.program.error}" for built in done)
-        raise UsageError(f"No rank was compiled. {told}") from done[0].error
+        told = {built.program.error: built.program.rank for built in done[::-1]}
+        words = " ".join(f"Rank {rank}: {why}" for why, rank in reversed(told.items()))
+        raise UsageError(f"No rank was compiled. {words}") from done[0].error
     name = next(built.name for built in done if built.name)
     programs = tuple(built.program for built in done)
     return Ranks(name, request.options.target, dict(request.mesh), programs, why)
