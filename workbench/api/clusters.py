@@ -142,7 +142,7 @@ def ranks(
     """
     from workbench.compiler.cluster.cluster import Topology
     from workbench.compiler.request.composition import choose_options
-    from workbench.handles.cluster.ranks import RanksRequest, compile_ranks
+    from workbench.handles.cluster.compiled_ranks import RanksRequest, compile_ranks
     from workbench.handles.running.progress_line import follow_in_a_line
 
     chosen = choose_options(build, None, mode, options, grad=grad, target=target)

@@ -8,8 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from tests.artifacts import package_sample as sample
+from tests.sample_report import make
+from workbench.analysis.ranks.ranks import RankProgram, Ranks
 from workbench.artifacts.inspect.artifact_rows import SymbolFacts
 from workbench.artifacts.inspect.inspection import inspect
+from workbench.report.cluster.cluster_rows import Shard
 
 SCRIPT = "<script>alert(1)</script>"
 
@@ -86,3 +89,43 @@ def test_a_file_that_one_signed_opens_without_a_warning_of_its_pickles(tmp_path:
     assert "RUNS COMMANDS" not in repr(own)
     assert "1 name, 1 beyond" in repr(own)
     assert "builtins:eval" in own.unusual
+
+
+def make_ranks() -> Ranks:
+    report = make()
+    return Ranks(
+        "Block<x>",
+        "h100",
+        {"dp": 2, "tp": 4},
+        (
+            RankProgram(
+                0, {"dp": 0, "tp": 0}, (Shard("w", (3, 4), "float32", 48, True),), {}, report
+            ),
+            RankProgram(
+                7, {"dp": 1, "tp": 3}, (Shard("w", (1, 4), "float32", 16, True),), {}, report
+            ),
+            RankProgram(5, {"dp": 1, "tp": 1}, error="build raised ValueError: none"),
+        ),
+        "Chosen by hand.",
+    )
+
+
+def test_the_text_has_the_sentences_and_a_line_for_each_rank() -> None:
+    lines = repr(make_ranks()).splitlines()
+    assert lines[0] == "Block<x> on h100, dp 2 × tp 4"
+    assert "- Rank 5 was not compiled: build raised ValueError: none" in lines
+    assert "- Chosen by hand." in lines
+    assert [line.split()[0] for line in lines[-3:]] == ["0", "7", "5"]
+    assert "dp=1, tp=3" in lines[-2]
+    assert max(map(len, lines)) < 200
+
+
+def test_a_notebook_keeps_the_sentences_and_the_shards_that_differ() -> None:
+    html = make_ranks()._repr_html_()
+    assert html is not None
+    assert "Rank 5 was not compiled" in html
+    assert "[1, 4]" in html
+    assert "<script" not in html
+    page = make_ranks().to_html()
+    assert "Block&lt;x&gt; on h100" in page
+    assert "Shards that differ" in page

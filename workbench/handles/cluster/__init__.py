@@ -1,6 +1,6 @@
 """What several ranks of a cluster compile to."""
 
 DOORS = {
-    "ranks": "Compiles and compares what several ranks run, each in a virtual cluster of its own.",
+    "compiled_ranks": "Compiles and compares what several ranks run, each by itself.",
 }
 """What other rooms import of this one."""
