@@ -110,7 +110,6 @@ class Collective:
     why: str | None = None  # why it has no modelled time
 
 
-
 @dataclass(frozen=True, slots=True)
 class RankRow:
     """One rank: its program, what it holds, what it sends.
