@@ -79,7 +79,7 @@ def test_a_record_that_was_only_checked_opens_at_its_checks(
     show(watched.page, (tmp_path / "report.html").as_uri())
     tab = watched.page.get_by_role("tab", selected=True)
     assert tab.inner_text().startswith("Checks")
-    assert watched.page.get_by_text("checked, not compiled", exact=True).count() == 1
+    assert watched.page.get_by_text("not compiled, 2 findings", exact=True).count() == 1
 
 
 def test_programs_that_are_not_known_are_not_none(

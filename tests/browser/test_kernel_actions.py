@@ -55,9 +55,7 @@ def test_checks_and_accesses_are_filled_in_the_background(notebook: Notebook) ->
     view.get_by_text("Each program of the grid runs on the CPU").wait_for()
     view.get_by_role("button", name="Run under watch").click()
     view.get_by_role("group", name="Work in the background").wait_for()
-    view.get_by_text(re.compile("^Out of bounds: line 6 ")).first.wait_for(
-        timeout=LONG
-    )
+    view.get_by_text(re.compile("^Out of bounds: line 6 ")).first.wait_for(timeout=LONG)
     assert view.locator(".checks .st-break").count() == 1
     open_pane(view, "Accesses")
     view.get_by_role("button", name="Count accesses").click()

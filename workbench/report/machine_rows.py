@@ -239,6 +239,10 @@ class CudaGraphPart:
     copied_bytes: int | None = None
 
 
+NOT_JUDGED = "not judged"
+"""The kind of what a check says nothing of."""
+
+
 @dataclass(frozen=True, slots=True)
 class KernelFinding:
     """What is wrong in one line of a kernel, or may be: the first of `count` places.

@@ -14,7 +14,7 @@ from workbench.errors import ArtifactError
 from workbench.number_text import plural
 from workbench.plain_data import read_file
 from workbench.report.atomic import write_saved_file
-from workbench.report.machine_rows import KernelRoofline
+from workbench.report.machine_rows import NOT_JUDGED, KernelRoofline
 from workbench.report.presenter import presenter
 from workbench.report.report_header import (
     KERNEL_LOG,
@@ -152,8 +152,7 @@ class Report(ReportBase):
         if self.request.kind in (KERNEL_LOG, OWN_KERNEL):
             parts = {"kernels": "kernel", "resources": "configuration"}
         counts = [plural(len(getattr(self, name)), noun) for name, noun in parts.items()]
-        state = "ok" if self.outcome.ok else f"{self.outcome.verb}{self.outcome.place}"
-        words = [self.request.name or "?", self.request.target, state, *counts]
+        words = [self.request.name or "?", self.request.target, describe_state(self), *counts]
         return f"Report({', '.join(words)})"
 
     def __str__(self) -> str:
@@ -252,3 +251,22 @@ class Report(ReportBase):
         `redact` drops sources and constants.
         """
         return presenter().page(self, path, redact=redact)
+
+
+def describe_state(report: Report) -> str:
+    """What became of it, in words: "ok" says that it was compiled, not that it was checked."""
+    if not report.outcome.ok:
+        return f"{report.outcome.verb}{report.outcome.place}"
+    is_compiled = report.request.kind != OWN_KERNEL or len(report.kernels)
+    return f"{'ok' if is_compiled else 'not compiled'}{_say_checked(report)}"
+
+
+def _say_checked(report: Report) -> str:
+    """What became of the calls of kernels that were checked; empty where none was."""
+    verdicts = {case.verdict for case in report.checked_cases}
+    if not verdicts:
+        return ""
+    found = sum(row.kind != NOT_JUDGED for row in report.kernel_findings)
+    if found:
+        return f", {plural(found, 'finding')}"
+    return ", checked: nothing found" if verdicts == {"passed"} else ", not checked"

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
+from workbench.analysis.kernel_checks.kernel_check import read_check
 from workbench.report import TABLES, Report
+from workbench.report.record import describe_state
 from workbench.report.report_header import OWN_KERNEL
 from workbench.views.live_actions import find_asleep, list_costs
 from workbench.views.panes.pane import ViewContext as ViewContext
@@ -75,5 +77,8 @@ def _verdict(report: Report) -> tuple[str, wire.Tone]:
     if len(report.breaks):
         return plural(len(report.breaks), "graph break"), "break"
     if report.request.kind == OWN_KERNEL and not len(report.kernels):
-        return "checked, not compiled", "plain"
+        found = read_check(report)
+        return describe_state(
+            report
+        ), "break" if found is not None and found.ok is False else "plain"
     return "compiled", "captured"

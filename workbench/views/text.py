@@ -13,6 +13,7 @@ from workbench.analysis.fusion.fusion import list_before_fusion
 from workbench.analysis.fusion.traffic import measure_fusion_traffic
 from workbench.analysis.fusion.why_not import rejected
 from workbench.analysis.gpu_model.launches import tell_kernels_of
+from workbench.analysis.kernel_checks.kernel_check import read_check
 from workbench.analysis.opportunities.rules import opportunities
 from workbench.report import Kernel, Report
 from workbench.report.measures import count_guards
@@ -49,7 +50,9 @@ _BY: Mapping[CostKind, str] = {
 
 def text(report: Report, *, times: bool = False) -> str:
     """The report in at most 25 lines of at most 80 columns: one screen of a terminal."""
-    sections = (_head, _breaks, _opportunities, _kernels, _fusion, _cuda_graphs, _guards, _absent)
+    sections = (
+        _head, _breaks, _checks, _opportunities, _kernels, _fusion, _cuda_graphs, _guards, _absent,
+    )  # fmt: skip
     lines = [line for section in sections for line in section(report)]
     if len(lines) >= _HEIGHT:
         left_out = len(lines) - _HEIGHT + 2
@@ -114,6 +117,14 @@ def _row(report: Report, kernel: Kernel, group: IdenticalKernels, best: Cost | N
     return f"  {kernel.id:<4} {kernel.language:<7} {what:<{_WORDS}} {amount:>9} {share:>5}".rstrip()
 
 
+def _checks(report: Report) -> Iterator[str]:
+    """What a check of kernels found, where the first sentence does not say it."""
+    found = read_check(report)
+    if found is not None and len(report.kernels):
+        said = f"checked       {found.sentence}"
+        yield from textwrap.wrap(said, _WIDTH, subsequent_indent="  ")[:_FEW]
+
+
 def _opportunities(report: Report) -> Iterator[str]:
     rows = opportunities(report)
     for each in rows[:_FEW]:
@@ -159,6 +170,8 @@ def _absent(report: Report) -> Iterator[str]:
 def _next(report: Report) -> str:
     """Where to look next."""
     wrong = "breaks" if len(report.breaks) else "fusion" if rejected(report) else "kernels"
+    if len(report.kernel_findings):
+        wrong = "kernel_findings"
     frame = "" if not report.outcome.ok else f"report.frame({wrong!r}), "
     return f"next          {frame}report.to_html('report.html')"
 

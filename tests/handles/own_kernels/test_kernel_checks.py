@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
 import torch
 
 import workbench as wb
 from tests.own_kernels.faulty_kernels import without_mask
+from tests.own_kernels.kernels import add
 from workbench.views.document import document
 from workbench.views.panes.pane import choose_pane
 
@@ -26,10 +30,42 @@ def test_a_check_keeps_the_source_and_its_findings_in_a_record() -> None:
     assert not out.eq(2).any()  # nothing is written to the arguments
     assert choose_pane(report) == "checks"
     shown = document(report)
-    assert shown["verdict"] == "checked, not compiled"
+    assert (shown["verdict"], shown["tone"]) == ("not compiled, 3 findings", "break")
     for name in ("kernels", "roofline", "autotune", "matrix", "accesses"):
         (pane,) = (pane for pane in shown["panes"] if pane["id"] == name)
-        assert "run on the CPU under watch, and not compiled" in pane["empty"]["text"], name
+        assert "It was not compiled: k.report does that" in pane["empty"]["text"], name
     (memory,) = (pane for pane in shown["panes"] if pane["id"] == "memory")
     assert "called by itself has no generated program" in memory["empty"]["text"]
     assert "not compiled" in shown["no_assembly"]
+
+
+@pytest.mark.parametrize(
+    ("function", "like", "state", "says"),
+    [
+        (without_mask, torch.ones(1000), "not compiled, 3 findings", "Out of bounds: line "),
+        (add, torch.ones(1000), "not compiled, checked: nothing found", "Nothing found in add"),
+        (add, torch.ones(1000).to("meta"), "not compiled, not checked", "Nothing was judged: "),
+    ],
+    ids=["findings", "nothing found", "nothing run"],
+)
+def test_a_record_never_says_ok_of_what_was_not_checked(
+    function: Any, like: torch.Tensor, state: str, says: str
+) -> None:
+    k = wb.kernel(function, like, like, torch.empty_like(like), 1000, grid=(4,), BLOCK=256)
+    checked = k.check(cases=None).report
+    assert repr(checked) == (
+        f"Report({function.__name__}, h100, {state}, 0 kernels, 0 configurations)"
+    )
+    assert document(checked)["verdict"] == state
+    words = " ".join(str(checked).split())
+    assert f"{function.__name__}, not compiled for h100. {says}" in words
+    assert "under watch" not in words
+    if state.endswith("findings"):
+        assert "report.frame('kernel_findings')" in words
+
+
+def test_a_record_that_was_compiled_says_beside_it_what_a_check_found() -> None:
+    k = wb.kernel(without_mask, *(torch.ones(1000),) * 3, 1000, grid=(4,), BLOCK=256)
+    k.check(cases=None)
+    assert repr(k.report).startswith("Report(without_mask, h100, ok, 3 findings, 1 kernel,")
+    assert "\nchecked       Out of bounds: line " in str(k.report)

@@ -19,6 +19,7 @@ from workbench.analysis.diff import (
 from workbench.analysis.diff.difference import PARTS, Change, Diff, counted, name_relation
 from workbench.analysis.diff.graphview import CAPTURED
 from workbench.report import Report
+from workbench.report.record import describe_state
 
 _PAIRS = {"variables", "options"}  # fields of (key, value) pairs
 _LISTS = {"inputs"}  # fields whose items are compared one by one
@@ -101,9 +102,8 @@ def _missing(a: Report, b: Report) -> Iterator[tuple[str, str]]:
 
 def _ended(report: Report) -> str:
     if report.outcome.ok:
-        return "ok"
-    how = f"{report.outcome.verb}{report.outcome.place}"
-    return f"{how}: {report.outcome.error or ''}".strip()
+        return describe_state(report)
+    return f"{describe_state(report)}: {report.outcome.error or ''}".strip()
 
 
 def _field(part: str, name: str, a: Any, b: Any) -> Iterator[Change]:

@@ -11,13 +11,13 @@ from workbench.arguments import checked
 from workbench.errors import ExpectationError, UsageError
 from workbench.number_text import plural
 from workbench.report import Report, Table
+from workbench.report.machine_rows import NOT_JUDGED as NOT_JUDGED
 from workbench.report.machine_rows import CheckedCase, KernelFinding
 from workbench.report.presenter import Presented, presenter
 
 if TYPE_CHECKING:
     import pandas
 
-NOT_JUDGED = "not judged"
 _ORDER = (
     "out of bounds", "race", "lanes disagree", "uninitialised", "differs", "assertion",
     "does not end", "cannot be run", "race, same value", "no barrier",

@@ -37,7 +37,7 @@ _ABSENT = {
     "numerics": "eager twin: k.check(reference=…) compares its results with yours",
 }
 _OF_CODE = ("kernels", "assembly", "resources", "autotune", "accesses")
-_NOT_COMPILED = "it was run on the CPU under watch, and not compiled: k.report does that"
+_NOT_COMPILED = "it was not compiled: k.report does that"
 
 
 def make_report(

@@ -12,6 +12,7 @@ from workbench.analysis.cluster.streams import find_streams
 from workbench.analysis.cost.costs import Cost, CostKind, list_costs
 from workbench.analysis.forecast.forecast import find_forecast
 from workbench.analysis.gpu_model.launches import LaunchCosts, launches, tell_kernels_of
+from workbench.analysis.kernel_checks.kernel_check import read_check
 from workbench.analysis.memory.memory import count_quick_memory
 from workbench.analysis.opportunities.opportunity import Opportunity
 from workbench.analysis.opportunities.rules import opportunities
@@ -111,7 +112,9 @@ def _own_kernel(report: Report) -> Iterator[Piece]:
     """What a kernel takes of its GPU, until a run has counted what it moves."""
     if not len(report.kernels):
         yield figure(report.request.name)
-        yield plain(f", run on the CPU under watch, and not compiled for {report.request.target}. ")
+        found = read_check(report)
+        said = "" if found is None else f"{found.sentence} "
+        yield plain(f", not compiled for {report.request.target}. {said}")
         return
     taken, row = report.resources[0], report.kernels[0]
     yield figure(row.name)
