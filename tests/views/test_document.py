@@ -8,6 +8,7 @@ import pytest
 from wire_types import mismatches
 
 from workbench.report import Guard, Kernel, Outcome, Report, Table
+from workbench.report.machine_rows import KernelRoofline
 from workbench.views.document import ViewContext, document
 from workbench.views.pages.redaction import redact
 from workbench.views.panes.breaks_pane import path
@@ -199,3 +200,15 @@ def test_a_saved_view_cannot_change_its_target() -> None:
     targets = document(BLOCK)["targets"]
     assert "run the cell again" in (targets["why_not"] or "")
     assert [choice["name"] for choice in targets["choices"]] == ["host"]
+
+
+def test_one_figure_is_written_alike_wherever_it_stands(sample_report: Report) -> None:
+    """A bound of 2.394 ns was cut to 0.0024 µs on its way to the inspector, which said 2.40 ns."""
+    rows = [replace(row, bound_us=0.002394, measured_us=None) for row in sample_report.roofline]
+    tables = {**sample_report.tables, "roofline": Table.of(KernelRoofline, rows)}
+    made = document(replace(sample_report, tables=tables))
+    assert {kernel["cost"]["bound"] for kernel in made["kernels"]} == {0.002394}
+    marks = [mark for source in made["sources"] for mark in source["marks"]]
+    costs = [mark["cost"]["bound"] for mark in marks if mark["kernels"]]
+    assert costs
+    assert all(cost / 0.002394 == pytest.approx(round(cost / 0.002394)) for cost in costs)

@@ -20,7 +20,7 @@ from workbench.analysis.source.lines import (
 from workbench.report import Report, Source
 from workbench.report.machine_rows import CudaGraphPart
 from workbench.views.wire import report_messages as wire
-from workbench.views.wire.codec import convert_row
+from workbench.views.wire.codec import convert_row, shorten
 from workbench.views.words.record_words import find_cuda_graph_remedy, text_of
 
 WORDS: Mapping[wire.LineState, str] = {
@@ -124,7 +124,7 @@ class _Marks:
                 "state": fate.state,
                 "said": _say(fate),
                 "kernels": list(kernels),
-                "cost": {k: round(by[id], 4) for k, by in self.costs.items() if id in by},
+                "cost": {k: shorten(by[id]) for k, by in self.costs.items() if id in by},
                 "called_in": sites,
                 "notes": notes,
             }

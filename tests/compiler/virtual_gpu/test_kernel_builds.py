@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from threading import Event
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -38,3 +39,30 @@ def test_one_that_takes_too_long_is_told_and_holds_up_no_other(
     assert [id for id, built in told.items() if built.is_late] == ["slow"]
     assert told["wrong"].note == "wrong"
     assert "good" in told
+
+
+def test_code_is_disassembled_for_many_kernels_in_one_start(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    starts: list[int] = []
+    monkeypatch.setattr(
+        kernel_builds, "inspect_cubins", lambda cubins: starts.append(len([*cubins]))
+    )
+    monkeypatch.setattr(
+        kernel_builds, "_read", lambda build, *_: Built(build.id, None, note="read")
+    )
+
+    def compile_one(build: Build, _sources: Any) -> Any:
+        if build.id == "wrong":
+            return Built(build.id, None, note="wrong")
+        return kernel_builds._Unread(build, Mock(binary=b""), None)
+
+    monkeypatch.setattr(kernel_builds, "_built", compile_one)
+    names = [*map(str, range(39)), "wrong"]
+    builds = tuple(Build(id, "k", H100, is_ttir=False) for id in names)
+    told: list[Built] = []
+    build_job(BuildJob(builds, CallerContext.current(), at_once=1), told.append)
+    assert sorted(built.id for built in told) == sorted(names)
+    assert {built.note for built in told} == {"r", "wrong"}
+    assert sum(starts) == 39
+    assert len(starts) <= 3

@@ -32,7 +32,7 @@ def test_shares_are_measured_where_all_kernels_are(sample_report: Report) -> Non
     rows = [replace(row, measured_us=2.0) for row in sample_report.roofline]
     tables = {**sample_report.tables, "roofline": Table.of(KernelRoofline, rows)}
     points = document(replace(sample_report, tables=tables))["points"]
-    assert {point["share"] for point in points} == {0.3333}
+    assert {point["share"] for point in points} == {0.333333333333}
 
 
 def on_a_cpu(time_us: float | None) -> Report:

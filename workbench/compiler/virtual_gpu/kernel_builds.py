@@ -11,10 +11,10 @@ import linecache
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from contextvars import copy_context
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,7 @@ from workbench.compiler.machine_code.code_readers import (
     read_machine_text,
     read_resources,
 )
+from workbench.compiler.machine_code.cubin_tools import inspect_cubins
 from workbench.compiler.memory_layouts.laid_tensors import read_laid
 from workbench.compiler.sources.sources import Places
 from workbench.compiler.virtual_gpu.kernel_choice import Build, BuildJob, Built
@@ -52,6 +53,7 @@ from workbench.settings import Settings
 from workbench.specs.device import Device
 from workbench.temporary import make_temporary_folder
 
+_TOGETHER = 16  # kernels for one start of CUDA's tools
 _LOOK_S = 0.25  # between two looks for builds that take too long
 _SHOWN_ERROR = re.compile(r""".*?\w+Error(?:Impl)?\((['"])(.+)\1\)""")  # as repr shows one
 _EMULATED = (
@@ -88,26 +90,58 @@ def _compile(
 ) -> Iterator[tuple[Build, Built]]:
     """Each build with what became of it, in the order in which they are done, or late.
 
-    One that is late is told once. It holds its thread, which only ends with the process.
+    One that is late is told once. It holds its thread, which only ends with the process. Code that
+    is to be disassembled waits for more of it: CUDA's tools take longer to start than to read.
     """
     begun: dict[str, float] = {}
 
-    def compile_one(build: Build) -> Built:
+    def compile_one(build: Build) -> Built | _Unread:
         begun[build.id] = time.monotonic()
         return _built(build, sources)
 
     with ThreadPoolExecutor(max_workers=at_once) as pool:
         running = {pool.submit(copy_context().run, compile_one, build): build for build in builds}
-        while running:
-            done, _ = wait(running, None if limit_s == inf else _LOOK_S, FIRST_COMPLETED)
-            for each in done:
-                yield running.pop(each), each.result()
+        reading: set[Future[list[tuple[Build, Built]]]] = set()
+        unread: list[_Unread] = []
+        while running or reading:
+            every: list[Future[Any]] = [*running, *reading]
+            done, _ = wait(every, None if limit_s == inf else _LOOK_S, FIRST_COMPLETED)
+            for read in done & reading:
+                reading.remove(read)
+                yield from read.result()
+            for each in done & running.keys():
+                build, made = running.pop(each), each.result()
+                if isinstance(made, Built):
+                    yield build, made
+                else:
+                    unread.append(made)
+            if len(unread) >= _TOGETHER:
+                reading.add(pool.submit(_read_together, unread))
+                unread = []
             now = time.monotonic()
             for each, build in list(running.items()):
                 if now - begun.get(build.id, now) > limit_s:
                     del running[each]
                     note = f"compiling takes longer than {number_text(limit_s, 'seconds')}."
                     yield build, Built(build.id, None, note=note, is_late=True)
+            if unread and not running:
+                reading.add(pool.submit(_read_together, unread))
+                unread = []
+
+
+@dataclass(frozen=True)
+class _Unread:
+    """A configuration that was compiled and is to be disassembled with others."""
+
+    build: Build
+    config: CompiledConfig
+    note: str | None
+
+
+def _read_together(unread: Sequence[_Unread]) -> list[tuple[Build, Built]]:
+    """What each says of itself, disassembled in one start of CUDA's tools."""
+    inspect_cubins([each.config.binary for each in unread])  # which keeps what it has printed
+    return [(each.build, _read(each.build, each.config, each.note)) for each in unread]
 
 
 class _Sources:
@@ -160,12 +194,13 @@ def _function(text: str, file: str) -> tuple[Any, TritonSource]:
     return scope[name], source
 
 
-def _built(build: Build, sources: _Sources) -> Built:
+def _built(build: Build, sources: _Sources) -> Built | _Unread:
     """One kernel for one GPU; what Triton cannot compile is an answer, too."""
     output = CompilerOutput.here()
     try:
         if build.own is not None:
-            return _read(build, compile_own(build.kernel, build.own, build.choice, build.gpu), None)
+            made = compile_own(build.kernel, build.own, build.choice, build.gpu)
+            return _read_or_wait(build, made, None)
         kernel, source = _compiled(build, sources)
     except Exception as error:
         why = f"Triton does not compile it for {build.gpu.target}: {find_line(error)}"
@@ -188,7 +223,15 @@ def _built(build: Build, sources: _Sources) -> Built:
         binary=binary,
     )
     is_emulated = source is not None and "bf16" in source.pointers and not build.gpu.has_bfloat16
-    return _read(build, config, _EMULATED if is_emulated else None)
+    return _read_or_wait(build, config, _EMULATED if is_emulated else None)
+
+
+def _read_or_wait(build: Build, config: CompiledConfig, note: str | None) -> Built | _Unread:
+    """What a configuration says of itself, unless it is read in less time with others."""
+    is_disassembled = build.with_code or build.with_loop
+    if is_disassembled and build.gpu.kind.binary == "cubin":
+        return _Unread(build, config, note)
+    return _read(build, config, note)
 
 
 def _read(build: Build, config: CompiledConfig, note: str | None) -> Built:

@@ -14,12 +14,12 @@ from workbench.analysis.calls.module_tree import CostRow, list_module_rows
 from workbench.number_text import plural
 from workbench.report import Report
 from workbench.report.rows import MODULE_CLASSES
+from workbench.views.wire.codec import shorten
 from workbench.views.wire.overview_messages import TreeRow
 from workbench.views.wire.report_messages import Source
 
 _GLOBAL = re.compile(r"\b[GL]\['(\w+)'\]")  # how Dynamo names what a function reads
 _RANGE = re.compile(r"(\d+)[–,][^.]*")  # equal layers: 0–3, or 0, 2–4
-_DIGITS = 4  # after the point
 _EXCEPTIONS = ("break", "fallback")  # states of lines that stay in sight
 
 
@@ -141,21 +141,21 @@ def _row(row: CostRow, depth: int, caption: str) -> TreeRow:
         "id": row.id,
         "name": _GLOBAL.sub(r"\1", row.name),
         "caption": caption,
-        "total": _round(row.total),
-        "own": _round(row.own),
+        "total": _shorten(row.total),
+        "own": _shorten(row.own),
     }
     if row.times > 1:
         made["times"], made["each"] = row.times, _round_each(row)
     return made
 
 
-def _round(costs: Mapping[str, float]) -> dict[str, float]:
-    return {kind: round(amount, _DIGITS) for kind, amount in costs.items()}
+def _shorten(costs: Mapping[str, float]) -> dict[str, float]:
+    return {kind: shorten(amount) for kind, amount in costs.items()}
 
 
 def _round_each(row: CostRow) -> dict[str, tuple[float, float]]:
     both = row.each.items()
-    return {kind: (round(low, _DIGITS), round(high, _DIGITS)) for kind, (low, high) in both}
+    return {kind: (shorten(low), shorten(high)) for kind, (low, high) in both}
 
 
 def _fold(source: Source, numbers: Sequence[int], depth: int) -> Iterator[TreeRow]:

@@ -19,7 +19,7 @@ from workbench.views.answers.alternatives_text import (
 )
 from workbench.views.panes.pane import ViewContext
 from workbench.views.wire import advice_messages as wire
-from workbench.views.wire.codec import convert_row
+from workbench.views.wire.codec import convert_row, shorten
 from workbench.views.words.units import format_bytes, format_us
 
 MOST = 5
@@ -92,7 +92,7 @@ def _runs(runs_us: Sequence[float]) -> wire.TimedRuns | None:
         return None
     low, middle, high = quantiles(runs_us, n=4) if len(runs_us) > 1 else (runs_us[0],) * 3
     return {
-        "runs_us": [round(run, 3) for run in runs_us],
+        "runs_us": [shorten(run) for run in runs_us],
         "minimum_us": min(runs_us),
         "median_us": middle,
         "middle_us": (low, high),

@@ -20,7 +20,7 @@ from workbench.views.panes.kernel_configs import configs, explain_no_assembly
 from workbench.views.panes.pane import Content, Pane, ViewContext, missing
 from workbench.views.panes.passes import Passes
 from workbench.views.wire import report_messages as wire
-from workbench.views.wire.codec import convert_row
+from workbench.views.wire.codec import convert_row, shorten
 from workbench.views.words.record_words import format_line_numbers, list_kernel_ops, text_of
 from workbench.views.words.units import (
     count_text,
@@ -103,7 +103,7 @@ class _Ties:
                 for name, said in measures(Kernel).items()
                 if said.place is not None and (value := getattr(kernel, name)) is not None
             },
-            cost={k: round(by[id], 4) for k, by in self.costs.items() if id in by},
+            cost={k: shorten(by[id]) for k, by in self.costs.items() if id in by},
             bound=None if place is None else place.bound,
             graph=self.graphs.get(kernel.graph, kernel.graph),
             groups=self.groups.get(id, []),

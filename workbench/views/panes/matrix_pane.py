@@ -11,7 +11,7 @@ from workbench.report.machine_rows import MatrixCell
 from workbench.report.report_header import OWN_KERNEL
 from workbench.views.panes.pane import Content, Pane, ViewContext, missing, tell_cost
 from workbench.views.wire import gpu_messages as wire
-from workbench.views.wire.codec import convert_row
+from workbench.views.wire.codec import convert_row, shorten
 from workbench.views.wire.report_messages import Note
 from workbench.views.words.units import format_percent, format_us, plural
 
@@ -60,8 +60,8 @@ def _matrix(report: Report, targets: list[str]) -> list[wire.MatrixRow]:
     return [
         {
             "kernel": row.kernel,
-            "spread": round(row.total, 4),
-            "spreads": {name: round(value, 4) for name, value in row.metrics},
+            "spread": shorten(row.total),
+            "spreads": {name: shorten(value) for name, value in row.metrics},
             "differs_in": row.differs_in,
             "cells": [_cell(cells.get((row.kernel, target))) for target in targets],
         }

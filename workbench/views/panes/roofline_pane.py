@@ -11,7 +11,7 @@ from workbench.report import Report
 from workbench.report.machine_rows import KernelRoofline
 from workbench.views.panes.kernels_pane import FAR_BELOW
 from workbench.views.panes.pane import Content, Pane, ViewContext, missing, tell_cost
-from workbench.views.wire.codec import convert_row
+from workbench.views.wire.codec import convert_row, shorten
 from workbench.views.wire.gpu_messages import Roof, RooflinePoint
 from workbench.views.wire.report_messages import Note
 from workbench.views.words.units import format_percent, plural
@@ -138,7 +138,7 @@ def _points(report: Report, rows: Sequence[KernelRoofline]) -> list[RooflinePoin
         convert_row(
             RooflinePoint,
             row,
-            share=round(time / (totals[row.target] or 1.0), 4),
+            share=shorten(time / (totals[row.target] or 1.0)),
             of_roof=_measure_against_roof(row),
         )
         for row, time in zip(rows, times, strict=True)

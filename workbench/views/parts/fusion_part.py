@@ -18,7 +18,7 @@ from workbench.number_text import join_words
 from workbench.report import Kernel, Report
 from workbench.views.panes.pane import Passes
 from workbench.views.tables.columns import choose_columns
-from workbench.views.wire.codec import convert_row
+from workbench.views.wire.codec import convert_row, shorten
 from workbench.views.wire.fusion_messages import FusionPart, FusionStep, PairsPart, Rejected
 from workbench.views.words.record_words import format_line_numbers, list_kernel_ops
 from workbench.views.words.units import format_bytes, format_percent, plural
@@ -92,7 +92,7 @@ def _step(
         "alone": None if moved is None else moved.bytes_alone or None,
         "after": after,
         "time_us": kernel.time_us,
-        "saved": round(share, 4) if is_less else None,
+        "saved": shorten(share) if is_less else None,
         "unsaved": _unsaved(before, after),
         "why_more": why_more if share < 0 else None,
     }

@@ -11,6 +11,7 @@ from workbench.number_text import number_text, plural
 from workbench.report.profile.profile_rows import DeviceEvent, ModuleTime
 from workbench.report.profile.run_profile import RunProfile
 from workbench.views.profile.profile_words import KernelWords
+from workbench.views.wire.codec import shorten
 from workbench.views.wire.profile_messages import ProfileBox, ProfileKind
 
 _NUMBERED = re.compile(r"[_.]\d+$")
@@ -135,8 +136,8 @@ def _place(
                 "words": _describe(child, whole),
                 "parent": parent,
                 "level": level,
-                "begin_us": round(begin, 3),
-                "last_us": round(child.us, 3),
+                "begin_us": shorten(begin),
+                "last_us": shorten(child.us),
                 "kind": child.kind,
                 "row": child.row,
             }

@@ -15,7 +15,7 @@ from workbench.views.profile.profile_tracks import draw_gaps, draw_tracks
 from workbench.views.profile.profile_words import KernelWords, name_kernels
 from workbench.views.profile.shown_tables import list_tables
 from workbench.views.tables.column import pack_table
-from workbench.views.wire.codec import no_collection
+from workbench.views.wire.codec import no_collection, shorten
 from workbench.views.wire.profile_messages import ProfileChange, ProfileDocument
 
 VERSION = 1
@@ -50,7 +50,7 @@ def document(profile: RunProfile, variable: str = "p", *, opens: bool = False) -
             "omitted": drawn.omitted,
             "gaps": draw_gaps(profile, drawn.begin_us),
             "boxes": boxes,
-            "boxes_us": round(sum(box["last_us"] for box in boxes if box["parent"] < 0), 3),
+            "boxes_us": shorten(sum(box["last_us"] for box in boxes if box["parent"] < 0)),
             "boxes_words": _describe_width(profile),
             "kinds": [each.kind for each in words.values()],
             "titles": [each.title for each in words.values()],

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from workbench.analysis.sweep.sweep import Sweep
 from workbench.errors import UsageError
 from workbench.report.trials import UNSAVED, Trial
+from workbench.views.wire.codec import shorten
 from workbench.views.wire.sweep_messages import SweepDocument, SweepRow
 from workbench.views.words.units import (
     format_bytes,
@@ -22,7 +23,6 @@ VERSION = 1
 MOST_ROWS = 1000
 """Rows in a view; `.frame()` has all."""
 _ROUNDS = 40  # rounds of a row that are drawn
-_DIGITS = 5
 Better = Literal["more", "less", ""]
 Texts = tuple[tuple[str, str], ...]
 _BETTER: dict[str, Better] = {"speedup": "more", "kernels": "", "artifact_bytes": "less"}
@@ -151,7 +151,7 @@ def _row(sweep: Sweep, trial: Trial, live: Live) -> SweepRow:
         "is_model": trial.is_model,
         "from_store": trial.title in live.known,
         "can_open": trial.report is not None and sweep.read is not None,
-        "figures": [None if value is None else _rounded(value) for value in figures],
+        "figures": [None if value is None else shorten(value) for value in figures],
         "words": [
             _interval(trial) if name == "speedup" and is_noisy(trial) else words_of(name, value)
             for (name, _), value in zip(SHOWN, figures, strict=True)
@@ -195,16 +195,12 @@ def _interval(trial: Trial) -> str:
     return f"{'noisy: ' if is_noisy(trial) else ''}{low_words} to {high_words}"
 
 
-def _rounded(value: float) -> float:
-    return float(f"{value:.{_DIGITS}g}")
-
-
 def _rounds(trial: Trial) -> list[float]:
     values = trial.relative
     if not values:
         return []
     interval = trial.pairs.ratio
-    return [_rounded(v) for v in (interval.low, interval.median, interval.high, *values[:_ROUNDS])]
+    return [shorten(v) for v in (interval.low, interval.median, interval.high, *values[:_ROUNDS])]
 
 
 def _begun(sweep: Sweep, live: Live) -> Iterator[SweepRow]:

@@ -30,6 +30,14 @@ def convert_row(kind: type[Wire], row: object, /, **more: object) -> Wire:
     return cast(Wire, made)
 
 
+def shorten(value: float) -> float:
+    """A figure for the front end, which rounds it: so many digits that it rounds as all of them do.
+
+    One that was cut to a number of decimals before would be written otherwise than in a table.
+    """
+    return float(f"{value:.12g}")
+
+
 @contextmanager
 def no_collection() -> Iterator[None]:
     """Make lists by the ten thousand without a collection for every few thousand of them.
