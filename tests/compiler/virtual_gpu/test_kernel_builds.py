@@ -63,6 +63,6 @@ def test_code_is_disassembled_for_many_kernels_in_one_start(
     told: list[Built] = []
     build_job(BuildJob(builds, CallerContext.current(), at_once=1), told.append)
     assert sorted(built.id for built in told) == sorted(names)
-    assert {built.note for built in told} == {"r", "wrong"}
+    assert {built.note for built in told} == {"read", "wrong"}
     assert sum(starts) == 39
     assert len(starts) <= 3
