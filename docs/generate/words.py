@@ -28,6 +28,7 @@ _TITLES = {
     "break": "A graph break",
     "storages": "Memory",
     "accesses": "Accesses",
+    "collectives": "Streams: collectives",
     "deviations": "Numerics",
     "budgets": "Memory budgets",
     "phases": "Timeline",

@@ -27,6 +27,7 @@ const FORMS = [
   [/^d\d+$/, "deviation"],
   [/^h\d+$/, "finding"],
   [/^x\d+$/, "access"],
+  [/^n\d+$/, "collective"],
   [/^Z:/, "saved"],
 ] as const;
 

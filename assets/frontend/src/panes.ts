@@ -15,6 +15,7 @@ import type { Registration } from "./registration";
 import { roofline } from "./roofline/register";
 import { memory } from "./storages/register";
 import type { Store } from "./store";
+import { streams } from "./streams/register";
 import { timeline } from "./timeline/register";
 
 export const PANES: readonly Registration<Store>[] = [
@@ -32,4 +33,5 @@ export const PANES: readonly Registration<Store>[] = [
   numerics,
   checks,
   accesses,
+  streams,
 ];

@@ -1060,7 +1060,7 @@ export type Tone = "plain" | "captured" | "break" | "fallback" | "folded";
 
 export type LineState = "plain" | "captured" | "later" | "break" | "failed" | "fallback" | "folded" | "removed" | "traced" | "unreached";
 
-export type PaneId = "overview" | "graphs" | "breaks" | "fusion" | "kernels" | "timeline" | "autotune" | "roofline" | "memory" | "matrix" | "artifact" | "numerics" | "checks" | "accesses";
+export type PaneId = "overview" | "graphs" | "breaks" | "fusion" | "kernels" | "timeline" | "autotune" | "roofline" | "memory" | "matrix" | "artifact" | "numerics" | "checks" | "accesses" | "streams";
 
 export type CostKind = "time" | "bound" | "bytes" | "memory";
 
@@ -1421,6 +1421,9 @@ export interface Document {
   check_findings: CheckFinding[];
   accesses_says: string;
   accesses: Access[];
+  streams_says: string;
+  streams: StreamSpan[];
+  collectives: CollectiveRow[];
   targets: Targets;
   artifact: Artifact[];
   file: SavedFile;
@@ -1776,6 +1779,38 @@ export interface EmbeddedSession {
 }
 
 /**
+ * A kernel, a collective, or a pause that waits for one; µs from the start of the program.
+ * `lane` is the caption of what it stands in: the kernels, or a group of ranks.
+ */
+export interface StreamSpan {
+  id: string;
+  lane: string;
+  kind: "kernel" | "collective" | "wait";
+  words: string;
+  start_us: number;
+  us: number;
+}
+
+/**
+ * A collective of the table: `said` is by what its time is told, or why it has none.
+ */
+export interface CollectiveRow {
+  id: string;
+  kernel: string | null;
+  wait_kernel: string | null;
+  op: string;
+  bytes: number | null;
+  group: string;
+  group_size: number | null;
+  group_nodes: number | null;
+  est_us: number | null;
+  exposed_us: number | null;
+  place: string;
+  line: string | null;
+  said: string;
+}
+
+/**
  * One axis with its values in the order in which they were given.
  */
 export interface SweepAxis {
@@ -1910,6 +1945,7 @@ export const TITLES: Record<PaneId, string> = {
   numerics: "Numerics",
   checks: "Checks",
   accesses: "Accesses",
+  streams: "Streams",
 };
 
 export const WORDS: Record<Line["state"], string> = {

@@ -37,6 +37,8 @@ _START = (6.0, 14.0)  # µs more than NCCL reckons with, in a node and between: 
 ERRORS = (0.15, 0.3)
 """Within what of the time four of five published ones lie, of one node and of several: of 49 and 45
 times of nccl-tests from 64 KiB on, by which the rates here were chosen, on at most 4 nodes."""
+MOST_CHECKED_NODES = 4
+
 
 _BASE: Mapping[tuple[Algorithm, Protocol], float] = {
     ("tree", "LL"): 6.8, ("tree", "LL128"): 14.0, ("tree", "simple"): 8.4,

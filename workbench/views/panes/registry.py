@@ -16,6 +16,7 @@ from workbench.views.panes import (
     numerics_pane,
     overview_pane,
     roofline_pane,
+    streams_pane,
     timeline_pane,
 )
 from workbench.views.panes.pane import Pane
@@ -35,4 +36,5 @@ PANES: tuple[Pane, ...] = (
     numerics_pane.PANE,
     checks_pane.PANE,
     accesses_pane.PANE,
+    streams_pane.PANE,
 )

@@ -66,6 +66,7 @@ _TITLES: Mapping[str, tuple[str, str]] = {  # by list: title, name of the DataFr
     "points": ("Least time of each kernel by the roofline model (estimate)", "roofline"),
     "phases": ("Time by phase, threads added", "phases"),
     "cuda_graphs": ("CUDA graphs", "cuda_graphs"),
+    "collectives": ("Collectives, their times by a model", "collectives"),
     "accesses": ("What the memory sees of each line", "accesses"),
     "deviations": ("Values that depart from eager, in roundings (eps)", "numerics"),
     "ways": ("Round trip", "roundtrip"),

@@ -94,7 +94,7 @@ _TABLED: Mapping[str, tuple[str, ...]] = {
 
 _LISTS = (
     *("breaks", "recompiles", "guards", "kernels", "graphs", "groups", "rejected", "cuda_graphs"),
-    *("phases", "choices", "ranked", "points", "matrix", "numerics", "accesses"),
+    *("phases", "choices", "ranked", "points", "matrix", "numerics", "accesses", "collectives"),
 )
 _EXPECTED = ("overview", "graphs", "fusion", "kernels", "timeline")
 
@@ -201,6 +201,7 @@ def _present(shown: Document) -> Mapping[str, bool]:
         "matrix": ("matrix",),
         "numerics": ("numerics",),
         "accesses": ("accesses",),
+        "streams": ("collectives",),
     }
     return {"overview": True, **{id: bool(lists & set(own)) for id, own in needs.items()}}
 

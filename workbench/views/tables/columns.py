@@ -8,6 +8,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from workbench.report import AutotuneChoice, Kernel, Phase
+from workbench.report.cluster.cluster_rows import Collective
 from workbench.report.file_rows import RoundTripWay
 from workbench.report.machine_rows import KernelRoofline, MatrixCell, RankedConfig
 from workbench.report.measures import measures
@@ -184,6 +185,16 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
         Column("Used, L1", "used_l1", "share", "64px"),
         Column("What", "said", width="minmax(120px, 1.6fr)", full="said"),
         Column("Place", "place", width="minmax(90px, 0.6fr)", look="mono", is_wide=True),
+    ),
+    "collectives": (
+        Column("Kernel", "kernel", width="52px", kind="kernel"),
+        Column("Collective", "op", "code", "minmax(90px, 0.8fr)"),
+        Column("Message", "bytes", "B", "70px"),
+        Column("Group", "group", width="minmax(140px, 1fr)", full="group"),
+        number_of(Collective, "est_us", "88px"),
+        number_of(Collective, "exposed_us", "88px"),
+        Column("By", "said", width="minmax(80px, 0.5fr)", look="mut", full="said", is_wide=True),
+        Column("Place", "place", width="minmax(168px, 1.6fr)", look="mono", full="place"),
     ),
     "members": (
         Column("Member", "name", "code", "minmax(120px, 1.6fr)"),

@@ -38,6 +38,7 @@ from workbench.views.wire.gpu_messages import (
 from workbench.views.wire.memory_messages import BudgetQuestion, BudgetsPart, MemoryPart
 from workbench.views.wire.numerics_messages import Deviation, NumericsFound
 from workbench.views.wire.overview_messages import Piece, TreeRow
+from workbench.views.wire.stream_messages import CollectiveRow, StreamSpan
 from workbench.views.wire.sweep_messages import RowQuestion, RowsQuestion
 from workbench.views.wire.table_messages import ColumnSpec, Unit
 
@@ -71,6 +72,7 @@ PaneId = Literal[
     "numerics",
     "checks",
     "accesses",
+    "streams",
 ]
 """The pass of a compilation with a backward; empty for what is of both."""
 CostKind = Literal["time", "bound", "bytes", "memory"]
@@ -427,6 +429,9 @@ class Document(TypedDict):
     check_findings: list[CheckFinding]
     accesses_says: str
     accesses: list[Access]
+    streams_says: str
+    streams: list[StreamSpan]
+    collectives: list[CollectiveRow]
     targets: Targets
     artifact: list[Artifact]
     file: SavedFile

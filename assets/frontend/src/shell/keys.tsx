@@ -4,7 +4,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { Button } from "../ui/basics";
 
 /** The keys of the panes, as they lie beside one another: 0 is the tenth, then -, =, ` and \. */
-const DIGITS = "1234567890-=`\\";
+const DIGITS = "1234567890-=`\\;";
 
 /** What a field takes for itself. */
 function isField(target: EventTarget | null): boolean {

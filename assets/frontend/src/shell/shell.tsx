@@ -139,7 +139,7 @@ class Guarded extends Component<{ store: Store; children: ComponentChildren }, {
 }
 
 const REPORT_KEYS: readonly KeyWords[] = [
-  { keys: ["1", "0"], words: "switch pane; -, = and ` the last three", isRange: true },
+  { keys: ["1", "0"], words: "switch pane; -, =, `, \\ and ; the last five", isRange: true },
   { keys: ["/"], words: "find" },
   { keys: ["↑", "↓"], words: "previous or next row or line" },
   { keys: ["↑", "↓", "←", "→"], words: "in the graph: walk along edges and siblings" },

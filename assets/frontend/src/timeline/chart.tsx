@@ -24,9 +24,19 @@ interface Props {
   phases: Phase[];
   zoom: Window | null;
   zoomTo(phase: Phase): void;
+  /** What the chart is, for who does not see it. */
+  label?: string;
+  tipOf?(phase: Phase): string;
 }
 
-export function FlameChart({ store, phases, zoom, zoomTo }: Props) {
+export function FlameChart({
+  store,
+  phases,
+  zoom,
+  zoomTo,
+  label = "Flame chart of the phases. Arrow keys move, Enter zooms in.",
+  tipOf = tellPhase,
+}: Props) {
   const box = useRef<HTMLDivElement>(null);
   const prefix = useId();
   const width = useWidth(box);
@@ -43,7 +53,7 @@ export function FlameChart({ store, phases, zoom, zoomTo }: Props) {
           ref={box}
           class="flame"
           role="listbox"
-          aria-label="Flame chart of the phases. Arrow keys move, Enter zooms in."
+          aria-label={label}
           tabIndex={0}
           aria-activedescendant={current ? `${prefix}-${current.phase.id}` : undefined}
           style={{ height: `${flame.rows * ROW}px` }}
@@ -57,6 +67,7 @@ export function FlameChart({ store, phases, zoom, zoomTo }: Props) {
               bar={bar}
               width={width}
               isSelected={bar === current}
+              tip={tipOf(bar.phase)}
               select={() => store.select(bar.phase.id)}
               zoom={() => zoomTo(bar.phase)}
             />
@@ -119,16 +130,21 @@ function tickText(at: number): string {
     : seconds(at).replace(/\.(\d*?)0+ /, (_, kept) => (kept ? `.${kept} ` : " "));
 }
 
+function tellPhase({ words, name, duration_s, self_s }: Phase): string {
+  return `${words} (${name}): ${seconds(duration_s)}, ${seconds(self_s)} of its own`;
+}
+
 interface BarProps {
   id: string;
   bar: Bar;
   width: number;
   isSelected: boolean;
+  tip: string;
   select(): void;
   zoom(): void;
 }
 
-function FlameBar({ id, bar, width, isSelected, select, zoom }: BarProps) {
+function FlameBar({ id, bar, width, isSelected, tip, select, zoom }: BarProps) {
   const { phase } = bar;
   const hasText = bar.width * width >= TEXT;
   return (
@@ -138,12 +154,12 @@ function FlameBar({ id, bar, width, isSelected, select, zoom }: BarProps) {
       aria-selected={isSelected}
       aria-label={`${phase.words}, ${seconds(phase.duration_s)}`}
       class={isSelected ? "bar-f sel" : "bar-f"}
-      data-tip={`${phase.words} (${phase.name}): ${seconds(phase.duration_s)}, ${seconds(phase.self_s)} of its own`}
+      data-tip={tip}
       style={{
         left: `${bar.left * 100}%`,
         width: `${bar.width * 100}%`,
         top: `${bar.row * ROW}px`,
-        "--c": `var(--g${colourOf(phase.name)})`,
+        "--c": phase.name === "wait" ? "var(--break)" : `var(--g${colourOf(phase.name)})`,
       }}
       onClick={select}
       onDblClick={zoom}

@@ -92,6 +92,7 @@ export function colourOf(name: string): number {
     [/schedul|fusion/i, 3],
     [/aot|joint|partition|dispatch/i, 5],
     [/inductor|lowering|post.?grad|compile_fx|graphlowering/i, 1],
+    [/^collective$/, 5],
     [/dynamo|bytecode|guard|variable_builder|fake/i, 0],
   ];
   return kinds.find(([form]) => form.test(name))?.[1] ?? 2;

@@ -1,0 +1,65 @@
+"""Streams: the sentence, the lanes, and what is said where a time is not known."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tests.analysis.cluster.test_streams import record
+from workbench.report import Report
+from workbench.report.cluster.cluster_rows import Collective
+from workbench.report.table import Table
+from workbench.views.document import document
+
+
+def test_the_sentence_says_what_the_kernels_wait_for_and_how_sure_that_is() -> None:
+    said = document(record("k", ">", "<", "k", ">", "k", "<"))["streams_says"]
+    assert said.startswith("2 collectives take 372 µs; the kernels wait 272 µs of 572 µs for them")
+    assert "Most: 272 µs for 2 × all_reduce of 33.6 MB over group 0, 8 GPUs on 1 node." in said
+    assert "Modelled: a collective ± 15 %." in said
+
+
+def test_what_is_hidden_whole_is_no_problem() -> None:
+    shown = document(record("k", ">", "k", "k", "<"))
+    assert "all of it beside the kernels" in shown["streams_says"]
+    (pane,) = (pane for pane in shown["panes"] if pane["id"] == "streams")
+    assert (pane["count"], pane["is_problem"]) == (1, False)
+
+
+def test_the_kernels_are_the_first_lane_and_every_span_leads_to_its_kernel() -> None:
+    made = record(">", "k", "<")
+    spans = document(made)["streams"]
+    assert [(span["id"], span["kind"]) for span in spans] == [
+        ("k1", "kernel"),
+        ("k2", "wait"),
+        ("k0", "collective"),
+    ]
+    assert [span["lane"] for span in spans] == ["kernels", "kernels", "group 0, 8 GPUs on 1 node"]
+    assert spans[1]["words"] == "waits for all_reduce of 33.6 MB"
+
+
+def test_many_nodes_were_held_against_nothing() -> None:
+    made = record(">", "<")
+    far = [replace(row, group_size=64, group_nodes=64) for row in made.collectives]
+    tables = {**made.tables, "collectives": Table.of(Collective, far)}
+    said = document(replace(made, tables=tables))["streams_says"]
+    assert "with more than 4 nodes not held against any measurement" in said
+
+
+def test_without_a_time_the_sentence_says_why() -> None:
+    made = record(">", "<")
+    rows = [replace(row, est_us=None, why="of a10 no rate is known") for row in made.collectives]
+    tables = {**made.tables, "collectives": Table.of(Collective, rows)}
+    shown = document(replace(made, tables=tables))
+    assert shown["streams_says"] == (
+        "1 collective; what they take is not known: of a10 no rate is known."
+    )
+    assert shown["streams"] == []
+    assert shown["collectives"][0]["said"] == "of a10 no rate is known"
+
+
+@pytest.mark.parametrize("report", [Report()])
+def test_a_program_without_collectives_says_how_to_have_some(report: Report) -> None:
+    (pane,) = (pane for pane in document(report)["panes"] if pane["id"] == "streams")
+    assert "wb.virtual_cluster" in (pane["empty"] or {"text": ""})["text"]
