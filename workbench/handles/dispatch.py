@@ -28,6 +28,7 @@ from workbench.handles.chosen_fusion import compile_again, refuse_for_other_torc
 from workbench.handles.compiled import Compiled
 from workbench.handles.compiled_base import CompiledBase, Recipe
 from workbench.handles.compiled_module import make_compiled, unwrap_originals
+from workbench.handles.hook_collectives import add_hook_collectives, read_hooks
 from workbench.report import Report
 from workbench.tasks.progress_events import ProgressCallback
 
@@ -47,6 +48,16 @@ def compile_for_target(
         raise UsageError(
             f"progress is {progress!r}: expected a function of the name of a phase and the seconds."
         )
+    if (hooked := read_hooks(request)) is None:
+        return _compile(request, progress)
+    made = _compile(hooked.request, progress)
+    made.update(add_hook_collectives(made.report, hooked, request.options.gpu))
+    return made
+
+
+def _compile(
+    request: CompileRequest, progress: ProgressCallback | None
+) -> Compiled | CrossCompiled:
     gpu = request.options.gpu
     if gpu is not None:
         from workbench.handles.cross_compiled import compile_for_gpu

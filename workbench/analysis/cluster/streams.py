@@ -14,7 +14,7 @@ from typing import Literal
 from workbench.analysis.cluster.links import Links, estimate_collective, find_links
 from workbench.analysis.forecast.forecast import find_forecast
 from workbench.report import Kernel, Report
-from workbench.report.cluster.cluster_rows import CLUSTER, Collective
+from workbench.report.cluster.cluster_rows import CLUSTER, HOOK, Collective
 from workbench.report.table import Table
 from workbench.specs import Gpu
 
@@ -76,7 +76,8 @@ def time_collectives(report: Report, gpu: Gpu) -> Report:
     for span in streams.spans:
         if span.kind == "wait" and span.collective is not None:
             waits[span.collective] += span.us
-    timed = [replace(row, exposed_us=waits[row.id]) for row in timed]
+    # what runs beside a hook is not known: nothing says what of it is hidden
+    timed = [r if r.origin == HOOK else replace(r, exposed_us=waits[r.id]) for r in timed]
     return replace(report, tables={**report.tables, "collectives": Table.of(Collective, timed)})
 
 
@@ -100,7 +101,7 @@ def find_streams(report: Report) -> Streams | None:
 
 
 def _follow(report: Report) -> Streams | None:
-    rows = list(report.collectives)
+    rows = [row for row in report.collectives if row.origin != HOOK]
     if not rows or any(row.est_us is None for row in rows):
         return None
     times: dict[str, float] = {}

@@ -243,9 +243,10 @@ def refuse_hooks(name: str, module: Any) -> None:
     if parts := [path or name for path, part in module.named_modules() if isinstance(part, kind)]:
         raise UsageError(
             f"{parts[0]} was sharded by fully_shard, which gathers parameters in hooks around its "
-            "calls: torch captures none of them, so there is no graph of the whole. Compile the "
-            "module without it, or shard its parameters as DTensors by a parametrisation, whose "
-            "collectives are in the graph."
+            "calls: torch captures none of them, so there is no graph of the whole. Compile a "
+            "block that was sharded by itself, for a virtual GPU: what its hooks send is listed. "
+            "Or compile the module without it, or shard its parameters as DTensors by a "
+            "parametrisation, whose collectives are in the graph."
         )
 
 

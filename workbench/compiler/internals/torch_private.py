@@ -681,6 +681,10 @@ RESOLVE_PROCESS_GROUP = _c10d("_resolve_process_group", "a process group by its 
 FAKE_STORE = Name(
     "torch.testing._internal.distributed.fake_pg:FakeStore", "process groups that send nothing"
 )
+COMPUTE_BUCKETS = Name(
+    "torch.distributed:_compute_bucket_assignment_by_size", "what hooks of DDP send at a time"
+)
+FIRST_BUCKET = Name("torch.distributed:_DEFAULT_FIRST_BUCKET_BYTES", "the first bucket of DDP")
 MESH_CACHES = tuple(  # what is remembered by a mesh; equal meshes may be of different ranks
     Name(f"torch.distributed.tensor.{target}", "a second rank of one mesh in a process")
     for target in (
@@ -698,6 +702,14 @@ CONTROL_DEPS = "control_deps"
 
 DISABLED = ("_torchdynamo_disable", "_torchdynamo_disable_msg")
 """What `torch.compiler.disable` notes on a function, torch 2.11 to 2.15: that it is, and why."""
+
+
+def parameter_groups_of(module: Any) -> tuple[Any, list[Any]]:
+    """What `fully_shard` keeps of a module, and its groups of parameters: one in torch 2.11."""
+    state = module._get_fsdp_state()
+    single = [] if state._fsdp_param_group is None else [state._fsdp_param_group]
+    return state, list(getattr(state, "_fsdp_param_groups", single))
+
 
 ARTIFACTS = "_artifacts"
 """Where `AOTCompiledFunction` has what it was made of, torch 2.11 to 2.15."""

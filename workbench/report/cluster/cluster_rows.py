@@ -61,6 +61,10 @@ def is_collective(target: str) -> bool:
     return "c10d_functional" in target
 
 
+GRAPH, HOOK = "graph", "hook"
+"""Whether a collective is in the generated program, or made by a hook around it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Collective:
     """One collective of a generated program: what is sent, between whom, where one waits for it.
@@ -108,6 +112,9 @@ class Collective:
     )  # fmt: skip
     algorithm: str | None = None  # NCCL's algorithm and protocol by that model, as `ring/LL128`
     why: str | None = None  # why it has no modelled time
+    origin: str = (
+        GRAPH  # "graph", or "hook": computed from what a hook around the program will send
+    )
 
 
 @dataclass(frozen=True, slots=True)

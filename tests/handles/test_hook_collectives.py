@@ -1,0 +1,161 @@
+"""What hooks are said to send is what they send, counted while the module runs in eager."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import torch
+import torch.distributed as dist
+from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils._python_dispatch import TorchDispatchMode
+
+import workbench as wb
+from workbench.compiler.request.compile_request import CompileOptions, CompileRequest
+from workbench.handles.hook_collectives import read_hooks
+
+X = torch.ones(4, 30)
+OPS = {
+    "_allgather_base_": ("all_gather", 0),  # the output
+    "_reduce_scatter_base_": ("reduce_scatter", 1),  # the input
+    "allreduce_": ("all_reduce", 0),
+    "broadcast_": ("broadcast", 0),
+}
+"""By torch's name of a collective: ours, and the place of the tensor that NCCL counts."""
+
+
+class Counter(TorchDispatchMode):
+    """Notes the collectives that a process starts: what, bytes, dtype."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: list[tuple[str, int, str]] = []
+
+    def __torch_dispatch__(
+        self, operator: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        if operator.namespace == "c10d":
+            op, place = OPS[operator._opname]
+            leaves = torch.utils._pytree.tree_leaves(args)
+            tensor = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)][place]
+            dtype = str(tensor.dtype).removeprefix("torch.")
+            self.seen.append((op, tensor.numel() * tensor.element_size(), dtype))
+        return operator(*args, **(kwargs or {}))
+
+
+def count_step(module: torch.nn.Module, x: torch.Tensor) -> list[tuple[str, int, str]]:
+    """The collectives of the third step of training, sorted: DDP makes its buckets in the second."""
+    for _ in range(2):
+        module(x).sum().backward()
+    with Counter() as counter:
+        module(x).sum().backward()
+    return sorted(counter.seen)
+
+
+def list_rows(module: torch.nn.Module, x: torch.Tensor, target: str = "h100") -> list[Any]:
+    hooked = read_hooks(CompileRequest.of(module, (x,), None, CompileOptions(target=target)))
+    assert hooked is not None
+    rows = [*hooked.forward, *hooked.backward]
+    assert all(row.origin == "hook" for row in rows)
+    assert not any(row.is_backward for row in hooked.forward)
+    return [(row.op, row.bytes, row.dtype) for row in rows]
+
+
+def make_block() -> torch.nn.Module:
+    return torch.nn.Sequential(torch.nn.Linear(30, 33), torch.nn.Linear(33, 30))
+
+
+@pytest.mark.parametrize(
+    ("mesh", "more", "frozen"),
+    [
+        ({"dp": 4}, {}, ()),
+        ({"dp": 4}, {"reshard_after_forward": False}, ()),
+        ({"dp": 4}, {"reshard_after_forward": 2}, ()),
+        (
+            {"dp": 4},
+            {"mp_policy": MixedPrecisionPolicy(torch.bfloat16, reduce_dtype=torch.float32)},
+            (),
+        ),
+        ({"dp": 4}, {"mp_policy": MixedPrecisionPolicy(torch.bfloat16)}, ("0.weight", "0.bias")),
+        ({"replicas": 2, "dp": 4}, {}, ()),
+    ],
+)
+def test_groups_of_fully_shard_send_what_is_said(
+    mesh: dict[str, int], more: dict[str, Any], frozen: tuple[str, ...]
+) -> None:
+    with wb.virtual_cluster(mesh) as devices:
+        model = torch.nn.Sequential(make_block(), make_block())
+        for block in model:
+            for name in frozen:
+                block.get_parameter(name).requires_grad_(False)
+            fully_shard(block, mesh=devices, **more)
+        fully_shard(model, mesh=devices)
+        said = sorted(row for block in model for row in list_rows(block, X))
+        assert said == count_step(model, X)
+
+
+@pytest.fixture
+def one_rank() -> Iterator[None]:
+    """A real group, since DDP's reducer asserts in a fake one."""
+    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    yield
+    dist.destroy_process_group()
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {},
+        {"bucket_cap_mb": 1.2},
+        {"find_unused_parameters": True, "bucket_cap_mb": 0.5},
+        {"broadcast_buffers": False},
+    ],
+)
+def test_buckets_of_ddp_are_as_said(one_rank: None, more: dict[str, Any]) -> None:
+    layers = [torch.nn.Linear(300, 300) for _ in range(6)]
+    model = torch.nn.Sequential(*layers, torch.nn.BatchNorm1d(300))
+    x = torch.ones(4, 300)
+    wrapped = DistributedDataParallel(model, **more)
+    said = sorted(list_rows(wrapped, x, "host"))
+    sent = count_step(wrapped, x)
+    if more.get("find_unused_parameters"):  # which are unused is summed, too
+        assert ("all_reduce", 56, "int32") in sent
+        sent.remove(("all_reduce", 56, "int32"))
+    assert said == sent
+
+
+def test_the_record_has_them_after_those_of_the_graph() -> None:
+    with wb.virtual_cluster({"dp": 4}) as mesh:
+        block = make_block()
+        policy = MixedPrecisionPolicy(torch.bfloat16)
+        fully_shard(block, mesh=mesh, mp_policy=policy)
+        compiled = wb.aot_compile(block, (X,), target="h100")
+        forward = wb.aot_compile(block, (X,), target="h100", grad=False)
+        assert isinstance(block, torch.distributed.fsdp.FSDPModule)  # as it was
+    report = compiled.report
+    rows = list(report.collectives)
+    assert [row.op for row in rows] == ["all_gather", "all_gather", "reduce_scatter"]
+    assert {(row.id, row.origin, row.graph) for row in rows} >= {("c0", "hook", "")}
+    assert all(row.est_us and row.exposed_us is None for row in rows)
+    assert [row.op for row in forward.report.collectives] == ["all_gather"]
+    assert report.request.inputs == ("input: bfloat16 [4, 30] on cuda",)  # as the hook casts it
+    assert "whose hooks are in no graph" in report.request.notes[0]
+    assert wb.Report.from_bytes(report.to_bytes()).collectives == report.collectives
+
+
+def test_a_hook_that_sends_something_else_is_not_guessed(one_rank: None) -> None:
+    wrapped = DistributedDataParallel(make_block())
+    wrapped.register_comm_hook(None, lambda state, bucket: torch.futures.Future())
+    hooked = read_hooks(CompileRequest.of(wrapped, (X,), None, CompileOptions()))
+    assert hooked is not None
+    assert hooked.backward == ()
+    assert "is not computed" in hooked.request.options.notes[-1]
+
+
+def test_without_a_group_or_hooks_nothing_is_read() -> None:
+    request = CompileRequest.of(make_block(), (X,), None, CompileOptions())
+    assert read_hooks(request) is None
+    with wb.virtual_cluster({"dp": 2}):
+        assert read_hooks(request) is None

@@ -1,0 +1,239 @@
+"""What hooks around a module send: collectives of DDP and of `fully_shard`, computed, not compiled.
+
+DistributedDataParallel sums the gradients of a bucket at a time, torch's own rule for buckets says
+which: the first of 1 MiB, the others up to the cap, from the last parameter to the first. Each
+group of `fully_shard` gathers its parameters before the forward, again before the backward where
+they were given back, and scatters its gradients: every parameter is padded to equal parts, in the
+dtype of the mixed-precision policy.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+
+from workbench.analysis.cluster.streams import time_collectives
+from workbench.compiler.cluster.cluster import Cluster, find_cluster
+from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.request.callables import uncompiled
+from workbench.compiler.request.compile_request import CompileRequest
+from workbench.number_text import number_text, plural
+from workbench.report import Report
+from workbench.report.cluster.cluster_rows import HOOK, Collective
+from workbench.report.table import Table
+from workbench.specs import Gpu
+
+_PARTS = ("_forward_hooks", "_forward_pre_hooks")
+
+
+@dataclass(frozen=True)
+class Hooked:
+    """What is compiled instead of a module with hooks, and what these send in a step."""
+
+    request: CompileRequest
+    forward: tuple[Collective, ...]
+    backward: tuple[Collective, ...]
+
+
+def read_hooks(request: CompileRequest) -> Hooked | None:
+    """What hooks around the module of a request send; None where it has none, or no group."""
+    cluster = find_cluster()
+    if cluster is None:
+        return None
+    target = request.target
+    while (inner := uncompiled(target)) is not None:
+        target = inner
+    if isinstance(target, torch.nn.parallel.DistributedDataParallel):
+        return _read_ddp(request, target, cluster)
+    return _read_sharded(request, target, cluster)
+
+
+def add_hook_collectives(report: Report, hooked: Hooked, gpu: Gpu | None) -> Report:
+    """The record with a row for each of them; those of the backward where there is one."""
+    trains = any(kernel.is_backward for kernel in report.kernels)
+    made = [*hooked.forward, *(hooked.backward if trains else ())]
+    rows = list(report.collectives)
+    own = [replace(row, id=f"c{len(rows) + place}") for place, row in enumerate(made)]
+    if not own:
+        return report
+    if gpu is not None:
+        alone = Report(extra=report.extra, tables={"collectives": Table.of(Collective, own)})
+        own = list(time_collectives(alone, gpu).collectives)
+    table = Table.of(Collective, [*rows, *own])
+    return replace(report, tables={**report.tables, "collectives": table})
+
+
+def _read_ddp(request: CompileRequest, ddp: Any, cluster: Cluster) -> Hooked:
+    row = _make_rows(cluster, ddp.process_group)
+    buffers = list(ddp.modules_buffers) if ddp.will_sync_module_buffers() else []
+    forward = [
+        row("broadcast", _count(part), part[0].dtype, is_backward=False)
+        for part in _split(buffers, [ddp.broadcast_bucket_size])
+    ]
+    if ddp._comm_hooks or ddp.mixed_precision is not None:
+        how = "a communication hook of its own" if ddp._comm_hooks else "mixed precision"
+        note = f"DistributedDataParallel has {how}: what it sends of gradients is not computed."
+        return _tell(request, request.target, note, forward, ())
+    learned = [each for each in ddp.module.parameters() if each.requires_grad]
+    first = tp.FIRST_BUCKET.get() if ddp.bucket_bytes_cap_default else ddp.bucket_bytes_cap
+    limits = list(ddp.bucket_bytes_cap_list) or [first, ddp.bucket_bytes_cap]
+    # after the first step torch makes the buckets anew, in the order in which gradients came
+    is_rebuilt = ddp.static_graph or not ddp.find_unused_parameters
+    parts = list(_split(learned[::-1] if is_rebuilt else learned, limits))
+    backward = [row("all_reduce", _count(part), part[0].dtype) for part in parts]
+    size = number_text(sum(each.bytes or 0 for each in backward), "bytes")
+    note = (
+        f"Hooks of DistributedDataParallel sum {size} of gradients in "
+        f"{plural(len(backward), 'bucket')}, computed for any step but the first: the table "
+        "collectives has them with origin 'hook'. They are in no graph: as DTensors that are "
+        "replicated by a parametrisation, the gradients would be summed there, where Inductor can "
+        "order and bucket them."
+    )
+    return _tell(request, request.target, note, forward, backward)
+
+
+def _split(tensors: Sequence[torch.Tensor], limits: list[int]) -> Iterator[list[torch.Tensor]]:
+    if tensors:
+        for places in tp.COMPUTE_BUCKETS.get()(list(tensors), limits)[0]:
+            yield [tensors[place] for place in places]
+
+
+def _count(tensors: Sequence[torch.Tensor]) -> int:
+    return sum(each.numel() * each.element_size() for each in tensors)
+
+
+def _read_sharded(request: CompileRequest, module: Any, cluster: Cluster) -> Hooked | None:
+    """Of a block that `fully_shard` made; None for what is left to be refused."""
+    fsdp: Any = sys.modules.get("torch.distributed.fsdp")
+    kind = getattr(fsdp, "FSDPModule", None)
+    if kind is None or not isinstance(module, kind) or request.options.gpu is None:
+        return None
+    if sum(isinstance(part, kind) for part in module.modules()) > 1:
+        return None
+    state, groups = tp.parameter_groups_of(module)
+    parameters = [each for group in groups for each in group.fsdp_params]
+    is_alone = all(len(group.modules) == 1 for group in groups)
+    if not is_alone or any(each.is_dtensor for each in parameters):
+        return None  # with others under one hook, or by tensor parallel too
+    forward, backward = [], []
+    for group in groups:
+        gathers, gradients = _list_group(group, cluster)
+        forward += gathers[:1]
+        backward += [*gathers[1:], *gradients]
+    policy = groups[0].mp_policy if groups else None
+    dtype = None if policy is None else policy.param_dtype
+    block = _unshard(module, state, dtype, {})
+    args, kwargs = request.args, request.kwargs
+    if policy is not None and dtype is not None and policy.cast_forward_inputs:
+        args, kwargs = tp.TREE_MAP.get()(
+            lambda leaf: leaf.to(dtype) if _is_real(leaf) else leaf, (args, kwargs)
+        )
+    note = (
+        f"{type(block).__name__} was sharded by fully_shard, whose hooks are in no graph: compiled "
+        "is its own code, on whole parameters. What the hooks send as a part of a larger model is "
+        "in the table collectives with origin 'hook'. With the parameters as DTensors by a "
+        "parametrisation it would be in the graph, where Inductor can bucket and hide it."
+    )
+    request = replace(request, args=args, kwargs=kwargs)
+    return _tell(request, block, note, forward, backward)
+
+
+def _is_real(leaf: Any) -> bool:
+    return isinstance(leaf, torch.Tensor) and leaf.is_floating_point()
+
+
+def _list_group(group: Any, cluster: Cluster) -> tuple[list[Collective], list[Collective]]:
+    """What one group gathers, in forward and backward, and what it does with its gradients."""
+    info, policy = group.mesh_info, group.mp_policy
+    size = info.shard_process_group.size()
+    padded = [(each, each.padded_sharded_param_size.numel()) for each in group.fsdp_params]
+    dtypes = [policy.param_dtype or each.sharded_param.dtype for each, _ in padded]
+    whole = sum(n * dtype.itemsize for (_, n), dtype in zip(padded, dtypes, strict=True)) * size
+    row = _make_rows(cluster, info.shard_process_group)
+    gathers = [row("all_gather", whole, dtypes[0], is_backward=False)]
+    if (again := group.post_forward_mesh_info) is not None:
+        mate = _make_rows(cluster, again.shard_process_group)
+        gathers.append(mate("all_gather", whole, dtypes[0]))
+    learned = [n for each, n in padded if each.sharded_param.requires_grad]
+    if not learned:
+        return gathers, []
+    reduced = policy.reduce_dtype or dtypes[0]
+    gradients = [row("reduce_scatter", sum(learned) * size * reduced.itemsize, reduced)]
+    if (other := getattr(info, "replicate_process_group", None)) is not None:
+        summed = _make_rows(cluster, other)
+        gradients.append(summed("all_reduce", sum(learned) * reduced.itemsize, reduced))
+    return gathers, gradients
+
+
+def _unshard(
+    module: torch.nn.Module, state: Any, dtype: torch.dtype | None, known: dict[int, Any]
+) -> torch.nn.Module:
+    """The module as it is between its hooks: whole parameters, without data, and no shards."""
+    if id(module) in known:
+        twin: torch.nn.Module = known[id(module)]
+        return twin
+    kind: Any = type(module).__bases__[-1] if hasattr(module, "unshard") else type(module)
+    twin = known[id(module)] = kind.__new__(kind)
+    held = dict(vars(module))
+    for part in (*_PARTS, "_forward_hooks_with_kwargs", "_forward_pre_hooks_with_kwargs"):
+        own = held[part.removesuffix("_with_kwargs")]
+        foreign = {key for key, hook in own.items() if getattr(hook, "__self__", None) is state}
+        kept = [(key, value) for key, value in held[part].items() if key not in foreign]
+        held[f"new{part}"] = type(held[part])(kept)
+    for name in [name for name in held if name.startswith("new_")]:
+        held[name.removeprefix("new")] = held.pop(name)
+    held["_parameters"] = {
+        name: None if each is None else _make_whole(each, dtype, known)
+        for name, each in module._parameters.items()
+    }
+    held["_modules"] = {
+        name: None if part is None else _unshard(part, state, dtype, known)
+        for name, part in module._modules.items()
+    }
+    vars(twin).update(held)
+    return twin
+
+
+def _make_whole(parameter: Any, dtype: torch.dtype | None, known: dict[int, Any]) -> Any:
+    if id(parameter) not in known:
+        whole = torch.empty(parameter.shape, dtype=dtype or parameter.dtype, device="meta")
+        known[id(parameter)] = torch.nn.Parameter(whole, requires_grad=parameter.requires_grad)
+    return known[id(parameter)]
+
+
+def _make_rows(cluster: Cluster, group: Any) -> Callable[..., Collective]:
+    """What makes rows of one group."""
+    own = cluster.by_name[group.group_name]
+
+    def make(op: str, size: int, dtype: torch.dtype, *, is_backward: bool = True) -> Collective:
+        return Collective(
+            id="",
+            graph="",
+            is_backward=is_backward,
+            op=op,
+            bytes=size,
+            dtype=str(dtype).removeprefix("torch."),
+            group=own.name,
+            mesh_dims=own.mesh_dims,
+            group_size=len(own.ranks),
+            group_nodes=cluster.count_nodes(own.ranks),
+            origin=HOOK,
+        )
+
+    return make
+
+
+def _tell(
+    request: CompileRequest,
+    target: Any,
+    note: str,
+    forward: Sequence[Collective],
+    backward: Sequence[Collective],
+) -> Hooked:
+    options = replace(request.options, notes=(*request.options.notes, note))
+    made = replace(request, target=target, options=options)
+    return Hooked(made, tuple(forward), tuple(backward))
