@@ -46,7 +46,7 @@ class Counter(TorchDispatchMode):
 
 
 def count_step(module: torch.nn.Module, x: torch.Tensor) -> list[tuple[str, int, str]]:
-    """The collectives of the third step of training, sorted: DDP makes its buckets in the second."""
+    """The collectives of the third step, sorted: DDP makes its buckets in the second."""
     for _ in range(2):
         module(x).sum().backward()
     with Counter() as counter:

@@ -74,8 +74,9 @@ def _read_ddp(request: CompileRequest, ddp: Any, cluster: Cluster) -> Hooked:
         row("broadcast", _count(part), part[0].dtype, is_backward=False)
         for part in _split(buffers, [ddp.broadcast_bucket_size])
     ]
-    if ddp._comm_hooks or ddp.mixed_precision is not None:
-        how = "a communication hook of its own" if ddp._comm_hooks else "mixed precision"
+    has_own = tp.has_comm_hook(ddp)
+    if has_own or ddp.mixed_precision is not None:
+        how = "a communication hook of its own" if has_own else "mixed precision"
         note = f"DistributedDataParallel has {how}: what it sends of gradients is not computed."
         return _tell(request, request.target, note, forward, ())
     learned = [each for each in ddp.module.parameters() if each.requires_grad]

@@ -704,6 +704,11 @@ DISABLED = ("_torchdynamo_disable", "_torchdynamo_disable_msg")
 """What `torch.compiler.disable` notes on a function, torch 2.11 to 2.15: that it is, and why."""
 
 
+def has_comm_hook(ddp: Any) -> bool:
+    """Whether a function of the user sends the gradients of a DistributedDataParallel."""
+    return bool(ddp._comm_hooks)
+
+
 def parameter_groups_of(module: Any) -> tuple[Any, list[Any]]:
     """What `fully_shard` keeps of a module, and its groups of parameters: one in torch 2.11."""
     state = module._get_fsdp_state()
