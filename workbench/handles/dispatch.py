@@ -48,30 +48,29 @@ def compile_for_target(
         raise UsageError(
             f"progress is {progress!r}: expected a function of the name of a phase and the seconds."
         )
-    if (hooked := read_hooks(request)) is None:
-        return _compile(request, progress)
-    made = _compile(hooked.request, progress)
-    made.update(add_hook_collectives(made.report, hooked, request.options.gpu))
-    return made
-
-
-def _compile(
-    request: CompileRequest, progress: ProgressCallback | None
-) -> Compiled | CrossCompiled:
+    is_in_group = torch.distributed.is_available() and torch.distributed.is_initialized()
+    hooked = read_hooks(request) if is_in_group else None
+    if hooked is not None:
+        request = hooked.request
     gpu = request.options.gpu
+    made: Compiled | CrossCompiled
     if gpu is not None:
         from workbench.handles.cross_compiled import compile_for_gpu
 
         _require_traceable(request)
-        return compile_for_gpu(request, gpu, progress=progress, recipe=build_recipe(request))
-    if request.options.backend == "inductor" and _is_on_gpu(request):
-        from workbench.handles.local_gpu import compile_on_gpu
-
-        code = compile_on_gpu(replace_fakes(request), progress)
+        made = compile_for_gpu(request, gpu, progress=progress, recipe=build_recipe(request))
     else:
-        with tp.UNSET_FAKE.get()():  # a mode of fake tensors around the call is not compiled
-            code = compile_ahead(replace_fakes(request), progress)
-    return make_compiled(code, build_recipe(request))
+        if request.options.backend == "inductor" and _is_on_gpu(request):
+            from workbench.handles.local_gpu import compile_on_gpu
+
+            code = compile_on_gpu(replace_fakes(request), progress)
+        else:
+            with tp.UNSET_FAKE.get()():  # a mode of fake tensors around the call is not compiled
+                code = compile_ahead(replace_fakes(request), progress)
+        made = make_compiled(code, build_recipe(request))
+    if hooked is not None:
+        made.update(add_hook_collectives(made.report, hooked, gpu))
+    return made
 
 
 def compile_in_background(request: CompileRequest) -> Job[Compiled] | Job[CrossCompiled]:
