@@ -83,12 +83,8 @@ class Gpu:
     scalar_registers: int | None = None  # of a SIMD
     scalar_register_unit: int | None = None  # a warp gets scalar registers in multiples of this
     max_barrier_blocks: int | None = None  # blocks of more than one warp
-    link_gbs: float | None = (
-        None  # 10^9 B/s one way to the other GPUs of a node, NVLink's line rate
-    )
-    nic_gbs: float | None = (
-        None  # 10^9 B/s one way to other nodes, its share of a usual node's NICs
-    )
+    link_gbs: float | None = None  # 10^9 B/s one way, to the other GPUs of a node
+    nic_gbs: float | None = None  # 10^9 B/s one way, to other nodes by its network card
     aliases: tuple[str, ...] = ()  # other names that are understood
     note: str = ""  # a remark
     sources: Mapping[str, str] = field(default_factory=dict, compare=False)

@@ -158,7 +158,7 @@ class Shard:
     name: str  # its name in the model; `args[0]` for an input
     shape: tuple[int, ...]  # the shape of what the rank holds
     dtype: str  # its dtype
-    bytes: int
+    bytes: int  # what the rank holds of it
     is_parameter: bool = False  # a parameter, and no buffer or input
     needs_grad: bool = False  # whether the backward makes a gradient of it
 
