@@ -1,4 +1,7 @@
-"""One rank of a virtual cluster: two layers of Llama-3-8B's widths on meta, in a warm worker."""
+"""One rank of a virtual cluster: two layers of Llama-3-8B's widths on meta, in a warm worker.
+
+And a small block on four ranks, verified with values.
+"""
 
 from __future__ import annotations
 
@@ -23,6 +26,8 @@ SECONDS = {
 }
 MEMORY = "one rank of 512: memory of the process that compiles (GB)"
 MEMORY_GB = 1.5
+VERIFIED = "4 ranks of a tensor parallel block verified, forward and backward (s)"
+VERIFIED_SECONDS = 3.0
 
 
 def figures(quick: bool = False) -> Iterator[Figure]:
@@ -32,6 +37,8 @@ def figures(quick: bool = False) -> Iterator[Figure]:
         note = f"{kernels} kernels, {collectives} collectives"
         yield Figure(f"one rank: {case} (s)", seconds, None, seconds, SECONDS[case], "s", note)
     yield Figure(MEMORY, found["gb"], None, found["gb"], MEMORY_GB, "GB")
+    seconds, note = found["verified"]
+    yield Figure(VERIFIED, seconds, None, seconds, VERIFIED_SECONDS, "s", note)
 
 
 def measure_here(*, is_quick: bool) -> dict[str, Any]:
@@ -72,7 +79,23 @@ def measure_here(*, is_quick: bool) -> dict[str, Any]:
 
     keep_warm_worker().close()
     most = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-    return {"cases": cases, "gb": most * 1024 / 1e9}
+    return {"cases": cases, "gb": most * 1024 / 1e9, "verified": verify_here()}
+
+
+def verify_here() -> tuple[float, str]:
+    """Seconds of a verification of 4 ranks beside the unsharded model, and what was compared."""
+    import torch
+
+    import workbench as wb
+    from tests.handles.running.ranked_programs import ONE, block, inputs, tensor_parallel
+
+    with wb.virtual_cluster(ONE) as mesh:
+        compiled = wb.aot_compile(tensor_parallel(mesh), (inputs(),), backend="aot_eager")
+    torch.manual_seed(0)
+    start = time.perf_counter()
+    found = wb.verify(compiled, (inputs(),), ranks=4, build=tensor_parallel, reference=block())
+    assert found.ok, found.sentence
+    return time.perf_counter() - start, f"{len(found.rows)} leaves of width 32"
 
 
 if __name__ == "__main__":

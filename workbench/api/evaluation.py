@@ -126,6 +126,9 @@ def verify(
     float64: bool = False,
     rtol: float | None = None,
     atol: float | None = None,
+    ranks: int | None = None,
+    build: Callable[..., Any] | None = None,
+    loss: str = "mean",
 ) -> Verification:
     """Compare compiled code with the original, run now, on copies of these inputs.
 
@@ -133,10 +136,20 @@ def verify(
     and random state are compared; what cannot be is listed as not checked, and never ok. What was
     compiled for a virtual GPU is run as a whole on the CPU, its kernels by Triton's interpreter.
 
+    With `ranks` every rank of a small virtual cluster is run in this process, each in a thread,
+    with collectives that send: the graphs after AOTAutograd of each rank, captured there, against
+    the program without a compiler on that rank, forward and backward. What Inductor makes of these
+    graphs is not run. The record holds graphs with the sizes of its own cluster, so `ranks` is the
+    size of that: to check a program of 512 ranks, compile it on a mesh of 4 or 8, too. Ranks that
+    start other collectives, or wait for one another, are named. Torch's process group is
+    afterwards as before.
+
     Parameters
     ----------
     reference
-        What to compare with, in place of the original.
+        What to compare with, in place of the original. With `ranks` the unsharded model, which
+        `args` are for: outputs of each rank, and gradients of its parameters by their names, are
+        held against their part of what that gives, as well.
     per_kernel
         Compare after every kernel with the captured graph, so that the first wrong one is named.
     float64
@@ -144,11 +157,22 @@ def verify(
     rtol, atol
         In place of the tolerance of each dtype; without an atol that of a virtual GPU grows with
         the root mean square of the value, where that is above 1.
+    ranks
+        How many ranks the virtual cluster has that `x` was compiled in, at most 16.
+    build
+        With `ranks`: makes the program on a mesh. `build(mesh)` gives the model or function, or a
+        pair of it and the tuple of this rank's inputs, and is called on every rank, with real
+        values on the CPU: nothing else has those of the other ranks. Without it nothing is checked.
+    loss
+        With `ranks` and `reference`: how the losses of ranks that hold different parts of an output
+        make up that of the whole. "mean" fits gradients that are averaged over ranks, as data
+        parallel does, "sum" those that are added, as for parts of one sequence.
 
     Raises
     ------
     UsageError
-        There is nothing to compare with, or no numbers to compute with.
+        There is nothing to compare with, or no numbers to compute with. `build` makes another
+        program than the one that was compiled.
     ContractError
         The call is not the one that was compiled, or a value that was compiled in has changed.
 
@@ -166,6 +190,25 @@ def verify(
     from workbench.handles.running.verify import verify as run
 
     check_args(args, kwargs)
+    if ranks is not None:
+        from workbench.handles.running.verify import verify_ranks
+
+        if not isinstance(x, Compiled | CrossCompiled):
+            raise UsageError(
+                "ranks= is for what aot_compile makes inside `with wb.virtual_cluster(...)`; this "
+                f"is of type {type(x).__name__}."
+            )
+        for name in [n for n, on in (("per_kernel", per_kernel), ("float64", float64)) if on]:
+            raise UsageError(
+                f"{name}=True is for one program: with ranks= the captured graphs are run, and no "
+                "kernels. Leave one of them out."
+            )
+        return verify_ranks(
+            x, tuple(args), dict(kwargs or {}),
+            ranks=ranks, build=build, reference=reference, loss=loss, rtol=rtol, atol=atol,
+        )  # fmt: skip
+    if build is not None:
+        raise UsageError("build= makes the program on every rank: give ranks=, too.")
     if isinstance(x, CrossCompiled):
         from workbench.compiler.interpreter.verification import Question, verify_program
         from workbench.handles.running.progress_line import follow_in_a_line

@@ -25,8 +25,7 @@ class Compiled(CheckedCall, Recompilable):
     passed. A call that does not fit raises `ContractError` listing each mismatching leaf.
     """
 
-    def verify(self, /, *args: Any, **kwargs: Any) -> Verification:
-        """Compare with the original on these inputs; short for `workbench.verify`."""
+    def _verify_here(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Verification:
         from workbench.handles.running.verify import verify
 
         return verify(self, args, kwargs)

@@ -55,8 +55,7 @@ class CrossCompiled(Recompilable):
         """The module that is called, or None."""
         return resolve(self.original).module
 
-    def verify(self, /, *args: Any, **kwargs: Any) -> Verification:
-        """Run the whole program on the CPU and compare; short for `workbench.verify`."""
+    def _verify_here(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Verification:
         from workbench.compiler.interpreter.verification import Question, verify_program
         from workbench.handles.running.progress_line import follow_in_a_line
 

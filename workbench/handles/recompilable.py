@@ -116,9 +116,33 @@ class Recompilable(CompiledBase, ABC):
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Run it; raises `UsageError` for what cannot run here."""
 
+    @checked
+    def verify(
+        self,
+        /,
+        *args: Any,
+        ranks: int | None = None,
+        build: Any = None,
+        reference: Any = None,
+        **kwargs: Any,
+    ) -> Verification:
+        """Compare with the original on these inputs; short for `workbench.verify`.
+
+        With `ranks` every rank of a virtual cluster: `build` and `reference` are then those of
+        `workbench.verify` too, which takes the arguments of the call apart, for a function whose
+        own have these names.
+        """
+        if ranks is None:  # names of the function's own, then
+            own = {"build": build, "reference": reference}
+            named = {name: value for name, value in own.items() if value is not None}
+            return self._verify_here(args, {**kwargs, **named})
+        from workbench.handles.running.verify import verify_ranks
+
+        return verify_ranks(self, args, kwargs, ranks=ranks, build=build, reference=reference)
+
     @abstractmethod
-    def verify(self, /, *args: Any, **kwargs: Any) -> Verification:
-        """Compare with the original on these inputs; short for `workbench.verify`."""
+    def _verify_here(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Verification:
+        """Compare with the original on these inputs."""
 
     @abstractmethod
     def profile(self, /, *args: Any, **kwargs: Any) -> Profile:

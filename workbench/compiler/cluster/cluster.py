@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from torch.distributed.device_mesh import DeviceMesh
 
 _TIMEOUT = timedelta(minutes=30)  # a fake group waits for nobody, but one without it is refused
-_TOPOLOGY, _IS_FAKE = "workbench_topology", "workbench_is_fake"
+_TOPOLOGY, _IS_FAKE, _MESH = "workbench_topology", "workbench_is_fake", "workbench_mesh"
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,8 @@ class Group:
 class Cluster:
     """The rank that a process is, and its process groups; `world` is the name of that of all.
 
-    A fake one sends nothing.
+    A fake one sends nothing. `mesh` are the dimensions that `wb.virtual_cluster` was given, none
+    where it made no group.
     """
 
     rank: int
@@ -70,6 +71,7 @@ class Cluster:
     groups: tuple[Group, ...]
     is_fake: bool
     topology: Topology = field(default_factory=Topology)
+    mesh: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def by_name(self) -> Mapping[str, Group]:
@@ -81,6 +83,7 @@ class Cluster:
     def facts(self) -> Mapping[str, Any]:
         """What a record says of it."""
         own = {"rank": self.rank, "world_size": self.world_size, "is_fake": self.is_fake}
+        own |= {"mesh": dict(self.mesh)}
         return own | {name: x for name, x in asdict(self.topology).items() if x is not None}
 
     def count_nodes(self, ranks: Iterable[int]) -> int:
@@ -108,6 +111,7 @@ def find_cluster() -> Cluster | None:
         groups=tuple(groups),
         is_fake=getattr(world, _IS_FAKE, dist.get_backend() == "fake"),
         topology=topology,
+        mesh=getattr(world, _MESH, {}),
     )
 
 
@@ -125,7 +129,7 @@ def enter_cluster(cluster: Cluster | None) -> Iterator[None]:
     from torch.distributed.device_mesh import DeviceMesh
 
     store = tp.FAKE_STORE.get()()
-    with _keep_process_state() as process_patches:
+    with keep_process_state() as process_patches:
         # guards copy the mesh of a tensor, under a fake mode, where its ranks have no numbers
         process_patches.attribute(DeviceMesh, "__deepcopy__", lambda self, memo: self)
         # torch asks nvidia-smi, then a binding that a build without CUDA lacks
@@ -141,6 +145,7 @@ def enter_cluster(cluster: Cluster | None) -> Iterator[None]:
         keep_topology(cluster.topology, process_patches)
         # the group is a fake here even where it is real for the user
         process_patches.attribute(tp.DISTRIBUTED_WORLD.get(), _IS_FAKE, cluster.is_fake)
+        process_patches.attribute(tp.DISTRIBUTED_WORLD.get(), _MESH, cluster.mesh)
         if (name := tp.DISTRIBUTED_WORLD.get().pg_names[dist.group.WORLD]) != cluster.world:
             raise CaptureError(
                 f"The process group of all ranks is called {cluster.world!r} here and {name!r} in "
@@ -153,7 +158,7 @@ def enter_cluster(cluster: Cluster | None) -> Iterator[None]:
 
 
 @contextmanager
-def _keep_process_state() -> Iterator[ProcessPatches]:
+def keep_process_state() -> Iterator[ProcessPatches]:
     """What a process group leaves in a process is undone afterwards, as what is set here is."""
     with ProcessPatches() as process_patches:
         # torch puts its rank in front of every traceback, for good
@@ -223,10 +228,11 @@ def enter_virtual_cluster(
     from torch.distributed.device_mesh import init_device_mesh
 
     store = tp.FAKE_STORE.get()()
-    with _keep_process_state() as process_patches:
+    with keep_process_state() as process_patches:
         dist.init_process_group("fake", store=store, rank=rank, world_size=prod(mesh.values()))
         process_patches.callback(_destroy_group)
         keep_topology(topology, process_patches)
+        process_patches.attribute(tp.DISTRIBUTED_WORLD.get(), _MESH, dict(mesh))
         yield init_device_mesh("cpu", tuple(mesh.values()), mesh_dim_names=tuple(mesh))
 
 

@@ -693,6 +693,21 @@ MESH_CACHES = tuple(  # what is remembered by a mesh; equal meshes may be of dif
         "_redistribute:_gen_transform_infos.cache_clear",
     )
 )
+_threaded = _within("torch.testing._internal.distributed.multi_threaded_pg:")
+THREADED_GROUP = _threaded("ProcessLocalGroup", "collectives between threads of this process")
+THREADED_BARRIER = _threaded("_store_based_barrier", "process groups of threads")
+THREADED_WORK = _threaded("ret_work", "collectives between threads of this process")
+ENTER_THREADED_GROUPS = _threaded("_install_threaded_pg", "a process group for each thread")
+LEAVE_THREADED_GROUPS = _threaded("_uninstall_threaded_pg", "a process group for each thread")
+WRAP_COLLECTIVE = Name(
+    "torch.distributed._functional_collectives:_maybe_wrap_tensor", "awaiting collectives at once"
+)
+WAIT_TENSOR = Name(
+    "torch.distributed._functional_collectives:wait_tensor", "awaiting collectives at once"
+)
+ISOLATE_GROUPS = Name(
+    "torch._C._distributed_c10d:_set_thread_isolation_mode", "process groups found by their names"
+)
 HAS_NVLINK = _inductor(
     "comm_analysis:_has_nvlink", "estimates of collectives without asking nvidia-smi", "2.13"
 )

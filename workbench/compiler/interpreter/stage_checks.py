@@ -14,7 +14,10 @@ from workbench.compiler.interpreter.serialized_function import (
     GraphCall,
     GraphParts,
     make_callable_here,
-    wrap_writing_back,
+)
+from workbench.compiler.interpreter.serialized_function import tensors_of as tensors_of
+from workbench.compiler.interpreter.serialized_function import (
+    wrap_writing_back as wrap_writing_back,
 )
 from workbench.compiler.pipeline.pipeline import CompiledCode, compile_ahead
 from workbench.compiler.request.callables import Callee, resolve

@@ -29,6 +29,7 @@ from workbench.compiler.comparison.output_comparison import (
 )
 from workbench.compiler.internals import torch_private as tp
 from workbench.errors import UsageError
+from workbench.handles.running.verify_ranks import verify_ranks as verify_ranks
 from workbench.report.cluster.cluster_rows import NOTHING_SENT, has_fake_collectives
 
 if TYPE_CHECKING:

@@ -11,14 +11,21 @@ from workbench.report.measures import describe, number
 CLUSTER = "cluster"
 """Where `Report.extra` says which rank was compiled; a record of no cluster has none.
 
-`rank` of `world_size`, and `is_fake`: whether the process group sends nothing; `gpus_per_node`,
-and where they were given `nvlink_gb_s` and `nic_gb_s`.
+`rank` of `world_size`, and `is_fake`: whether the process group sends nothing; `mesh`, the dimensions
+of a virtual cluster with their numbers of ranks; `gpus_per_node`, and where they were given
+`nvlink_gb_s` and `nic_gb_s`.
 """
 
 
+RANK_NUMBERS = "rank_numbers"
+"""Where `Report.extra` has what the last verification of all ranks found.
+
+The `verdict`, its `sentence`, and `ranks`: of each its program and how far it is off.
+"""
 NOTHING_SENT = (
     "The process group is a virtual cluster's: its collectives send nothing, so that no rank's "
-    "numbers are there to compare. Compile beside a real process group, as torchrun makes one."
+    "numbers are there to compare. Verify all ranks of a small one with ranks= and build=, or "
+    "compile beside a real process group, as torchrun makes one."
 )
 """Why numbers of a program are not checked that holds collectives of a fake group."""
 

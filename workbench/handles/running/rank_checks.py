@@ -1,0 +1,394 @@
+"""A program on every rank, compiled and not: what it gives there, compared on each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from math import nan
+from typing import Any
+
+import torch
+
+from workbench.compiler.calls.paths import Path, leaves
+from workbench.compiler.comparison.double_precision import settle_difference
+from workbench.compiler.comparison.effects import (
+    Effects,
+    RowMaker,
+    Subject,
+    make_failed_row,
+    pairs,
+    subject_of,
+)
+from workbench.compiler.comparison.output_comparison import (
+    DRAWN,
+    Comparison,
+    Verdict,
+    compare_objects,
+    compare_tensors,
+    find_largest_error,
+    get_absolute_tolerance,
+)
+from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.interpreter.stage_checks import tensors_of, wrap_writing_back
+from workbench.compiler.pipeline.pipeline import compile_ahead
+from workbench.compiler.request.callables import Callee, resolve
+from workbench.compiler.request.compile_request import CompileOptions, CompileRequest
+from workbench.errors import UsageError, WorkbenchError, read_first_line
+from workbench.handles.running.rank_results import RankNumbers
+from workbench.handles.running.rank_results import RankVerification as RankVerification
+from workbench.handles.running.rank_threads import (
+    Rank,
+    RankFailed,
+    RanksDisagree,
+    Sent,
+    Sizes,
+    find_place,
+    run_on_ranks,
+)
+from workbench.handles.running.whole_model import LOSSES as LOSSES
+from workbench.handles.running.whole_model import Whole as Whole
+from workbench.handles.running.whole_model import WholeRows
+from workbench.report import Report
+
+Graph = tuple[tuple[str, tuple[Any, ...] | None, str | None], ...]
+"""What a captured graph calls, in its order: the function, the sizes and the dtype it gives."""
+
+AFTER_AUTOGRAD = "aot_eager_decomp_partition"
+"""Torch's backend that runs the graphs after AOTAutograd, with the decompositions of Inductor."""
+
+
+@dataclass(frozen=True)
+class RankQuestion:
+    """What is to be verified on every rank.
+
+    `build` makes the program on a mesh. `args` and `kwargs` are those of every rank, unless `build`
+    gives a rank its own. `record` is of the compilation that is judged, made on `rank`.
+    """
+
+    build: Callable[[Any], Any]
+    sizes: Sizes
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+    options: CompileOptions
+    record: Report
+    rank: int
+    name: str
+    whole: Whole | None = None
+    rtol: float | None = None
+    atol: float | None = None
+
+
+class NoNumbers(UsageError):
+    """What was built holds no numbers."""
+
+
+@dataclass(frozen=True)
+class RankRun:
+    """What one rank gave: rows of its leaves, its graphs, the collectives that it sent."""
+
+    rows: tuple[Comparison, ...]
+    captured: Graph
+    program: Graph
+    sent: tuple[Sent, ...]
+    sent_eagerly: tuple[Sent, ...]
+    whole: tuple[Comparison, ...] = ()
+    cause: str = ""
+
+
+def check_ranks(question: RankQuestion) -> RankVerification:
+    """Run the program on every rank of a mesh, as it is and compiled, and compare what it gives.
+
+    Raises `UsageError` for a program that cannot be built or run here, and for one that is another
+    than the one that was compiled.
+    """
+    try:
+        runs = run_on_ranks(question.sizes, partial(_run_rank, question))
+    except RanksDisagree as differ:
+        rows = [make_failed_row(f"rank {r}: collectives", str(differ)) for r in differ.wrong]
+        notes = _notes(question)
+        return RankVerification(tuple(rows), question.name, notes=notes, cause=str(differ))
+    except RankFailed as failure:
+        raised = failure.error
+        if isinstance(raised, NoNumbers):
+            return RankVerification((), question.name, cause=str(raised))
+        if isinstance(raised, WorkbenchError):
+            raise type(raised)(f"On rank {failure.rank}: {raised}") from raised
+        raise UsageError(
+            f"The program cannot be run on rank {failure.rank} "
+            f"({type(raised).__name__}: {read_first_line(raised)}). Try it there by itself: "
+            f"`with wb.virtual_cluster({dict(question.sizes)!r}, rank={failure.rank}) as mesh: "
+            "build(mesh)`."
+        ) from raised
+    _refuse_other_program(question, runs[question.rank].captured)
+    return _judge(question, runs)
+
+
+def _refuse_other_program(question: RankQuestion, built: Graph) -> None:
+    made = read_graph(question.record)
+    if not made or made == built:
+        return
+    at = next(
+        (n for n, two in enumerate(zip(made, built, strict=False)) if two[0] != two[1]),
+        min(len(made), len(built)),
+    )
+    was, now = (_say_call(graph, at) for graph in (made, built))
+    raise UsageError(
+        f"build makes another program than the one that was compiled: call {at + 1} of its graph "
+        f"is {now} in place of {was}. Give the function that made the model, with inputs of the "
+        "same sizes and dtypes."
+    )
+
+
+def _say_call(graph: Graph, at: int) -> str:
+    if at >= len(graph):
+        return "nothing"
+    target, shape, dtype = graph[at]
+    return f"{target} of {dtype} {list(shape or ())}"
+
+
+def read_graph(report: Report, stages: Collection[str] = ("dynamo",)) -> Graph:
+    """What graphs of a record call, in their order: that which Dynamo captured, or of others."""
+    own = {graph.id for graph in report.graphs if graph.stage in stages}
+    return tuple(
+        (str(node.target), None if node.shape is None else tuple(node.shape), node.dtype)
+        for node in report.nodes
+        if node.graph in own and node.op.startswith("call")
+    )
+
+
+def read_program(report: Report) -> Graph:
+    """What a rank's program calls: the graphs after AOTAutograd, Dynamo's where there are none."""
+    return read_graph(report, ("forward", "backward", "inference")) or read_graph(report)
+
+
+def _run_rank(question: RankQuestion, rank: Rank) -> RankRun:
+    return _OneRank(question, rank).run()
+
+
+class _OneRank:
+    """One rank, in its thread: every step that sends is taken by all of them together."""
+
+    def __init__(self, question: RankQuestion, rank: Rank):
+        self._question = question
+        self._rank = rank
+
+    def run(self) -> RankRun:
+        question, rank = self._question, self._rank
+        callee, args, kwargs = self._built()
+        with rank.compiling():
+            request = CompileRequest(callee.entry, args, kwargs, question.options)
+            code = compile_ahead(request)
+        compiled = wrap_writing_back(code.aot_fn, callee)
+        subject = self._subject(callee, args, kwargs)
+        rank.begin()
+        with rank.during("The program, without a compiler"):
+            expected = subject.run(_eager(callee))
+        sent_eagerly = tuple(rank.sent)
+        rank.begin()
+        with rank.during("The captured graphs"):
+            actual = subject.run(compiled)
+        sent = tuple(rank.sent)
+        rows = self._rows(subject, expected, actual)
+        whole: list[Comparison] = []
+        cause = ""
+        if question.whole is not None:
+            judged = WholeRows(
+                question.whole, rank, callee.module, sent_eagerly, question.rtol, question.atol
+            )
+            with rank.during("The captured graphs"):
+                whole, cause = judged.rows(subject, compiled)
+        return RankRun(
+            tuple(rows), read_graph(code.report), read_program(code.report),
+            sent, sent_eagerly, tuple(whole), cause,
+        )  # fmt: skip
+
+    def _built(self) -> tuple[Callee, tuple[Any, ...], Mapping[str, Any]]:
+        question, rank = self._question, self._rank
+        rank.begin()
+        rank.restart_random()
+        with rank.during("build"):
+            made = question.build(rank.mesh)
+        args, kwargs = question.args, question.kwargs
+        if isinstance(made, tuple) and len(made) == 2 and isinstance(made[1], tuple | list):
+            if (args or kwargs) and question.whole is None:
+                raise UsageError(
+                    "build gives inputs, and so does the call of verify: leave one of them out. "
+                    "With reference=, those of the call are the reference's."
+                )
+            made, args, kwargs = made[0], tuple(made[1]), {}
+        if not callable(made):
+            raise UsageError(
+                f"build(mesh) gave {type(made).__name__}: expected the model or function, or a "
+                "pair of it and the tuple of this rank's inputs."
+            )
+        callee = resolve(made)
+        self._refuse_meta(callee, args, kwargs)
+        return callee, args, kwargs
+
+    def _refuse_meta(self, callee: Callee, args: Any, kwargs: Any) -> None:
+        tensors = list(tensors_of(callee.module)) + [
+            leaf
+            for _, leaf in leaves((args, dict(kwargs)), Path("call"))
+            if isinstance(leaf, torch.Tensor)
+        ]
+        if any(tensor.is_meta for tensor in tensors):
+            raise NoNumbers(
+                "The model, or an input, is on meta and has no numbers. Build it small and on the "
+                "CPU: leave torch.device('meta') out of build, seed it with torch.manual_seed, "
+                "and pass inputs that hold numbers."
+            )
+
+    def _subject(self, callee: Callee, args: Any, kwargs: Any) -> Subject:
+        roots = [("", root) for root in (*callee.receiver, callee.entry)]
+        grad = bool(self._question.options.grad)
+        return subject_of(
+            callee.entry, args, kwargs, roots, gradients=grad,
+            around=partial(torch.set_grad_enabled, grad),
+        )  # fmt: skip
+
+    def _rows(self, subject: Subject, expected: Effects, actual: Effects) -> list[Comparison]:
+        question = self._question
+        maker = RowMaker(
+            lambda leaf, left, right, scale: compare_tensors(
+                leaf, left, right, question.rtol, question.atol, scale
+            ),
+            compare_objects,
+            DRAWN if expected.random else "",
+            get_absolute_tolerance if question.atol is None else None,
+        )
+        sides = [*pairs(subject, expected, actual)]
+        rows = maker.rows(sides)
+        if not any(self._rank.exchange(any(row.verdict == "failed" for row in rows))):
+            return rows
+        wide = self._in_double()
+        settled = [
+            settle_difference(row, (row.leaf, p.expected, p.actual), wide.get(row.leaf))
+            if row.verdict == "failed"
+            else row
+            for row, p in zip(rows, sides, strict=True)
+        ]
+        if not expected.random:
+            return settled
+        return [
+            replace(row, verdict="not checked", reason=DRAWN, max_abs_error=nan, max_rel_error=nan)
+            if row.verdict == "failed"
+            else row
+            for row in settled
+        ]
+
+    def _in_double(self) -> dict[str, Any]:
+        """The program once more in double precision; nothing where it refuses that dtype."""
+        try:
+            callee, args, kwargs = self._built()
+            if callee.module is not None:
+                callee.module.double()
+            wide = widen((args, dict(kwargs)))
+            subject = self._subject(callee, *wide)
+            found = subject.run(_eager(callee))
+            given = {pair.name: pair.expected for pair in pairs(subject, found, found, True)}
+        except (RuntimeError, TypeError, NotImplementedError, ValueError):
+            given = {}
+        return given if all(self._rank.exchange(bool(given))) else {}
+
+
+def widen(value: Any) -> Any:
+    """The same arguments, floating point numbers in double precision."""
+    return tp.TREE_MAP.get()(
+        lambda leaf: (
+            leaf.double() if isinstance(leaf, torch.Tensor) and leaf.is_floating_point() else leaf
+        ),
+        value,
+    )
+
+
+def _eager(callee: Callee) -> Callable[..., Any]:
+    return lambda *args, **kwargs: callee.entry(*args, **kwargs)
+
+
+def _notes(question: RankQuestion) -> tuple[str, ...]:
+    kind = (
+        "The graphs after AOTAutograd of each rank were run, each captured on its rank, with "
+        "collectives that send. Passes of Inductor over them and the generated kernels were not."
+        if question.options.backend == AFTER_AUTOGRAD
+        else f"What backend {question.options.backend_name!r} makes on each rank was run, with "
+        "collectives that send."
+    )
+    against = (
+        "Nothing was compared with an unsharded model: give it as reference= to check the sharding."
+        if question.whole is None
+        else f"Gradients against {question.whole.name} are of the {question.whole.loss} of the "
+        "losses of ranks that hold different parts of an output."
+    )
+    return kind, against
+
+
+def _judge(question: RankQuestion, runs: Sequence[RankRun]) -> RankVerification:
+    rows: list[Comparison] = []
+    numbers = []
+    for rank, run in enumerate(runs):
+        own = [replace(row, leaf=f"rank {rank}: {row.leaf}") for row in run.rows]
+        whole = question.whole
+        of_whole = [
+            replace(row, leaf=f"rank {rank}: {row.leaf} beside {whole.name if whole else ''}")
+            for row in run.whole
+        ]
+        rows += [*own, *of_whole]
+        numbers.append(_count(question, rank, run))
+    name = question.name if question.whole is None else f"{question.name} and {question.whole.name}"
+    return RankVerification(
+        tuple(rows), name, notes=(*_notes(question), *_say_graphs(runs)),
+        cause=_explain(question, runs), ranks=tuple(numbers),
+    )  # fmt: skip
+
+
+def _count(question: RankQuestion, rank: int, run: RankRun) -> RankNumbers:
+    both = [*run.rows, *run.whole]
+    verdicts = {row.verdict for row in both}
+    verdict: Verdict = (
+        "failed" if "failed" in verdicts
+        else "passed" if verdicts == {"passed"}
+        else "not checked"
+    )  # fmt: skip
+    reasons = dict.fromkeys(row.reason for row in both if row.verdict != "passed" and row.reason)
+    place = ", ".join(f"{dim} {at}" for dim, at in find_place(question.sizes, rank).items())
+    return RankNumbers(
+        rank, place, len(run.program), len(run.sent),
+        _largest(run.rows), _largest(run.whole), verdict, "; ".join(reasons),
+    )  # fmt: skip
+
+
+def _largest(rows: Sequence[Comparison]) -> float:
+    known = [row for row in rows if row.verdict != "not checked"]
+    found = find_largest_error(known)
+    return nan if found is None else found
+
+
+def _say_graphs(runs: Sequence[RankRun]) -> tuple[str, ...]:
+    others = [str(rank) for rank, run in enumerate(runs) if run.program != runs[0].program]
+    if not others:
+        return ("The graphs are the same on every rank.",)
+    return (f"The graphs are others than those of rank 0 on rank {', '.join(others)}.",)
+
+
+def _explain(question: RankQuestion, runs: Sequence[RankRun]) -> str:
+    """What makes a difference, first of the compiled graphs, then of the program."""
+    for rank, run in enumerate(runs):
+        if all(row.verdict != "failed" for row in run.rows):
+            continue
+        if [_name(one) for one in run.sent] == [_name(one) for one in run.sent_eagerly]:
+            return "The captured graphs start the collectives of the program, in its order."
+        missing = list(run.sent_eagerly)
+        for one in run.sent:
+            same = [each for each in missing if _name(each) == _name(one)]
+            if same:
+                missing.remove(same[0])
+        if missing:
+            more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
+            return f"The captured graph of rank {rank} leaves out {missing[0]}{more}."
+        return f"The captured graph of rank {rank} starts other collectives than the program."
+    return next((run.cause for run in runs if run.cause), "")
+
+
+def _name(sent: Sent) -> tuple[str, str, str]:
+    return sent.op, sent.reduction, sent.group

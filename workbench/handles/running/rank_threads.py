@@ -1,0 +1,490 @@
+"""Every rank of a cluster in one process: a thread for each, between which collectives send.
+
+The process group is torch's own of threads, which its tests of DTensors use. One rank runs at a
+time, until it waits for others, so that each has a random state of its own; where all wait for one
+another, that is found at once, and what each of them waits for is said.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+import threading
+import types
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from math import prod
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import torch
+
+from workbench.compiler.cluster.cluster import keep_process_state
+from workbench.compiler.internals import torch_private as tp
+from workbench.errors import UsageError, WorkbenchError
+
+Made = TypeVar("Made")
+Sizes = Mapping[str, int]
+"""The dimensions of a mesh, each with its number of ranks."""
+
+_END = "the end of the call"
+_ONE_AT_A_TIME = threading.Lock()  # the ranks of two runs would meet in one process group
+_NOT_USERS = tuple(
+    Path(str(module.__file__)).parent for module in (torch, threading, sys.modules["workbench"])
+)
+_WORDS = {
+    "AllReduce": "all_reduce",
+    "AllGather": "all_gather",
+    "ReduceScatter": "reduce_scatter",
+    "AllToAll": "all_to_all",
+    "AllToAllBase": "all_to_all",
+    "Broadcast": "broadcast",
+    "Scatter": "scatter",
+    "Gather": "gather",
+}
+
+
+@dataclass(frozen=True)
+class Sent:
+    """A collective that a rank started: the `number`-th of what it runs, from 0.
+
+    `reduction` is "" where nothing is reduced; `shape` and `dtype` are of what the rank gives.
+    `line` is the user's that calls it, such as "model.py:38", "" in a backward or a captured graph.
+    """
+
+    number: int
+    op: str
+    reduction: str
+    group: str
+    ranks: tuple[int, ...]
+    dtype: str = ""
+    shape: tuple[int, ...] = ()
+    line: str = ""
+
+    def __str__(self) -> str:
+        how = f"{self.op}({self.reduction})" if self.reduction else self.op
+        of = f" of {self.dtype} {list(self.shape)}" if self.dtype else ""
+        at = f" ({self.line})" if self.line else ""
+        return f"{how} over {self.group}{of}{at}"
+
+    @property
+    def kind(self) -> tuple[str, str]:
+        """What ranks that meet must agree in."""
+        return self.op, self.reduction
+
+
+@dataclass(frozen=True)
+class Change:
+    """One collective of a run made another one, to see what that gives.
+
+    `reduction` is another one, `group` the name of another dimension of the mesh; without either
+    it is left out.
+    """
+
+    number: int
+    reduction: str = ""
+    group: str = ""
+
+
+class RanksDisagree(WorkbenchError):
+    """Ranks wait for one another, or start different collectives where they meet.
+
+    `wrong` are the ranks that do otherwise than the others.
+    """
+
+    def __init__(self, message: str, wrong: Sequence[int]):
+        super().__init__(message)
+        self.wrong = tuple(wrong)
+
+
+class RankFailed(Exception):
+    """What one rank raised."""
+
+    def __init__(self, rank: int, error: BaseException):
+        super().__init__(f"rank {rank}: {error}")
+        self.rank, self.error = rank, error
+
+
+class _Stopped(BaseException):
+    """Ends a rank where another one has failed."""
+
+
+@dataclass(frozen=True)
+class _RandomState:
+    torch: torch.Tensor
+    python: Any
+    numpy: Any
+
+    @classmethod
+    def now(cls) -> _RandomState:
+        return cls(torch.get_rng_state(), random.getstate(), np.random.get_state())
+
+    def set(self) -> None:
+        torch.set_rng_state(self.torch)
+        random.setstate(self.python)
+        np.random.set_state(self.numpy)
+
+
+@dataclass
+class Rank:
+    """One rank, in its own thread: which it is, its mesh, and what it started since `begin`."""
+
+    number: int
+    turns: _Turns
+    mesh: Any = None
+    sent: list[Sent] = field(default_factory=list)
+    change: Change | None = None
+    is_compiling: bool = False
+    step: str = ""
+
+    @property
+    def coordinates(self) -> Mapping[str, int]:
+        """Its place along each dimension of the mesh."""
+        return self.turns.coordinates(self.number)
+
+    def say_step(self) -> str:
+        """What it runs, before a sentence."""
+        return f"{self.step}: " if self.step else ""
+
+    def restart_random(self) -> None:
+        """Give it the random states that every rank began with."""
+        self.turns.began.set()
+
+    def begin(self, change: Change | None = None) -> None:
+        """Count collectives from 0 again, with one of them changed."""
+        self.sent, self.change = [], change
+
+    @contextmanager
+    def during(self, step: str) -> Iterator[None]:
+        """While this rank runs something, which messages then name."""
+        before, self.step = self.step, step
+        try:
+            yield
+        finally:
+            self.step = before
+
+    def exchange(self, value: Made) -> list[Made]:
+        """What each rank gave here, by rank; every rank has to call it."""
+        return self.turns.exchange(self.number, value)
+
+    @contextmanager
+    def compiling(self) -> Iterator[None]:
+        """While this rank compiles: others would wait for torch's lock if it waited for them."""
+        self.is_compiling = True
+        try:
+            yield
+        finally:
+            self.is_compiling = False
+
+
+class _Meeting:
+    """One collective, until all ranks of its group have come."""
+
+    def __init__(self, turns: _Turns, group: tuple[int, ...]):
+        self._turns, self._group = turns, group
+        self._given: dict[int, Any] = {}
+        self._hows: dict[int, Any] = {}
+        self._sent: dict[int, Sent] = {}
+        self._done = False
+
+    @property
+    def missing(self) -> list[int]:
+        """The ranks of its group that have not come."""
+        return [rank for rank in self._group if rank not in self._given]
+
+    def come(self, rank: int, how: Any) -> None:
+        """A rank starts it; `how` is torch's, None to leave values as they are."""
+        self._hows[rank] = how
+
+    def join(self, place: int, data: Any) -> Any:
+        """Called by torch's process group, with the rank's place in it."""
+        del place  # of the group that was asked for, which a change may have made another
+        rank = self._turns.current
+        sent = rank.sent[-1]
+        given = _input_of(sent.op, data)
+        if given is not None:
+            dtype = str(given.dtype).removeprefix("torch.")
+            sent = rank.sent[-1] = replace(sent, dtype=dtype, shape=tuple(given.shape))
+        self._given[rank.number], self._sent[rank.number] = data, sent
+        if self.missing:
+            self._turns.wait(lambda: self._done, self)
+        else:
+            self._turns.close(self._group)
+            self._agree("start different collectives", {r: s.kind for r, s in self._sent.items()})
+            shapes = {r: (s.dtype, s.shape) for r, s in self._sent.items() if s.dtype}
+            if sent.op != "all_to_all" and shapes:  # one rank alone gives what is scattered
+                self._agree("give different sizes or dtypes", shapes)
+            how = self._hows[rank.number]
+            if how is not None:
+                how.work([self._given[each] for each in self._group])
+            self._done = True
+        return tp.THREADED_WORK.get()(data)
+
+    def _agree(self, what: str, kinds: Mapping[int, Any]) -> None:
+        """Raise `RanksDisagree` with the ranks of which fewer are alike."""
+        if len(set(kinds.values())) == 1:
+            return
+        usual = Counter(kinds.values()).most_common(1)[0][0]
+        wrong = sorted(rank for rank, kind in kinds.items() if kind != usual)
+        others = sorted(set(kinds) - set(wrong))
+        own, usually = (f"{say_ranks(r)} {self._sent[r[0]]}" for r in (wrong, others))
+        step = self._turns.current.say_step()
+        raise RanksDisagree(f"{step}The ranks {what} where they meet: {own}, {usually}.", wrong)
+
+    def __str__(self) -> str:
+        return str(next(iter(self._sent.values())))
+
+
+def _find_line() -> str:
+    """The innermost line of the user's that is being run."""
+    frame: types.FrameType | None = sys._getframe(1)
+    while frame is not None:
+        path = Path(frame.f_code.co_filename)
+        if path.is_absolute() and not any(path.is_relative_to(each) for each in _NOT_USERS):
+            return f"{path.name}:{frame.f_lineno}"
+        frame = frame.f_back
+    return ""
+
+
+def _name_reduction(how: Any) -> str:
+    """Such as "sum"; torch gives some collectives the operation, others what holds it."""
+    op = getattr(how, "op", None)
+    op = getattr(op, "op", op)
+    return "" if op is None else str(op).rpartition(".")[2].lower()
+
+
+def _input_of(op: str, data: Any) -> torch.Tensor | None:
+    """What a rank gives to a collective, of what torch's group of threads hands over."""
+    if op in ("all_gather", "reduce_scatter", "scatter", "gather", "all_to_all"):
+        data = data[1]
+    while isinstance(data, list | tuple):
+        if not data:
+            return None
+        data = data[0]
+    return data if isinstance(data, torch.Tensor) else None
+
+
+def find_place(sizes: Sizes, rank: int) -> dict[str, int]:
+    """The place of a rank along each dimension of a mesh, the last one counted first."""
+    found = {}
+    for name in reversed([*sizes]):
+        rank, found[name] = divmod(rank, sizes[name])
+    return dict(reversed(found.items()))
+
+
+class _Turns:
+    """Who runs, who waits for what, and what is sent between them."""
+
+    def __init__(self, sizes: Sizes):
+        self.sizes = dict(sizes)
+        self.world = prod(sizes.values())
+        self._turn = threading.Condition(threading.Lock())
+        self._ranks: dict[int, Rank] = {}
+        self._waiting: dict[int, tuple[Callable[[], bool], Any]] = {}
+        self._ended: set[int] = set()
+        self._open: dict[tuple[int, ...], _Meeting] = {}
+        self._given: list[dict[int, Any]] = []
+        self._exchanged: dict[int, int] = {}
+        self.began = _RandomState.now()
+        self.failed: list[tuple[int, BaseException]] = []
+
+    @property
+    def current(self) -> Rank:
+        """The rank whose thread this is."""
+        return self._ranks[threading.get_ident()]
+
+    def coordinates(self, rank: int) -> dict[str, int]:
+        """The place of a rank along each dimension."""
+        return find_place(self.sizes, rank)
+
+    def group_of(self, rank: int, name: str) -> tuple[int, ...]:
+        """The ranks that differ from one in this dimension alone."""
+        own = {key: at for key, at in self.coordinates(rank).items() if key != name}
+        return tuple(
+            other
+            for other in range(self.world)
+            if {key: at for key, at in self.coordinates(other).items() if key != name} == own
+        )
+
+    def name_group(self, ranks: tuple[int, ...], rank: int) -> str:
+        """What the mesh calls a group; its ranks where it has no name for them."""
+        names = [name for name in self.sizes if self.group_of(rank, name) == ranks]
+        if names:
+            return " and ".join(names)
+        if len(ranks) == self.world:
+            return "all ranks"
+        return f"the ranks {', '.join(map(str, ranks))}"
+
+    def start(self, how: Any, ranks: tuple[int, ...]) -> _Meeting:
+        """Where a rank meets the others of its group for a collective of torch's."""
+        rank = self.current
+        if rank.is_compiling:
+            raise UsageError(
+                f"The capture on rank {rank.number} sends a collective, which ranks that are run "
+                "one after another cannot answer. Leave out the option of torch that asks for it."
+            )
+        op = _WORDS.get(type(how).__name__, type(how).__name__)
+        reduction = _name_reduction(how)
+        group = self.name_group(ranks, rank.number)
+        sent = Sent(len(rank.sent), op, reduction, group, ranks, line=_find_line())
+        rank.sent.append(sent)
+        if rank.change is not None and rank.change.number == sent.number:
+            how, ranks = self._changed(rank, how, ranks)
+        if ranks not in self._open:
+            self._open[ranks] = _Meeting(self, ranks)
+        self._open[ranks].come(rank.number, how)
+        return self._open[ranks]
+
+    def _changed(self, rank: Rank, how: Any, ranks: tuple[int, ...]) -> Any:
+        change = rank.change
+        assert change is not None
+        if change.group:
+            return how, self.group_of(rank.number, change.group)
+        if not change.reduction:
+            return None, (rank.number,)
+        options: Any = torch.distributed.AllreduceOptions()
+        options.reduceOp = getattr(torch.distributed.ReduceOp, change.reduction.upper())
+        is_plain = type(how).__name__ == "AllReduce"
+        return type(how)(options.reduceOp if is_plain else options.reduceOp.op), ranks
+
+    def close(self, ranks: tuple[int, ...]) -> None:
+        """All ranks of a group have met: the next collective is another meeting."""
+        del self._open[ranks]
+
+    def exchange(self, rank: int, value: Any) -> list[Any]:
+        """See `Rank.exchange`."""
+        number = self._exchanged[rank] = self._exchanged.get(rank, -1) + 1
+        while len(self._given) <= number:
+            self._given.append({})
+        given = self._given[number]
+        given[rank] = value
+        self.wait(lambda: len(given) == self.world, _END)
+        return [given[each] for each in range(self.world)]
+
+    def gather_at(self, store: Any, count: int) -> None:
+        """Wait until `count` ranks are at a store, in place of torch's barrier."""
+        store.add("workbench", 1)
+        self.wait(lambda: store.add("workbench", 0) >= count, "a process group of all its ranks")
+
+    def wait(self, until: Callable[[], bool], what: Any) -> None:
+        """Let other ranks run until something holds.
+
+        Raises `RanksDisagree` where nobody is left who could bring it about.
+        """
+        rank, kept = self.current, _RandomState.now()
+        self._waiting[rank.number] = until, what
+        self._turn.notify_all()
+        try:
+            while True:
+                if self.failed:
+                    raise _Stopped
+                ready = [each for each, (holds, _) in self._waiting.items() if holds()]
+                # the first of them goes on, so that a run is the same each time
+                if ready and min(ready) == rank.number:
+                    return
+                if not ready and len(self._waiting) + len(self._ended) == self.world:
+                    raise self._stuck()
+                self._turn.wait()
+        finally:
+            del self._waiting[rank.number]
+            kept.set()
+
+    def _stuck(self) -> RanksDisagree:
+        meetings = {rank: what for rank, (_, what) in self._waiting.items() if what is not _END}
+        ended = sorted(set(range(self.world)) - set(meetings))
+        parts = []
+        absent: set[int] = set()
+        for what in dict.fromkeys(meetings.values()):
+            who = [rank for rank, other in sorted(meetings.items()) if other is what]
+            parts.append(f"{say_ranks(who)} {'waits' if len(who) == 1 else 'wait'} in {what}")
+            absent |= set(what.missing) if isinstance(what, _Meeting) else set()
+        if ended:
+            has = "has" if len(ended) == 1 else "have"
+            parts.append(f"{say_ranks(ended)} {has} ended")
+        steps = {rank.say_step() for rank in self._ranks.values() if rank.number in meetings}
+        step = steps.pop() if len(steps) == 1 else ""
+        few = ended or sorted(absent) or sorted(meetings)
+        return RanksDisagree(f"{step}The ranks wait for one another: {'; '.join(parts)}.", few)
+
+    def run(self, number: int, store: Any, work: Callable[[Rank], Made], made: list[Any]) -> None:
+        """The whole life of a rank, in its own thread."""
+        import torch.distributed as dist
+        from torch.distributed.device_mesh import init_device_mesh
+
+        rank = Rank(number, self)
+        with self._turn:
+            self._ranks[threading.get_ident()] = rank
+            try:
+                self.began.set()
+                dist.init_process_group("threaded", rank=number, world_size=self.world, store=store)
+                try:
+                    sizes = tuple(self.sizes.values())
+                    names = tuple(self.sizes)
+                    rank.mesh = init_device_mesh("cpu", sizes, mesh_dim_names=names)
+                    made[number] = work(rank)
+                finally:
+                    dist.destroy_process_group()
+            except _Stopped:
+                pass
+            except BaseException as error:
+                self.failed.append((number, error))
+            finally:
+                self._ended.add(number)
+                self._turn.notify_all()
+
+
+def say_ranks(ranks: Sequence[int]) -> str:
+    """Such as "rank 3", or "the ranks 0, 1 and 2"."""
+    if len(ranks) == 1:
+        return f"rank {ranks[0]}"
+    return f"the ranks {', '.join(map(str, ranks[:-1]))} and {ranks[-1]}"
+
+
+def run_on_ranks(sizes: Sizes, work: Callable[[Rank], Made]) -> list[Made]:
+    """What `work` gives on each rank of a mesh, all in this process, with collectives that send.
+
+    A process group that is there meanwhile is out of sight; it and the random states are afterwards
+    as before, also after an error. Raises `RanksDisagree`, or `RankFailed` with what the first
+    rank raised that failed.
+    """
+    import torch.distributed as dist
+
+    kept = _RandomState.now()
+    with _ONE_AT_A_TIME, keep_process_state() as process_patches:
+        turns = _Turns(sizes)
+        made: list[Any] = [None] * turns.world
+        process_patches.callback(kept.set)
+        group = tp.THREADED_GROUP.get()
+
+        def start(cls: type, how: Any, of: Any) -> _Meeting:
+            return turns.start(how, tuple(dist.get_process_group_ranks(of)))
+
+        process_patches.attribute(group, "_start_coll", classmethod(start))
+        process_patches.attribute(group, "_end_coll", classmethod(lambda cls, how, of: None))
+        process_patches.name(
+            tp.THREADED_BARRIER, lambda rank, store, name, size, *more: turns.gather_at(store, size)
+        )
+        # values are there once the ranks have met; what is handed on unawaited torch warns of
+        process_patches.name(tp.WRAP_COLLECTIVE, tp.WAIT_TENSOR.get())
+        tp.ENTER_THREADED_GROUPS.get()()
+        process_patches.callback(tp.LEAVE_THREADED_GROUPS.get())
+        tp.ISOLATE_GROUPS.get()(True)
+        process_patches.callback(tp.ISOLATE_GROUPS.get(), False)
+        store: Any = vars(dist)["HashStore"]()
+        threads = [
+            threading.Thread(target=turns.run, args=(rank, store, work, made), daemon=True)
+            for rank in range(turns.world)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    if turns.failed:
+        rank, error = turns.failed[0]
+        if isinstance(error, RanksDisagree):
+            raise error
+        raise RankFailed(rank, error) from error
+    return made
