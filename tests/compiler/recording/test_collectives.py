@@ -110,6 +110,7 @@ def test_a_wait_moves_nothing_and_a_collective_what_it_takes_and_gives(kinds: wb
 
 def test_a_record_says_which_rank_it_is_of(kinds: wb.Report) -> None:
     said = {"rank": 5, "world_size": 32, "is_fake": True, "gpus_per_node": 8}
+    said |= {"mesh": {"dp": 8, "tp": 4}}
     assert kinds.extra["cluster"] == said
     assert has_fake_collectives(kinds)
 

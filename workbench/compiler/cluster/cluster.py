@@ -82,8 +82,8 @@ class Cluster:
     @property
     def facts(self) -> Mapping[str, Any]:
         """What a record says of it."""
-        own = {"rank": self.rank, "world_size": self.world_size, "is_fake": self.is_fake}
-        own |= {"mesh": dict(self.mesh)}
+        own: dict[str, Any] = {"rank": self.rank, "world_size": self.world_size}
+        own |= {"is_fake": self.is_fake, "mesh": dict(self.mesh)}
         return own | {name: x for name, x in asdict(self.topology).items() if x is not None}
 
     def count_nodes(self, ranks: Iterable[int]) -> int:

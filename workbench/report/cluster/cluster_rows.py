@@ -11,9 +11,9 @@ from workbench.report.measures import describe, number
 CLUSTER = "cluster"
 """Where `Report.extra` says which rank was compiled; a record of no cluster has none.
 
-`rank` of `world_size`, and `is_fake`: whether the process group sends nothing; `mesh`, the dimensions
-of a virtual cluster with their numbers of ranks; `gpus_per_node`, and where they were given
-`nvlink_gb_s` and `nic_gb_s`.
+`rank` of `world_size`, and `is_fake`: whether the process group sends nothing; `mesh`: the
+dimensions of a virtual cluster, each with its number of ranks; `gpus_per_node`, and where they were
+given `nvlink_gb_s` and `nic_gb_s`.
 """
 
 
