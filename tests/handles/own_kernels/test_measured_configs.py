@@ -42,6 +42,15 @@ def test_only_the_first_few_and_only_the_size_of_the_tensors() -> None:
     assert made.missed[0].endswith("was not measured: the tensors are of another size.")
 
 
+def test_true_stands_for_the_best_five() -> None:
+    many = tuple(replace(TUNED.cases[0].ranked[0], stages=n, rank=n) for n in range(1, 8))
+    tuned = replace(TUNED, cases=(replace(TUNED.cases[0], candidates=many),))
+    made = measure_best(CALL, tuned, True, lambda call, candidate: 1e-6 * candidate.stages)
+    assert [each.measured_us is not None for each in made.cases[0].candidates] == [
+        True, True, True, True, True, False, False
+    ]  # fmt: skip
+
+
 def test_tensors_without_numbers_cannot_be_timed() -> None:
     call = KernelCall.of(add, (X.to("meta"), X, X, 64), (1,), {"BLOCK": 64})
     with pytest.raises(UsageError, match="holds no numbers"):

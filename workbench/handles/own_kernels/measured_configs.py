@@ -20,7 +20,7 @@ Timer = Callable[[KernelCall, Candidate], float]
 """The seconds of one launch of a call in a configuration."""
 
 FEW = 5
-"""Configurations that are timed where no number is given."""
+"""Configurations that are timed where True stands for their number."""
 _WARM, _REPEATS = 3, 20
 
 
@@ -45,6 +45,7 @@ def measure_best(
             f"{call.name}: its configurations have a pre_hook, which measure does not run. Leave "
             "measure out: write_triton gives the first few to time with your autotuner."
         )
+    count = FEW if count is True else count
     cases, missed = [], []
     for case in tuned.cases:
         others = [n for n, v in case.sizes.items() if call.arguments.get(n, v) != v]

@@ -301,7 +301,7 @@ class OwnKernel(LiveOnly, ReportHolder):
             What `check` is asked with, such as `{"reference": f}`: the first of each case are
             checked on the CPU until five are left, and those that are wrong are discarded.
         measure
-            How many of the best are timed on the GPU of this machine.
+            How many of the best are timed on the GPU of this machine; five where it is True.
         time_limit
             Seconds of one configuration in the compiler, after which it is given up.
         executor
