@@ -23,7 +23,7 @@ afterEach(() => vi.useRealTimers());
 
 async function draw(described: ReturnType<typeof sandbox>): Promise<void> {
   await act(() => render(<Sandbox store={store} sandbox={described} />, document.body));
-  await act(() => vi.advanceTimersByTimeAsync(300));
+  await act(async () => void (await vi.advanceTimersByTimeAsync(300)));
 }
 
 test("guards of a compilation that takes the place of another are asked anew", async () => {
