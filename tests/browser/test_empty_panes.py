@@ -42,6 +42,18 @@ def test_empty_panes_stand_last_with_their_action(
     page.locator(".empty").get_by_text("This is a saved view: run the cell again").wait_for()
 
 
+def test_no_tab_is_cut_off(open_at: Callable[[int], Any]) -> None:
+    """Seen at 1280 px: the last tab ended at the edge of the view, "Acces"."""
+    page = open_at(1280)
+    strip = page.locator(".tabs")
+    assert strip.evaluate("one => one.scrollWidth <= one.clientWidth")
+    ends = [
+        box["x"] + box["width"]
+        for box in map(lambda t: t.bounding_box(), strip.get_by_role("tab").all())
+    ]
+    assert max(ends) <= 1280
+
+
 @pytest.mark.parametrize(
     ("pane", "line"),
     [
@@ -50,7 +62,7 @@ def test_empty_panes_stand_last_with_their_action(
         ("Matrix", 'wb.matrix(fn, args, targets=["a100", "h100"])'),  # of a CPU
         ("Artifact", 'compiled.save("Net.aot")'),
         ("Numerics", "wb.numerics(compiled, args)"),
-        ("Checks", "compiled.check_kernels(*args)"),
+        ("Checks", 'compiled.on("h100").check_kernels(*args)'),  # of a CPU, too
     ],
 )
 def test_without_a_kernel_the_action_is_a_line_to_write(

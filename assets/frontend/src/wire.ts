@@ -395,7 +395,8 @@ export interface FusionPart {
  * One pair that stayed apart; `why` is the whole sentence, `help` a remedy where one is known.
  * `names` are what the two compute, `said` the scheduler's own words. `reason` is the kind of
  * reason, which many pairs have; `told` is that of this pair. `a_nodes` and `b_nodes` are FX
- * nodes, `a_kernel` and `b_kernel` the kernels they ended in.
+ * nodes, `a_kernel` and `b_kernel` the kernels they ended in. `times` is how many pairs are
+ * told of alike, 0 for all but the first of them.
  */
 export interface Rejected {
   id: string;
@@ -416,6 +417,7 @@ export interface Rejected {
   shared_bytes: number | null;
   shared: string[];
   rounds: number;
+  times: number;
 }
 
 /**

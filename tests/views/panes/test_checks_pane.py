@@ -68,6 +68,22 @@ def test_many_calls_of_one_verdict_are_one_line() -> None:
     ]
 
 
+def test_the_line_to_write_is_one_that_the_record_can_run() -> None:
+    def find_lines(report: Report) -> dict[str, str]:
+        panes = document(report)["panes"]
+        return {pane["id"]: pane["empty"].get("line", "") for pane in panes if pane["empty"]}
+
+    host = Report.load(PATH.parent / "convolutions.wbr")
+    assert find_lines(host)["checks"] == 'compiled.on("h100").check_kernels(*args)'
+    gpu = Report.load(PATH.parent / "norm_h100.wbr")
+    assert find_lines(gpu)["checks"] == "compiled.check_kernels(*args)"
+    called = replace(next(iter(gpu.kernels)), id="k7", language="extern")
+    kernels = Table.of(type(called), [called, *gpu.kernels])
+    mixed = replace(gpu, tables={**gpu.tables, "kernels": kernels})
+    first = next(each.id for each in gpu.kernels if each.language == "triton")
+    assert find_lines(mixed)["accesses"] == f'compiled.kernel("{first}").frame("accesses")'
+
+
 @pytest.mark.parametrize(
     ("report", "said"),
     [

@@ -45,6 +45,15 @@ def test_faster_than_the_roof_is_explained(sample_report: Report) -> None:
     assert "faster than DRAM allows: its data may stay in a cache" in text
 
 
+def test_work_above_the_roof_of_computing_is_not_put_down_to_a_cache(
+    sample_report: Report,
+) -> None:
+    """Seen: "bound by compute … faster than DRAM allows: its data may stay in a cache"."""
+    text, _ = verdicts(with_roof(sample_report, bound="compute", measured_us=10.0))["k1"]
+    assert "150 % of the roof, faster than the measured rate: its work may be counted" in text
+    assert "DRAM" not in text
+
+
 def test_without_a_roof_it_is_the_rate_that_was_measured() -> None:
     kernel = Kernel(
         "k0", "add", "cpp", "i0", bytes_read=6000, bytes_written=2000, time_us=4.0, calls=2

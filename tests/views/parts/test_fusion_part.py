@@ -124,6 +124,28 @@ def test_a_pair_says_what_its_kernels_do_and_keeps_the_schedulers_words() -> Non
     )
 
 
+def test_what_shares_data_is_not_said_to_have_nothing_in_common(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Seen: "no element in common" beside 1.05 MB that both use."""
+    pair = next(each for each in rejected(BLOCK) if each.shared)
+    told = replace(pair, reason="no shared data")
+    monkeypatch.setattr(fusion_part, "rejected", lambda report: [told])
+    (row,) = build_pairs_part(BLOCK)["rows"]
+    assert "no element in common" not in row["told"] + row["why"]
+    monkeypatch.setattr(fusion_part, "rejected", lambda report: [replace(told, shared=0)])
+    (row,) = build_pairs_part(BLOCK)["rows"]
+    assert row["told"] == "no element in common"
+
+
+def test_pairs_that_are_told_of_alike_are_one_row() -> None:
+    rows = build_pairs_part(CONVOLUTIONS)["rows"]
+    assert sum(row["times"] for row in rows) == len(rows)
+    keys = ("graph", "side", "a_kernel", "b_kernel", "names", "told", "shared_bytes")
+    seen = [tuple(row[key] for key in keys) for row in rows if row["times"]]  # type: ignore[literal-required]
+    assert len(seen) == len(set(seen)) < len(rows)
+
+
 def test_a_pair_names_what_stands_between() -> None:
     """The kind of reason, by which a list is filtered, says nothing of one pair."""
     rows = [row for each in (BLOCK, CONVOLUTIONS, LAYERS) for row in build_pairs_part(each)["rows"]]

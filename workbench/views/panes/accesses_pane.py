@@ -34,9 +34,9 @@ def document(report: Report, context: ViewContext) -> Content:
             none: Note = {"title": "No accesses.", "text": _NO_MEMORY, "tone": "plain"}
             return Content({"accesses_says": "", "accesses": []}, empty=none)
         empty = missing(report, "accesses", "No accesses were looked at.", _NONE)
-        has_kernel = any(kernel.language == "triton" for kernel in report.kernels)
-        if has_kernel:
-            name = "k" if report.request.kind == OWN_KERNEL else 'compiled.kernel("k0")'
+        own = next((each.id for each in report.kernels if each.language == "triton"), None)
+        if own is not None:
+            name = "k" if report.request.kind == OWN_KERNEL else f'compiled.kernel("{own}")'
             empty["line"] = f'{name}.frame("accesses")'
         return Content({"accesses_says": "", "accesses": []}, empty=empty)
     lines = list_line_ids(report)

@@ -7,6 +7,7 @@ from typing import Literal
 
 from workbench.analysis.cost.line_shares import list_line_ids
 from workbench.analysis.kernel_checks.kernel_check import NOT_JUDGED, read_check
+from workbench.device_kinds import TARGETS
 from workbench.number_text import number_text
 from workbench.report import Report
 from workbench.report.machine_rows import CheckedCase, KernelFinding
@@ -37,7 +38,8 @@ def document(report: Report, context: ViewContext) -> Content:
         how = _OWN if is_own else _OF_PROGRAM
         is_run = "checked_cases" in report.tables
         empty = missing(report, "checks", "Not checked.", _NO_KERNEL if is_run else how)
-        line = "k.check(reference)" if is_own else "compiled.check_kernels(*args)"
+        on = '.on("h100")' if report.request.target in TARGETS else ""
+        line = "k.check(reference)" if is_own else f"compiled{on}.check_kernels(*args)"
         if not is_run:
             empty["line"] = line
         return Content({"checks": None, "check_findings": []}, empty=empty)

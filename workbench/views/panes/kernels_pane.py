@@ -195,6 +195,13 @@ def verdicts(report: Report) -> dict[str, Verdict]:
     return {kernel.id: _verdict(kernel, roofs) for kernel in report.kernels}
 
 
+_ABOVE = {
+    "memory": "DRAM allows: its data may stay in a cache",
+    "compute": "the measured rate: its work may be counted too high, or that rate is too low",
+}
+"""What a measured time below the least one is told of, by what that is bound by."""
+
+
 def _verdict(kernel: Kernel, roofs: Mapping[str, KernelRoofline]) -> Verdict:
     row = roofs.get(kernel.id)
     if row is None or row.bound_us is None:
@@ -208,7 +215,7 @@ def _verdict(kernel: Kernel, roofs: Mapping[str, KernelRoofline]) -> Verdict:
         return Verdict(f"{text} (model)", f"{model} Nothing was measured.")
     reached = f"{format_percent(row.bound_us, row.measured_us)} of the roof"
     if row.measured_us < row.bound_us:
-        reached += ", faster than DRAM allows: its data may stay in a cache"
+        reached += f", faster than {_ABOVE.get(row.bound or '', 'the rates allow')}"
     if row.bound is not None and row.bound_us < FAR_BELOW * row.measured_us:
         least = f"At least {format_us(row.bound_us)}{_name_calls(kernel)} by {row.bound}"
         text, reached = least, f"which is not what bounds it: {reached}"

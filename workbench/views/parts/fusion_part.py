@@ -31,12 +31,14 @@ _IN_PAIR = 2
 _TAKES = re.compile(r"takes \S+ from (.+?), and")
 _BETWEEN = "something else stands between"
 _SILENT = "no reason given"
+_NOT_COMMON = "no element in common"
+_OTHER_ELEMENTS = "they share data, but not the same elements in the same order"
 _MISMATCH = re.compile(
     r"numel/rnumel mismatch \((?:non-)?reduce\) \(([^(),]+, [^(),]+)\), \(([^(),]+, [^(),]+)\)"
 )
 _PLAIN: Mapping[str, str] = {
     "another node lies between": _BETWEEN,
-    "no shared data": "no element in common",
+    "no shared data": _NOT_COMMON,
     "memory deps did not match": "they go over memory in different orders",
     "the backend gives no reason": _SILENT,
 }
@@ -171,6 +173,7 @@ def build_pairs_part(report: Report) -> PairsPart:
     why_not, passes, names = Apart(report), Passes(report), name_kernels(report)
     rows: list[Rejected] = []
     briefs: dict[tuple[str, str], str] = {}
+    alike: dict[tuple[object, ...], Rejected] = {}
     for pair in pairs[:_MOST]:
         why = why_not(pair)
         a, b = kernels = (why.a_kernel, why.b_kernel)
@@ -180,10 +183,13 @@ def build_pairs_part(report: Report) -> PairsPart:
             sizes = [" × ".join(pair) for pair in zip(rows_of, columns_of, strict=True)]
             reason = f"their loops differ, {' and '.join(s.removesuffix(' × 1') for s in sizes)}"
         told = _OF_LOOPS.get(reason, reason) if a == b else reason
-        if a is not None and b is not None and a != b and reason in (_BETWEEN, _SILENT):
+        if pair.shared and reason == _NOT_COMMON:  # the scheduler goes by elements, not by data
+            told = _OTHER_ELEMENTS
+        is_open = reason in (_BETWEEN, _SILENT) or told == _OTHER_ELEMENTS
+        if a is not None and b is not None and a != b and is_open:
             if (a, b) not in briefs:  # of every part of a kernel the answer is the same
                 briefs[a, b] = explain_apart(report, a, b).brief.replace("`", "")
-            told = briefs[a, b] or reason
+            told = briefs[a, b] or told
         own = {
             "id": f"f0:{pair.row}",
             "graph": pair.graph,
@@ -194,11 +200,16 @@ def build_pairs_part(report: Report) -> PairsPart:
             "reason": reason,
             "told": told,
             "shared_bytes": pair.shared,
-            "why": _explain_loops(kernels, told) or _put_plainly(why, reason),
+            "why": _explain_loops(kernels, told)
+            or _put_plainly(why, reason if reason != _NOT_COMMON else told),
             "said": f"{pair.a} with {pair.b}: {pair.reason}. {why.because}".strip(),
             "names": _name_pair(names, kernels, (pair.a, pair.b)),
+            "times": 0,
         }
-        rows.append(convert_row(Rejected, why, **own))
+        row: Rejected = convert_row(Rejected, why, **own)
+        rows.append(row)
+        shown = (pair.graph, row["side"], *kernels, row["names"], told, pair.shared)
+        alike.setdefault(shown, row)["times"] += 1
     return {
         "kind": "pairs",
         "id": "",

@@ -53,7 +53,8 @@ class Rejected(TypedDict):
 
     `names` are what the two compute, `said` the scheduler's own words. `reason` is the kind of
     reason, which many pairs have; `told` is that of this pair. `a_nodes` and `b_nodes` are FX
-    nodes, `a_kernel` and `b_kernel` the kernels they ended in.
+    nodes, `a_kernel` and `b_kernel` the kernels they ended in. `times` is how many pairs are told
+    of alike, 0 for all but the first of them.
     """
 
     id: str
@@ -74,6 +75,7 @@ class Rejected(TypedDict):
     shared_bytes: int | None
     shared: list[str]
     rounds: int
+    times: int
 
 
 class PairsPart(TypedDict):

@@ -3,7 +3,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { plural } from "../format";
 import type { Store } from "../store";
-import { Button } from "../ui/basics";
+import { Button, Prose } from "../ui/basics";
 import { Icon } from "../ui/icons";
 import { usePaneState } from "../ui/kept";
 import type { Sandbox as Described, GuardCheck, Input } from "../wire";
@@ -19,7 +19,9 @@ export function Sandbox({ store, sandbox }: { store: Store; sandbox: Described }
       <section class="sandbox pad">
         <h3>Guard sandbox</h3>
         <p class="mut">
-          {whyNot ?? "The call has no tensor among its inputs, so there is none to edit."}
+          <Prose
+            text={whyNot ?? "The call has no tensor among its inputs: there is none to edit."}
+          />
         </p>
       </section>
     );

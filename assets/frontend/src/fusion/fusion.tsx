@@ -133,9 +133,11 @@ function NotFused({ store, part }: { store: Store; part: PairsPart }) {
   const wanted = reason === ALL || counts.some(([name]) => name === reason) ? reason : SHARING;
   const shown = wanted === SHARING && !sharing.length ? ALL : wanted;
   const rows = useMemo(() => {
-    if (shown === SHARING) return sharing;
-    return shown ? pairs.filter((pair) => pair.reason === shown) : pairs;
+    const all = shown === SHARING ? sharing : pairs;
+    const known = shown && shown !== SHARING;
+    return known ? all.filter((pair) => pair.reason === shown) : all;
   }, [pairs, sharing, shown]);
+  const folded = rows.filter(({ id, times }) => times !== 0 || id === store.selected.value);
   const columns = useMemo(
     () => columnsOf(store, "rejected", part.columns, rows, pairCells(store)),
     [store, part, rows],
@@ -165,7 +167,7 @@ function NotFused({ store, part }: { store: Store; part: PairsPart }) {
         store={store}
         label="Rejected fusions"
         columns={columns}
-        rows={rows}
+        rows={folded}
         order={{ key: "shared", direction: "desc" }}
         none="No pair was rejected: all that could be fused was fused."
         open={(pair) => store.select(pair.id, { pane: "kernels" })}
@@ -202,16 +204,13 @@ function pairCells(store: Store): Cells<Rejected> {
   return {
     pair: {
       value: (pair) => sidesOf(pair).join(" with "),
-      draw: (pair) =>
-        isOneKernel(pair) ? (
-          <>
-            {word("both in")} {side(pair.a_kernel, pair.a)}
-          </>
-        ) : (
-          <>
-            {side(pair.a_kernel, pair.a)} {word("with")} {side(pair.b_kernel, pair.b)}
-          </>
-        ),
+      draw: (pair) => (
+        <>
+          {isOneKernel(pair) ? word("both in") : side(pair.a_kernel, pair.a)}{" "}
+          {!isOneKernel(pair) && word("with")} {side(pair.b_kernel, pair.b)}
+          {pair.times > 1 && word(` × ${pair.times}`)}
+        </>
+      ),
     },
     reason: { full: ({ told, why }) => (why.includes(told) ? why : `${told}\n${why}`) },
   };
