@@ -13,7 +13,9 @@ import torch
 import workbench as wb
 from workbench.analysis.opportunities.rules import opportunities
 from workbench.compiler.pipeline.explain import explain
+from workbench.views.document import document
 from workbench.views.overview.answer import answer_text
+from workbench.views.overview.cost_tree import list_tree_rows
 
 X = torch.ones(4, 4)
 
@@ -71,6 +73,9 @@ def test_functions_are_named_with_their_classes() -> None:
     again = next(row for row in opportunities(report) if row.rule == "recompiled")
     assert again.text.startswith("Expert.forward was compiled again: dimension 0 of x ")
     assert again.after == ("torch.compile(model, dynamic=True)",)
+    rows, _ = list_tree_rows(report, document(report)["sources"])
+    functions = [row["name"] for row in rows if row["kind"] == "function"]
+    assert "Experts.forward" in functions
 
 
 def test_an_error_of_the_function_is_raised() -> None:

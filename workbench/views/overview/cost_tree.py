@@ -79,10 +79,11 @@ class _Lines:
         for row in roots:
             if row.kind != "rest":
                 yield from self._any(row, 0)
+        names = {each.id: each.qualified or each.name for each in self.report.sources}
         for source in self.sources.values():
             lines = [CostRow("line", id, "", {}, {}) for id in self._told(source)]
             if lines and source["id"] not in shown:
-                name = source["name"]
+                name = names[source["id"]]
                 yield from self._function(CostRow("function", source["id"], name, {}, {}), lines, 0)
         yield from (_row(row, 0, "") for row in roots if row.kind == "rest")
 
