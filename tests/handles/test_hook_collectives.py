@@ -15,6 +15,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 import workbench as wb
 from workbench.compiler.request.compile_request import CompileOptions, CompileRequest
 from workbench.handles.hook_collectives import read_hooks
+from workbench.views.document import ViewContext
+from workbench.views.panes import streams_pane
 
 X = torch.ones(4, 30)
 OPS = {
@@ -140,6 +142,10 @@ def test_the_record_has_them_after_those_of_the_graph() -> None:
     assert {(row.id, row.origin, row.graph) for row in rows} >= {("c0", "hook", "")}
     assert all(row.est_us and row.exposed_us is None for row in rows)
     assert [row.op for row in forward.report.collectives] == ["all_gather"]
+    shown = streams_pane.document(report, ViewContext()).data["streams_says"]
+    assert shown == (
+        "3 collectives made by hooks around the program: what hides them is not known."
+    )
     assert report.request.inputs == ("input: bfloat16 [4, 30] on cuda",)  # as the hook casts it
     assert "whose hooks are in no graph" in report.request.notes[0]
     assert wb.Report.from_bytes(report.to_bytes()).collectives == report.collectives

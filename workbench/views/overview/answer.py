@@ -190,7 +190,7 @@ def _collectives(report: Report, *, is_measured: bool) -> Iterator[Piece]:
     count = len(report.collectives)
     if not count or (is_measured and not has_fake_collectives(report)):
         return
-    has_hooks = any(origin == HOOK for origin in report.collectives.columns["origin"])
+    has_hooks = any(row.origin == HOOK for row in report.collectives)
     streams = None if has_hooks else find_streams(report)
     takes = "takes" if count == 1 else "take"
     yield plain(f"What {plural(count, 'collective')} {takes} on the network is not in it")

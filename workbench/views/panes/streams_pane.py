@@ -9,7 +9,7 @@ from workbench.analysis.cluster.links import ERRORS, MOST_CHECKED_NODES
 from workbench.analysis.cluster.streams import COMPUTE, MISSING, Span, Streams, find_streams
 from workbench.number_text import number_text, plural
 from workbench.report import Report
-from workbench.report.cluster.cluster_rows import Collective
+from workbench.report.cluster.cluster_rows import HOOK, Collective
 from workbench.views.panes.pane import Content, Pane, ViewContext, missing
 from workbench.views.wire.codec import convert_row
 from workbench.views.wire.stream_messages import CollectiveRow, StreamSpan
@@ -19,6 +19,8 @@ _NONE = (
     "This program has no collectives. Inside `with wb.virtual_cluster({'dp': 64, 'tp': 8}) as "
     "mesh:` a model that is made parallel is compiled as one rank of a cluster."
 )
+
+_HOOKS = "what hides them is not known."
 
 
 def document(report: Report, context: ViewContext) -> Content:
@@ -42,7 +44,11 @@ def document(report: Report, context: ViewContext) -> Content:
     ]
     streams = find_streams(report)
     spans = [] if streams is None else _list_spans(report, streams)
-    says = summarize_streams(rows, streams)
+    own = [row for row in rows if row.origin != HOOK]
+    says = summarize_streams(own, streams) if own else ""
+    if own != rows:
+        hooks = plural(len(rows) - len(own), "collective")
+        says = f"{says} {hooks} made by hooks around the program: {_HOOKS}".strip()
     data = {"streams_says": says, "streams": spans, "collectives": shown}
     return Content(data, len(rows), is_problem=bool(streams and streams.exposed_us))
 
