@@ -13,7 +13,7 @@ from tests.browser.panes import show
 from workbench.report import Report
 
 RECORD = Path(__file__).parents[1] / "records" / "convolutions.wbr"
-EMPTY = ["Autotune", "Roofline", "Matrix", "Numerics", "Checks", "Accesses"]
+EMPTY = ["Autotune", "Roofline", "Matrix", "Numerics", "Checks", "Accesses", "Streams"]
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def test_empty_panes_stand_last_with_their_action(
 ) -> None:
     page = open_at(width)
     tabs = [tab.inner_text().split("\n")[0] for tab in page.get_by_role("tab").all()]
-    assert tabs[-6:] == EMPTY
+    assert tabs[-len(EMPTY) :] == EMPTY
     assert page.get_by_role("tab", name="Matrix Compile for…").is_visible()
     page.get_by_role("tab", name="Matrix").click()
     page.locator(".empty").get_by_text("What is shown took").wait_for()
@@ -79,7 +79,7 @@ def test_without_a_kernel_the_action_is_a_line_to_write(
 def test_where_it_is_tight_they_share_an_entry(open_at: Callable[[int], Any]) -> None:
     page = open_at(900)
     assert page.get_by_role("tab").count() == 8
-    more = page.get_by_role("button", name="6 empty")
+    more = page.get_by_role("button", name="7 empty")
     more.click()
     assert violations(page) == []
     page.get_by_role("button", name="Roofline Profile…").click()
