@@ -85,7 +85,7 @@ def test_where_it_is_tight_they_share_an_entry(open_at: Callable[[int], Any]) ->
     page.get_by_role("button", name="Roofline Profile…").click()
     page.locator(".empty").get_by_text("No roofline.").wait_for()
     assert page.get_by_role("tab", name="Roofline").get_attribute("aria-selected") == "true"
-    page.get_by_role("button", name="5 empty").click()
+    page.get_by_role("button", name="6 empty").click()
     page.keyboard.press("Escape")
     assert not page.locator(".more-tabs .unfolded").is_visible()
     strip = page.get_by_role("tablist")
