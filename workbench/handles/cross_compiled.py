@@ -74,6 +74,7 @@ class CrossCompiled(Recompilable):
         """
         return self.watch_kernels(args, kwargs, time_limit)
 
+    @checked
     def watch_kernels(
         self,
         args: tuple[Any, ...],

@@ -30,12 +30,12 @@ from workbench.compiler.machine_code.code_readers import (
     AssemblyRows,
     CompiledConfig,
     code_of,
+    inspect_cubins,
     joined,
     read_code,
     read_machine_text,
     read_resources,
 )
-from workbench.compiler.machine_code.cubin_tools import inspect_cubins
 from workbench.compiler.memory_layouts.laid_tensors import read_laid
 from workbench.compiler.sources.sources import Places
 from workbench.compiler.virtual_gpu.kernel_choice import Build, BuildJob, Built

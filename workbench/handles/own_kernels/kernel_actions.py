@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from workbench.compiler.interpreter.verification import keep_warm_interpreter
 from workbench.compiler.request.compile_request import list_known_gpus
@@ -18,7 +18,6 @@ from workbench.tasks.live_action import LiveAction
 
 if TYPE_CHECKING:
     from workbench.analysis.gpu_model.matrix import Matrix
-    from workbench.handles.own_kernels.own_kernel import OwnKernel
 
 _GLUON = (
     "Kernels of Gluon are compiled and not run here: triton-viz simulates them, where it is "
@@ -47,7 +46,32 @@ _ELSEWHERE = {
 }
 
 
-def list_kernel_actions(kernel: OwnKernel) -> tuple[LiveAction, ...]:
+class LiveKernel(Protocol):
+    """One call of a kernel, as far as it is asked here."""
+
+    call: Any
+
+    @property
+    def name(self) -> str:
+        """What people call it."""
+
+    def on(self, target: str, /) -> LiveKernel:
+        """The same call for another GPU."""
+
+    def compile(self, progress: Any = None) -> Any:
+        """Its report, made where there is none yet."""
+
+    def check(self, *, progress: Any = None) -> Any:
+        """Run it under watch."""
+
+    def look_at_accesses(self, *, progress: Any = None) -> Any:
+        """Count what the memory sees of it."""
+
+    def matrix(self, targets: Sequence[str], *, progress: Any = None) -> Matrix:
+        """What other GPUs make of it."""
+
+
+def list_kernel_actions(kernel: LiveKernel) -> tuple[LiveAction, ...]:
     """What a view can start about one call of a kernel, each with the reason where it cannot."""
     call, names = kernel.call, tuple(gpu.name for gpu in list_known_gpus())
     why_not = _GLUON if call.is_gluon else _META if call.is_data_free else None
@@ -55,7 +79,7 @@ def list_kernel_actions(kernel: OwnKernel) -> tuple[LiveAction, ...]:
     def check(steps: Steps) -> Any:
         return kernel.check(progress=steps)
 
-    def compile_for(target: str, steps: Steps) -> OwnKernel:
+    def compile_for(target: str, steps: Steps) -> LiveKernel:
         other = kernel.on(target)
         other.compile(steps)
         return other

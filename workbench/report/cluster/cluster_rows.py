@@ -119,9 +119,7 @@ class Collective:
     )  # fmt: skip
     algorithm: str | None = None  # NCCL's algorithm and protocol by that model, as `ring/LL128`
     why: str | None = None  # why it has no modelled time
-    origin: str = (
-        GRAPH  # "graph", or "hook": computed from what a hook around the program will send
-    )
+    origin: str = GRAPH  # "graph", or "hook": computed from what a hook will send
 
 
 @dataclass(frozen=True, slots=True)
