@@ -13,7 +13,7 @@ from tests.browser.panes import show
 from workbench.report import Report
 
 RECORD = Path(__file__).parents[1] / "records" / "convolutions.wbr"
-EMPTY = ["Autotune", "Roofline", "Matrix", "Numerics", "Checks", "Accesses", "Streams"]
+EMPTY = ["Autotune", "Roofline", "Matrix", "Numerics", "Checks", "Accesses"]
 
 
 @pytest.fixture
@@ -79,13 +79,13 @@ def test_without_a_kernel_the_action_is_a_line_to_write(
 def test_where_it_is_tight_they_share_an_entry(open_at: Callable[[int], Any]) -> None:
     page = open_at(900)
     assert page.get_by_role("tab").count() == 8
-    more = page.get_by_role("button", name="7 empty")
+    more = page.get_by_role("button", name="6 empty")
     more.click()
     assert violations(page) == []
     page.get_by_role("button", name="Roofline Profile…").click()
     page.locator(".empty").get_by_text("No roofline.").wait_for()
     assert page.get_by_role("tab", name="Roofline").get_attribute("aria-selected") == "true"
-    page.get_by_role("button", name="6 empty").click()
+    page.get_by_role("button", name="5 empty").click()
     page.keyboard.press("Escape")
     assert not page.locator(".more-tabs .unfolded").is_visible()
     strip = page.get_by_role("tablist")

@@ -39,6 +39,7 @@ def _document(report: Report, here: ViewContext) -> wire.Document:
         "panes": [
             convert_row(wire.PaneHead, content, id=pane.id, title=pane.title)
             for pane, content in contents
+            if not (pane.is_rare and content.empty)
         ],
         "targets": here.targets or find_asleep(report),
         "actions": here.why_not | {id: why for _, c in contents for id, why in c.why_not.items()},

@@ -86,6 +86,8 @@ class Pane:
     id: wire.PaneId
     title: str
     document: Callable[[Report, ViewContext], Content]
+    is_rare: bool = False
+    """Whether it is left out where it is empty: no action on this record would fill it."""
 
 
 def missing(report: Report, part: str, title: str, otherwise: str) -> Note:

@@ -132,4 +132,4 @@ def _name_span(span: Span, rows: Mapping[str, Collective], names: Mapping[str, s
     return f"{waits}{row.op}{size}"
 
 
-PANE = Pane("streams", "Streams", document)
+PANE = Pane("streams", "Streams", document, is_rare=True)

@@ -119,7 +119,11 @@ function TabButton({ tab, isHere, isFirstEmpty, panel, keys, show }: TabProps) {
       onClick={() => show(tab.id)}
     >
       {tab.title}
-      {tab.offer && !isHere && <span class="offer">{tab.offer}</span>}
+      {tab.offer && !isHere && (
+        <span class="offer" data-tip="">
+          {tab.offer}
+        </span>
+      )}
       {tab.isProblem ? (
         <span class="n bad">
           <Icon name="break" />

@@ -10,7 +10,7 @@ export const RoomContext = createContext<Room>("normal");
 
 const NARROW = 900;
 const SCARCE = 1000;
-const TIGHT = 1100;
+const TIGHT = 1240;
 const SNUG = 1160;
 const WIDE = 1600;
 
