@@ -98,6 +98,6 @@ def test_a_verification_for_a_gpu_says_what_runs(
         verification, "verify_program", lambda *args, progress: told.append(progress)
     )
     held: Any = SimpleNamespace(name="f", program=None, original=None)
-    CrossCompiled.verify(held)
+    CrossCompiled._verify_here(held, (), {})
     assert titles == ["Verifying f on the CPU"]
     assert isinstance(told[0], ProgressLine)
