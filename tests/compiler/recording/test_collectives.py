@@ -19,6 +19,7 @@ from tests.compiler.cluster.parallel_models import (
     split_columns_and_rows,
     split_sequence,
 )
+from workbench.analysis.cost.costs import list_costs
 from workbench.report.cluster.cluster_rows import has_fake_collectives
 
 WIDTH, HIDDEN, BATCH, SEQ = 64, 256, 2, 32
@@ -226,7 +227,10 @@ def test_an_operator_that_torch_only_orders_is_recorded_as_what_it_calls(mesh: A
     for kernel in products:
         (product,) = (nodes[id] for id in kernel.nodes if nodes[id].target == "aten.mm.default")
         assert kernel.bytes_read == sum(nodes[id].bytes or 0 for id in product.inputs)
-    rows = wb.forecast(report).rows
+    told = wb.forecast(report)
+    (bound,) = (cost for cost in list_costs(report) if cost.kind == "bound")
+    assert told.bound_us == pytest.approx(bound.total)  # the view and the forecast say the same
+    rows = told.rows
     assert {row.source for row in rows if row.name.startswith(("extern", "torch"))} == {
         "modelled",
         "network",

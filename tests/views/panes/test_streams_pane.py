@@ -15,7 +15,7 @@ def test_the_sentence_says_what_the_kernels_wait_for_and_how_sure_that_is() -> N
     said = document(record("k", ">", "<", "k", ">", "k", "<"))["streams_says"]
     assert said.startswith("2 collectives take 372 µs; the kernels wait 272 µs of 572 µs for them")
     assert "Most: 272 µs for 2 × all_reduce of 33.6 MB over group 0, 8 GPUs on 1 node." in said
-    assert "Modelled: a collective ± 15 %." in said
+    assert "Modelled: a collective from 64 KiB on ± 15 %; kernels ± 0 %." in said
 
 
 def test_what_is_hidden_whole_is_no_problem() -> None:
@@ -42,7 +42,7 @@ def test_many_nodes_were_held_against_nothing() -> None:
     far = [replace(row, group_size=64, group_nodes=64) for row in made.collectives]
     tables = {**made.tables, "collectives": Table.of(Collective, far)}
     said = document(replace(made, tables=tables))["streams_says"]
-    assert "with more than 4 nodes not held against any measurement" in said
+    assert "collectives of more than 4 nodes held against no measurement" in said
 
 
 def test_without_a_time_the_sentence_says_why() -> None:
@@ -55,6 +55,32 @@ def test_without_a_time_the_sentence_says_why() -> None:
     )
     assert shown["streams"] == []
     assert shown["collectives"][0]["said"] == "of a10 no rate is known"
+
+
+def test_what_the_kernels_wait_for_within_the_error_is_no_problem() -> None:
+    shown = document(record(*"kkk", ">", "k", "<", *"kkkkkkkkkkk"))
+    (pane,) = (pane for pane in shown["panes"] if pane["id"] == "streams")
+    assert "the kernels wait 86.0 µs of 1.59 ms" in shown["streams_says"]
+    assert not pane["is_problem"]
+
+
+def test_a_program_of_the_host_says_that_gpus_are_modelled() -> None:
+    made = record(">", "<")
+    rows = [replace(row, est_us=None, why=None) for row in made.collectives]
+    shown = document(
+        replace(made, tables={**made.tables, "collectives": Table.of(Collective, rows)})
+    )
+    assert "modelled of GPUs: compile it for one" in shown["streams_says"]
+
+
+def test_a_collective_that_was_not_found_in_the_program_is_said() -> None:
+    made = record("k", ">", "<")
+    rows = [replace(row, kernel=None) for row in made.collectives]
+    shown = document(
+        replace(made, tables={**made.tables, "collectives": Table.of(Collective, rows)})
+    )
+    assert "where the program starts them was not found" in shown["streams_says"]
+    assert shown["streams"] == []
 
 
 def test_it_is_there_for_programs_with_collectives_only() -> None:

@@ -2,10 +2,10 @@
 
     time = latency + bytes / bandwidth, of the fastest algorithm and protocol
 
-Latencies, the shares of a link that protocols reach and their limits are those of NCCL,
-`src/graph/tuning.cc` (2.27). Two things are taken as they are, where torch's port of it
-(`torch._inductor.comm_analysis`) guesses: the nodes of a group are counted from its ranks, and as
-many network cards carry its data as it has GPUs on a node.
+Latencies, the shares of a link that protocols reach and their limits are those of NCCL's
+`src/graph/tuning.cc`, as torch has them (`torch._inductor.comm_analysis`, 2.13). Two things are
+taken as they are, where torch guesses: the nodes of a group are counted from its ranks, and as many
+network cards carry its data as it has GPUs on a node.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ from workbench.specs import Gpu
 Algorithm = Literal["ring", "tree", "NVLS", "NVLSTree", "direct"]
 Protocol = Literal["LL", "LL128", "simple"]
 
-LINK_SHARES: Mapping[int, float] = {7: 0.8, 8: 230 / 300, 9: 360 / 450, 10: 675 / 900}
-"""What NCCL reaches of NVLink's line rate, by the major architecture: A100 230 of 300 GB/s
-(NVIDIA/nccl-tests#149), H100 350 to 370 of 450 (#212, NVIDIA/nccl#1281), B200 664 to 689 of 900."""
+_LINK_SHARES: Mapping[int, float] = {7: 120 / 150, 8: 230 / 300, 9: 360 / 450, 10: 675 / 900}
+"""What NCCL reaches of NVLink's line rate, by the major architecture: V100 120 of 150 GB/s (what
+torch takes of NCCL), A100 230 of 300 (NVIDIA/nccl-tests#149), H100 350 to 370 of 450 (#212,
+NVIDIA/nccl#1281), B200 664 to 689 of 900 (8 GB in the logs that the tests have)."""
 NIC_SHARE = 0.9
 """And of a network card of 50 GB/s: 41 where it is RoCE, 46 to 48 where InfiniBand (#267, #290)."""
 _SWITCH_SHARE = 0.74
@@ -36,9 +37,9 @@ _START = (6.0, 14.0)  # µs more than NCCL reckons with, in a node and between: 
 
 ERRORS = (0.15, 0.3)
 """Within what of the time four of five published ones lie, of one node and of several: of 49 and 45
-times of nccl-tests from 64 KiB on, by which the rates here were chosen, on at most 4 nodes."""
-MOST_CHECKED_NODES = 4
-
+times of nccl-tests, by which the rates here were chosen."""
+MOST_CHECKED_NODES, LEAST_CHECKED = 4, "64 KiB"
+"""On how many nodes, and from which message on, they were held against those times."""
 
 _BASE: Mapping[tuple[Algorithm, Protocol], float] = {
     ("tree", "LL"): 6.8, ("tree", "LL128"): 14.0, ("tree", "simple"): 8.4,
@@ -100,9 +101,10 @@ def find_links(gpu: Gpu, cluster: Mapping[str, Any]) -> Links | str:
 
     A rate that was given is taken as one that is reached, one of the catalogue as the line's.
     """
-    nvlink = cluster.get("nvlink_gb_s") or (
-        gpu.link_gbs and gpu.link_gbs * LINK_SHARES[min(gpu.major, 10)]
-    )
+    if (library := gpu.kind.communication) != _MODELLED:
+        return f"the model is that of {_MODELLED}, and {gpu.name} communicates with {library}"
+    share = _LINK_SHARES[max(7, min(gpu.major, 10))]
+    nvlink = cluster.get("nvlink_gb_s") or (gpu.link_gbs and gpu.link_gbs * share)
     nic = cluster.get("nic_gb_s") or (gpu.nic_gbs and gpu.nic_gbs * NIC_SHARE)
     missing = [name for name, rate in (("nvlink_gb_s", nvlink), ("nic_gb_s", nic)) if not rate]
     if missing:
@@ -110,8 +112,6 @@ def find_links(gpu: Gpu, cluster: Mapping[str, Any]) -> Links | str:
             f"of {gpu.name} no rate of its links is known: give {' and '.join(missing)} to "
             "wb.virtual_cluster, the GB/s that one GPU reaches"
         )
-    if (library := gpu.kind.communication) != _MODELLED:
-        return f"the model is that of {_MODELLED}, and {gpu.name} communicates with {library}"
     return Links(float(nvlink or 0), float(nic or 0), gpu.major)
 
 

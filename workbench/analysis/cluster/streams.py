@@ -47,13 +47,15 @@ class Streams:
     """One call of one rank by a model, nothing was run: all that runs, in the order of starts.
 
     `whole_us` is until the last kernel and the last collective end, `exposed_us` what of it the
-    kernels wait for collectives, `collectives_us` what these take by themselves.
+    kernels wait for collectives, `collectives_us` what these take by themselves. `kernels_error` is
+    the relative error of the kernels, None where it was not measured.
     """
 
     spans: tuple[Span, ...]
     whole_us: float
     exposed_us: float
     collectives_us: float
+    kernels_error: float | None = 0.0
 
     @property
     def kernels_us(self) -> float:
@@ -102,14 +104,15 @@ def find_streams(report: Report) -> Streams | None:
 
 def _follow(report: Report) -> Streams | None:
     rows = [row for row in report.collectives if row.origin != HOOK]
-    if not rows or any(row.est_us is None for row in rows):
+    if not rows or any(row.est_us is None or row.kernel is None for row in rows):
         return None
     times: dict[str, float] = {}
+    error: float | None = 0.0
     if not all(kernel.is_collective for kernel in report.kernels):
         told = find_forecast(report)
         if told is None:
             return None
-        times = {row.kernel: row.us for row in told.rows}
+        times, error = {row.kernel: row.us for row in told.rows}, told.error
     spans: list[Span] = []
     now = 0.0
     for program in _list_programs(report.kernels):
@@ -122,6 +125,7 @@ def _follow(report: Report) -> Streams | None:
         whole_us=now,
         exposed_us=sum(span.us for span in spans if span.kind == "wait"),
         collectives_us=sum(row.est_us or 0.0 for row in rows),
+        kernels_error=error,
     )
 
 

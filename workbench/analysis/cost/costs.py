@@ -16,6 +16,7 @@ from workbench.analysis.fusion.traffic import count_moved_bytes, select_nodes
 from workbench.analysis.memory.memory import Memory, count_quick_memory, list_made_at_peak
 from workbench.number_text import plural
 from workbench.report import Kernel, Report
+from workbench.report.cluster.cluster_rows import NETWORK
 from workbench.report.machine_rows import KernelRoofline
 from workbench.report.profile_record import TIMED_BY, read_measured_call
 from workbench.specs import Catalogue
@@ -156,7 +157,8 @@ def list_kernel_costs(report: Report) -> list[KernelCost]:
         own = None if cost is None else cost.by_kernel.get(kernel.id)
         source = "nothing is known of what it costs"
         if cost is not None:
-            source = cost.unknown if own is None else cost.source
+            unknown = NETWORK if kernel.is_collective else cost.unknown
+            source = unknown if own is None else cost.source
         place = rooflines.get(kernel.id)
         rows.append(
             KernelCost(

@@ -30,6 +30,7 @@ from workbench.arguments import checked
 from workbench.errors import UsageError
 from workbench.number_text import number_text, plural
 from workbench.report import Kernel, Report
+from workbench.report.cluster.cluster_rows import NETWORK
 from workbench.report.machine_rows import KernelRoofline
 from workbench.report.presenter import Presented, presenter
 from workbench.report.table import Table
@@ -44,8 +45,6 @@ MISSING = (
     "host, the first calls"
 )
 """What no forecast holds."""
-NETWORK = "it waits for other GPUs, not for this one: see the table `collectives`"
-"""Why a collective has no time in a forecast."""
 _SLOW_HOST = LaunchCosts(kernel_us=22.0, library_us=22.0)
 """The host of an H100, as `workbench.analysis.gpu_model.launches` says."""
 

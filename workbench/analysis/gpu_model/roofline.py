@@ -28,6 +28,7 @@ from typing import Literal
 from workbench.analysis.fusion.traffic import NodeFacts, bytes_of, read_kernel_nodes
 from workbench.errors import UsageError
 from workbench.report import Kernel, Report, Table
+from workbench.report.cluster.cluster_rows import NETWORK
 from workbench.report.machine_rows import KernelRoofline
 from workbench.report.profile_record import read_measured_call
 from workbench.specs import DTYPES, Gpu, Rates
@@ -207,6 +208,10 @@ def rooflines(report: Report, gpu: Gpu | MeasuredHost) -> Iterator[KernelRooflin
     """A row for every kernel and library call, in their order."""
     nodes = read_kernel_nodes(report)
     for kernel in report.kernels:
+        if kernel.is_collective:
+            row = KernelRoofline(kernel.id, gpu.name, measured_us=_time(kernel), note=NETWORK)
+            yield row
+            continue
         text = report.texts.get(kernel.text or "", "") if kernel.language == "triton" else ""
         own = [nodes[id] for id in kernel.nodes if id in nodes]
         dtype, is_matrix = _arithmetic(report, kernel, text, own, nodes)

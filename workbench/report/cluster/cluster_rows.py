@@ -22,6 +22,9 @@ RANK_NUMBERS = "rank_numbers"
 
 The `verdict`, its `sentence`, and `ranks`: of each its program and how far it is off.
 """
+NETWORK = "it waits for other GPUs, not for this one: see the table `collectives`"
+"""Why a collective has no cost among kernels."""
+
 NOTHING_SENT = (
     "The process group is a virtual cluster's: its collectives send nothing, so that no rank's "
     "numbers are there to compare. Verify all ranks of a small one with ranks= and build=, or "

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 
-from workbench.analysis.cluster.links import ERRORS, MOST_CHECKED_NODES
+from workbench.analysis.cluster.links import ERRORS, LEAST_CHECKED, MOST_CHECKED_NODES
 from workbench.analysis.cluster.streams import COMPUTE, MISSING, Span, Streams, find_streams
 from workbench.number_text import number_text, plural
 from workbench.report import Report
@@ -50,14 +50,18 @@ def document(report: Report, context: ViewContext) -> Content:
         hooks = plural(len(rows) - len(own), "collective")
         says = f"{says} {hooks} made by hooks around the program: {_HOOKS}".strip()
     data = {"streams_says": says, "streams": spans, "collectives": shown}
-    return Content(data, len(rows), is_problem=bool(streams and streams.exposed_us))
+    return Content(data, len(rows), is_problem=_is_long(streams))
+
+
+def _is_long(streams: Streams | None) -> bool:
+    """Whether the kernels wait for more of the call than the error of the model."""
+    return streams is not None and streams.exposed_us > ERRORS[0] * streams.whole_us
 
 
 def summarize_streams(rows: Sequence[Collective], streams: Streams | None) -> str:
     """What the kernels wait for, of what; which collectives most; how sure that is."""
     if streams is None:
-        why = next((row.why for row in rows if row.why), "the time of a kernel is not known")
-        return f"{plural(len(rows), 'collective')}; what they take is not known: {why}."
+        return f"{plural(len(rows), 'collective')}; {_explain_no_streams(rows)}."
     whole, waits = format_us(streams.whole_us), format_us(streams.exposed_us)
     takes = "takes" if len(rows) == 1 else "take"
     said = f"{plural(len(rows), 'collective')} {takes} {format_us(streams.collectives_us)}"
@@ -66,11 +70,29 @@ def summarize_streams(rows: Sequence[Collective], streams: Streams | None) -> st
     else:
         share = format_percent(streams.exposed_us / streams.whole_us)
         said += f"; the kernels wait {waits} of {whole} for them ({share})"
+    return f"{said}.{_name_most_exposed(rows)} {_tell_error(rows, streams)} Not in it: {MISSING}."
+
+
+def _explain_no_streams(rows: Sequence[Collective]) -> str:
+    """Why it is not known what runs at a time."""
+    if why := next((row.why for row in rows if row.why), None):
+        return f"what they take is not known: {why}"
+    if any(row.est_us is None for row in rows):
+        return "how long they take is modelled of GPUs: compile it for one, as with target='h100'"
+    if any(row.kernel is None for row in rows):
+        return "where the program starts them was not found, and so not what runs beside them"
+    return "the times of the kernels are not known, and so not what waits for them"
+
+
+def _tell_error(rows: Sequence[Collective], streams: Streams) -> str:
+    """How far the model was off where it was held against measurements, and where it was not."""
     nodes = max(row.group_nodes or 1 for row in rows)
-    error = f": a collective ± {format_percent(ERRORS[min(nodes, 2) - 1])}"
+    own = f"a collective from {LEAST_CHECKED} on ± {format_percent(ERRORS[min(nodes, 2) - 1])}"
     if nodes > MOST_CHECKED_NODES:
-        error = f"; with more than {MOST_CHECKED_NODES} nodes not held against any measurement"
-    return f"{said}.{_name_most_exposed(rows)} Modelled{error}. Not in it: {MISSING}."
+        own = f"collectives of more than {MOST_CHECKED_NODES} nodes held against no measurement"
+    error = streams.kernels_error
+    kernels = "error not measured" if error is None else f"± {format_percent(error)}"
+    return f"Modelled: {own}; kernels {kernels}."
 
 
 def _name_most_exposed(rows: Sequence[Collective]) -> str:
