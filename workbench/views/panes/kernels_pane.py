@@ -228,6 +228,8 @@ def _without_roof(kernel: Kernel, row: KernelRoofline | None) -> Verdict:
     no_roof = "The rates of this CPU are not known: a profile measures them."
     if row is not None:
         no_roof = f"No least time: {row.note}." if row.note else "No least time is known."
+    if kernel.time_us is None and kernel.is_collective:
+        return Verdict("It waits for other GPUs, not for this one: see Streams", no_roof)
     if kernel.time_us is None:
         return Verdict("Not measured: profile() times it", no_roof)
     time = kernel.time_us / max(kernel.calls, 1)

@@ -98,10 +98,13 @@ interface Props {
   children: ComponentChildren;
 }
 
+const MOST_TABS = 9; // with content, beside which empty ones have room for what they offer
+
 export function Frame(props: Props) {
   const { view, tabs, show, beside, look = "", signs = [] } = props;
   const { root, room, isTight, isSnug } = props.frame;
-  const isFull = isSnug && tabs.filter(({ vacant }) => vacant !== undefined).length > 2;
+  const empty = tabs.filter(({ vacant }) => vacant !== undefined).length;
+  const isFull = (isSnug && empty > 2) || (room !== "wide" && tabs.length - empty > MOST_TABS);
   const body = useRef<HTMLDivElement>(null);
   const panel = useId();
   const pane = view.pane.value;
