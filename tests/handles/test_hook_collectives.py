@@ -48,8 +48,8 @@ class Counter(TorchDispatchMode):
 
 
 def count_step(module: torch.nn.Module, x: torch.Tensor) -> list[tuple[str, int, str]]:
-    """The collectives of the third step, sorted: DDP makes its buckets in the second."""
-    for _ in range(2):
+    """The collectives of the fourth step, sorted: DDP makes its buckets in the second or third."""
+    for _ in range(3):
         module(x).sum().backward()
     with Counter() as counter:
         module(x).sum().backward()
@@ -112,6 +112,8 @@ def one_rank() -> Iterator[None]:
         {},
         {"bucket_cap_mb": 1.2},
         {"find_unused_parameters": True, "bucket_cap_mb": 0.5},
+        {"find_unused_parameters": True, "static_graph": True},
+        {"gradient_as_bucket_view": True},
         {"broadcast_buffers": False},
     ],
 )
@@ -121,11 +123,15 @@ def test_buckets_of_ddp_are_as_said(one_rank: None, more: dict[str, Any]) -> Non
     x = torch.ones(4, 300)
     wrapped = DistributedDataParallel(model, **more)
     said = sorted(list_rows(wrapped, x, "host"))
-    sent = count_step(wrapped, x)
-    if more.get("find_unused_parameters"):  # which are unused is summed, too
-        assert ("all_reduce", 56, "int32") in sent
-        sent.remove(("all_reduce", 56, "int32"))
-    assert said == sent
+    assert said == count_step(wrapped, x)
+
+
+def test_ddp_sums_nothing_of_parameters_it_was_told_to_ignore(one_rank: None) -> None:
+    model = make_block()
+    DistributedDataParallel._set_params_and_buffers_to_ignore_for_model(model, ["0.weight"])
+    wrapped = DistributedDataParallel(model)
+    said = list_rows(wrapped, X, "host")
+    assert said == count_step(wrapped, X) == [("all_reduce", 4 * (33 + 33 * 30 + 30), "float32")]
 
 
 def test_the_record_has_them_after_those_of_the_graph() -> None:

@@ -79,7 +79,11 @@ def _read_ddp(request: CompileRequest, ddp: Any, cluster: Cluster) -> Hooked:
         how = "a communication hook of its own" if has_own else "mixed precision"
         note = f"DistributedDataParallel has {how}: what it sends of gradients is not computed."
         return _tell(request, request.target, note, forward, ())
-    learned = [each for each in ddp.module.parameters() if each.requires_grad]
+    learned = [
+        each
+        for name, each in ddp.module.named_parameters()
+        if each.requires_grad and name not in ddp.parameters_to_ignore
+    ]
     first = tp.FIRST_BUCKET.get() if ddp.bucket_bytes_cap_default else ddp.bucket_bytes_cap
     limits = list(ddp.bucket_bytes_cap_list) or [first, ddp.bucket_bytes_cap]
     # after the first step torch makes the buckets anew, in the order in which gradients came
@@ -89,11 +93,13 @@ def _read_ddp(request: CompileRequest, ddp: Any, cluster: Cluster) -> Hooked:
     size = number_text(sum(each.bytes or 0 for each in backward), "bytes")
     note = (
         f"Hooks of DistributedDataParallel sum {size} of gradients in "
-        f"{plural(len(backward), 'bucket')}, computed for any step but the first: the table "
+        f"{plural(len(backward), 'bucket')}, computed for steps after the first ones: the table "
         "collectives has them with origin 'hook'. They are in no graph: as DTensors that are "
         "replicated by a parametrisation, the gradients would be summed there, where Inductor can "
         "order and bucket them."
     )
+    if not is_rebuilt:  # with the last bucket, which parameters were used, as one int32 of each
+        backward.append(row("all_reduce", 4 * len(learned), torch.int32))
     return _tell(request, request.target, note, forward, backward)
 
 
