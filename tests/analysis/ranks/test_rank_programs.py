@@ -34,6 +34,16 @@ def test_the_same_code_with_other_names_of_groups_is_the_same() -> None:
     assert group_by_program(reports) == ((0, 1), (2,))
 
 
+def test_a_comment_that_names_a_group_makes_no_other_code() -> None:
+    comment = (
+        "#   %sum_1 : [target=torch.ops._c10d_functional.all_reduce_.default](args = (%x, {0}))"
+    )
+    line = f"{comment}\n{CALL.replace('{}', '{0}')}"
+    ranks = [program(rank, group, line) for rank, group in enumerate("36")]
+    reports = {each.rank: rename_groups(each) for each in ranks}
+    assert group_by_program(reports) == ((0, 1),)
+
+
 def test_shards_that_differ_come_by_size() -> None:
     first = [Shard("bias", (13,), "float32", 52), Shard("weight", (13, 100), "float32", 5200)]
     last = [Shard("bias", (9,), "float32", 36), Shard("weight", (9, 100), "float32", 3600)]

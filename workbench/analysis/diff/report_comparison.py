@@ -28,7 +28,8 @@ _NEEDS = {"nodes": "graphs"} | {
     for part in ("breaks", "guards", "recompiles", "fusion", "kernels", "autotune", "phases")
 }
 """The capability of a report that a part is made from."""
-_OWN_LINES = ("# AOT ID:", "# kernel path:")  # number and place of a compilation, not what it does
+_OWN_LINES = ("# AOT ID:", "# kernel path:", "#   %")
+"""Number and place of a compilation, and its graph, where torch counts process groups."""
 _FLAGS = ("cpp.", "cuda.", "rocm.", "xpu.", "triton.cudagraph")
 """Options of how generated code is built or started, of which its text says nothing."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
 from os import PathLike
@@ -17,6 +17,7 @@ from workbench.analysis.ranks.rank_programs import (
     RankGroup,
     RankProgram,
     group_by_program,
+    list_changes_of_code,
     list_differing_shards,
     rename_groups,
 )
@@ -214,8 +215,14 @@ def _explain(ranks: Ranks, first: int, same: tuple[int, ...]) -> str:
     count = f"{plural(abs(more), 'kernel')} {'more' if more > 0 else 'less'}" if more else ""
     who = _name_ranks(list(same))
     if not shards:
-        found = ranks.diff(first, same[0]).sentences
-        return f"{who} {_agree('has', same)} the same shards and other code: {found[0]}"
+        found = ranks.diff(first, same[0])
+        code = replace(found, changes=tuple(list_changes_of_code(found.changes)))
+        words = (
+            code.sentences[0]
+            if code.changes
+            else "its kernels and graphs match, its generated lines do not."
+        )
+        return f"{who} {_agree('has', same)} the same shards and other code: {words}"
     words = f"{who} {_compare_shards(first, *shards[0], same)}"
     if shards[1:]:
         words += f", and {plural(len(shards) - 1, 'more shard')} of another size"
