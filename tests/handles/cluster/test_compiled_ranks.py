@@ -85,6 +85,31 @@ def test_a_rank_that_would_hang_is_named(target: str) -> None:
     )
     assert found.sentences[0] == found.hangs[0]
     assert len(found.frame("collectives")) == 3
+    page = found.to_html()
+    assert "nothing" in page
+    assert "all_gather of 256 B, float32" in page
+    (other,) = [words for words in found.sentences if "other code" in words]
+    assert "Guards" not in other  # what a call has to fulfil makes no other code
+
+
+def build_swapped(mesh: Any) -> Any:
+    rank = mesh.get_rank()
+
+    def summed(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+        if rank:
+            rows = functional.all_gather_tensor(w.sin(), 0, mesh)
+            return functional.all_reduce(x @ w, "sum", mesh).sum() + rows.sum()
+        total = functional.all_reduce(x @ w, "sum", mesh)
+        return total.sum() + functional.all_gather_tensor(w.sin(), 0, mesh).sum()
+
+    return summed, (torch.empty(8, 8, device="meta"), torch.empty(8, 8, device="meta"))
+
+
+def test_the_same_kernels_in_another_order_are_not_laid_to_guards() -> None:
+    found = wb.ranks(build_swapped, {"tp": 2}, grad=False)
+    assert found.hangs[0].startswith("Rank 1 would hang: it waits for an all-gather of 512 B")
+    (other,) = [words for words in found.sentences if "other code" in words]
+    assert other.endswith("its kernels and graphs match, its generated lines do not.")
 
 
 def build_late(mesh: Any) -> Any:

@@ -74,8 +74,8 @@ _ORDER = (
     Column("Rank", "rank", "number"),
     Column("Against", "other", "number"),
     Column("Alike", "collectives", "number"),
-    Column("Then", "here", "code"),
-    Column("There", "there", "code"),
+    Column("Starts then", "here", "code"),
+    Column("The other starts", "there", "code"),
 )
 _BYTES = 300_000  # a notebook keeps it: there is no other view; the accessors have all
 _LEVELS = tuple(
@@ -301,7 +301,11 @@ def _show_ranks(ranks: Ranks, limits: Limits) -> Mapping[str, Any]:
 def _list_rank_grids(ranks: Ranks, limits: Limits) -> Iterator[Grid | None]:
     rows = [asdict(row) for row in ranks.rows]
     yield grid("Ranks", _RANKS, rows, limits, call=".frame()")
-    order = [asdict(row) for row in ranks.order if row.note]
+    order = [
+        {**asdict(row), "here": row.here or "nothing", "there": row.there or "nothing"}
+        for row in ranks.order
+        if row.note
+    ]
     yield grid("Collectives that do not match", _ORDER, order, limits, call=".frame('order')")
     yield grid("Shards that differ", _SHARDS, _list_shards(ranks), limits, call=".frame('shards')")
 
