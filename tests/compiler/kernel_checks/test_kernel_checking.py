@@ -78,6 +78,7 @@ def test_a_reference_that_gives_none_is_a_sentence(reference: Any, words: str) -
         CheckQuestion(writes=("n",)),
         CheckQuestion(sample=0),
         CheckQuestion(time_limit=0),
+        CheckQuestion(time_limit=1000),
     ],
 )
 def test_a_question_that_is_none_is_refused(question: CheckQuestion) -> None:

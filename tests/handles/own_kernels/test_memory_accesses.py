@@ -194,7 +194,7 @@ def test_a_run_that_takes_too_long_is_ended_and_a_longer_limit_runs_it_again() -
     assert kernel.report is ended
     kernel.frame("accesses")
     assert {row.reason for row in kernel.report.accesses} == {""}
-    with pytest.raises(wb.UsageError, match="time_limit is 0: it is in seconds, and above 0"):
+    with pytest.raises(wb.UsageError, match="time_limit is 0: it is in seconds, above 0"):
         take_from().frame("accesses", time_limit=0)
 
 

@@ -108,9 +108,12 @@ def _refuse_question(call: KernelCall, question: CheckQuestion) -> None:
 
 
 def refuse_time_limit(time_limit: float) -> None:
-    """Raise `UsageError` for what is no number of seconds above 0."""
-    if isinstance(time_limit, bool) or not isinstance(time_limit, int | float) or time_limit <= 0:
-        raise UsageError(f"time_limit is {time_limit!r}: it is in seconds, and above 0.")
+    """Raise `UsageError` for what is no number of seconds that a run can be given."""
+    is_number = isinstance(time_limit, int | float) and not isinstance(time_limit, bool)
+    if not is_number or not 0 < time_limit <= MOST_S:
+        raise UsageError(
+            f"time_limit is {time_limit!r}: it is in seconds, above 0 and at most {MOST_S:g}."
+        )
 
 
 def _leave_out(call: KernelCall, case: Case, reason: str) -> CheckedCase:
@@ -125,9 +128,8 @@ def _watch(call: KernelCall, question: CheckQuestion) -> Watched | str:
         for name, value in call.arguments.items()
     }
     fresh = (question.fresh,) if isinstance(question.fresh, str) else tuple(question.fresh)
-    seconds = min(question.time_limit, MOST_S)
     with replace(call, arguments=here).make_parcel() as folder:
-        asked = Watch(folder, CallerContext.current(), fresh, question.sample, seconds)
+        asked = Watch(folder, CallerContext.current(), fresh, question.sample, question.time_limit)
         try:
             found: Watched = keep_warm_interpreter().ask(asked, f"check the kernel {call.name}")
         except CaptureError as error:

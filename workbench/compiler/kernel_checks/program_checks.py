@@ -20,6 +20,7 @@ from workbench.compiler.kernel_checks.kernel_checking import (
     Checked,
     describe_faults,
     describe_run,
+    refuse_time_limit,
 )
 from workbench.compiler.request.callables import Callee
 from workbench.compiler.sources.sources import Places
@@ -40,6 +41,7 @@ def check_program(
     Each launch has the arguments that it gets in this call; so many `kernels` are expected. Raises
     `UsageError` where the program cannot be run here, `ContractError` for a call that does not fit.
     """
+    refuse_time_limit(time_limit)
     if isinstance(program, NoProgram):
         raise UsageError(f"The generated program cannot be run here: {program.reason}")
     findings: list[KernelFinding] = []

@@ -14,7 +14,6 @@ from workbench.compiler.internals.triton_functions import read_lines
 from workbench.compiler.interpreter.verification import keep_warm_interpreter
 from workbench.compiler.interpreter.watched.watched_call import AccessLog, Watch, Watched
 from workbench.compiler.kernel_checks.kernel_checking import (
-    MOST_S,
     RUNNING,
     TIME_LIMIT,
     refuse_time_limit,
@@ -143,7 +142,7 @@ class _Look:
         grid = call.resolve_grid({**self.variant.constants, **self.variant.options})
         alone = KernelCall(call.jit, here, grid, dict(self.variant.constants))
         with alone.make_parcel() as folder:
-            asked = Watch(folder, CallerContext.current(), seconds=min(seconds, MOST_S))
+            asked = Watch(folder, CallerContext.current(), seconds=seconds)
             try:
                 found: Watched = keep_warm_interpreter().ask(asked, f"watch the kernel {call.name}")
             except CaptureError as error:
