@@ -66,3 +66,29 @@ def test_code_is_disassembled_for_many_kernels_in_one_start(
     assert {built.note for built in told} == {"read", "wrong"}
     assert sum(starts) == 39
     assert len(starts) <= 3
+
+
+def test_what_waits_to_be_disassembled_is_told_before_one_that_is_late(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whoever hears of a late one ends the process: the others would be compiled again."""
+    ended = Event()
+    monkeypatch.setattr(kernel_builds, "inspect_cubins", lambda cubins: None)
+    monkeypatch.setattr(kernel_builds, "_read", lambda build, *_: Built(build.id, Mock()))
+
+    def compile_one(build: Build, _sources: Any) -> Any:
+        if build.id.startswith("slow"):
+            ended.wait()
+        return kernel_builds._Unread(build, Mock(binary=b""), None)
+
+    told: list[str] = []
+
+    def hear(built: Any) -> None:
+        told.append(built.id)
+        if built.is_late:
+            ended.set()
+
+    monkeypatch.setattr(kernel_builds, "_built", compile_one)
+    builds = tuple(Build(id, "k", H100, is_ttir=False) for id in ("slow", "good", "fine"))
+    build_job(BuildJob(builds, CallerContext.current(), at_once=2, limit_s=0.5), hear)
+    assert told.index("slow") == 2

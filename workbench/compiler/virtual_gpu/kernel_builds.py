@@ -11,7 +11,7 @@ import linecache
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from contextvars import copy_context
 from dataclasses import dataclass, replace
@@ -101,32 +101,29 @@ def _compile(
 
     with ThreadPoolExecutor(max_workers=at_once) as pool:
         running = {pool.submit(copy_context().run, compile_one, build): build for build in builds}
-        reading: set[Future[list[tuple[Build, Built]]]] = set()
         unread: list[_Unread] = []
-        while running or reading:
-            every: list[Future[Any]] = [*running, *reading]
-            done, _ = wait(every, None if limit_s == inf else _LOOK_S, FIRST_COMPLETED)
-            for read in done & reading:
-                reading.remove(read)
-                yield from read.result()
-            for each in done & running.keys():
+        while running:
+            done, _ = wait(running, None if limit_s == inf else _LOOK_S, FIRST_COMPLETED)
+            for each in done:
                 build, made = running.pop(each), each.result()
                 if isinstance(made, Built):
                     yield build, made
                 else:
                     unread.append(made)
-            if len(unread) >= _TOGETHER:
-                reading.add(pool.submit(_read_together, unread))
-                unread = []
             now = time.monotonic()
-            for each, build in list(running.items()):
-                if now - begun.get(build.id, now) > limit_s:
-                    del running[each]
-                    note = f"compiling takes longer than {number_text(limit_s, 'seconds')}."
-                    yield build, Built(build.id, None, note=note, is_late=True)
-            if unread and not running:
-                reading.add(pool.submit(_read_together, unread))
+            late = [
+                (each, build)
+                for each, build in running.items()
+                if now - begun.get(build.id, now) > limit_s
+            ]
+            # whoever hears of a late one ends the process, and with it what is not read yet
+            if unread and (late or not running or len(unread) >= _TOGETHER):
+                yield from _read_together(unread)
                 unread = []
+            for each, build in late:
+                del running[each]
+                note = f"compiling takes longer than {number_text(limit_s, 'seconds')}."
+                yield build, Built(build.id, None, note=note, is_late=True)
 
 
 @dataclass(frozen=True)
@@ -138,10 +135,11 @@ class _Unread:
     note: str | None
 
 
-def _read_together(unread: Sequence[_Unread]) -> list[tuple[Build, Built]]:
+def _read_together(unread: Sequence[_Unread]) -> Iterator[tuple[Build, Built]]:
     """What each says of itself, disassembled in one start of CUDA's tools."""
     inspect_cubins([each.config.binary for each in unread])  # which keeps what it has printed
-    return [(each.build, _read(each.build, each.config, each.note)) for each in unread]
+    for each in unread:
+        yield each.build, _read(each.build, each.config, each.note)
 
 
 class _Sources:
