@@ -63,6 +63,7 @@ class CrossCompiled(Recompilable):
             asked = Question(args, kwargs)
             return verify_program(self.program, self.original, asked, progress=told)
 
+    @checked
     def check_kernels(self, /, *args: Any, time_limit: float = 60.0, **kwargs: Any) -> KernelCheck:
         """Run the program on the CPU and watch each launch of a Triton kernel in it.
 
@@ -72,25 +73,9 @@ class CrossCompiled(Recompilable):
         for each launch. Raises `UsageError` where the program cannot be run here, `ContractError`
         for a call that does not fit.
         """
-        return self.watch_kernels(args, kwargs, time_limit)
+        from workbench.handles.own_kernels.kernel_actions import watch_kernels
 
-    @checked
-    def watch_kernels(
-        self,
-        args: tuple[Any, ...],
-        kwargs: Mapping[str, Any],
-        time_limit: float = 60.0,
-        progress: ProgressCallback | None = None,
-    ) -> KernelCheck:
-        """`check_kernels` of a call that was taken apart, telling how many kernels have run."""
-        from workbench.analysis.kernel_checks.kernel_check import KernelCheck, add_check
-        from workbench.compiler.kernel_checks.program_checks import check_program
-
-        callee = resolve(self.original)
-        names = {row.name for row in self.report.kernels if row.language == "triton"}
-        found = check_program(self.program, callee, args, kwargs, time_limit, len(names), progress)
-        self.update(add_check(self.report, found.findings, found.cases))
-        return KernelCheck(self.report, found.findings, found.cases)
+        return watch_kernels(self, args, kwargs, time_limit)
 
     @checked
     def save(

@@ -15,7 +15,8 @@ from tests.own_kernels.gluon_kernels import SWIZZLED, copy_transposed
 from tests.own_kernels.kernels import add
 from workbench.handles.own_kernels import kernel_actions
 from workbench.handles.own_kernels.own_kernel import OwnKernel
-from workbench.tasks.background_task import Cancelled, Steps
+from workbench.tasks.background_task import Cancelled
+from workbench.tasks.live_action import LiveAction
 from workbench.views.widgets.display import show
 
 X = torch.ones(1024)
@@ -23,6 +24,10 @@ X = torch.ones(1024)
 
 def make(function: Any = add, x: torch.Tensor = X) -> OwnKernel:
     return wb.kernel(function, x, x, torch.empty_like(x), x.numel(), grid=(4,), BLOCK=256)
+
+
+def find_actions(kernel: OwnKernel) -> dict[str, LiveAction]:
+    return {action.id: action for action in kernel.live_actions}
 
 
 def find_pane(document: Any, id: str) -> Any:
@@ -49,24 +54,21 @@ def test_empty_panes_of_a_kernel_are_filled_from_its_view() -> None:
 
 
 def test_it_tells_how_many_calls_and_rows_are_done() -> None:
-    told: list[str] = []
-    steps = Steps(lambda: None)
-    hear = steps.count
-    steps.count = lambda *given: (told.append(f"{given}"), hear(*given))[1]  # type: ignore[method-assign]
-    kernel = make()
-    kernel.check(progress=steps)
-    kernel.look_at_accesses(progress=steps)
-    assert told[:2] == ["(0, 2, 'call')", "(1, 2, 'call')"]
-    assert told[-1] == "(2, 3, 'row')"
-    names = [step["name"] for step in steps.state()["steps"]]
+    steps: list[dict[str, Any]] = []
+    for id in ("check-kernels", "accesses"):
+        task = find_actions(make())[id].start()
+        task.result(120)
+        steps += task.progress["steps"]
+    names = [step["name"] for step in steps]
     assert names.count("running under watch") == 3
-    assert "trying what would help" in names
+    assert [step["counted"] for step in steps[:2]] == ["0 of 2 calls", "1 of 2 calls"]
+    assert steps[names.index("trying what would help")]["counted"] == "2 of 3 rows"
 
 
 def test_what_is_cancelled_leaves_the_record_as_it_was() -> None:
     kernel = make()
     before = kernel.report
-    actions = {action.id: action for action in kernel.live_actions}
+    actions = find_actions(kernel)
     for id in ("check-kernels", "accesses"):
         task = actions[id].start()
         task.cancel()
@@ -89,7 +91,7 @@ def test_what_is_cancelled_leaves_the_record_as_it_was() -> None:
     ids=["meta", "gluon"],
 )
 def test_what_cannot_be_run_says_why_in_the_place_of_a_button(kernel: Any, words: str) -> None:
-    actions = {action.id: action for action in kernel().live_actions}
+    actions = find_actions(kernel())
     for id in ("check-kernels", "accesses"):
         assert words in (actions[id].why_not or "")
     assert actions["retarget"].why_not is None
@@ -109,7 +111,7 @@ def test_another_gpu_takes_the_place_of_the_one_that_is_shown() -> None:
 
 
 def test_what_a_kernel_has_not_is_refused_with_what_it_has() -> None:
-    actions = {action.id: action for action in make().live_actions}
+    actions = find_actions(make())
     for id in ("profile", "autotune", "numerics", "save"):
         assert re.search(r"`k\.\w+\(", actions[id].why_not or ""), id
         with pytest.raises(wb.UsageError):

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
+from workbench.analysis.kernel_checks.kernel_check import KernelCheck, add_check
 from workbench.compiler.interpreter.verification import keep_warm_interpreter
+from workbench.compiler.kernel_checks.kernel_checking import TIME_LIMIT
+from workbench.compiler.kernel_checks.program_checks import check_program
+from workbench.compiler.kernels.kernel_call import KernelCall
+from workbench.compiler.request.callables import resolve
 from workbench.compiler.request.compile_request import list_known_gpus
 from workbench.compiler.virtual_gpu.client import keep_warm_worker
 from workbench.device_kinds import TARGETS
@@ -15,6 +20,7 @@ from workbench.errors import UsageError
 from workbench.number_text import plural
 from workbench.tasks.background_task import BackgroundTask, Steps
 from workbench.tasks.live_action import LiveAction
+from workbench.tasks.progress_events import ProgressCallback
 
 if TYPE_CHECKING:
     from workbench.analysis.gpu_model.matrix import Matrix
@@ -46,48 +52,21 @@ _ELSEWHERE = {
 }
 
 
-class LiveKernel(Protocol):
-    """One call of a kernel, as far as it is asked here."""
+def list_kernel_actions(
+    call: KernelCall,
+    compile_for: Callable[[str, Steps], Any],
+    compare: Callable[[Sequence[str], Steps], Matrix],
+    check: Callable[[Steps], KernelCheck],
+    look: Callable[[Steps], object],
+) -> tuple[LiveAction, ...]:
+    """What a view can start about one call of a kernel, each with the reason where it cannot.
 
-    call: Any
-
-    @property
-    def name(self) -> str:
-        """What people call it."""
-
-    def on(self, target: str, /) -> LiveKernel:
-        """The same call for another GPU."""
-
-    def compile(self, progress: Any = None) -> Any:
-        """Its report, made where there is none yet."""
-
-    def check(self, *, progress: Any = None) -> Any:
-        """Run it under watch."""
-
-    def look_at_accesses(self, *, progress: Any = None) -> Any:
-        """Count what the memory sees of it."""
-
-    def matrix(self, targets: Sequence[str], *, progress: Any = None) -> Matrix:
-        """What other GPUs make of it."""
-
-
-def list_kernel_actions(kernel: LiveKernel) -> tuple[LiveAction, ...]:
-    """What a view can start about one call of a kernel, each with the reason where it cannot."""
-    call, names = kernel.call, tuple(gpu.name for gpu in list_known_gpus())
+    The four do it: the call for another GPU, what others make of it, the run under watch, what the
+    memory sees.
+    """
+    names = tuple(gpu.name for gpu in list_known_gpus())
     why_not = _GLUON if call.is_gluon else _META if call.is_data_free else None
-
-    def check(steps: Steps) -> Any:
-        return kernel.check(progress=steps)
-
-    def compile_for(target: str, steps: Steps) -> LiveKernel:
-        other = kernel.on(target)
-        other.compile(steps)
-        return other
-
-    def compare(targets: Sequence[str], steps: Steps) -> Matrix:
-        return kernel.matrix(targets, progress=steps)
-
-    start = partial(_start, kernel.name)
+    start = partial(_start, call.name)
     return (
         LiveAction("retarget", lambda name: start(partial(compile_for, name)), choices=names),
         LiveAction("compare-targets", lambda of: start(partial(compare, of)), choices=names),
@@ -100,7 +79,7 @@ def list_kernel_actions(kernel: LiveKernel) -> tuple[LiveAction, ...]:
         ),
         LiveAction(
             "accesses",
-            lambda: start(lambda steps: kernel.look_at_accesses(progress=steps)),
+            lambda: start(look),
             why_not,
             cost="The call runs once on the CPU; what may help is compiled again.",
         ),
@@ -119,14 +98,14 @@ def explain_no_check(compiled: Any) -> str | None:
         return _FROM_FILE
     if compiled.target in TARGETS:
         return _NOT_VIRTUAL
-    if not any(kernel.language == "triton" for kernel in compiled.report.kernels):
+    if not _count_kernels(compiled):
         return "The program has no Triton kernel."
     return None
 
 
 def describe_check(compiled: Any) -> str:
     """What the check of a program's kernels takes, in a sentence."""
-    count = sum(kernel.language == "triton" for kernel in compiled.report.kernels)
+    count = _count_kernels(compiled)
     return f"Runs {plural(count, 'Triton kernel')} on the CPU, every program of each."
 
 
@@ -141,10 +120,26 @@ def start_check(compiled: Any) -> BackgroundTask[Any]:
 
     def check(steps: Steps) -> Any:
         return compiled.recipe.called(
-            lambda args, kwargs: compiled.watch_kernels(args, kwargs, progress=steps)
+            lambda args, kwargs: watch_kernels(compiled, args, kwargs, progress=steps)
         )
 
     return _start(compiled.name, check)
+
+
+def watch_kernels(
+    compiled: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any],
+    time_limit: float = TIME_LIMIT, progress: ProgressCallback | None = None,
+) -> KernelCheck:  # fmt: skip
+    """See `CrossCompiled.check_kernels`; tells how many kernels have run."""
+    callee = resolve(compiled.original)
+    count = _count_kernels(compiled)
+    found = check_program(compiled.program, callee, args, kwargs, time_limit, count, progress)
+    compiled.update(add_check(compiled.report, found.findings, found.cases))
+    return KernelCheck(compiled.report, found.findings, found.cases)
+
+
+def _count_kernels(compiled: Any) -> int:
+    return len({row.name for row in compiled.report.kernels if row.language == "triton"})
 
 
 def _start(name: str, work: Callable[[Steps], Any]) -> BackgroundTask[Any]:

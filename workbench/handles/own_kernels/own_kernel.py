@@ -64,10 +64,9 @@ class OwnKernel(LiveOnly, ReportHolder):
         Raises `UsageError` where Triton does not compile it, or no configuration of its autotuner
         fits on the GPU.
         """
-        return self.compile()
+        return self._compile()
 
-    def compile(self, progress: ProgressCallback | None = None) -> Report:
-        """The report, told while it is made; raises as `report` does."""
+    def _compile(self, progress: ProgressCallback | None = None) -> Report:
         if self._report is None:
             from workbench.handles.own_kernels.compiling import compile_call
             from workbench.handles.own_kernels.kernel_checks import keep_check
@@ -81,7 +80,18 @@ class OwnKernel(LiveOnly, ReportHolder):
         """What a live view can start while this is alive, each with the reason where it cannot."""
         from workbench.handles.own_kernels.kernel_actions import list_kernel_actions
 
-        return list_kernel_actions(self)
+        def compile_for(target: str, steps: ProgressCallback) -> OwnKernel:
+            other = self.on(target)
+            other._compile(steps)
+            return other
+
+        return list_kernel_actions(
+            self.call,
+            compile_for,
+            lambda targets, steps: self.matrix(targets, progress=steps),
+            lambda steps: self.check(progress=steps),
+            lambda steps: self._look_at_accesses(progress=steps),
+        )
 
     @checked
     def update(self, report: Report) -> None:
@@ -102,7 +112,7 @@ class OwnKernel(LiveOnly, ReportHolder):
         if name == "layouts":
             self._look_at_layouts()
         elif name == "accesses":
-            self.look_at_accesses(time_limit)
+            self._look_at_accesses(time_limit)
         return self.report.frame(name)
 
     @checked
@@ -132,13 +142,9 @@ class OwnKernel(LiveOnly, ReportHolder):
 
             self.update(add_layouts(self.report, self.call, self.gpu))
 
-    def look_at_accesses(
+    def _look_at_accesses(
         self, time_limit: float = 60.0, progress: ProgressCallback | None = None
     ) -> None:
-        """Put the table `accesses` into the report, where a run has not given it yet.
-
-        One that was ended is repeated with a longer `time_limit`, in seconds.
-        """
         if "accesses" in self.report.tables and time_limit <= self._watched_s:
             return
         from workbench.handles.own_kernels.memory_accesses import add_accesses
