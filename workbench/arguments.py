@@ -144,11 +144,12 @@ def _alternatives(node: ast.expr, scope: Mapping[str, Any]) -> list[_Kind]:
 def _named(name: str, scope: Mapping[str, Any]) -> _Kind:
     if get_origin(scope.get(name)) is Literal:
         return _one_of(get_args(scope[name]))
+    if name in _NAMED:
+        return _NAMED[name]
     if get_origin(scope.get(name)) is Callable:
-        return _NAMED["Callable"]
-    if name not in _NAMED:
-        raise _Anything
-    return _NAMED[name]
+        given = get_args(scope[name])[0]
+        return _function(len(given)) if isinstance(given, list) else _FUNCTION
+    raise _Anything
 
 
 def _one_of(allowed: Sequence[Any]) -> _Kind:
@@ -161,7 +162,7 @@ def _generic(name: str, inner: ast.expr, scope: Mapping[str, Any]) -> _Kind:
     if name == "PathLike":
         return _NAMED["PathLike"]
     if name == "Callable":
-        return _NAMED["Callable"]
+        return _function(len(parts[0].elts)) if isinstance(parts[0], ast.List) else _FUNCTION
     if name == "Literal":
         return _one_of([part.value for part in parts if isinstance(part, ast.Constant)])
     if name in ("Mapping", "dict"):
@@ -258,6 +259,27 @@ def _no_instance(name: str, value: Any) -> str | None:
     return None if name in [base.__name__ for base in type(value).__mro__] else ""
 
 
+def _function(count: int, words: str = "a function") -> _Kind:
+    """One that is called with so many arguments; of what has no signature that is not known."""
+
+    def why_not(value: Any) -> str | None:
+        if not callable(value):
+            return ""
+        try:
+            signature = inspect.signature(value)
+        except (TypeError, ValueError):
+            return None
+        try:
+            signature.bind(*[None] * count)
+        except TypeError as error:
+            given = "1 argument" if count == 1 else f"{count} arguments"
+            return f"it is called with {given} ({error})"
+        return None
+
+    return _Kind(words, why_not)
+
+
+_FUNCTION = _Kind("a function", lambda value: None if callable(value) else "")
 _NAMED: Mapping[str, _Kind] = {
     "str": _Kind("a text", _no_text, "texts"),
     "int": _Kind("a whole number", _no_integer, "whole numbers"),
@@ -266,11 +288,8 @@ _NAMED: Mapping[str, _Kind] = {
     "PathLike": _Kind("a str or a pathlib.Path", explain_no_path),
     "BinaryIO": _Kind("a binary file", lambda v: None if hasattr(v, "read") else ""),
     "bytes": _Kind("bytes", lambda v: None if isinstance(v, bytes | bytearray) else ""),
-    "Callable": _Kind("a function", lambda v: None if callable(v) else ""),
-    "ProgressCallback": _Kind(
-        "a function of the name of a phase and the seconds",
-        lambda v: None if callable(v) else "",
-    ),
+    "Callable": _FUNCTION,
+    "ProgressCallback": _function(2, "a function of the name of a phase and the seconds"),
     **{
         name: _Kind(f"a {name}", functools.partial(_no_instance, name))
         for name in ("Report", "Session", "Opportunity", "Trial")

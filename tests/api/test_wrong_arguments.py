@@ -17,6 +17,7 @@ from tests.api.examples import calls_of, quick_examples, read_attributes, slow_e
 from tests.api.wrong_arguments import Call, calls, outcome, wrong_calls
 from workbench.arguments import checked
 from workbench.report import Report
+from workbench.tasks.progress_events import ProgressCallback
 
 STEP = 23  # with 30 kinds of wrong values each kind and each parameter has its turn
 
@@ -93,6 +94,8 @@ def example(
     names: Sequence[str] = (),
     options: Mapping[str, Any] | None = None,
     call: Callable[..., Any] | None = None,
+    judge: Callable[[Any, Any], bool] | None = None,
+    progress: ProgressCallback | None = None,
     level: Level = "light",
     anything: Any = None,
 ) -> str:
@@ -120,6 +123,9 @@ def example(
         ({"options": {1: 2}}, "its key 1 is not a text"),
         ({"options": 3}, "options is 3: expected a dict"),
         ({"call": 3}, "call is 3: expected a function or None"),
+        ({"judge": lambda one: True}, r"judge is .*: it is called with 2 arguments \(too many"),
+        ({"progress": lambda: None}, r"progress is .*: it is called with 2 arguments \(too many"),
+        ({"progress": 3}, "expected a function of the name of a phase and the seconds or None"),
         ({"level": "some"}, "level is 'some': expected 'light' or 'full'"),
         ({"level": ["light"]}, "expected 'light' or 'full'"),
     ],
@@ -158,6 +164,7 @@ def test_the_name_that_was_meant_is_said(
 
 def test_what_is_as_declared_runs() -> None:
     given: dict[str, Any] = {"count": 3, "share": 1, "names": ["a"], "options": {"a": 1}}
+    given |= {"judge": int, "progress": print}  # of `int` Python does not know what it takes
     assert example(Path("a"), **given, call=len, level="full", anything=object()) == "ran"
     assert example(b"a") == "ran"  # type: ignore[arg-type]
 
