@@ -15,6 +15,28 @@ kernel was generated and `count(done, of, thing)` when so many things of a phase
 """
 
 
+class ProgressRaised(BaseException):
+    """What a listener raised, on its way past whoever catches errors: observers, torch."""
+
+    def __init__(self, error: Exception):
+        super().__init__(str(error))
+        self.error = error
+
+
+def pass_errors(listener: Callable[..., object] | None) -> Callable[..., object] | None:
+    """The same listener, whose errors nobody takes for those of an observer or of the compiler."""
+    if listener is None:
+        return None
+
+    def call(*given: object) -> object:
+        try:
+            return listener(*given)
+        except Exception as error:
+            raise ProgressRaised(error) from error
+
+    return call
+
+
 @contextmanager
 def step(progress: ProgressCallback | None, name: str) -> Iterator[None]:
     """A phase that begins and ends here; what `progress` raises at its beginning ends the work."""

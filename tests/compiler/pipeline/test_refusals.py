@@ -338,3 +338,16 @@ def test_a_break_leads_to_its_cures_and_to_a_file_that_keeps_it() -> None:
         wb.aot_compile(prints, (X,))
     last = str(caught.value).splitlines()[-1]
     assert all(f"workbench.{name}(fn, " in last for name in ("explain", "rehearse", "variants"))
+
+
+@pytest.mark.parametrize("phase", ["compile", "inductor_compile"])
+def test_what_progress_raises_is_no_failure_of_the_compiler(phase: str) -> None:
+    """It was told as one, with the advice to compile with another backend."""
+
+    def listen(name: str, _seconds: float) -> None:
+        if name == phase:
+            raise KeyError("mine")
+
+    with pytest.raises(KeyError, match="mine") as raised:
+        wb.aot_compile(lambda x: x.sin().sum(), (torch.ones(8),), grad=False, progress=listen)
+    assert not raised.value.report.outcome.ok  # type: ignore[attr-defined]

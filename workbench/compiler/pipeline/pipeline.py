@@ -58,7 +58,7 @@ from workbench.compiler.sources.dynamo_messages import explain_own_error
 from workbench.errors import CaptureError, UsageError, WorkbenchError, read_first_line, suggest
 from workbench.number_text import plural
 from workbench.report import Outcome, Report, Request
-from workbench.tasks.progress_events import ProgressCallback
+from workbench.tasks.progress_events import ProgressCallback, ProgressRaised
 
 _FIXED = 6  # sizes that the code fixed, each in a note
 
@@ -376,24 +376,27 @@ def recorded(
 ) -> Iterator[None]:
     """Raise errors with the report of what was done until then, to which `before` adds.
 
-    An interrupt stays what it is; it has the report in the same attribute. What is no error of the
-    workbench is put in its words by `explained`.
+    An interrupt stays what it is, and so does what the user's `progress` raised, which is no
+    failure of the compiler; they have the report in the same attribute. What else is no error of
+    the workbench is put in its words by `explained`.
     """
     try:
         yield
-    except BaseException as error:
+    except BaseException as raised:
+        own = raised.error if isinstance(raised, ProgressRaised) else None
+        error = raised if own is None else own
         before()
         words = str(error).strip().split("\n")[0]
         shown = error
         is_cancelled = isinstance(error, KeyboardInterrupt)
         if not isinstance(error, Exception):
             words = words or ("interrupted" if is_cancelled else repr(error))
-        elif not isinstance(error, WorkbenchError):
+        elif error is not own and not isinstance(error, WorkbenchError):
             shown = explained(error)
             is_own = explain_own_error(str(getattr(error, "msg", error))) is not None
             words = read_first_line(shown) if is_own else words
         outcome = Outcome(ok=False, step=recorder.step, error=words, is_cancelled=is_cancelled)
         shown.report = recorder.report(outcome)  # type: ignore[attr-defined]
-        if shown is error:
+        if shown is raised:
             raise
-        raise shown from error
+        raise shown from (shown.__cause__ if shown is own else error)

@@ -50,7 +50,7 @@ from workbench.report.cluster.cluster_rows import CLUSTER
 from workbench.report.rows import MODULE_CLASSES
 from workbench.report.texts import LateTexts
 from workbench.report.wbr_file import Lazy
-from workbench.tasks.progress_events import ProgressCallback
+from workbench.tasks.progress_events import ProgressCallback, pass_errors
 
 FULL = "full"
 _LOST_BY_HITS = (
@@ -133,10 +133,15 @@ class Recorder:
         )
 
     def tell(self, progress: ProgressCallback | None) -> None:
-        """Report to `progress` what happens: phases, and kernels and ends where it has methods."""
-        self.phases.on_phase = progress
-        self.phases.on_phase_end = getattr(progress, "end", None)
-        self.kernels.on_kernel = getattr(progress, "kernel", None)
+        """Report to `progress` what happens: phases, and kernels and ends where it has methods.
+
+        What one of them raises ends the work, as `ProgressRaised`.
+        """
+        if progress is None:
+            return
+        self.phases.on_phase = pass_errors(progress)
+        self.phases.on_phase_end = pass_errors(getattr(progress, "end", None))
+        self.kernels.on_kernel = pass_errors(getattr(progress, "kernel", None))
 
     def __enter__(self) -> Self:
         self._patches.threads.clear()
