@@ -237,18 +237,24 @@ def enter_virtual_cluster(
 
 
 def refuse_hooks(name: str, module: Any) -> None:
-    """Raise `UsageError` for a module whose parameters are gathered by hooks around its calls.
+    """Raise `UsageError` for a module in which hooks around a call send something.
 
-    What `fully_shard` of torch's FSDP makes: torch traces none of its hooks (2.11 to 2.15), so
-    that there is no graph of the whole, with its collectives.
+    What `fully_shard` of torch's FSDP makes, and DistributedDataParallel inside of another module:
+    torch traces none of their hooks (2.11 to 2.15), so that there is no graph of the whole.
     """
-    fsdp: Any = sys.modules.get("torch.distributed.fsdp")
-    kind = getattr(fsdp, "FSDPModule", None)
-    if kind is None or module is None:
+    if module is None:
         return
-    if parts := [path or name for path, part in module.named_modules() if isinstance(part, kind)]:
+    parts = [(path or name, part) for path, part in module.named_modules()]
+    ddp: Any = getattr(sys.modules.get("torch.nn.parallel"), "DistributedDataParallel", None)
+    if inner := next((path for path, part in parts if ddp and isinstance(part, ddp)), None):
         raise UsageError(
-            f"{parts[0]} was sharded by fully_shard, which gathers parameters in hooks around its "
+            f"{inner} is a DistributedDataParallel inside of {name}: torch captures none of its "
+            "hooks. Wrap the whole module in it, or compile the module that is in it."
+        )
+    kind = getattr(sys.modules.get("torch.distributed.fsdp"), "FSDPModule", None)
+    if sharded := next((path for path, part in parts if kind and isinstance(part, kind)), None):
+        raise UsageError(
+            f"{sharded} was sharded by fully_shard, which gathers parameters in hooks around its "
             "calls: torch captures none of them, so there is no graph of the whole. Compile a "
             "block that was sharded by itself, for a virtual GPU: what its hooks send is listed. "
             "Or compile the module without it, or shard its parameters as DTensors by a "

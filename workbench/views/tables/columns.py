@@ -102,7 +102,7 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
     ),
     "recompiles": (
         Column("Compilation", "compile_id", "code", "92px"),
-        Column("Function", "function", "code", "minmax(80px, 0.6fr)"),
+        Column("Function", "function", "code", "minmax(128px, 0.6fr)"),
         Column("Guard that failed", "reason", width="minmax(120px, 2fr)"),
     ),
     "phases": (
