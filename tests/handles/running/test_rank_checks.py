@@ -171,6 +171,49 @@ def test_a_compiler_that_drops_a_collective_is_found() -> None:
     )
 
 
+def off_by_a_percent(gm: Any, inputs: Any) -> Any:
+    """A compiler with another fault."""
+    output = gm.graph.output_node()
+    with gm.graph.inserting_before(output):
+        output.args = ((gm.graph.call_function(torch.mul, (output.args[0][0], 1.01)),),)
+    gm.recompile()
+    return torch._dynamo.lookup_backend("aot_eager")(gm, inputs)
+
+
+def test_a_difference_is_not_settled_by_another_model() -> None:
+    seeds = iter(range(100))
+
+    def build(mesh: Any) -> Any:
+        torch.manual_seed(next(seeds))
+        return torch.nn.Linear(32, 32)
+
+    found = verified(build, backend=off_by_a_percent, grad=False)
+    assert found.verdict == "failed"
+    assert (
+        "build gives other values, or the same model, when it is" in found.frame("ranks").reason[0]
+    )
+
+
+def test_ranks_do_not_share_a_model() -> None:
+    class Counted(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("calls", torch.zeros(()))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            self.calls += 1
+            return x * self.calls
+
+    for shared, name in (
+        (Counted(), "Counted"),
+        (torch.nn.Linear(32, 32), r"(weight|bias|Linear)"),
+    ):
+        words = f"build gives rank 1 the same model, or the same {name}: .*Make the model anew"
+        with pytest.raises(wb.UsageError, match=words):
+            verified(lambda mesh, shared=shared: shared, backend=off_by_a_percent, grad=False)
+        assert all(one.dtype == torch.float32 for one in shared.state_dict().values())
+
+
 def test_random_numbers_are_not_checked_and_say_so() -> None:
     def build(mesh: Any) -> Any:
         def dropped(x: torch.Tensor) -> torch.Tensor:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import signal
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -210,6 +213,26 @@ def test_a_rank_that_compiles_waits_for_nobody() -> None:
 
     with pytest.raises(RankFailed, match="capture on rank 0 sends a collective"):
         run_on_ranks(FOUR, work)
+
+
+def test_an_interrupt_ends_every_rank_before_the_process_group_is_undone() -> None:
+    seen = []
+
+    def work(rank: Rank) -> None:
+        functional.all_reduce(torch.ones(1), "sum", (rank.mesh, 0))
+        if rank.number == 2:
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+            for _ in range(500):
+                time.sleep(0 if rank.turns.failed else 0.01)
+        seen.append(dist.get_world_size())
+        functional.all_reduce(torch.ones(1), "sum", (rank.mesh, 0))
+        seen.append("sent")
+
+    before = threading.active_count()
+    with pytest.raises(KeyboardInterrupt):
+        run_on_ranks(FOUR, work)
+    assert threading.active_count() == before
+    assert set(seen) == {4}
 
 
 def test_ranks_in_words() -> None:

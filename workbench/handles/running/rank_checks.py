@@ -57,6 +57,11 @@ Graph = tuple[tuple[str, tuple[Any, ...] | None, str | None], ...]
 AFTER_AUTOGRAD = "aot_eager_decomp_partition"
 """Torch's backend that runs the graphs after AOTAutograd, with the decompositions of Inductor."""
 
+_BUILT_OTHERWISE = (
+    "build gives other values, or the same model, when it is called again: double precision cannot "
+    "tell whether the difference is one of rounding"
+)
+
 
 @dataclass(frozen=True)
 class RankQuestion:
@@ -189,7 +194,7 @@ class _OneRank:
         with rank.during("The captured graphs"):
             actual = subject.run(compiled)
         sent = tuple(rank.sent)
-        rows = self._rows(subject, expected, actual)
+        rows = self._rows(callee, subject, expected, actual)
         whole: list[Comparison] = []
         cause = ""
         if question.whole is not None:
@@ -224,7 +229,18 @@ class _OneRank:
             )
         callee = resolve(made)
         self._refuse_meta(callee, args, kwargs)
+        self._refuse_shared(callee)
         return callee, args, kwargs
+
+    def _refuse_shared(self, callee: Callee) -> None:
+        own = _held(callee)
+        for other, theirs in enumerate(self._rank.exchange(own)):
+            shared = own.keys() & theirs.keys()
+            if other != self._rank.number and shared:
+                raise UsageError(
+                    f"build gives rank {other} the same model, or the same {own[min(shared)]}: "
+                    "each rank changes its own. Make the model anew in every call of build."
+                )
 
     def _refuse_meta(self, callee: Callee, args: Any, kwargs: Any) -> None:
         tensors = list(tensors_of(callee.module)) + [
@@ -247,7 +263,9 @@ class _OneRank:
             around=partial(torch.set_grad_enabled, grad),
         )  # fmt: skip
 
-    def _rows(self, subject: Subject, expected: Effects, actual: Effects) -> list[Comparison]:
+    def _rows(
+        self, callee: Callee, subject: Subject, expected: Effects, actual: Effects
+    ) -> list[Comparison]:
         question = self._question
         maker = RowMaker(
             lambda leaf, left, right, scale: compare_tensors(
@@ -261,7 +279,12 @@ class _OneRank:
         rows = maker.rows(sides)
         if not any(self._rank.exchange(any(row.verdict == "failed" for row in rows))):
             return rows
-        wide = self._in_double()
+        wide, unsettled = self._in_double(callee, expected, maker)
+        if unsettled:
+            rows = [
+                replace(row, reason=row.reason or unsettled) if row.verdict == "failed" else row
+                for row in rows
+            ]
         settled = [
             settle_difference(row, (row.leaf, p.expected, p.actual), wide.get(row.leaf))
             if row.verdict == "failed"
@@ -277,10 +300,22 @@ class _OneRank:
             for row in settled
         ]
 
-    def _in_double(self) -> dict[str, Any]:
-        """The program once more in double precision; nothing where it refuses that dtype."""
+    def _in_double(
+        self, first: Callee, expected: Effects, maker: RowMaker
+    ) -> tuple[dict[str, Any], str]:
+        """The program once more in double precision; nothing where it refuses that dtype.
+
+        Then why what is built again is not the same program, "" where it is.
+        """
+        callee, args, kwargs = self._built()
+        subject = self._subject(callee, args, kwargs)
+        again = subject.run(_eager(callee))
+        sides = [*pairs(subject, expected, again)]
+        is_same = all(row.verdict != "failed" for row in maker.rows(sides))
+        is_new = not _held(first).keys() & _held(callee).keys()
+        if not all(self._rank.exchange(is_same and is_new)):
+            return {}, _BUILT_OTHERWISE
         try:
-            callee, args, kwargs = self._built()
             if callee.module is not None:
                 callee.module.double()
             wide = widen((args, dict(kwargs)))
@@ -289,7 +324,19 @@ class _OneRank:
             given = {pair.name: pair.expected for pair in pairs(subject, found, found, True)}
         except (RuntimeError, TypeError, NotImplementedError, ValueError):
             given = {}
-        return given if all(self._rank.exchange(bool(given))) else {}
+        return given if all(self._rank.exchange(bool(given))) else {}, ""
+
+
+def _held(callee: Callee) -> dict[int, str]:
+    """Parameters, and modules that hold tensors of their own, by what tells them apart."""
+    module = callee.module
+    if module is None:
+        return {}
+    return {id(one): name for name, one in module.named_parameters()} | {
+        id(part): name or type(part).__name__
+        for name, part in module.named_modules()
+        if any(True for _ in (*part.parameters(recurse=False), *part.buffers(recurse=False)))
+    }
 
 
 def widen(value: Any) -> Any:

@@ -109,7 +109,7 @@ class RankFailed(Exception):
 
 
 class _Stopped(BaseException):
-    """Ends a rank where another one has failed."""
+    """Ends a rank where another one has failed, or where the user has stopped all of them."""
 
 
 @dataclass(frozen=True)
@@ -321,6 +321,8 @@ class _Turns:
     def start(self, how: Any, ranks: tuple[int, ...]) -> _Meeting:
         """Where a rank meets the others of its group for a collective of torch's."""
         rank = self.current
+        if self.failed:
+            raise _Stopped
         if rank.is_compiling:
             raise UsageError(
                 f"The capture on rank {rank.number} sends a collective, which ranks that are run "
@@ -418,6 +420,8 @@ class _Turns:
         with self._turn:
             self._ranks[threading.get_ident()] = rank
             try:
+                if self.failed:
+                    raise _Stopped
                 self.began.set()
                 dist.init_process_group("threaded", rank=number, world_size=self.world, store=store)
                 try:
@@ -478,10 +482,16 @@ def run_on_ranks(sizes: Sizes, work: Callable[[Rank], Made]) -> list[Made]:
             threading.Thread(target=turns.run, args=(rank, store, work, made), daemon=True)
             for rank in range(turns.world)
         ]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        try:
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        except BaseException as error:  # Ctrl-C: no rank may outlive what is undone below
+            turns.failed.append((-1, error))
+            for thread in filter(threading.Thread.is_alive, threads):
+                thread.join()
+            raise
     if turns.failed:
         rank, error = turns.failed[0]
         if isinstance(error, RanksDisagree):
