@@ -124,6 +124,35 @@ def test_a_rank_that_would_hang_the_others_is_named(reduce: Any, words: str) -> 
     assert words in found.cause
 
 
+def test_other_values_than_those_of_the_reference_are_named() -> None:
+    def build(mesh: Any) -> Any:
+        torch.manual_seed(7)
+        return programs.Two()
+
+    found = verified(build, reference=programs.two(), grad=False)
+    assert found.verdict == "failed"
+    assert "begin with other values of up.weight, down.weight than Two: give both" in found.cause
+
+
+def test_ranks_may_hold_parts_of_other_sizes() -> None:
+    def build(mesh: Any) -> Any:
+        def halved(x: torch.Tensor) -> torch.Tensor:
+            return (x[:2] if dist.get_rank() < 2 else x) * 1.0
+
+        return halved
+
+    found = verified(build, TWO, reference=lambda x: x * 1.0, grad=False)
+    assert found.ok, found.sentence
+
+
+def test_an_average_of_integers_is_not_tried() -> None:
+    def build(mesh: Any) -> Any:
+        return lambda x: programs.added((x > 0).long(), mesh)
+
+    found = verified(build, reference=lambda x: (x > 0).long() * 3, grad=False)
+    assert "No change of one collective makes it right (1 of 1 were tried" in found.cause
+
+
 def test_the_one_rank_that_is_off_is_named() -> None:
     found = verified(programs.by_hand(programs.off_on_one), reference=programs.two(), grad=False)
     assert "differs in output beside Two on rank 2," in found.sentence

@@ -19,13 +19,11 @@ import workbench as wb
 from workbench.compiler.cluster.cluster import find_cluster
 from workbench.compiler.internals import torch_private as tp
 from workbench.handles.running.rank_threads import (
-    Change,
     Rank,
     RankFailed,
-    RanksDisagree,
     run_on_ranks,
-    say_ranks,
 )
+from workbench.handles.running.sent_collectives import Change, RanksDisagree, say_ranks
 
 FOUR = {"tp": 4}
 

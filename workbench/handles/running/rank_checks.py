@@ -2,103 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from math import nan
-from typing import Any
 
-import torch
-
-from workbench.compiler.calls.paths import Path, leaves
-from workbench.compiler.comparison.double_precision import settle_difference
 from workbench.compiler.comparison.effects import (
-    Effects,
-    RowMaker,
-    Subject,
     make_failed_row,
-    pairs,
-    subject_of,
 )
 from workbench.compiler.comparison.output_comparison import (
-    DRAWN,
     Comparison,
     Verdict,
-    compare_objects,
-    compare_tensors,
     find_largest_error,
-    get_absolute_tolerance,
 )
-from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.interpreter.stage_checks import tensors_of, wrap_writing_back
-from workbench.compiler.pipeline.pipeline import compile_ahead
-from workbench.compiler.request.callables import Callee, resolve
-from workbench.compiler.request.compile_request import CompileOptions, CompileRequest
 from workbench.errors import UsageError, WorkbenchError, read_first_line
+from workbench.handles.running.one_rank import AFTER_AUTOGRAD as AFTER_AUTOGRAD
+from workbench.handles.running.one_rank import Graph, NoNumbers, RankRun, read_graph, run_rank
+from workbench.handles.running.one_rank import RankQuestion as RankQuestion
 from workbench.handles.running.rank_results import RankNumbers
 from workbench.handles.running.rank_results import RankVerification as RankVerification
 from workbench.handles.running.rank_threads import (
-    Rank,
     RankFailed,
-    RanksDisagree,
-    Sent,
-    Sizes,
     find_place,
     run_on_ranks,
 )
+from workbench.handles.running.sent_collectives import RanksDisagree, Sent
 from workbench.handles.running.whole_model import LOSSES as LOSSES
 from workbench.handles.running.whole_model import Whole as Whole
-from workbench.handles.running.whole_model import WholeRows
-from workbench.report import Report
-
-Graph = tuple[tuple[str, tuple[Any, ...] | None, str | None], ...]
-"""What a captured graph calls, in its order: the function, the sizes and the dtype it gives."""
-
-AFTER_AUTOGRAD = "aot_eager_decomp_partition"
-"""Torch's backend that runs the graphs after AOTAutograd, with the decompositions of Inductor."""
-
-_BUILT_OTHERWISE = (
-    "build gives other values, or the same model, when it is called again: double precision cannot "
-    "tell whether the difference is one of rounding"
-)
-
-
-@dataclass(frozen=True)
-class RankQuestion:
-    """What is to be verified on every rank.
-
-    `build` makes the program on a mesh. `args` and `kwargs` are those of every rank, unless `build`
-    gives a rank its own. `record` is of the compilation that is judged, made on `rank`.
-    """
-
-    build: Callable[[Any], Any]
-    sizes: Sizes
-    args: tuple[Any, ...]
-    kwargs: Mapping[str, Any]
-    options: CompileOptions
-    record: Report
-    rank: int
-    name: str
-    whole: Whole | None = None
-    rtol: float | None = None
-    atol: float | None = None
-
-
-class NoNumbers(UsageError):
-    """What was built holds no numbers."""
-
-
-@dataclass(frozen=True)
-class RankRun:
-    """What one rank gave: rows of its leaves, its graphs, the collectives that it sent."""
-
-    rows: tuple[Comparison, ...]
-    captured: Graph
-    program: Graph
-    sent: tuple[Sent, ...]
-    sent_eagerly: tuple[Sent, ...]
-    whole: tuple[Comparison, ...] = ()
-    cause: str = ""
 
 
 def check_ranks(question: RankQuestion) -> RankVerification:
@@ -108,7 +38,7 @@ def check_ranks(question: RankQuestion) -> RankVerification:
     than the one that was compiled.
     """
     try:
-        runs = run_on_ranks(question.sizes, partial(_run_rank, question))
+        runs = run_on_ranks(question.sizes, partial(run_rank, question))
     except RanksDisagree as differ:
         rows = [make_failed_row(f"rank {r}: collectives", str(differ)) for r in differ.wrong]
         notes = _notes(question)
@@ -150,207 +80,6 @@ def _say_call(graph: Graph, at: int) -> str:
         return "nothing"
     target, shape, dtype = graph[at]
     return f"{target} of {dtype} {list(shape or ())}"
-
-
-def read_graph(report: Report, stages: Collection[str] = ("dynamo",)) -> Graph:
-    """What graphs of a record call, in their order: that which Dynamo captured, or of others."""
-    own = {graph.id for graph in report.graphs if graph.stage in stages}
-    return tuple(
-        (str(node.target), None if node.shape is None else tuple(node.shape), node.dtype)
-        for node in report.nodes
-        if node.graph in own and node.op.startswith("call")
-    )
-
-
-def read_program(report: Report) -> Graph:
-    """What a rank's program calls: the graphs after AOTAutograd, Dynamo's where there are none."""
-    return read_graph(report, ("forward", "backward", "inference")) or read_graph(report)
-
-
-def _run_rank(question: RankQuestion, rank: Rank) -> RankRun:
-    return _OneRank(question, rank).run()
-
-
-class _OneRank:
-    """One rank, in its thread: every step that sends is taken by all of them together."""
-
-    def __init__(self, question: RankQuestion, rank: Rank):
-        self._question = question
-        self._rank = rank
-
-    def run(self) -> RankRun:
-        question, rank = self._question, self._rank
-        callee, args, kwargs = self._built()
-        with rank.compiling():
-            request = CompileRequest(callee.entry, args, kwargs, question.options)
-            code = compile_ahead(request)
-        compiled = wrap_writing_back(code.aot_fn, callee)
-        subject = self._subject(callee, args, kwargs)
-        rank.begin()
-        with rank.during("The program, without a compiler"):
-            expected = subject.run(_eager(callee))
-        sent_eagerly = tuple(rank.sent)
-        rank.begin()
-        with rank.during("The captured graphs"):
-            actual = subject.run(compiled)
-        sent = tuple(rank.sent)
-        rows = self._rows(callee, subject, expected, actual)
-        whole: list[Comparison] = []
-        cause = ""
-        if question.whole is not None:
-            judged = WholeRows(
-                question.whole, rank, callee.module, sent_eagerly, question.rtol, question.atol
-            )
-            with rank.during("The captured graphs"):
-                whole, cause = judged.rows(subject, compiled)
-        return RankRun(
-            tuple(rows), read_graph(code.report), read_program(code.report),
-            sent, sent_eagerly, tuple(whole), cause,
-        )  # fmt: skip
-
-    def _built(self) -> tuple[Callee, tuple[Any, ...], Mapping[str, Any]]:
-        question, rank = self._question, self._rank
-        rank.begin()
-        rank.restart_random()
-        with rank.during("build"):
-            made = question.build(rank.mesh)
-        args, kwargs = question.args, question.kwargs
-        if isinstance(made, tuple) and len(made) == 2 and isinstance(made[1], tuple | list):
-            if (args or kwargs) and question.whole is None:
-                raise UsageError(
-                    "build gives inputs, and so does the call of verify: leave one of them out. "
-                    "With reference=, those of the call are the reference's."
-                )
-            made, args, kwargs = made[0], tuple(made[1]), {}
-        if not callable(made):
-            raise UsageError(
-                f"build(mesh) gave {type(made).__name__}: expected the model or function, or a "
-                "pair of it and the tuple of this rank's inputs."
-            )
-        callee = resolve(made)
-        self._refuse_meta(callee, args, kwargs)
-        self._refuse_shared(callee)
-        return callee, args, kwargs
-
-    def _refuse_shared(self, callee: Callee) -> None:
-        own = _held(callee)
-        for other, theirs in enumerate(self._rank.exchange(own)):
-            shared = own.keys() & theirs.keys()
-            if other != self._rank.number and shared:
-                raise UsageError(
-                    f"build gives rank {other} the same model, or the same {own[min(shared)]}: "
-                    "each rank changes its own. Make the model anew in every call of build."
-                )
-
-    def _refuse_meta(self, callee: Callee, args: Any, kwargs: Any) -> None:
-        tensors = list(tensors_of(callee.module)) + [
-            leaf
-            for _, leaf in leaves((args, dict(kwargs)), Path("call"))
-            if isinstance(leaf, torch.Tensor)
-        ]
-        if any(tensor.is_meta for tensor in tensors):
-            raise NoNumbers(
-                "The model, or an input, is on meta and has no numbers. Build it small and on the "
-                "CPU: leave torch.device('meta') out of build, seed it with torch.manual_seed, "
-                "and pass inputs that hold numbers."
-            )
-
-    def _subject(self, callee: Callee, args: Any, kwargs: Any) -> Subject:
-        roots = [("", root) for root in (*callee.receiver, callee.entry)]
-        grad = bool(self._question.options.grad)
-        return subject_of(
-            callee.entry, args, kwargs, roots, gradients=grad,
-            around=partial(torch.set_grad_enabled, grad),
-        )  # fmt: skip
-
-    def _rows(
-        self, callee: Callee, subject: Subject, expected: Effects, actual: Effects
-    ) -> list[Comparison]:
-        question = self._question
-        maker = RowMaker(
-            lambda leaf, left, right, scale: compare_tensors(
-                leaf, left, right, question.rtol, question.atol, scale
-            ),
-            compare_objects,
-            DRAWN if expected.random else "",
-            get_absolute_tolerance if question.atol is None else None,
-        )
-        sides = [*pairs(subject, expected, actual)]
-        rows = maker.rows(sides)
-        if not any(self._rank.exchange(any(row.verdict == "failed" for row in rows))):
-            return rows
-        wide, unsettled = self._in_double(callee, expected, maker)
-        if unsettled:
-            rows = [
-                replace(row, reason=row.reason or unsettled) if row.verdict == "failed" else row
-                for row in rows
-            ]
-        settled = [
-            settle_difference(row, (row.leaf, p.expected, p.actual), wide.get(row.leaf))
-            if row.verdict == "failed"
-            else row
-            for row, p in zip(rows, sides, strict=True)
-        ]
-        if not expected.random:
-            return settled
-        return [
-            replace(row, verdict="not checked", reason=DRAWN, max_abs_error=nan, max_rel_error=nan)
-            if row.verdict == "failed"
-            else row
-            for row in settled
-        ]
-
-    def _in_double(
-        self, first: Callee, expected: Effects, maker: RowMaker
-    ) -> tuple[dict[str, Any], str]:
-        """The program once more in double precision; nothing where it refuses that dtype.
-
-        Then why what is built again is not the same program, "" where it is.
-        """
-        callee, args, kwargs = self._built()
-        subject = self._subject(callee, args, kwargs)
-        again = subject.run(_eager(callee))
-        sides = [*pairs(subject, expected, again)]
-        is_same = all(row.verdict != "failed" for row in maker.rows(sides))
-        is_new = not _held(first).keys() & _held(callee).keys()
-        if not all(self._rank.exchange(is_same and is_new)):
-            return {}, _BUILT_OTHERWISE
-        try:
-            if callee.module is not None:
-                callee.module.double()
-            wide = widen((args, dict(kwargs)))
-            subject = self._subject(callee, *wide)
-            found = subject.run(_eager(callee))
-            given = {pair.name: pair.expected for pair in pairs(subject, found, found, True)}
-        except (RuntimeError, TypeError, NotImplementedError, ValueError):
-            given = {}
-        return given if all(self._rank.exchange(bool(given))) else {}, ""
-
-
-def _held(callee: Callee) -> dict[int, str]:
-    """Parameters, and modules that hold tensors of their own, by what tells them apart."""
-    module = callee.module
-    if module is None:
-        return {}
-    return {id(one): name for name, one in module.named_parameters()} | {
-        id(part): name or type(part).__name__
-        for name, part in module.named_modules()
-        if any(True for _ in (*part.parameters(recurse=False), *part.buffers(recurse=False)))
-    }
-
-
-def widen(value: Any) -> Any:
-    """The same arguments, floating point numbers in double precision."""
-    return tp.TREE_MAP.get()(
-        lambda leaf: (
-            leaf.double() if isinstance(leaf, torch.Tensor) and leaf.is_floating_point() else leaf
-        ),
-        value,
-    )
-
-
-def _eager(callee: Callee) -> Callable[..., Any]:
-    return lambda *args, **kwargs: callee.entry(*args, **kwargs)
 
 
 def _notes(question: RankQuestion) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.arguments import checked
 from workbench.compiler.comparison.output_comparison import Comparison, Verdict, Verification
-from workbench.handles.running.rank_threads import say_ranks
+from workbench.handles.running.sent_collectives import say_ranks
 from workbench.number_text import plural
 from workbench.report.presenter import presenter
 

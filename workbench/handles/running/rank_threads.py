@@ -8,15 +8,12 @@ another, that is found at once, and what each of them waits for is said.
 from __future__ import annotations
 
 import random
-import sys
 import threading
-import types
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from math import prod
-from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -24,7 +21,17 @@ import torch
 
 from workbench.compiler.cluster.cluster import keep_process_state
 from workbench.compiler.internals import torch_private as tp
-from workbench.errors import UsageError, WorkbenchError
+from workbench.errors import UsageError
+from workbench.handles.running.sent_collectives import (
+    WORDS,
+    Change,
+    RanksDisagree,
+    Sent,
+    find_input,
+    find_line,
+    name_reduction,
+    say_ranks,
+)
 
 Made = TypeVar("Made")
 Sizes = Mapping[str, int]
@@ -32,72 +39,6 @@ Sizes = Mapping[str, int]
 
 _END = "the end of the call"
 _ONE_AT_A_TIME = threading.Lock()  # the ranks of two runs would meet in one process group
-_NOT_USERS = tuple(
-    Path(str(module.__file__)).parent for module in (torch, threading, sys.modules["workbench"])
-)
-_WORDS = {
-    "AllReduce": "all_reduce",
-    "AllGather": "all_gather",
-    "ReduceScatter": "reduce_scatter",
-    "AllToAll": "all_to_all",
-    "AllToAllBase": "all_to_all",
-    "Broadcast": "broadcast",
-    "Scatter": "scatter",
-    "Gather": "gather",
-}
-
-
-@dataclass(frozen=True)
-class Sent:
-    """A collective that a rank started: the `number`-th of what it runs, from 0.
-
-    `reduction` is "" where nothing is reduced; `shape` and `dtype` are of what the rank gives.
-    `line` is the user's that calls it, such as "model.py:38", "" in a backward or a captured graph.
-    """
-
-    number: int
-    op: str
-    reduction: str
-    group: str
-    ranks: tuple[int, ...]
-    dtype: str = ""
-    shape: tuple[int, ...] = ()
-    line: str = ""
-
-    def __str__(self) -> str:
-        how = f"{self.op}({self.reduction})" if self.reduction else self.op
-        of = f" of {self.dtype} {list(self.shape)}" if self.dtype else ""
-        at = f" ({self.line})" if self.line else ""
-        return f"{how} over {self.group}{of}{at}"
-
-    @property
-    def kind(self) -> tuple[str, str]:
-        """What ranks that meet must agree in."""
-        return self.op, self.reduction
-
-
-@dataclass(frozen=True)
-class Change:
-    """One collective of a run made another one, to see what that gives.
-
-    `reduction` is another one, `group` the name of another dimension of the mesh; without either
-    it is left out.
-    """
-
-    number: int
-    reduction: str = ""
-    group: str = ""
-
-
-class RanksDisagree(WorkbenchError):
-    """Ranks wait for one another, or start different collectives where they meet.
-
-    `wrong` are the ranks that do otherwise than the others.
-    """
-
-    def __init__(self, message: str, wrong: Sequence[int]):
-        super().__init__(message)
-        self.wrong = tuple(wrong)
 
 
 class RankFailed(Exception):
@@ -204,7 +145,7 @@ class _Meeting:
         del place  # of the group that was asked for, which a change may have made another
         rank = self._turns.current
         sent = rank.sent[-1]
-        given = _input_of(sent.op, data)
+        given = find_input(sent.op, data)
         if given is not None:
             dtype = str(given.dtype).removeprefix("torch.")
             sent = rank.sent[-1] = replace(sent, dtype=dtype, shape=tuple(given.shape))
@@ -238,35 +179,6 @@ class _Meeting:
         return str(next(iter(self._sent.values())))
 
 
-def _find_line() -> str:
-    """The innermost line of the user's that is being run."""
-    frame: types.FrameType | None = sys._getframe(1)
-    while frame is not None:
-        path = Path(frame.f_code.co_filename)
-        if path.is_absolute() and not any(path.is_relative_to(each) for each in _NOT_USERS):
-            return f"{path.name}:{frame.f_lineno}"
-        frame = frame.f_back
-    return ""
-
-
-def _name_reduction(how: Any) -> str:
-    """Such as "sum"; torch gives some collectives the operation, others what holds it."""
-    op = getattr(how, "op", None)
-    op = getattr(op, "op", op)
-    return "" if op is None else str(op).rpartition(".")[2].lower()
-
-
-def _input_of(op: str, data: Any) -> torch.Tensor | None:
-    """What a rank gives to a collective, of what torch's group of threads hands over."""
-    if op in ("all_gather", "reduce_scatter", "scatter", "gather", "all_to_all"):
-        data = data[1]
-    while isinstance(data, list | tuple):
-        if not data:
-            return None
-        data = data[0]
-    return data if isinstance(data, torch.Tensor) else None
-
-
 def find_place(sizes: Sizes, rank: int) -> dict[str, int]:
     """The place of a rank along each dimension of a mesh, the last one counted first."""
     found = {}
@@ -290,6 +202,8 @@ class _Turns:
         self._exchanged: dict[int, int] = {}
         self.began = _RandomState.now()
         self.failed: list[tuple[int, BaseException]] = []
+        # an interrupted Thread.join takes the thread for ended (CPython 3.11)
+        self.over = [threading.Event() for _ in range(self.world)]
 
     @property
     def current(self) -> Rank:
@@ -328,10 +242,10 @@ class _Turns:
                 f"The capture on rank {rank.number} sends a collective, which ranks that are run "
                 "one after another cannot answer. Leave out the option of torch that asks for it."
             )
-        op = _WORDS.get(type(how).__name__, type(how).__name__)
-        reduction = _name_reduction(how)
+        op = WORDS.get(type(how).__name__, type(how).__name__)
+        reduction = name_reduction(how)
         group = self.name_group(ranks, rank.number)
-        sent = Sent(len(rank.sent), op, reduction, group, ranks, line=_find_line())
+        sent = Sent(len(rank.sent), op, reduction, group, ranks, line=find_line())
         rank.sent.append(sent)
         if rank.change is not None and rank.change.number == sent.number:
             how, ranks = self._changed(rank, how, ranks)
@@ -438,13 +352,7 @@ class _Turns:
             finally:
                 self._ended.add(number)
                 self._turn.notify_all()
-
-
-def say_ranks(ranks: Sequence[int]) -> str:
-    """Such as "rank 3", or "the ranks 0, 1 and 2"."""
-    if len(ranks) == 1:
-        return f"rank {ranks[0]}"
-    return f"the ranks {', '.join(map(str, ranks[:-1]))} and {ranks[-1]}"
+                self.over[number].set()
 
 
 def run_on_ranks(sizes: Sizes, work: Callable[[Rank], Made]) -> list[Made]:
@@ -485,13 +393,18 @@ def run_on_ranks(sizes: Sizes, work: Callable[[Rank], Made]) -> list[Made]:
         try:
             for thread in threads:
                 thread.start()
-            for thread in threads:
-                thread.join()
-        except BaseException as error:  # Ctrl-C: no rank may outlive what is undone below
-            turns.failed.append((-1, error))
-            for thread in filter(threading.Thread.is_alive, threads):
-                thread.join()
+            for over in turns.over:
+                over.wait()
+        except BaseException as stopped:  # Ctrl-C: no rank may outlive what is undone below
+            turns.failed.append((-1, stopped))
+            for thread, over in zip(threads, turns.over, strict=True):
+                if thread.ident is not None:
+                    over.wait()
             raise
+        finally:
+            for thread in threads:
+                if thread.ident is not None:
+                    thread.join()
     if turns.failed:
         rank, error = turns.failed[0]
         if isinstance(error, RanksDisagree):

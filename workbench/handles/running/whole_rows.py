@@ -1,0 +1,327 @@
+"""What each rank gives, held against its part of what the unsharded model gives.
+
+A tensor on a mesh says which part of the whole it is. Of a plain tensor it is told from its sizes:
+the whole, or a part along one of its dimensions, counted along dimensions of the mesh.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from math import inf, prod
+from typing import Any
+
+import torch
+
+from workbench.compiler.call_state.call_leaves import copy_all_inputs
+from workbench.compiler.call_state.random_states import keep_random_state
+from workbench.compiler.call_state.reachable import Snapshot
+from workbench.compiler.comparison.double_precision import settle_difference
+from workbench.compiler.comparison.effects import GRADIENT, LeafPair, RowMaker, Subject
+from workbench.compiler.comparison.output_comparison import (
+    Comparison,
+    compare_objects,
+    compare_tensors,
+    get_absolute_tolerance,
+)
+from workbench.handles.running.rank_threads import Rank
+from workbench.handles.running.sent_collectives import Sent
+from workbench.handles.running.whole_causes import explain_values, list_changes, say_change
+from workbench.handles.running.whole_model import Whole, differentiate, list_learned, name_leaves
+
+_MOST_TRIALS = 24
+
+
+@dataclass(frozen=True)
+class Part:
+    """Which part of a whole tensor a plain one is: all of it, or along `dim` over `dims`."""
+
+    dim: int | None = None
+    dims: tuple[str, ...] = ()
+
+    def cut(self, whole: torch.Tensor, rank: Rank) -> torch.Tensor:
+        """The part of a whole tensor that a rank has."""
+        if self.dim is None:
+            return whole
+        place, count = 0, 1
+        for name in self.dims:
+            size = rank.turns.sizes[name]
+            place, count = place * size + rank.coordinates[name], count * size
+        return whole.chunk(count, self.dim)[place]
+
+
+def list_parts(shape: Sequence[int], whole: Sequence[int], rank: Rank) -> list[Part]:
+    """Which parts a tensor of these sizes may be; none where it fits nowhere."""
+    if list(shape) == list(whole):
+        return [Part()]
+    if len(shape) != len(whole):
+        return []
+    other = [n for n, (own, full) in enumerate(zip(shape, whole, strict=True)) if own != full]
+    if len(other) != 1 or not shape[other[0]] or whole[other[0]] % shape[other[0]]:
+        return []
+    count = whole[other[0]] // shape[other[0]]
+    sizes = rank.turns.sizes
+    return [
+        Part(other[0], names)
+        for length in range(1, len(sizes) + 1)
+        for names in combinations(sizes, length)
+        if prod(sizes[name] for name in names) == count
+    ]
+
+
+def _is_on_mesh(value: Any) -> bool:
+    from torch.distributed.tensor import DTensor
+
+    return isinstance(value, DTensor)
+
+
+def _spread(whole: torch.Tensor, like: Any) -> Any:
+    """A whole tensor laid out on a mesh as another is, sums being there in full on each rank."""
+    from torch.distributed.tensor import distribute_tensor
+
+    return distribute_tensor(whole, like.device_mesh, _in_full(like), src_data_rank=None)
+
+
+def _sum_up(value: Any) -> Any:
+    """A tensor on a mesh without placements that are sums still to be taken."""
+    if not any(p.is_partial() for p in value.placements):
+        return value
+    return value.redistribute(placements=_in_full(value))
+
+
+def _in_full(like: Any) -> list[Any]:
+    from torch.distributed.tensor import Replicate
+
+    return [Replicate() if p.is_partial() else p for p in like.placements]
+
+
+_ON_MESH = object()
+"""In place of a `Part`: the tensor itself says which it is."""
+
+
+@dataclass
+class _Taken:
+    """One run of a rank's program: pairs to compare, and by name their value in double."""
+
+    pairs: list[LeafPair]
+    exact: dict[str, Any]
+
+
+class WholeRows:
+    """One rank's outputs and gradients against the unsharded model's."""
+
+    def __init__(
+        self, whole: Whole, rank: Rank, module: torch.nn.Module | None,
+        sent_eagerly: Sequence[Sent], rtol: float | None, atol: float | None,
+    ):  # fmt: skip
+        self._whole = whole
+        self._rank = rank
+        self._module = module
+        self._sent_eagerly = sent_eagerly
+        self._maker = RowMaker(
+            lambda leaf, left, right, scale: compare_tensors(leaf, left, right, rtol, atol, scale),
+            compare_objects,
+            unit=get_absolute_tolerance if atol is None else None,
+        )
+
+    def rows(self, subject: Subject, function: Callable[..., Any]) -> tuple[list[Comparison], str]:
+        """A row for each leaf, and what makes a difference where that was found."""
+        rank = self._rank
+        rank.begin()
+        taken = self._run(subject, function)
+        sent = self._with_lines(rank.sent)
+        rows = self._compared(taken)
+        if not self._is_wrong(rows):
+            return rows, ""
+        if other := self._say_other_values():
+            return rows, other
+        changed, lost = self._try_changes(subject, function, sent)
+        return rows, changed or explain_values(
+            rank, self._maker, self._whole.loss, taken.pairs, rows
+        ) or lost
+
+    def _say_other_values(self) -> str:
+        """Which parameters of the ranks are none of the unsharded model's, in a sentence."""
+        taken = _Taken([], {})
+        with torch.no_grad():
+            whole = self._whole.learned
+            own = {n: p for n, p in list_learned(self._module).items() if n in whole}
+            given = self._gathered(own, whole)
+            parts = self._choose_parts(given, whole)
+            for name, one in given.items():
+                self._judge(name, one, whole[name], taken, parts.get(name))
+            wrong = [r.leaf for r in self._maker.rows(taken.pairs) if r.verdict == "failed"]
+        names = list(dict.fromkeys(name for each in self._rank.exchange(wrong) for name in each))
+        if not names:
+            return ""
+        shown = ", ".join(names[:3]) + (" and others" if len(names) > 3 else "")
+        return (
+            f"The ranks begin with other values of {shown} than {self._whole.name}: give both the "
+            "same, such as by torch.manual_seed in build and before the reference is made."
+        )
+
+    def _with_lines(self, sent: Sequence[Sent]) -> tuple[Sent, ...]:
+        """With the lines of the program without a compiler, where that sends the same."""
+        eager = self._sent_eagerly
+        if [(*s.kind, s.ranks) for s in sent] != [(*s.kind, s.ranks) for s in eager]:
+            return tuple(sent)
+        return tuple(replace(s, line=e.line) for s, e in zip(sent, eager, strict=True))
+
+    def _is_wrong(self, rows: Sequence[Comparison]) -> bool:
+        return any(self._rank.exchange(any(row.verdict == "failed" for row in rows)))
+
+    def _run(self, subject: Subject, function: Callable[..., Any]) -> _Taken:
+        before = Snapshot.of(subject.reached)
+        args, kwargs = copy_all_inputs(subject.args, subject.kwargs, subject.held)
+        with keep_random_state(), subject.around():
+            try:
+                outputs = name_leaves(function(*args, **kwargs))
+                taken = _Taken([], {})
+                weights = dict(self._judge_outputs(outputs, taken))
+                learned = list_learned(self._module) if torch.is_grad_enabled() else {}
+                gradients = differentiate(outputs, weights, learned)
+                with torch.no_grad():
+                    self._judge_gradients(gradients, taken)
+            finally:
+                before.restore()
+        return taken
+
+    def _judge_outputs(
+        self, outputs: Mapping[str, Any], taken: _Taken
+    ) -> Iterator[tuple[str, torch.Tensor]]:
+        expected = self._whole.results.outputs
+        outputs = self._gathered(outputs, expected)
+        parts = self._choose_parts(outputs, expected)
+        for name in dict.fromkeys([*expected, *outputs]):
+            if name not in outputs or name not in expected:
+                who = "the ranks give" if name in outputs else "the reference gives"
+                taken.pairs.append(LeafPair(name, None, None, failure=f"only {who} it"))
+                continue
+            found = self._judge(name, outputs[name], expected[name], taken, parts.get(name))
+            if isinstance(outputs[name], torch.Tensor) and found is not None:
+                weight = self._whole.weights[name]
+                if found is _ON_MESH:
+                    yield name, _spread(weight.to(outputs[name].dtype), outputs[name])
+                    continue
+                is_part = found.dim is not None and self._whole.loss == "mean"
+                count = prod(self._rank.turns.sizes[each] for each in found.dims) if is_part else 1
+                yield name, found.cut(weight, self._rank) * count
+
+    def _judge_gradients(self, gradients: Mapping[str, Any], taken: _Taken) -> None:
+        expected = self._whole.results.gradients
+        gradients = self._gathered(gradients, expected)
+        parts = self._choose_parts(gradients, expected)
+        for name, gradient in gradients.items():
+            shown = f"{GRADIENT}{name}"
+            if name not in expected:
+                why = "the reference has no parameter of this name"
+                taken.pairs.append(LeafPair(shown, None, gradient, not_checked=why))
+                continue
+            whole = expected[name]
+            if gradient is None and whole is None:
+                continue
+            if gradient is None or whole is None:
+                who = "the reference" if gradient is None else "the ranks"
+                taken.pairs.append(LeafPair(shown, whole, gradient, failure=f"only {who} has one"))
+                continue
+            self._judge(shown, gradient, whole, taken, parts.get(name))
+
+    def _judge(self, name: str, given: Any, whole: Any, taken: _Taken, part: Part | None) -> Any:
+        """Note a pair of a value and its part of the whole; which part it is."""
+        exact = None
+        if (exact_of := self._whole.exact) is not None:
+            by_name = exact_of.gradients if name.startswith(GRADIENT) else exact_of.outputs
+            exact = by_name.get(name.removeprefix(GRADIENT))
+        if not isinstance(given, torch.Tensor) or not isinstance(whole, torch.Tensor):
+            taken.pairs.append(LeafPair(name, whole, given))
+            return Part()
+        if _is_on_mesh(given):
+            expected = _spread(whole.to(given.dtype), given).to_local()
+            taken.pairs.append(LeafPair(name, expected, _sum_up(given.detach()).to_local()))
+            if exact is not None:
+                taken.exact[name] = _spread(exact, given).to_local()
+            return _ON_MESH
+        if part is None:
+            why = (
+                f"its sizes {list(given.shape)} are no equal part of {list(whole.shape)}, what "
+                "the reference gives"
+            )
+            taken.pairs.append(LeafPair(name, whole, given, not_checked=why))
+            return None
+        taken.pairs.append(LeafPair(name, part.cut(whole, self._rank), given.detach().clone()))
+        if exact is not None:
+            taken.exact[name] = part.cut(exact, self._rank)
+        return part
+
+    def _gathered(self, given: Mapping[str, Any], whole: Mapping[str, Any]) -> dict[str, Any]:
+        """With what is on one dimension of the mesh, and a part along another, as plain tensors."""
+        return {
+            name: _sum_up(one.detach()).full_tensor()
+            if _is_on_mesh(one)
+            and isinstance(whole.get(name), torch.Tensor)
+            and one.shape != whole[name].shape
+            else one
+            for name, one in given.items()
+        }
+
+    def _choose_parts(self, given: Mapping[str, Any], whole: Mapping[str, Any]) -> dict[str, Part]:
+        """Of plain tensors the part that fits best on all ranks whose sizes allow it."""
+        own = {
+            name: {part: self._distance(part, one, full) for part in parts}
+            for name, one in given.items()
+            if isinstance(one, torch.Tensor) and not _is_on_mesh(one)
+            if isinstance(full := whole.get(name), torch.Tensor)
+            if (parts := list_parts(one.shape, full.shape, self._rank))
+        }
+        everyone = self._rank.exchange(own)
+        return {
+            name: min(
+                parts, key=lambda part: max(each.get(name, {}).get(part, 0.0) for each in everyone)
+            )
+            for name, parts in own.items()
+        }
+
+    def _distance(self, part: Part, given: torch.Tensor, whole: torch.Tensor) -> float:
+        off = (part.cut(whole, self._rank).double() - given.detach().double()).abs()
+        return float(off.nan_to_num(nan=inf).max()) if off.numel() else 0.0
+
+    def _compared(self, taken: _Taken) -> list[Comparison]:
+        rows = self._maker.rows(taken.pairs)
+        return [
+            settle_difference(row, (row.leaf, p.expected, p.actual), taken.exact.get(row.leaf))
+            if row.verdict == "failed" and not row.reason
+            else row
+            for row, p in zip(rows, taken.pairs, strict=True)
+        ]
+
+    def _try_changes(
+        self, subject: Subject, function: Callable[..., Any], sent: tuple[Sent, ...]
+    ) -> tuple[str, str]:
+        """Run it again with one collective changed: which changes make all right, "" for none.
+
+        Then what was tried.
+        """
+        kinds = self._rank.exchange([(each.op, each.reduction, each.group) for each in sent])
+        if any(other != kinds[0] for other in kinds):
+            return "", "The ranks start different collectives, of which none was changed."
+        changes = list(list_changes(sent, self._rank.turns.sizes))
+        right = []
+        for change in changes[:_MOST_TRIALS]:
+            self._rank.begin(change)
+            try:
+                rows = self._compared(self._run(subject, function))
+            finally:
+                self._rank.begin()
+            if not self._is_wrong(rows):
+                right.append(say_change(change, sent[change.number]))
+        if right:
+            if len(right) == 1:
+                return f"One change makes all of it right: {right[0]}.", ""
+            return f"Any one of these makes all of it right: {'; '.join(right)}.", ""
+        tried = min(len(changes), _MOST_TRIALS)
+        return "", (
+            f"No change of one collective makes it right ({tried} of {len(changes)} were tried: "
+            "another reduction, another dimension of the mesh, left out): one is missing, or the "
+            "code between them is wrong."
+        )
