@@ -35,9 +35,8 @@ from workbench.errors import UsageError
 from workbench.handles.running.rank_results import RankVerification as RankVerification
 from workbench.handles.running.rank_threads import (
     Rank,
-    Sizes,
 )
-from workbench.handles.running.sent_collectives import Sent
+from workbench.handles.running.sent_collectives import Sent, Sizes
 from workbench.handles.running.whole_model import LOSSES as LOSSES
 from workbench.handles.running.whole_model import Whole as Whole
 from workbench.handles.running.whole_rows import WholeRows

@@ -23,10 +23,9 @@ from workbench.handles.running.rank_results import RankNumbers
 from workbench.handles.running.rank_results import RankVerification as RankVerification
 from workbench.handles.running.rank_threads import (
     RankFailed,
-    find_place,
     run_on_ranks,
 )
-from workbench.handles.running.sent_collectives import RanksDisagree, Sent
+from workbench.handles.running.sent_collectives import RanksDisagree, Sent, find_place
 from workbench.handles.running.whole_model import LOSSES as LOSSES
 from workbench.handles.running.whole_model import Whole as Whole
 

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from math import prod
 from typing import Any, TypeVar
 
@@ -27,15 +28,15 @@ from workbench.handles.running.sent_collectives import (
     Change,
     RanksDisagree,
     Sent,
+    Sizes,
     find_input,
     find_line,
+    find_place,
     name_reduction,
     say_ranks,
 )
 
 Made = TypeVar("Made")
-Sizes = Mapping[str, int]
-"""The dimensions of a mesh, each with its number of ranks."""
 
 _END = "the end of the call"
 _ONE_AT_A_TIME = threading.Lock()  # the ranks of two runs would meet in one process group
@@ -177,14 +178,6 @@ class _Meeting:
 
     def __str__(self) -> str:
         return str(next(iter(self._sent.values())))
-
-
-def find_place(sizes: Sizes, rank: int) -> dict[str, int]:
-    """The place of a rank along each dimension of a mesh, the last one counted first."""
-    found = {}
-    for name in reversed([*sizes]):
-        rank, found[name] = divmod(rank, sizes[name])
-    return dict(reversed(found.items()))
 
 
 class _Turns:
@@ -355,6 +348,28 @@ class _Turns:
                 self.over[number].set()
 
 
+def _run_threads(turns: _Turns, live: Callable[[int], None]) -> None:
+    """Run every rank in a thread of its own; none is left afterwards, also after Ctrl-C."""
+    threads = [
+        threading.Thread(target=live, args=(rank,), daemon=True) for rank in range(turns.world)
+    ]
+    try:
+        for thread in threads:
+            thread.start()
+        for over in turns.over:
+            over.wait()
+    except BaseException as stopped:  # Ctrl-C: no rank may outlive what is undone below
+        turns.failed.append((-1, stopped))
+        for thread, over in zip(threads, turns.over, strict=True):
+            if thread.ident is not None:
+                over.wait()
+        raise
+    finally:
+        for thread in threads:
+            if thread.ident is not None:
+                thread.join()
+
+
 def run_on_ranks(sizes: Sizes, work: Callable[[Rank], Made]) -> list[Made]:
     """What `work` gives on each rank of a mesh, all in this process, with collectives that send.
 
@@ -386,25 +401,7 @@ def run_on_ranks(sizes: Sizes, work: Callable[[Rank], Made]) -> list[Made]:
         tp.ISOLATE_GROUPS.get()(True)
         process_patches.callback(tp.ISOLATE_GROUPS.get(), False)
         store: Any = vars(dist)["HashStore"]()
-        threads = [
-            threading.Thread(target=turns.run, args=(rank, store, work, made), daemon=True)
-            for rank in range(turns.world)
-        ]
-        try:
-            for thread in threads:
-                thread.start()
-            for over in turns.over:
-                over.wait()
-        except BaseException as stopped:  # Ctrl-C: no rank may outlive what is undone below
-            turns.failed.append((-1, stopped))
-            for thread, over in zip(threads, turns.over, strict=True):
-                if thread.ident is not None:
-                    over.wait()
-            raise
-        finally:
-            for thread in threads:
-                if thread.ident is not None:
-                    thread.join()
+        _run_threads(turns, partial(turns.run, store=store, work=work, made=made))
     if turns.failed:
         rank, error = turns.failed[0]
         if isinstance(error, RanksDisagree):

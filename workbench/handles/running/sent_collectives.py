@@ -1,11 +1,11 @@
-"""A collective that a rank sends: what it is, where it stands, what it could have been."""
+"""Ranks of a mesh and what they send: a collective, its line, what it could have been."""
 
 from __future__ import annotations
 
 import sys
 import threading
 import types
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,9 @@ from workbench.errors import WorkbenchError
 _NOT_USERS = tuple(
     Path(str(module.__file__)).parent for module in (torch, threading, sys.modules["workbench"])
 )
+Sizes = Mapping[str, int]
+"""The dimensions of a mesh, each with its number of ranks."""
+
 WORDS = {
     "AllReduce": "all_reduce",
     "AllGather": "all_gather",
@@ -110,6 +113,14 @@ def find_input(op: str, data: Any) -> torch.Tensor | None:
             return None
         data = data[0]
     return data if isinstance(data, torch.Tensor) else None
+
+
+def find_place(sizes: Sizes, rank: int) -> dict[str, int]:
+    """The place of a rank along each dimension of a mesh, the last one counted first."""
+    found = {}
+    for name in reversed([*sizes]):
+        rank, found[name] = divmod(rank, sizes[name])
+    return dict(reversed(found.items()))
 
 
 def say_ranks(ranks: Sequence[int]) -> str:
