@@ -75,14 +75,12 @@ def test_a_file_would_not_bring_the_groups(made: tuple[Any, Any], tmp_path: Path
 
 
 @pytest.mark.parametrize("target", ["host", "h100"])
-def test_ddp_inside_of_another_module_is_refused_in_a_sentence(target: str) -> None:
-    x = torch.randn(2, 4)
-    with wb.virtual_cluster({"dp": 4}):
-        inner = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(4, 4))
-        model = torch.nn.Sequential(inner, torch.nn.ReLU())
-        said = "0 is a DistributedDataParallel inside of Sequential: torch captures none"
-        with pytest.raises(wb.UsageError, match=said):
-            wb.aot_compile(model, (x,), target=target)
+def test_ddp_inside_of_another_module_is_refused_in_a_sentence(target: str, mesh: Any) -> None:
+    inner = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(4, 4))
+    model = torch.nn.Sequential(inner, torch.nn.ReLU())
+    said = "0 is a DistributedDataParallel inside of Sequential: torch captures none"
+    with pytest.raises(wb.UsageError, match=said):
+        wb.aot_compile(model, (torch.randn(2, 4),), target=target)
 
 
 @pytest.mark.parametrize("target", ["h100", "host"])
