@@ -56,10 +56,7 @@ def test_a_block_is_right_on_every_rank_forward_and_backward(
     assert "rank 3: output beside Block" in leaves
     assert {f"rank 3: gradient of {name} beside Block" for name, _ in
             programs.block().named_parameters()} <= leaves  # fmt: skip
-    assert (
-        "The graphs have the same operators, sizes and dtypes on every rank; constants are not compared."
-        in found.notes
-    )
+    assert any("same operators, sizes and dtypes on every rank" in note for note in found.notes)
 
 
 def test_experts_are_each_their_own() -> None:

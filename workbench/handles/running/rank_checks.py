@@ -142,9 +142,8 @@ def _largest(rows: Sequence[Comparison]) -> float:
 def _say_graphs(runs: Sequence[RankRun]) -> tuple[str, ...]:
     others = [str(rank) for rank, run in enumerate(runs) if run.program != runs[0].program]
     if not others:
-        return (
-            "The graphs have the same operators, sizes and dtypes on every rank; constants are not compared.",
-        )
+        same = "The graphs have the same operators, sizes and dtypes on every rank"
+        return (f"{same}; constants are not compared.",)
     return (f"The graphs are others than those of rank 0 on rank {', '.join(others)}.",)
 
 
