@@ -149,9 +149,7 @@ def test_the_record_has_them_after_those_of_the_graph() -> None:
     assert all(row.est_us and row.exposed_us is None for row in rows)
     assert [row.op for row in forward.report.collectives] == ["all_gather"]
     shown = streams_pane.document(report, ViewContext()).data["streams_says"]
-    assert shown == (
-        "3 collectives made by hooks around the program: what hides them is not known."
-    )
+    assert shown == ("Hooks around the program start 3 collectives; what hides them is not known.")
     assert report.request.inputs == ("input: bfloat16 [4, 30] on cuda",)  # as the hook casts it
     assert "whose hooks are in no graph" in report.request.notes[0]
     assert wb.Report.from_bytes(report.to_bytes()).collectives == report.collectives

@@ -20,8 +20,6 @@ _NONE = (
     "mesh:` a model that is made parallel is compiled as one rank of a cluster."
 )
 
-_HOOKS = "what hides them is not known."
-
 
 def document(report: Report, context: ViewContext) -> Content:
     """The sentence, what runs at a time, and every collective in the order of the programs."""
@@ -48,8 +46,8 @@ def document(report: Report, context: ViewContext) -> Content:
     says = summarize_streams(own, streams) if own else ""
     if own != rows:
         hooks = plural(len(rows) - len(own), "collective")
-        says = f"{says} {hooks} made by hooks around the program: {_HOOKS}".strip()
-    data = {"streams_says": says, "streams": spans, "collectives": shown}
+        says = f"{says} Hooks around the program start {hooks}; what hides them is not known."
+    data = {"streams_says": says.strip(), "streams": spans, "collectives": shown}
     return Content(data, len(rows), is_problem=_is_long(streams))
 
 
