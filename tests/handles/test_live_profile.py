@@ -10,6 +10,7 @@ import torch
 from view_mail import Mailbox
 
 import workbench as wb
+from tests.tasks.cancelling import start_and_cancel
 from workbench.errors import UsageError
 from workbench.handles.compiled import Compiled
 from workbench.handles.running.profile import start_profile
@@ -69,14 +70,12 @@ def test_inputs_that_are_gone_are_replaced_and_that_is_said() -> None:
 
 
 def test_cancelling_leaves_the_report_as_it_was(
-    inputs: tuple[torch.Tensor, torch.Tensor],
+    inputs: tuple[torch.Tensor, torch.Tensor], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = wb.aot_compile(steps, inputs)
     assert isinstance(made, Compiled)
     before = made.report
-    job = start_profile(made)
-    assert job.cancel()
-    assert job.wait(60)
+    job = start_and_cancel(lambda: start_profile(made), monkeypatch)
     with pytest.raises(Cancelled):
         job.result()
     assert made.report is before

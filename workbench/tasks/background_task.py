@@ -122,6 +122,7 @@ class BackgroundTask(Generic[Result]):
         self._status = "running"
         self._ended: float | None = None
         self._result: Result | None = None
+        self._is_made = False
         self._error: BaseException | None = None
         self._lock = threading.Lock()
         self._finished = threading.Event()
@@ -163,7 +164,10 @@ class BackgroundTask(Generic[Result]):
         return self._finished.wait(_seconds(timeout))
 
     def cancel(self) -> bool:
-        """End it; False when it had ended before."""
+        """End it before its next step; False when it had ended before.
+
+        What has no step left is done all the same, and has its result.
+        """
         with self._lock:
             if self._status != "running":
                 return False
@@ -203,6 +207,7 @@ class BackgroundTask(Generic[Result]):
     def _run(self) -> None:
         try:
             self._result = self._work(self._steps)
+            self._is_made = True
         except Exception as error:  # whoever asks for the result gets it
             self._error = error
         except KeyboardInterrupt:  # of the kernel, in the thread of the cells
@@ -217,6 +222,8 @@ class BackgroundTask(Generic[Result]):
         with self._lock:
             if self._status == "running":
                 self._status = "done" if self._error is None else "failed"
+            elif self._is_made:  # "cancelled" would deny what is in the record, or in a file
+                self._status = "done"
             self._finished.set()
         for callback in self._waiting:
             callback()
@@ -246,4 +253,4 @@ class Job(LiveOnly, BackgroundTask[Result]):
         if not super().cancel():
             return False
         self.wait()
-        return True
+        return self.status == "cancelled"

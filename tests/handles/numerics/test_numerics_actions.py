@@ -6,6 +6,7 @@ import torch
 from view_mail import Mailbox
 
 import workbench as wb
+from tests.tasks.cancelling import start_and_cancel
 from workbench.analysis.numerics import causes
 from workbench.analysis.numerics.numerics_cures import describe_price
 from workbench.analysis.numerics.numerics_record import read_numerics
@@ -42,11 +43,12 @@ def test_a_view_is_filled_by_a_comparison_and_its_cure_gets_a_price(tmp_path, mo
     assert [row.option for row in compiled.report.numerics_cures] == [causes.EMULATE]
 
 
-def test_it_ends_before_its_next_step_when_it_is_cancelled() -> None:
+def test_it_ends_before_its_next_step_when_it_is_cancelled(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     x, y = cases.draw(8, 8), cases.draw(8, 8, seed=1)
     compiled = wb.aot_compile(cases.pointwise, (x, y), grad=False)
-    task = numerics_actions.start_comparison(compiled)
-    task.cancel()
+    task = start_and_cancel(lambda: numerics_actions.start_comparison(compiled), monkeypatch)
     with pytest.raises(Cancelled):
         task.result()
     assert not len(compiled.report.numerics_stages)

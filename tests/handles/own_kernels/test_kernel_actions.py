@@ -13,6 +13,7 @@ import workbench as wb
 from tests.own_kernels.faulty_kernels import without_mask
 from tests.own_kernels.gluon_kernels import SWIZZLED, copy_transposed
 from tests.own_kernels.kernels import add
+from tests.tasks.cancelling import start_and_cancel
 from workbench.handles.own_kernels import kernel_actions
 from workbench.handles.own_kernels.own_kernel import OwnKernel
 from workbench.tasks.background_task import Cancelled
@@ -65,13 +66,12 @@ def test_it_tells_how_many_calls_and_rows_are_done() -> None:
     assert steps[names.index("trying what would help")]["counted"] == "2 of 3 rows"
 
 
-def test_what_is_cancelled_leaves_the_record_as_it_was() -> None:
+def test_what_is_cancelled_leaves_the_record_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
     kernel = make()
     before = kernel.report
     actions = find_actions(kernel)
     for id in ("check-kernels", "accesses"):
-        task = actions[id].start()
-        task.cancel()
+        task = start_and_cancel(actions[id].start, monkeypatch)
         with pytest.raises(Cancelled):
             task.result(60)
         assert kernel.report is before
