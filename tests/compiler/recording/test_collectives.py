@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,8 @@ from tests.compiler.cluster.parallel_models import (
     split_sequence,
 )
 from workbench.analysis.cost.costs import list_costs
+from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.recording.recorder import Recorder
 from workbench.report.cluster.cluster_rows import has_fake_collectives
 
 WIDTH, HIDDEN, BATCH, SEQ = 64, 256, 2, 32
@@ -214,11 +217,19 @@ OVERLAP = {
 }
 
 
-def test_an_operator_that_torch_only_orders_is_recorded_as_what_it_calls(mesh: Any) -> None:
-    """A product behind the gather of a bucket does not read the bucket, and its time is known."""
+@pytest.fixture(scope="module")
+def merged(mesh: Any) -> wb.Report:
+    """A sharded block whose parameters torch gathers in one go."""
     x = torch.empty(BATCH, SEQ, WIDTH, device="meta")
     model = shard_parameters(block(), mesh["dp"]).requires_grad_(False)
-    report = wb.aot_compile(model, (x,), target="h100", options=OVERLAP).report
+    return wb.aot_compile(model, (x,), target="h100", options=OVERLAP).report
+
+
+def test_an_operator_that_torch_only_orders_is_recorded_as_what_it_calls(
+    merged: wb.Report,
+) -> None:
+    """A product behind the gather of a bucket does not read the bucket, and its time is known."""
+    report = merged
     assert "control_deps" in report.texts[report.graphs[-1].text or ""]
     nodes = {node.id: node for node in report.nodes}
     assert not any("control_deps" in node.target for node in nodes.values())
@@ -235,6 +246,92 @@ def test_an_operator_that_torch_only_orders_is_recorded_as_what_it_calls(mesh: A
         "modelled",
         "network",
     }
+
+
+def test_a_bucket_says_which_collectives_it_was_merged_from(merged: wb.Report) -> None:
+    (row,) = merged.collectives
+    nodes = {node.id: node for node in merged.nodes}
+    parts = [nodes[id] for id in row.merged_from]
+    assert row.bucket == 0
+    assert [part.target for part in parts] == [
+        "_c10d_functional.all_gather_into_tensor.default"
+    ] * 9
+    stages = {graph.id: graph.stage for graph in merged.graphs}
+    assert {stages[part.graph] for part in parts} == {"before_post_grad"}
+    assert sum(part.bytes or 0 for part in parts) == row.bytes == 4 * SMALL + 3 * LARGE + 2 * NORM
+    own = {str(part.line) for part in parts}
+    assert own <= {line.rpartition(":")[2] for line in row.lines}
+
+
+def test_times_that_torch_goes_by_are_beside_ours(merged: wb.Report, kinds: wb.Report) -> None:
+    (row,) = merged.collectives
+    assert row.torch_est_us is not None
+    assert row.est_us is not None
+    assert row.torch_exposed_us is not None
+    assert 0 < row.torch_exposed_us <= row.torch_est_us
+    # torch takes dp, of stride 4, for one node; its 8 ranks are on four
+    assert row.group_nodes == 4
+    assert row.est_us > row.torch_est_us
+    for each in kinds.collectives:  # no pass ran: nothing is expected to be waited for
+        assert each.torch_est_us is not None
+        assert (each.torch_exposed_us, each.bucket, each.merged_from) == (None, None, ())
+        assert each.moves == ()
+
+
+MOVING = {
+    "reorder_for_compute_comm_overlap": True,
+    "reorder_for_compute_comm_overlap_passes": [
+        "sink_waits_iterative",
+        "reorder_communication_preserving_peak_memory",
+    ],
+}
+
+
+def test_why_a_collective_was_not_moved_is_said_in_torchs_words(mesh: Any) -> None:
+    group, operators = (mesh, 1), torch.ops._c10d_functional
+
+    def chained(x: torch.Tensor, w: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        free = w @ w
+        summed = functional.all_reduce(x @ w, "sum", group)
+        gathered = operators.all_gather_into_tensor(x, 4, mesh.get_group("tp").group_name)
+        return summed @ free, operators.wait_tensor(gathered)
+
+    x, w = torch.empty(16, 16, device="meta"), torch.empty(16, 16, device="meta")
+    report = wb.aot_compile(chained, (x, w), target="h100", grad=False, options=MOVING).report
+    rows = {row.op: row for row in report.collectives}
+    assert len(rows) == 2
+    for row in rows.values():
+        assert [text.partition(":")[0] for text in row.moves] == ["sink", "reorder"]
+        assert row.torch_est_us is not None
+        assert row.torch_exposed_us is not None
+    assert any("data dependency detected" in text for text in rows["all_reduce"].moves)
+
+
+def test_hooks_on_the_passes_are_undone_after_an_error(mesh: Any) -> None:
+    names = (tp.MERGE_COLLECTIVES, tp.FINISH_OVERLAP, *tp.COLLECTIVE_MOVERS.values())
+    before = [name.get() for name in names]
+
+    def fail() -> None:
+        with Recorder():
+            assert all(name.get() is not old for name, old in zip(names, before, strict=True))
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    assert [name.get() for name in names] == before
+
+
+def test_a_release_without_the_names_says_that_nothing_was_recorded(
+    mesh: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = replace(tp.MERGE_COLLECTIVES, target=f"{tp.MERGE_COLLECTIVES.target}_gone")
+    monkeypatch.setattr(tp, "MERGE_COLLECTIVES", gone)
+    with Recorder() as recorder:
+        pass
+    lost = {row.name: row.reason for row in recorder.report().capabilities if not row.available}
+    assert lost["collective passes"] == (
+        "this torch has no torch._inductor.fx_passes.bucketing.process_collective_bucket_gone"
+    )
 
 
 @pytest.mark.slow

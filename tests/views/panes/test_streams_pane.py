@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from tests.analysis.cluster.test_streams import record
-from workbench.report import Report
+from workbench.report import Capability, Report
 from workbench.report.cluster.cluster_rows import Collective
 from workbench.report.table import Table
 from workbench.views.document import document
@@ -87,3 +88,44 @@ def test_it_is_there_for_programs_with_collectives_only() -> None:
     """Nothing that can be pressed would fill it, and the row of tabs is full."""
     assert "streams" in [pane["id"] for pane in document(record(">", "<"))["panes"]]
     assert "streams" not in [pane["id"] for pane in document(Report())["panes"]]
+
+
+def with_rows(made: Report, *changes: dict[str, Any]) -> Report:
+    rows = [replace(row, **of) for row, of in zip(made.collectives, changes, strict=True)]
+    return replace(made, tables={**made.tables, "collectives": Table.of(Collective, rows)})
+
+
+def test_what_torchs_passes_did_is_said_in_plain_words() -> None:
+    made = with_rows(
+        record("k", ">", "<", "k", ">", "<"),
+        {"merged_from": ("g1:a", "g1:b", "g1:c"), "bucket": 0},
+        {},
+    )
+    shown = document(made)
+    assert "Torch's passes merged 3 into 1." in shown["streams_says"]
+    assert [row["said"].partition("; ")[2] for row in shown["collectives"]] == ["merged from 3", ""]
+    moved = with_rows(
+        record("k", ">", "<", "k", ">", "<"),
+        {"moves": ("sink: 0, data dependency detected candidate:op5", "reorder: 2")},
+        {"moves": ("sink: 0, something new", "reorder: 0, peak memory new:5 vs base:4")},
+    )
+    assert (
+        "Torch's passes moved 1 of 2; of those waited for, what stopped them: 1 × what runs behind "
+        "it needs what it brings; 1 × something new; 1 × the peak of memory would rise."
+    ) in document(moved)["streams_says"]
+
+
+def test_times_of_torch_are_told_where_its_passes_went_by_them() -> None:
+    times = {"torch_est_us": 100.0, "torch_exposed_us": 40.0}
+    made = record(">", "<", ">", "<")
+    said = "By torch's own times they take 200 µs, and 80.0 µs is waited for."
+    assert said in document(with_rows(made, times, times))["streams_says"]
+    assert "own times" not in document(with_rows(made, times, {}))["streams_says"]
+
+
+def test_a_release_whose_passes_were_not_watched_says_so() -> None:
+    lost = Capability("collective passes", available=False, reason="this torch has no such name")
+    made = record(">", "<")
+    made = replace(made, tables={**made.tables, "capabilities": Table.of(Capability, [lost])})
+    said = "What torch's passes did with them was not recorded: this torch has no such name."
+    assert document(made)["streams_says"].endswith(said)

@@ -712,6 +712,27 @@ HAS_NVLINK = _inductor(
     "comm_analysis:_has_nvlink", "estimates of collectives without asking nvidia-smi", "2.13"
 )
 
+MERGE_COLLECTIVES = _inductor(
+    "fx_passes.bucketing:process_collective_bucket", "which collectives were merged into one"
+)
+FINISH_OVERLAP = _inductor(
+    "fx_passes.overlap_preserving_bucketer:finalize_overlap_scheduling",
+    "what torch expects of collectives that it ordered for overlap",
+)
+REORDER_COLLECTIVES = _inductor(
+    "comms:_reorder_communication_preserving_peak_memory_internal",
+    "how far collectives were moved ahead, and why no farther",
+)
+SINK_WAITS = _inductor(
+    "comms:_sink_waits_iterative_internal", "how far waits were put off, and why no farther"
+)
+COLLECTIVE_MOVERS = {"reorder": REORDER_COLLECTIVES, "sink": SINK_WAITS}
+"""The passes over scheduler nodes that move collectives, or the waits for them, and say why not."""
+ESTIMATE_COLLECTIVE = _inductor(
+    "comm_analysis:estimate_nccl_collective_runtime_from_fx_node",
+    "torch's own time of a collective",
+)
+
 CONTROL_DEPS = "control_deps"
 """The operator that only orders another one, which is in a graph of its own, torch 2.11 to 2.15."""
 

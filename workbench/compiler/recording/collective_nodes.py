@@ -22,11 +22,18 @@ def unwrap_ordered(node: Any) -> tuple[Any, tuple[Any, ...], Mapping[str, Any]]:
     """
     if not is_ordered(node):
         return node.target, node.args, node.kwargs
-    graph = getattr(node.graph.owning_module, node.args[1].target).graph
-    outer = dict(zip(graph.find_nodes(op="placeholder"), node.args[2:], strict=True))
-    call = next(each for each in graph.nodes if each.op == "call_function")
+    call = find_call(node)
+    outer = dict(zip(call.graph.find_nodes(op="placeholder"), node.args[2:], strict=True))
     given = torch.fx.node.map_arg((call.args, call.kwargs), lambda arg: outer.get(arg, arg))
     return call.target, given[0], given[1]
+
+
+def find_call(node: Any) -> Any:
+    """The node that calls the operator: itself, or that in the graph of one that is ordered."""
+    if not is_ordered(node):
+        return node
+    graph = getattr(node.graph.owning_module, node.args[1].target).graph
+    return next(each for each in graph.nodes if each.op == "call_function")
 
 
 def is_ordered(node: Any) -> bool:

@@ -1,9 +1,9 @@
-"""The collectives of each lowered graph, and where its program starts and awaits them."""
+"""The collectives of each lowered graph: where its program has them, what passes did with them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -14,6 +14,7 @@ from workbench.compiler.recording.collective_nodes import (
     NAMESPACE,
     WAIT,
     count_bytes,
+    find_call,
     name_call,
     unwrap_ordered,
 )
@@ -22,11 +23,20 @@ from workbench.report.cluster.cluster_rows import Collective
 
 _KINDS = ("all_gather", "all_reduce", "all_to_all", "reduce_scatter", "broadcast")
 """NCCL's words for what torch has several operators of."""
+_TIMED = ("all_gather", "all_reduce", "all_to_all", "reduce_scatter")
+"""Those that torch has a formula for: the time of any other is 0 there."""
+Places = tuple[tuple[str, ...], tuple[str, ...]]
+"""Lines by their ids, and the lines that called their functions."""
+NameIds = Callable[[Iterable[str]], tuple[str, ...]]
+"""Names of nodes → their ids, of those that the record has."""
 
 
 @dataclass(frozen=True)
 class FoundCollective:
-    """A node that starts a collective and those that wait for it, by the ids of the record."""
+    """A node that starts a collective and those that wait for it, by the ids of the record.
+
+    `merged_from` are the names of the nodes that passes put it in the place of.
+    """
 
     node: str | None
     waits: tuple[str, ...]
@@ -34,12 +44,108 @@ class FoundCollective:
     bytes: int | None
     dtype: str | None
     group: str
+    merged_from: tuple[str, ...] = ()
+    torch_exposed_us: float | None = None
+
+
+@dataclass(frozen=True)
+class Move:
+    """How far a pass moved a collective, or the wait for it, and why no farther, in torch's words.
+
+    `nodes` are the ids of its FX nodes; `us` is what torch takes the collective for there, and
+    `exposed_us` what it expects to be waited for then.
+    """
+
+    by: str
+    nodes: tuple[str, ...]
+    places: int
+    limit: str
+    us: float | None
+    exposed_us: float | None
+
+
+@dataclass
+class Decisions:
+    """What passes did with the collectives of one graph, by the names of nodes.
+
+    `merged` has of each that took the place of several what these were called, `exposed_ms` what
+    the scheduling of overlap expects to be waited for.
+    """
+
+    merged: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    exposed_ms: dict[str, float] = field(default_factory=dict)
+
+    def list_merged(self, name: str) -> tuple[str, ...]:
+        """What a collective was merged from in the end; nothing where it is as it was."""
+        members = self.merged.get(name, ())
+        return tuple(one for each in members for one in self.list_merged(each) or (each,))
+
+    def find_exposed_us(self, name: str) -> float | None:
+        """What torch expects to be waited for; of one that it merged later, of its parts."""
+        if name in self.exposed_ms:
+            return self.exposed_ms[name] * 1e3
+        parts = [self.find_exposed_us(each) for each in self.merged.get(name, ())]
+        known = [part for part in parts if part is not None]
+        return sum(known) if known and len(known) == len(parts) else None
+
+
+class DecisionRecorder:
+    """Watches the passes that merge collectives and order them for overlap, graph by graph."""
+
+    def __init__(self) -> None:
+        self._by_graph: dict[int, Decisions] = {}
+
+    def take(self, graph: Any) -> Decisions:
+        """What was decided of a graph that is now lowered."""
+        return self._by_graph.pop(id(graph), Decisions())
+
+    def close(self) -> None:
+        """Forget graphs that were never lowered."""
+        self._by_graph.clear()
+
+    def on_merge(self, made: Any, g: Any, bucket_nodes: Any, *_: Any, **__: Any) -> None:
+        """Several collectives became one, which is among the nodes that were made."""
+        names = tuple(node.name for node in bucket_nodes)
+        merged = self._by_graph.setdefault(id(g), Decisions()).merged
+        for node in made[0]:
+            if is_start(node):
+                merged[node.name] = names
+
+    def on_overlap(self, gm: Any, collective_info: Any, *_: Any, **__: Any) -> None:
+        """All nodes were ordered, and what is waited for reckoned; merging follows."""
+        exposed = self._by_graph.setdefault(id(gm.graph), Decisions()).exposed_ms
+        for start, info in collective_info.items():
+            exposed[start.name] = float(info.exposed_time_ms)
+
+
+def read_moves(
+    by: str, infos: Mapping[Any, Any], name_nodes: Callable[[Any], tuple[str, ...]]
+) -> Iterator[Move]:
+    """What a pass over scheduler nodes says of each collective or wait; `name_nodes` gives ids."""
+    for snode, info in infos.items():
+        is_timed = info.comm_time >= 0  # in ms; what is exposed is below 0 where kernels are left
+        limit = " ".join(str(info.limiting_factor).split())
+        yield Move(
+            by=by,
+            nodes=name_nodes(snode),
+            places=int(info.moves),
+            limit="" if limit == "None" else limit,
+            us=float(info.comm_time) * 1e3 if is_timed else None,
+            exposed_us=max(float(info.final_exposed), 0.0) * 1e3 if is_timed else None,
+        )
+
+
+def is_start(node: Any) -> bool:
+    """Whether a node starts a collective."""
+    called = name_call(unwrap_ordered(node)[0])
+    return called is not None and called[0] == NAMESPACE and called[1] != WAIT
 
 
 def find_collectives(
-    module: Any, name_ids: Callable[[Iterable[str]], tuple[str, ...]]
+    module: Any, name_ids: NameIds, decisions: Decisions | None = None
 ) -> Iterator[FoundCollective]:
     """Those of a graph, in its order; `name_ids` gives the ids of nodes that the record has."""
+    decided = decisions or Decisions()
     for node in module.graph.nodes:
         target, args, kwargs = unwrap_ordered(node)
         called = name_call(target)
@@ -56,7 +162,22 @@ def find_collectives(
             bytes=count_bytes(node.meta.get("val") if kind == "all_gather" else given),
             dtype=str(tensors[0].dtype).removeprefix("torch.") if tensors else None,
             group=_read_group(target, args, kwargs),
+            merged_from=decided.list_merged(node.name),
+            torch_exposed_us=decided.find_exposed_us(node.name),
         )
+
+
+def ask_torch(module: Any, name_ids: NameIds) -> Iterator[tuple[str, float]]:
+    """µs of the collectives of a graph for a GPU by torch's own formula, by the ids of nodes."""
+    estimate = tp.ESTIMATE_COLLECTIVE.get()
+    for node in filter(is_start, module.graph.nodes):
+        call = find_call(node)
+        tensors = [t for t in tp.TREE_LEAVES.get()(node.meta.get("val")) if hasattr(t, "device")]
+        is_known = any(kind in name_call(call.target)[1] for kind in _TIMED)  # type: ignore[index]
+        if is_known and tensors and tensors[0].device.type != "cpu":
+            # not by NCCL's simulator, which a real group would be asked for
+            ms = float(estimate(call, use_nccl_estimator=False))
+            yield from ((id, ms * 1e3) for id in name_ids([node.name]))
 
 
 def _find_waits(node: Any) -> Iterator[str]:
@@ -78,24 +199,39 @@ def _read_group(target: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> 
 
 
 def list_collectives(
-    programs: Iterable[tuple[str, Sequence[FoundCollective]]],
+    programs: Iterable[tuple[str, Sequence[FoundCollective], Sequence[Move], Mapping[str, float]]],
     kernels: Sequence[Kernel],
     cluster: Cluster | None,
+    places_of: Callable[[str], Places],
 ) -> list[Collective]:
-    """A row for each, from the lowered graphs by their ids, and the kernels of their programs."""
+    """A row for each, from the lowered graphs by their ids, and the kernels of their programs.
+
+    With them what moved the collectives, and torch's times of them by node. `places_of` gives the
+    lines of a node by its id, and those that called their function.
+    """
     groups = {} if cluster is None else cluster.by_name
     rows: list[Collective] = []
-    for graph, found in programs:
+    for graph, found, moves, torch_us in programs:
         program = [kernel for kernel in kernels if kernel.graph == graph]
         places = {node: place for place, kernel in enumerate(program) for node in kernel.nodes}
         ends_of = {node for each in found for node in (each.node, *each.waits)}
         silent = {places[node] for node in ends_of if node in places}
+        buckets = 0
         for each in found:
             start = places.get(each.node or "")
             end = min((places[wait] for wait in each.waits if wait in places), default=None)
             kernel = None if start is None else program[start]
             between = () if start is None or end is None else range(start + 1, end)
             group = groups.get(each.group)
+            own = (each.node, *each.waits)
+            moved = [move for move in moves if any(node in own for node in move.nodes)]
+            last = moved[-1] if moved else None
+            lines, called_from = (kernel.lines, kernel.called_from) if kernel else ((), ())
+            for part in map(places_of, each.merged_from):
+                lines += tuple(line for line in part[0] if line not in lines)
+                called_from += tuple(line for line in part[1] if line not in called_from)
+            bucket = buckets if each.merged_from else None
+            buckets += bucket is not None
             rows.append(
                 Collective(
                     id=f"c{len(rows)}",
@@ -115,8 +251,18 @@ def list_collectives(
                     hidden_by=tuple(program[place].id for place in between if place not in silent),
                     node=each.node,
                     wait_node=next(iter(each.waits), None),
-                    lines=kernel.lines if kernel else (),
-                    called_from=kernel.called_from if kernel else (),
+                    lines=lines,
+                    called_from=called_from,
+                    bucket=bucket,
+                    merged_from=each.merged_from,
+                    moves=tuple(_describe(move) for move in moved),
+                    torch_est_us=last.us if last else torch_us.get(each.node or ""),
+                    torch_exposed_us=last.exposed_us if last else each.torch_exposed_us,
                 )
             )
     return rows
+
+
+def _describe(move: Move) -> str:
+    """A move as the table has it: the pass, how far it came, torch's words for why no farther."""
+    return f"{move.by}: {move.places}" + (f", {move.limit}" if move.limit else "")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from math import inf, prod
 from typing import Any
 
@@ -20,15 +20,20 @@ from workbench.compiler.recording.collective_nodes import (
     find_ordering,
 )
 from workbench.compiler.recording.collectives import (
+    DecisionRecorder,
     FoundCollective,
+    Move,
+    Places,
+    ask_torch,
     find_collectives,
     list_collectives,
+    read_moves,
 )
 from workbench.compiler.recording.flops import evaluate_count, operations
 from workbench.compiler.recording.lowered_operators import OperatorRecorder
 from workbench.compiler.recording.stage_graphs import GraphRecorder, KeptGraph
-from workbench.report import Buffer, Kernel, Link, SchedulerNode
-from workbench.report.cluster.cluster_rows import Collective
+from workbench.report import Buffer, Kernel, Link, Node, SchedulerNode, Table
+from workbench.report.cluster.cluster_rows import PASSES, Collective
 from workbench.report.rows import Lowering
 
 
@@ -128,6 +133,8 @@ class Lowered:
     lines: dict[str, tuple[tuple[str, int], ...]] = field(default_factory=dict)
     sizes: tuple[tuple[str, int], ...] = ()
     collectives: tuple[FoundCollective, ...] = ()
+    moves: list[Move] = field(default_factory=list)
+    torch_us: Mapping[str, float] = field(default_factory=dict)
     ordering: Mapping[Any, Any | None] = field(default_factory=dict)
 
     @property
@@ -160,12 +167,19 @@ class LoweringRecorder:
         self._graphs = graphs
         self._by_graph: dict[int, Lowered] = {}
         self._operators = OperatorRecorder()
+        self._decisions = DecisionRecorder()
 
     def list_hooks(self) -> Iterator[Hook]:
-        """Watch what each operator becomes, and the scheduler."""
+        """Watch what each operator becomes, the scheduler, and what moves collectives."""
         yield from self._operators.list_hooks()
         yield Hook(tp.LOG_PRE_FUSION, PANE, before=self._before_fusion)
         yield Hook(tp.LOG_POST_FUSION, PANE, before=self._after_fusion)
+        if find_cluster() is not None:  # for other programs the passes are not even imported
+            yield Hook(tp.LOG_POST_FUSION, PASSES, before=self._ask_torch)
+            yield Hook(tp.MERGE_COLLECTIVES, PASSES, after=self._decisions.on_merge)
+            yield Hook(tp.FINISH_OVERLAP, PASSES, before=self._decisions.on_overlap)
+            for by, name in tp.COLLECTIVE_MOVERS.items():
+                yield Hook(name, PASSES, after=partial(self._after_moving, by))
 
     @property
     def current(self) -> Lowered | None:
@@ -182,6 +196,7 @@ class LoweringRecorder:
         for lowered in self.lowered:
             lowered.ordering = {}
         self._operators.close()
+        self._decisions.close()
 
     def _before_fusion(self, nodes: Any) -> None:
         graph = tp.VIRTUALIZED.get().graph
@@ -210,7 +225,29 @@ class LoweringRecorder:
         lowered.buffers = list(_buffers(lowered))
         module = tp.VIRTUALIZED.get().graph.module
         lowered.sizes = tuple(_open_sizes(module))
-        lowered.collectives = tuple(find_collectives(module, lowered.fx_ids))
+        decisions = self._decisions.take(module.graph)
+        found = find_collectives(module, lowered.fx_ids, decisions)
+        lowered.collectives = tuple(
+            replace(each, merged_from=self._graphs.ids_before(lowered.graph, each.merged_from))
+            for each in found
+        )
+
+    def _ask_torch(self, _: Any) -> None:
+        """Apart from what the program has: no formula for a collective costs only its times."""
+        lowered = self.current
+        if lowered is not None:
+            module = tp.VIRTUALIZED.get().graph.module
+            lowered.torch_us = dict(ask_torch(module, lowered.fx_ids))
+
+    def _after_moving(self, by: str, made: Any, *_: Any, **__: Any) -> None:
+        """What a pass over scheduler nodes did, which runs when all are fused."""
+        lowered = self.current
+        if lowered is not None:
+
+            def name_nodes(snode: Any) -> tuple[str, ...]:
+                return lowered.fx_ids(n.name for n in list_fx_nodes(snode.get_nodes()))
+
+            lowered.moves += read_moves(by, made[1], name_nodes)
 
     def _node(self, node: Any, lowered: Lowered, phase: str) -> SchedulerNode:
         name = node.get_name()
@@ -233,10 +270,26 @@ class LoweringRecorder:
             flops=operations(node) if len(members) == 1 else None,
         )
 
-    def collectives(self, kernels: Sequence[Kernel]) -> list[Collective]:
+    def collectives(
+        self,
+        kernels: Sequence[Kernel],
+        nodes: Table[Node],
+        line_id: Callable[[str | None, int | None], str | None],
+    ) -> list[Collective]:
         """Those of every lowered graph, by the kernels of its program."""
-        found = [(each.id, each.collectives) for each in self.lowered if each.collectives]
-        return list_collectives(found, kernels, find_cluster()) if found else []
+        programs = [(low.id, low.collectives, low.moves, low.torch_us) for low in self.lowered]
+        programs = [program for program in programs if program[1]]
+        if not programs:
+            return []
+        columns = nodes.columns
+        rows = {id: row for row, id in enumerate(columns["id"])}
+
+        def find_places(node: str) -> Places:
+            row = rows[node]
+            line = line_id(columns["file"][row], columns["line"][row])
+            return () if line is None else (line,), columns["called_from"][row]
+
+        return list_collectives(programs, kernels, find_cluster(), find_places)
 
     def links(self) -> Iterator[Link]:
         """FX graphs and nodes with what became of them in the scheduler."""

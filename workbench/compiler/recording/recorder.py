@@ -46,7 +46,7 @@ from workbench.report import (
     Table,
     TextWriter,
 )
-from workbench.report.cluster.cluster_rows import CLUSTER
+from workbench.report.cluster.cluster_rows import CLUSTER, PASSES
 from workbench.report.rows import MODULE_CLASSES
 from workbench.report.texts import LateTexts
 from workbench.report.wbr_file import Lazy
@@ -71,7 +71,7 @@ _NO_LINES = (
 _PANES = (
     *("trace", "phases", "graphs", "passes", "breaks", "guards", "lowerings", "scheduler_nodes"),
     *("fusion", "kernels", "bytecode", "kernel_lines", "autotune", "cuda_graphs", "cache"),
-    *("cache_parts", "saved_reasons"),
+    *("cache_parts", "saved_reasons", PASSES),
 )
 _VARIABLES = (
     "CUDA_VISIBLE_DEVICES",
@@ -250,7 +250,7 @@ class Recorder:
             ],
             "buffers": [b for low in self.lowering.lowered for b in low.buffers],
             "kernels": kernels,
-            "collectives": self.lowering.collectives(kernels),
+            "collectives": self.lowering.collectives(kernels, nodes, sources.line_id),
             "cuda_graphs": self.cuda_graphs.rows(kernels, sources.line_id),
             "memory_budgets": self.budgets.budgets,
             "recomputed": self.budgets.recomputed,

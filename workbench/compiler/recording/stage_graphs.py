@@ -242,6 +242,13 @@ class GraphRecorder:
                 return graph
         return self.lowered() if wanted else None
 
+    def ids_before(self, kept: KeptGraph | None, names: Iterable[str]) -> tuple[str, ...]:
+        """The ids of nodes in the graph that one was made from; those it lacks are left out."""
+        before = None if kept is None else self._parent(kept)
+        if before is None:
+            return ()
+        return tuple(f"{before.id}:{name}" for name in names if name in before.names)
+
     def lines(self, nodes: Iterable[Any]) -> tuple[tuple[str, int], ...]:
         """The innermost user lines of FX nodes, each once, under the files' shown names."""
         places: dict[tuple[str, int], None] = {}

@@ -71,6 +71,8 @@ def is_collective(target: str) -> bool:
     return "c10d_functional" in target
 
 
+PASSES = "collective passes"
+"""What a record calls the part that says what torch's passes did with collectives."""
 GRAPH, HOOK = "graph", "hook"
 """Whether a collective is in the generated program, or made by a hook around it."""
 
@@ -82,7 +84,10 @@ class Collective:
     `kernel` is the library call that starts it, `wait_kernel` the one that waits for it; `order`
     and `wait_order` are their places among all kernels of the program, from 0. Between the two,
     `hidden_by` run. `mesh_dims` is what the mesh calls the group, `group_nodes` on how many nodes
-    its ranks are. `called_from` are the lines that called its function, nearest first.
+    its ranks are. `called_from` are the lines that called its function, nearest first. Of one that
+    torch's passes merged from several, `merged_from` are those, and its lines are theirs. `moves`
+    has a text for each pass that tried to move it: `reorder: 3, data dependency detected …` is 3
+    places, and then torch's words for what stopped it.
     """
 
     id: str  # its id, such as `c3`
@@ -122,6 +127,18 @@ class Collective:
     )  # fmt: skip
     algorithm: str | None = None  # NCCL's algorithm and protocol by that model, as `ring/LL128`
     why: str | None = None  # why it has no modelled time
+    bucket: int | None = None  # which bucket of its program, from 0; None for one by itself
+    merged_from: tuple[str, ...] = ()  # the FX nodes that it took the place of, by their ids
+    moves: tuple[str, ...] = ()  # by pass: how many places it was moved, and why no farther
+    torch_est_us: float | None = number(
+        "By torch, µs", "us", "By torch's own formula, which its passes go by", source="model",
+        meaning="µs of it by torch's own formula, which its passes go by.",
+    )  # fmt: skip
+    torch_exposed_us: float | None = number(
+        "Exposed by torch, µs", "us", "What torch's passes expect the kernels to wait",
+        source="model",
+        meaning="µs that torch's passes expect the kernels to wait for it; None where none ran.",
+    )  # fmt: skip
     origin: str = GRAPH  # "graph", or "hook": computed from what a hook will send
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 
@@ -9,7 +10,7 @@ from workbench.analysis.cluster.links import ERRORS, LEAST_CHECKED, MOST_CHECKED
 from workbench.analysis.cluster.streams import COMPUTE, MISSING, Span, Streams, find_streams
 from workbench.number_text import number_text, plural
 from workbench.report import Report
-from workbench.report.cluster.cluster_rows import HOOK, Collective
+from workbench.report.cluster.cluster_rows import HOOK, PASSES, Collective
 from workbench.views.panes.pane import Content, Pane, ViewContext, missing
 from workbench.views.wire.codec import convert_row
 from workbench.views.wire.stream_messages import CollectiveRow, StreamSpan
@@ -36,7 +37,7 @@ def document(report: Report, context: ViewContext) -> Content:
             group=_name_group(row),
             line=row.lines[0] if row.lines else None,
             place=_name_place(row, files),
-            said=row.why or row.algorithm or "",
+            said=_tell_row(row),
         )
         for row in rows
     ]
@@ -44,6 +45,8 @@ def document(report: Report, context: ViewContext) -> Content:
     spans = [] if streams is None else _list_spans(report, streams)
     own = [row for row in rows if row.origin != HOOK]
     says = summarize_streams(own, streams) if own else ""
+    if (told := _tell_passes(report, own)) != "":
+        says = f"{says} {told}"
     if own != rows:
         hooks = plural(len(rows) - len(own), "collective")
         says = f"{says} Hooks around the program start {hooks}; what hides them is not known."
@@ -91,6 +94,68 @@ def _tell_error(rows: Sequence[Collective], streams: Streams) -> str:
     error = streams.kernels_error
     kernels = "error not measured" if error is None else f"± {format_percent(error)}"
     return f"Modelled: {own}; kernels {kernels}."
+
+
+_LIMITS: Mapping[str, tuple[str, str]] = {
+    "data dependency": (
+        "what runs before it makes what it sends",
+        "what runs behind it needs what it brings",
+    ),
+    "collective ordering": ("torch keeps collectives in their order",) * 2,
+    "candidate contains_async_collective": ("torch keeps collectives in their order",) * 2,
+    "peak memory": ("the peak of memory would rise",) * 2,
+    "unexposed by runtime estimations": ("torch takes it for hidden",) * 2,
+    "candidate is wait": ("by torch's times more would be waited for",) * 2,
+    "candidate has compute": ("by torch's times more would be waited for",) * 2,
+}
+"""How torch's words for what stopped a move begin, for one that went ahead and a wait put off."""
+
+
+def _tell_passes(report: Report, rows: Sequence[Collective]) -> str:
+    """What torch's passes did with the collectives, and what stopped those still waited for."""
+    lost = next((row for row in report.capabilities if row.name == PASSES), None)
+    if lost is not None and not lost.available:
+        return f"What torch's passes did with them was not recorded: {lost.reason}."
+    said = []
+    if merged := [row for row in rows if row.merged_from]:
+        parts = sum(len(row.merged_from) for row in merged)
+        said.append(f"Torch's passes merged {parts} into {len(merged)}.")
+    if tried := [row for row in rows if row.moves]:
+        moved = sum(any(_read_move(text)[1] for text in row.moves) for row in tried)
+        left = [row for row in tried if row.exposed_us != 0]
+        limits = Counter(
+            limit for row in left for limit in dict.fromkeys(map(_explain_limit, row.moves))
+        )
+        limits.pop("", None)
+        words = "; ".join(f"{count} × {limit}" for limit, count in limits.most_common(3))
+        said.append(f"Torch's passes moved {moved} of {len(tried)}")
+        said[-1] += f"; of those waited for, what stopped them: {words}." if words else "."
+    expected = [row.torch_exposed_us for row in rows if row.torch_exposed_us is not None]
+    taken = [row.torch_est_us for row in rows if row.torch_est_us is not None]
+    if expected and len(expected) == len(taken) == len(rows):
+        times = format_us(sum(taken)), format_us(sum(expected))
+        said.append(f"By torch's own times they take {times[0]}, and {times[1]} is waited for.")
+    return " ".join(said)
+
+
+def _read_move(text: str) -> tuple[str, int, str]:
+    """The pass, how many places it moved a collective, torch's words for what stopped it."""
+    by, _, rest = text.partition(": ")
+    places, _, limit = rest.partition(", ")
+    return by, int(places), limit
+
+
+def _explain_limit(text: str) -> str:
+    """What stopped a move, in plain words; torch's where there are none for it, "" for nothing."""
+    by, _, limit = _read_move(text)
+    found = next((words for start, words in _LIMITS.items() if limit.startswith(start)), None)
+    return limit if found is None else found[by == "sink"]
+
+
+def _tell_row(row: Collective) -> str:
+    """By what its time is told, or why it has none; how many it was merged from."""
+    merged = f"merged from {len(row.merged_from)}" if row.merged_from else ""
+    return "; ".join(filter(None, (row.why or row.algorithm, merged)))
 
 
 def _name_most_exposed(rows: Sequence[Collective]) -> str:
