@@ -18,13 +18,13 @@ import torch
 
 from workbench.analysis.sweep.store import Store
 from workbench.artifacts.machine.machine_description import describe_current_machine
+from workbench.compiler.calls.content_key import ContentKey, hash_case
 from workbench.compiler.internals.torch_state import TorchState
 from workbench.compiler.recording.recorder import read_environment
 from workbench.compiler.request.callables import resolve
 from workbench.processes.shipping.caller_context import CallerContext
 from workbench.processes.shipping.shipped_values import pack
 from workbench.report.trials import Trial
-from workbench.sweeps.content_key import ContentKey, hash_case
 from workbench.sweeps.isolated import CANCELLED, Ended, Parcel, Task, run_isolated
 from workbench.sweeps.space import Setting
 from workbench.sweeps.strategies import Plan

@@ -63,7 +63,8 @@ class Tuned(Presented):
     """A kernel's configurations for GPUs and sizes, compiled and ranked by a model.
 
     `kind` is what the model takes the kernel for: "product", "product with scales", "reduction",
-    "pointwise". `remarks` say what was left out.
+    "pointwise". `remarks` say what was left out. `from_store` counts configurations that were not
+    compiled again.
     """
 
     kernel: str
@@ -72,6 +73,7 @@ class Tuned(Presented):
     remarks: tuple[str, ...] = ()
     missed: tuple[str, ...] = field(default=())  # what measuring showed of the model
     generated: Mapping[str, str] = field(default_factory=dict)  # Inductor's text of it, by GPU
+    from_store: int = field(default=0, compare=False)
 
     @property
     def sentence(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 import sys
 import textwrap
 from itertools import chain
@@ -18,6 +19,7 @@ from workbench.compiler.internals.patches import ProcessPatches
 _OPTIONS = (
     "do_not_specialize", "do_not_specialize_on_alignment", "debug", "noinline", "launch_metadata"
 )  # fmt: skip
+_HEAD = re.compile(r"^def\s", re.MULTILINE)
 
 
 def is_jitted(value: Any) -> bool:
@@ -51,6 +53,18 @@ def read_lines(value: Any) -> tuple[list[str], int]:
     if hasattr(value, "raw_src"):
         return list(value.raw_src), int(value.starting_line_number)
     return inspect.getsourcelines(value.fn)
+
+
+def read_source(value: Any) -> tuple[str, dict[str, Any], dict[str, Any]]:
+    """The text of a kernel from its `def` on, the options of its decorator, other names it reads.
+
+    Those are the globals that annotations and defaults alone name, which no code object knows.
+    """
+    lines, _ = read_lines(value)
+    text = textwrap.dedent("".join(lines))
+    head = _HEAD.search(text)
+    options = {name: getattr(value, name, None) for name in _OPTIONS}
+    return text[head.start() if head else 0 :], options, _only_in_text(value.fn, lines)
 
 
 def is_library(text: str) -> bool:

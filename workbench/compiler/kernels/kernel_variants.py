@@ -20,6 +20,7 @@ from workbench.errors import UsageError
 from workbench.processes.shipping.anew import AnewPickler
 
 _ALIGNED = 16  # bytes: what Triton asks an address and a size for
+_NEAR = 2**31 - 1  # bytes, or a number: what 32 bits with a sign count to
 _SHOWN = (int, float, bool, str)
 
 
@@ -56,6 +57,22 @@ class StandIn:
     def stride(self) -> tuple[int, ...]:
         """Its strides, in elements."""
         return self.strides
+
+
+def describe_assumed(value: Any) -> Any:
+    """What Triton compiles an argument for: the same code serves every value that has it.
+
+    Of tensors the dtype and the alignment, of numbers their type, 1, and being divisible by 16.
+    What is none of these, such as a descriptor, is returned as it is.
+    """
+    if isinstance(value, StandIn):
+        return str(value.dtype), value.address, value.storage_bytes <= _NEAR
+    if isinstance(value, float):
+        return "float"
+    if type(value) is not int:
+        return value
+    width = "i32" if -(_NEAR + 1) <= value <= _NEAR else "i64" if value < 1 << 63 else "u64"
+    return width, value == 1, value % _ALIGNED == 0
 
 
 @dataclass(frozen=True)

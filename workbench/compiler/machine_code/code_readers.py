@@ -14,6 +14,7 @@ from workbench.compiler.internals.patches import Patches
 from workbench.compiler.machine_code import listings
 from workbench.compiler.machine_code.cubin_tools import Inspected, Usage, read_cubin_usage
 from workbench.compiler.machine_code.cubin_tools import inspect_cubins as inspect_cubins
+from workbench.compiler.machine_code.cubin_tools import list_tool_versions as list_tool_versions
 from workbench.compiler.machine_code.listings import Chain, Listing
 from workbench.compiler.machine_code.occupancy import combine_registers, compute_occupancy
 from workbench.report import TextWriter

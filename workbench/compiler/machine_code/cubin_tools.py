@@ -13,6 +13,7 @@ from workbench.device_kinds import NVIDIA
 from workbench.temporary import make_temporary_folder
 
 _LIMIT_S = 120
+_TOOLS = ("ptxas", "ptxas_blackwell", "cuobjdump", "nvdisasm")
 _USAGE = re.compile(r"REG:(\d+) STACK:(\d+) SHARED:(\d+) LOCAL:(\d+)")
 
 
@@ -97,6 +98,12 @@ def read_cubin_usage(cubin: bytes) -> tuple[Usage | None, str | None]:
         printed, missing = _run("cuobjdump", "--dump-resource-usage", str(file))
     match = _USAGE.search(printed or "")
     return (Usage(int(match[1]), int(match[2]), int(match[3])) if match else None), missing
+
+
+def list_tool_versions() -> tuple[str, ...]:
+    """What NVIDIA's tools beside Triton, which code and its figures come from, say they are."""
+    said = (_run(tool, "--version") for tool in _TOOLS)
+    return tuple(printed or str(missing) for printed, missing in said)
 
 
 def _run(tool: str, *arguments: str) -> tuple[str | None, str | None]:

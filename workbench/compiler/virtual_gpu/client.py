@@ -110,11 +110,13 @@ def build_all(
     progress: ProgressCallback | None = None,
     thing: str = "kernel",
     limit_s: float = inf,
+    on_built: Callable[[Built], object] | None = None,
 ) -> Mapping[str, Built]:
     """Every build by its id, in order; one that ends the worker has a note instead of code.
 
     So has one that takes longer than `limit_s` seconds. `thing` is what one of them is called in a
-    count. Raises `CaptureError` when no worker can be started.
+    count; `on_built` is called with each as soon as it is done. Raises
+    `CaptureError` when no worker can be started.
     """
     waiting = {build.id: build for build in builds}
     is_counted = listens_to_counts(progress)
@@ -124,6 +126,8 @@ def build_all(
     def hear(built: Built) -> None:
         waiting.pop(built.id, None)
         by_id[built.id] = built
+        if on_built is not None:
+            on_built(built)
         if is_counted:
             tell_count(progress, len(by_id), len(order), thing)
         elif progress is not None:

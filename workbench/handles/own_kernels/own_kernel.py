@@ -274,6 +274,7 @@ class OwnKernel(LiveOnly, ReportHolder):
         measure: int = 0,
         time_limit: float = 60.0,
         executor: Executor | None = None,
+        store: str | PathLike[str] | None = None,
         progress: ProgressCallback | None = None,
     ) -> Tuned:
         """Compile configurations for GPUs that need not be here, and rank them by a model.
@@ -313,9 +314,15 @@ class OwnKernel(LiveOnly, ReportHolder):
         executor
             Where they are compiled: any concurrent.futures.Executor, such as Dask's
             `client.get_executor()`; by default in the worker of this process.
+        store
+            An SQLite file, by default that of `wb.sweep` in the user's cache folder: what an
+            earlier run compiled of the same source, values, GPU and releases is taken from it, so
+            that one that was interrupted goes on. `.from_store` counts them.
 
         Raises
         ------
+        ArtifactError
+            `store` is no store, or a damaged one.
         UsageError
             There is no such GPU, size, space or file; `measure` without the GPU.
 
@@ -344,6 +351,7 @@ class OwnKernel(LiveOnly, ReportHolder):
                 check=None if check is None else partial(self._check_other, check),
                 time_limit=time_limit,
                 executor=executor,
+                store=store,
                 progress=told,
             )
         return measure_best(self.call, tuned, measure) if measure else tuned

@@ -14,11 +14,12 @@ import random
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor
+from concurrent.futures import Executor, as_completed
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import zip_longest
 from math import ceil, prod
+from os import PathLike
 from typing import Any
 
 from workbench.analysis.kernel_configs.config_model import Launch, Work, estimate
@@ -32,6 +33,7 @@ from workbench.analysis.product_configs.user_product import (
     read_prior,
     read_sizes,
 )
+from workbench.analysis.sweep.store import Store, store_path
 from workbench.analysis.tuning.candidate import (
     NOT_COMPILED,
     RANKED,
@@ -57,6 +59,7 @@ from workbench.compiler.kernels.kernel_call import (
 )
 from workbench.compiler.kernels.kernel_variants import (
     Variant,
+    describe_assumed,
     make_variant,
     prune_configs,
     read_config,
@@ -72,6 +75,7 @@ from workbench.compiler.virtual_gpu.kernel_choice import Build, Built
 from workbench.errors import UsageError
 from workbench.handles.own_kernels.compiling import make_build
 from workbench.handles.own_kernels.ranking import describe_source
+from workbench.handles.own_kernels.stored_builds import StoredBuilds
 from workbench.number_text import plural
 from workbench.report.machine_rows import Resources
 from workbench.specs import Gpu
@@ -88,7 +92,6 @@ _UNCHECKED = "not checked: "
 _LAUNCH = (WARPS, STAGES)
 _AT_FIRST, _AT_ONCE = 2, 16  # builds between two looks at the clock
 _HANDED = 4  # builds that an executor is given together
-_ALIGNED = 16  # bytes: what Triton assumes of a pointer, or that a number is divisible by
 _NO_MODEL = "no model knows its work: ordered by spills, occupancy and registers"
 _NO_BLOCK = (
     "No parameter is called as a block, so that the trips of its loop are not known: ordered by "
@@ -126,6 +129,7 @@ def tune(
     check: Check | None = None,
     time_limit: float = math.inf,
     executor: Executor | None = None,
+    store: str | PathLike[str] | None = None,
     progress: ProgressCallback | None = None,
     worker: CrossCompiler | None = None,
 ) -> Tuned:
@@ -160,15 +164,15 @@ def tune(
         tries[place] = list(made_once.values())
     # the first configuration of every case, then the second: a budget leaves none out
     order = [one for row in zip_longest(*tries.values()) for one in row if one is not None]
-    builds = _Builds(
-        call,
-        worker or keep_warm_worker(),
-        progress,
-        with_loop="product" in kind,
-        limit_s=time_limit,
-        executor=executor,
-    )
-    builds.run(order, budget)
+    with Store(store or store_path()) as opened:
+        builds = _Builds(
+            call,
+            worker or keep_warm_worker(),
+            progress,
+            StoredBuilds(call, opened, with_loop="product" in kind, executor=executor),
+            limit_s=time_limit,
+        )
+        builds.run(order, budget)
     made = []
     for place, (gpu, case) in enumerate(places):
         judged = _judge_case(call, gpu, case, tries[place], builds, prior)
@@ -180,11 +184,18 @@ def tune(
             }
             judged = _discard_wrong(call, judged, check, hooked)
         made.append(TunedCase(gpu, case, tuple(judged)))
-    remarks = [*_list_dropped(order), *_list_remarks(call, made, budget)]
+    remarks = [*builds.list_remarks(), *_list_dropped(order), *_list_remarks(call, made, budget)]
     if space is None and (pruned := len(call.configs) * len(places) - sum(map(len, spaces))) > 0:
         whole = plural(len(call.configs) * len(places), "configuration")
         remarks.append(f"early_config_prune of its autotuner leaves out {pruned} of {whole}.")
-    return Tuned(call.name, kind, tuple(made), tuple(remarks), generated=call.generated)
+    return Tuned(
+        call.name,
+        kind,
+        tuple(made),
+        tuple(remarks),
+        generated=call.generated,
+        from_store=len(builds.known),
+    )
 
 
 def _list_dropped(tries: Iterable[_Try]) -> Iterator[str]:
@@ -334,32 +345,36 @@ class _Builds:
         call: KernelCall,
         worker: CrossCompiler,
         progress: ProgressCallback | None,
+        stored: StoredBuilds,
         *,
-        with_loop: bool,
         limit_s: float,
-        executor: Executor | None,
     ) -> None:
         self._call = call
         self._worker = worker
         self._progress = progress
-        self._with_loop = with_loop
+        self._stored = stored
         self._limit_s = limit_s
-        self._executor = executor
         self._built: dict[Any, Built] = {}
+        self.known: set[Any] = set()  # what came from the store
 
     def find(self, one: _Try) -> Built | None:
         """What was made of a configuration; None where the budget left it out."""
         return self._built.get(_identify(one))
 
     def run(self, tries: Iterable[_Try], budget: float | None) -> None:
-        """Compile until all are, or the budget is used up: a number of them, or seconds."""
+        """Compile until all are, or the budget is used up: a number of them, or seconds.
+
+        What the store has counts in a number and takes no seconds.
+        """
         first: dict[Any, _Try] = {}
         for one in tries:
             if one.against is None:
                 first.setdefault(_identify(one), one)
         keys = list(first)[: budget if isinstance(budget, int) else None]
-        if not keys:
-            return
+        rows = {key: self._stored.name_build(first[key].gpu, first[key].variant) for key in keys}
+        self._built |= self._stored.find(rows)
+        self.known.update(self._built)
+        keys = [key for key in keys if key not in self.known]
         start, done = time.monotonic(), 0
         seconds = budget if isinstance(budget, float) else None
         step = len(keys) if seconds is None else _AT_FIRST
@@ -367,35 +382,57 @@ class _Builds:
             part = {f"{self._call.name}:{done + n}": key
                     for n, key in enumerate(keys[done : done + step])}  # fmt: skip
             builds = [self._make_build(id, first[key]) for id, key in part.items()]
-            made = self._compile(builds)
-            self._built |= {key: made[id] for id, key in part.items()}
+
+            def keep(built: Built, part: Mapping[str, Any] = part) -> None:
+                self._built[part[built.id]] = built
+                self._stored.keep(rows[part[built.id]], built)
+
+            self._compile(builds, keep)
             done += len(part)
             if seconds is not None:  # as many more as are done in the time that is left
                 taken = time.monotonic() - start
                 step = min(int(max(seconds - taken, 0.0) * done / max(taken, 1e-9)), _AT_ONCE)
 
-    def _compile(self, builds: Sequence[Build]) -> Mapping[str, Built]:
-        if self._executor is None:
-            return build_all(builds, self._worker, self._progress, "configuration", self._limit_s)
+    def _compile(self, builds: Sequence[Build], keep: Callable[[Built], None]) -> None:
+        """Compile them; `keep` takes each as soon as it is done, whatever ends the others."""
+        executor, done = self._stored.executor, 0
+        if executor is None:
+            build_all(builds, self._worker, self._progress, "configuration", self._limit_s, keep)
+            return
         handed = [
-            self._executor.submit(build_here, builds[start : start + _HANDED], self._limit_s)
+            executor.submit(build_here, builds[start : start + _HANDED], self._limit_s)
             for start in range(0, len(builds), _HANDED)
         ]
-        made: dict[str, Built] = {}
         with step(self._progress, "compiling with Triton"):
-            for each in handed:
-                made |= each.result()
-                tell_count(self._progress, len(made), len(builds), "configuration")
-        return made
+            try:
+                for each in as_completed(handed):
+                    for built in each.result().values():
+                        keep(built)
+                        done += 1
+                    tell_count(self._progress, done, len(builds), "configuration")
+            finally:
+                for each in handed:
+                    each.cancel()  # what has begun elsewhere ends by itself
 
     def _make_build(self, id: str, one: _Try) -> Build:
         build = make_build(self._call, one.gpu, one.variant, id)
-        return replace(build, with_code=False, with_loop=self._with_loop)
+        return replace(build, with_code=False, with_loop=self._stored.with_loop)
+
+    def list_remarks(self) -> Iterator[str]:
+        """How many came from the store, or why none was asked for."""
+        if unknown := "; ".join(self._stored.unknown):
+            yield (
+                f"Nothing was taken from the store: {unknown}, which cannot be compared with an "
+                "earlier run."
+            )
+        if self.known:
+            many = plural(len(self._built), "compiled configuration")
+            yield f"{len(self.known)} of {many} came from the store of an earlier run."
 
 
 def _identify(one: _Try) -> Any:
     """What tells compiled code from other: numbers count only by what Triton assumes of them."""
-    numbers = {n: "one" if v == 1 else v % _ALIGNED == 0 for n, v in one.numbers.items()}
+    numbers = {name: describe_assumed(value) for name, value in one.numbers.items()}
     return one.gpu.name, one.candidate.key, repr(sorted(numbers.items()))
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import torch
 
-from workbench.sweeps.content_key import hash_case
+from workbench.compiler.calls.content_key import hash_case
 
 X = torch.zeros(4, 8)
 SOURCE = '''
@@ -157,6 +157,48 @@ def test_what_cannot_be_looked_into_is_named() -> None:
     )
 
 
+KERNEL = """
+import triton
+import triton.language as tl
+
+SCALE: tl.constexpr = tl.constexpr(2)
+
+@triton.jit
+def twice(x):
+    return x * SCALE
+
+@triton.jit
+def kernel(x, out, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    tl.store(out + at, twice(tl.load(x + at)))
+"""
+
+
+def read_kernel(path: Path, text: str) -> Any:
+    path.write_text(text)
+    scope: dict[str, Any] = {"__name__": "__main__", "__file__": str(path)}
+    exec(compile(text, str(path), "exec"), scope)
+    return scope["kernel"]
+
+
+def test_a_kernel_counts_by_its_text_and_what_it_reads(tmp_path: Path) -> None:
+    texts = [
+        *(KERNEL, "\n\n" + KERNEL),
+        KERNEL.replace("constexpr(2)", "constexpr(3)"),
+        KERNEL.replace("x * SCALE", "x + SCALE"),
+        KERNEL.replace("BLOCK: tl.constexpr", "BLOCK"),  # what no code object tells
+        KERNEL.replace("@triton.jit\ndef kernel", "@triton.jit(debug=True)\ndef kernel"),
+    ]
+    kernels = [read_kernel(tmp_path / f"k{n}.py", text) for n, text in enumerate(texts)]
+    keys = [hash_case(kernel, (), {}, {}) for kernel in kernels]
+    assert not any(key.unknown for key in keys)
+    assert keys[0] == keys[1]
+    assert len({key.digest for key in keys}) == len(texts) - 1
+    _ = kernels[0].cache_key  # which Triton keeps in the kernel, beside what it compiled
+    kernels[0].device_caches[0] = ({}, {}, iter([]), None, None)
+    assert hash_case(kernels[0], (), {}, {}) == keys[0]
+
+
 def test_packages_are_named_with_their_versions() -> None:
     found = hash_case(names_of(SOURCE)["f"], (X,), {}, {})
     assert f"torch {metadata.version('torch')}" in found.packages
@@ -165,12 +207,12 @@ def test_packages_are_named_with_their_versions() -> None:
 def test_a_new_process_with_another_hash_seed_gives_the_same_key(tmp_path: Path) -> None:
     script = (
         "import sys, torch; sys.path.insert(0, sys.argv[1])\n"
-        "from workbench.sweeps.content_key import hash_case\n"
+        "from workbench.compiler.calls.content_key import hash_case\n"
         f"scope = {{'__name__': '__main__'}}; exec({SOURCE!r}, scope)\n"
         "print(hash_case(scope['Block'](), (torch.zeros(4, 8),), {}, {}).digest)\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", script, str(Path(__file__).parents[2])],
+        [sys.executable, "-c", script, str(Path(__file__).parents[3])],
         env={"PYTHONHASHSEED": "1", "PATH": ""},  # this process has one that was drawn
         capture_output=True,
         text=True,

@@ -26,6 +26,7 @@ from typing import Any
 import torch
 
 from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.internals.triton_functions import is_jitted, read_source
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), torch.dtype, torch.device)
 _DEPTH = 200
@@ -90,6 +91,8 @@ class _Walk:
             return self._function(value, where, depth)
         if isinstance(value, type):
             return self._class(value, where, depth)
+        if is_jitted(value):
+            return self._kernel(value, where, depth)
         if isinstance(value, Enum):
             return ["enum", type(value).__qualname__, value.name]
         if isinstance(value, Mapping | list | tuple | set | frozenset):
@@ -128,6 +131,15 @@ class _Walk:
                 for path, value in _globals_of(function)
             ],
         ]
+
+    def _kernel(self, kernel: Any, where: str, depth: int) -> Any:
+        """A function of Triton: it compiles the text, and keeps what it compiled in itself."""
+        library = self._library(kernel.fn.__module__)
+        if library is not None:
+            return ["kernel", library, kernel.fn.__qualname__]
+        self._library("triton")
+        parts = [type(kernel).__name__, *read_source(kernel)]
+        return ["kernel", self._function(kernel.fn, where, depth), self.of(parts, where, depth)]
 
     def _cell(self, cell: Any, where: str, depth: int) -> Any:
         try:
