@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from workbench.report import ReportBase
+    from workbench.report.tables import ReportBase
 
 
 __all__ = [

@@ -35,10 +35,7 @@ if TYPE_CHECKING:
     from workbench.report.rows import Source as Source
     from workbench.report.rows import Wrapper as Wrapper
     from workbench.report.table import Table as Table
-    from workbench.report.tables import ARTIFACT_TABLES as ARTIFACT_TABLES
-    from workbench.report.tables import FILE_TABLES as FILE_TABLES
     from workbench.report.tables import TABLES as TABLES
-    from workbench.report.tables import ReportBase as ReportBase
     from workbench.report.texts import Texts as Texts
     from workbench.report.texts import TextWriter as TextWriter
     from workbench.report.texts import content_hash as content_hash
@@ -46,7 +43,7 @@ if TYPE_CHECKING:
 _FILES = {
     "graph_stages": ("STAGES",),
     "report_header": ("SCHEMA", "Environment", "Outcome", "Request"),
-    "tables": ("TABLES", "ARTIFACT_TABLES", "FILE_TABLES", "ReportBase"),
+    "tables": ("TABLES",),
     "record": ("Report",),
     "table": ("Table",),
     "texts": ("Texts", "TextWriter", "content_hash"),

@@ -20,13 +20,14 @@ from workbench.compiler.contract.contract import Contract, Leaf
 from workbench.compiler.sizes import dims
 from workbench.compiler.sources.sources import Places
 from workbench.errors import ArtifactError
-from workbench.report import ARTIFACT_TABLES, FILE_TABLES, TABLES, Report, Table
+from workbench.report import Report, Table
 from workbench.report.file_rows import (
     ArtifactFact,
     ArtifactMember,
     ContractLeaf,
     Requirement,
 )
+from workbench.report.tables import ARTIFACT_TABLES, FILE_TABLES, TABLES
 from workbench.report.wbr_file import Lazy
 
 _KEPT = 500  # members, the biggest ones
