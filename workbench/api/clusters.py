@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.api.host import require_torch
 from workbench.arguments import checked
+from workbench.errors import UsageError
 
 if TYPE_CHECKING:
     from torch.distributed.device_mesh import DeviceMesh
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from workbench.tasks.progress_events import ProgressCallback
 
 
-__all__ = ["ranks", "virtual_cluster"]
+__all__ = ["overlap_estimator", "ranks", "virtual_cluster"]
 
 
 @require_torch
@@ -149,3 +150,46 @@ def ranks(
     topology = Topology(gpus_per_node, nvlink_gb_s, nic_gb_s)
     with follow_in_a_line(progress, "Ranks of a cluster") as told:
         return compile_ranks(RanksRequest(build, mesh, ranks, topology, chosen, told))
+
+
+@require_torch
+@checked
+def overlap_estimator(gpu: str) -> Any:
+    """Times for torch's passes over collectives, by the links of this cluster.
+
+    torch's own formulas take an H100 for 0.5 TFLOPS, as one is called on the cluster too, and each
+    group for as few nodes as its size can be on. This is a value of Inductor's option
+    `aten_distributed_optimizations.custom_runtime_estimation`, here and on the cluster alike.
+
+    Parameters
+    ----------
+    gpu
+        A name of `targets()`.
+
+    Returns
+    -------
+    Any
+        What gives the ms of a node. It knows the process groups that there are now.
+
+    Raises
+    ------
+    UsageError
+        Where there is no process group, for a GPU that is not known, and for one of whose links
+        nothing is known.
+
+    Examples
+    --------
+    >>> with wb.virtual_cluster({"dp": 8}):
+    ...     wb.overlap_estimator("h100")
+    overlap_estimator("h100")
+    """
+    from workbench.compiler.cluster.cluster import find_cluster
+    from workbench.compiler.recording.runtime_estimators import OverlapEstimator
+
+    cluster = find_cluster()
+    if cluster is None:
+        raise UsageError(
+            "There is no process group, so that nothing is known of links: call it inside of "
+            "`with wb.virtual_cluster({'dp': 8}):`, or beside a process group."
+        )
+    return OverlapEstimator(gpu, cluster)

@@ -333,7 +333,7 @@ def roofline_estimator(gpu: str) -> Any:
     >>> wb.roofline_estimator("h100")  # the option's value, set before the step is compiled
     roofline_estimator("h100")
     """
-    from workbench.compiler.recording.roofline_estimator import RooflineEstimator
+    from workbench.compiler.recording.runtime_estimators import RooflineEstimator
 
     return RooflineEstimator(gpu)
 

@@ -39,6 +39,10 @@ ABSENT = {
     ),
     "torch._functorch.partitioners:minimum_cut": (EARLY, RENAMED),
     "torch._inductor.comm_analysis:_has_nvlink": (OLD, UNKNOWN),
+    "torch._inductor.fx_passes.overlap_scheduling:estimate_roofline_runtime_ms": (
+        ("2.11",),
+        WITHOUT,
+    ),
     "torch._inductor.fx_passes.pad_mm:hint_symbols": (("2.11",), RENAMED),
     "torch._inductor.fx_passes.pad_mm:realize_symbols": (
         ("2.12", "2.13", "2.14", "2.15"),

@@ -23,6 +23,8 @@ from workbench.analysis.forecast.forecast_rows import LineForecast as LineForeca
 from workbench.analysis.forecast.forecast_rows import ModuleForecast as ModuleForecast
 from workbench.analysis.forecast.forecast_rows import join_errors as join_errors
 from workbench.analysis.forecast.forecast_rows import list_lines, list_modules
+from workbench.analysis.forecast.record_work import PROFILED as PROFILED
+from workbench.analysis.forecast.record_work import model_operator as model_operator
 from workbench.analysis.forecast.record_work import model_record_kernel
 from workbench.analysis.fusion.traffic import read_kernel_nodes
 from workbench.analysis.gpu_model.launches import LaunchCosts, Launches, launches

@@ -6,7 +6,7 @@ import ast
 import math
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from workbench.analysis.calibrated.modelled import Modelled, model_library_call, model_work
@@ -21,7 +21,7 @@ from workbench.analysis.library_kernels.operator_work import (
 from workbench.report import Kernel, Report
 from workbench.specs import Gpu
 
-_PROFILED = {
+PROFILED = {
     "bfloat16": "c10::BFloat16",
     "float16": "c10::Half",
     "float32": "float",
@@ -62,21 +62,35 @@ def model_record_kernel(
         return model_work(
             LibraryKernel(kernel.name), Work(reason="its operator is not in the record"), gpu
         )
-    kind = _find_kind(call)
-    taken = LibraryKernel(kernel.name, kind, architecture=gpu.arch)
-    work = estimate_work(call, taken)
-    if kind != "product":
-        return model_work(taken, work, gpu)
-    use = "products" if work.channels is None else "convolutions"
-    has_tf32 = use in report.request.tf32
-    made = model_library_call(kernel.name, work, gpu, may_take_tf32=has_tf32)
-    has_units = work.is_matrix and (has_tf32 or work.dtype != "float32")
+    made, work, has_units = _model_call(call, kernel.name, gpu, report.request.tf32)
     if made.us is None or work.channels is None or not has_units:
         return made
     strides = report.once(_read_convolutions).get(str(node.shape), node.stride or ())
     if len(strides) > 1 and strides[1] == 1:  # channels last, and its input too
         return made
     return replace(made, us=made.us + sum(_time_layouts(call, work, gpu)))
+
+
+def model_operator(call: OperatorCall, gpu: Gpu, *, tf32: Collection[str] = ()) -> Modelled:
+    """The time of an operator that a library computes, before it is known by which kernel.
+
+    `tf32` are the uses that may take it: "products", "convolutions".
+    """
+    return _model_call(call, call.name, gpu, tf32)[0]
+
+
+def _model_call(
+    call: OperatorCall, name: str, gpu: Gpu, tf32: Collection[str]
+) -> tuple[Modelled, Work, bool]:
+    """Its time, its work, and whether matrix units compute it."""
+    kind = _find_kind(call)
+    taken = LibraryKernel(name, kind, architecture=gpu.arch)
+    work = estimate_work(call, taken)
+    if kind != "product":
+        return model_work(taken, work, gpu), work, False
+    has_tf32 = ("products" if work.channels is None else "convolutions") in tf32
+    has_units = work.is_matrix and (has_tf32 or work.dtype != "float32")
+    return model_library_call(name, work, gpu, may_take_tf32=has_tf32), work, has_units
 
 
 def _read_convolutions(report: Report) -> dict[str, tuple[int, ...]]:
@@ -185,7 +199,7 @@ def _read_call(
     call = OperatorCall(
         "::".join(node.target.split(".")[:2]),
         [() if each is None else each.shape for each in tensors],
-        ["" if each is None else _PROFILED.get(each.dtype or "", "") for each in tensors],
+        ["" if each is None else PROFILED.get(each.dtype or "", "") for each in tensors],
         [() if each is None else each.stride or () for each in tensors],
         ["" if isinstance(each, ast.Name) else ast.unparse(each) for each in arguments],
     )

@@ -726,6 +726,15 @@ REORDER_COLLECTIVES = _inductor(
 SINK_WAITS = _inductor(
     "comms:_sink_waits_iterative_internal", "how far waits were put off, and why no farther"
 )
+SCHEDULE_OVERLAP = _inductor(
+    "fx_passes.overlap_scheduling:schedule_overlap_bucketing",
+    "ordering collectives by a model, where nothing can be timed",
+)
+ESTIMATE_NODE = _inductor(
+    "fx_passes.overlap_scheduling:estimate_roofline_runtime_ms",
+    "torch's own times of what is no collective",
+    "2.12",
+)
 COLLECTIVE_MOVERS = {"reorder": REORDER_COLLECTIVES, "sink": SINK_WAITS}
 """The passes over scheduler nodes that move collectives, or the waits for them, and say why not."""
 ESTIMATE_COLLECTIVE = _inductor(

@@ -3,6 +3,6 @@
 DOORS = {
     "graph_breaks": "Graph breaks and recompilations, each on the innermost user line.",
     "recorder": "Everything that torch does inside of a `with`, as a report.",
-    "roofline_estimator": "What torch's partitioner asks for an operator's time.",
+    "runtime_estimators": "What torch's partitioner, and its overlap passes, ask for times.",
 }
 """What other rooms import of this one."""

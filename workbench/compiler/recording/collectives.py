@@ -45,48 +45,56 @@ class FoundCollective:
     dtype: str | None
     group: str
     merged_from: tuple[str, ...] = ()
-    torch_exposed_us: float | None = None
+    expected: Expected | None = None
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What torch takes a collective for, and what it expects to be waited for, in µs."""
+
+    us: float
+    exposed_us: float
 
 
 @dataclass(frozen=True)
 class Move:
     """How far a pass moved a collective, or the wait for it, and why no farther, in torch's words.
 
-    `nodes` are the ids of its FX nodes; `us` is what torch takes the collective for there, and
-    `exposed_us` what it expects to be waited for then.
+    `nodes` are the ids of its FX nodes, `expected` holds of it where it came to be.
     """
 
     by: str
     nodes: tuple[str, ...]
     places: int
     limit: str
-    us: float | None
-    exposed_us: float | None
+    expected: Expected | None
 
 
 @dataclass
 class Decisions:
     """What passes did with the collectives of one graph, by the names of nodes.
 
-    `merged` has of each that took the place of several what these were called, `exposed_ms` what
-    the scheduling of overlap expects to be waited for.
+    `merged` has of each that took the place of several what these were called, `expected` what the
+    scheduling of overlap reckons with.
     """
 
     merged: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    exposed_ms: dict[str, float] = field(default_factory=dict)
+    expected: dict[str, Expected] = field(default_factory=dict)
 
     def list_merged(self, name: str) -> tuple[str, ...]:
         """What a collective was merged from in the end; nothing where it is as it was."""
         members = self.merged.get(name, ())
         return tuple(one for each in members for one in self.list_merged(each) or (each,))
 
-    def find_exposed_us(self, name: str) -> float | None:
-        """What torch expects to be waited for; of one that it merged later, of its parts."""
-        if name in self.exposed_ms:
-            return self.exposed_ms[name] * 1e3
-        parts = [self.find_exposed_us(each) for each in self.merged.get(name, ())]
+    def find_expected(self, name: str) -> Expected | None:
+        """What torch reckons with; of one that it merged afterwards, the sums of its parts."""
+        if name in self.expected:
+            return self.expected[name]
+        parts = [self.find_expected(each) for each in self.merged.get(name, ())]
         known = [part for part in parts if part is not None]
-        return sum(known) if known and len(known) == len(parts) else None
+        if not known or len(known) < len(parts):
+            return None
+        return Expected(sum(p.us for p in known), sum(p.exposed_us for p in known))
 
 
 class DecisionRecorder:
@@ -113,9 +121,10 @@ class DecisionRecorder:
 
     def on_overlap(self, gm: Any, collective_info: Any, *_: Any, **__: Any) -> None:
         """All nodes were ordered, and what is waited for reckoned; merging follows."""
-        exposed = self._by_graph.setdefault(id(gm.graph), Decisions()).exposed_ms
+        expected = self._by_graph.setdefault(id(gm.graph), Decisions()).expected
         for start, info in collective_info.items():
-            exposed[start.name] = float(info.exposed_time_ms)
+            times = info.estimated_time_ms, info.exposed_time_ms
+            expected[start.name] = Expected(*(float(ms) * 1e3 for ms in times))
 
 
 def read_moves(
@@ -123,15 +132,15 @@ def read_moves(
 ) -> Iterator[Move]:
     """What a pass over scheduler nodes says of each collective or wait; `name_nodes` gives ids."""
     for snode, info in infos.items():
-        is_timed = info.comm_time >= 0  # in ms; what is exposed is below 0 where kernels are left
+        # in ms; what is exposed is below 0 where kernels are left
+        us, exposed_us = float(info.comm_time) * 1e3, max(float(info.final_exposed), 0.0) * 1e3
         limit = " ".join(str(info.limiting_factor).split())
         yield Move(
             by=by,
             nodes=name_nodes(snode),
             places=int(info.moves),
             limit="" if limit == "None" else limit,
-            us=float(info.comm_time) * 1e3 if is_timed else None,
-            exposed_us=max(float(info.final_exposed), 0.0) * 1e3 if is_timed else None,
+            expected=None if us < 0 else Expected(us, exposed_us),  # -1: it was not timed
         )
 
 
@@ -141,18 +150,23 @@ def is_start(node: Any) -> bool:
     return called is not None and called[0] == NAMESPACE and called[1] != WAIT
 
 
+def describe_collective(node: Any) -> tuple[str, Any, str]:
+    """Of a node that starts one: NCCL's word for it, the node or nodes that it sends, its group."""
+    target, args, kwargs = unwrap_ordered(node)
+    called = name_call(target)
+    name = "" if called is None else called[1]
+    kind = next((kind for kind in _KINDS if name.startswith(kind)), name)
+    return kind, args[0], _read_group(target, args, kwargs)
+
+
 def find_collectives(
     module: Any, name_ids: NameIds, decisions: Decisions | None = None
 ) -> Iterator[FoundCollective]:
     """Those of a graph, in its order; `name_ids` gives the ids of nodes that the record has."""
     decided = decisions or Decisions()
-    for node in module.graph.nodes:
-        target, args, kwargs = unwrap_ordered(node)
-        called = name_call(target)
-        if called is None or called[0] != NAMESPACE or called[1] == WAIT:
-            continue
-        given = torch.fx.node.map_arg(args[0], lambda arg: arg.meta.get("val"))
-        kind = next((kind for kind in _KINDS if called[1].startswith(kind)), called[1])
+    for node in filter(is_start, module.graph.nodes):
+        kind, sources, group = describe_collective(node)
+        given = torch.fx.node.map_arg(sources, lambda arg: arg.meta.get("val"))
         tensors = [t for t in tp.TREE_LEAVES.get()(given) if isinstance(t, torch.Tensor)]
         yield FoundCollective(
             node=next(iter(name_ids([node.name])), None),
@@ -161,9 +175,9 @@ def find_collectives(
             # NCCL counts what an all-gather gives, and what any other takes
             bytes=count_bytes(node.meta.get("val") if kind == "all_gather" else given),
             dtype=str(tensors[0].dtype).removeprefix("torch.") if tensors else None,
-            group=_read_group(target, args, kwargs),
+            group=group,
             merged_from=decided.list_merged(node.name),
-            torch_exposed_us=decided.find_exposed_us(node.name),
+            expected=decided.find_expected(node.name),
         )
 
 
@@ -225,7 +239,7 @@ def list_collectives(
             group = groups.get(each.group)
             own = (each.node, *each.waits)
             moved = [move for move in moves if any(node in own for node in move.nodes)]
-            last = moved[-1] if moved else None
+            expected = moved[-1].expected if moved else each.expected
             lines, called_from = (kernel.lines, kernel.called_from) if kernel else ((), ())
             for part in map(places_of, each.merged_from):
                 lines += tuple(line for line in part[0] if line not in lines)
@@ -256,8 +270,8 @@ def list_collectives(
                     bucket=bucket,
                     merged_from=each.merged_from,
                     moves=tuple(_describe(move) for move in moved),
-                    torch_est_us=last.us if last else torch_us.get(each.node or ""),
-                    torch_exposed_us=last.exposed_us if last else each.torch_exposed_us,
+                    torch_est_us=expected.us if expected else torch_us.get(each.node or ""),
+                    torch_exposed_us=expected.exposed_us if expected else None,
                 )
             )
     return rows

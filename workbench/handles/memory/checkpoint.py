@@ -246,7 +246,7 @@ class Checkpoint:
         config = tp.FUNCTORCH_CONFIG.get()
         wanted: dict[str, Any] = {_OPTION: budget}
         if self._by is not None:
-            from workbench.compiler.recording.roofline_estimator import RooflineEstimator
+            from workbench.compiler.recording.runtime_estimators import RooflineEstimator
 
             wanted[_ESTIMATOR] = RooflineEstimator(self._by)
 

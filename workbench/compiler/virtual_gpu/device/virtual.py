@@ -16,16 +16,19 @@ from typing import Any
 
 import torch
 
+from workbench.compiler.cluster.cluster import find_cluster
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.older_releases import find_hint_symbols, match_rblock_rule
 from workbench.compiler.internals.patches import ProcessPatches
 from workbench.compiler.machine_code.code_readers import read_usage
+from workbench.compiler.recording.runtime_estimators import answer_timings
 from workbench.compiler.virtual_gpu.device import native_hooks
 from workbench.compiler.virtual_gpu.device.early_kernels import EarlyKernels
 from workbench.compiler.virtual_gpu.device.fake_cuda_api import drive, patch_cuda_api
 from workbench.compiler.virtual_gpu.device.padding import deciding
 from workbench.compiler.virtual_gpu.device.template_model import build_ranking
 from workbench.errors import TorchNameMissing
+from workbench.specs import Gpu
 from workbench.specs.device import Device
 
 _REGISTRY = "_ZN3c104impl26device_guard_impl_registryE"
@@ -102,6 +105,9 @@ def enter_virtual_gpu(
         early = compile_offline(process_patches, gpu, rank or build_ranking(gpu.spec))
         _guard_with_nothing(process_patches)
         _keep_constants(process_patches)
+        schedule = tp.SCHEDULE_OVERLAP.get() if tp.ESTIMATE_NODE.find() and find_cluster() else None
+        if schedule is not None:  # torch 2.11 asks in another form
+            process_patches.name(tp.SCHEDULE_OVERLAP, _scheduling(schedule, gpu.spec))
         # attention kernels are chosen by the device: the hooks know how, torch for the CPU does not
         capability = gpu.spec.major * 10 + gpu.spec.minor
         if native_hooks.choose_attention(capability, has_aotriton=bool(gpu.kind.attention)):
@@ -230,6 +236,32 @@ def _rank_anew(
 ) -> dict[Any, float]:
     """Neither read nor write the cache on disk: a real device would take its times for its own."""
     return {} if benchmark is None else benchmark(choices)
+
+
+def _scheduling(schedule: Callable[..., Any], gpu: Gpu) -> Callable[..., Any]:
+    """Order collectives by modelled times, where torch would take those of the device.
+
+    It times products, and collectives where that is asked for. What it reckons by a formula of its
+    own, it does as on a device that is there.
+    """
+
+    def scheduled(module: Any, *args: Any, **kwargs: Any) -> Any:
+        asked = {"compute_estimator": "benchmark", "collective_estimator": "analytical"}
+        asked = {name: kwargs.get(name, default) for name, default in asked.items()}
+        timed = [name for name, way in asked.items() if way == "benchmark"]
+        cluster = find_cluster()
+        if timed and cluster is not None and not tp.INDUCTOR_CONFIG.get().deterministic:
+            kwargs |= dict.fromkeys(timed, "analytical")
+            kwargs["custom_runtime_estimation"] = answer_timings(
+                gpu,
+                cluster,
+                of_compute="compute_estimator" in timed,
+                of_collectives="collective_estimator" in timed,
+                given=kwargs.get("custom_runtime_estimation"),
+            )
+        return schedule(module, *args, **kwargs)
+
+    return scheduled
 
 
 def _on_cpu(deduce: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
