@@ -1,6 +1,6 @@
 """Records `tests/records/traces/*`: logs of torch's structured trace in several shapes.
 
-    python -m tests.records.record_traces
+    python -m tests.records.record_traces [SHAPE ...]
 
 Paths of the machine are replaced, the digests of payloads made anew. Runs some minutes.
 """
@@ -16,19 +16,20 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
 PROGRAM = HERE / "traced.py"
 LOGS = HERE / "traces"
-SHAPES = {"recompiles": 1, "failed": 1, "ranks": 2, "gpu": 1}
+SHAPES = {"recompiles": 1, "failed": 1, "ranks": 2, "unlike": 2, "gpu": 1}
 _HEADER = re.compile(r"[VDIWEC]\d{4} [^\n{]*\] \{")
 
 
-def main() -> None:
-    for shape, processes in SHAPES.items():
+def main(shapes: Sequence[str]) -> None:
+    for shape in shapes or SHAPES:
+        processes = SHAPES[shape]
         with tempfile.TemporaryDirectory() as folder:
             record(shape, processes, Path(folder))
             logs = sorted((Path(folder) / "trace").glob("*.log"))
@@ -76,6 +77,7 @@ def redacted(text: str, folder: Path) -> str:
         (library, "/python/lib/python3.11"),
         (str(folder), "/cache"),
         (str(HERE.parents[1]), "/project"),
+        (str(Path(site).resolve().parents[3]), "/project"),  # a link leads to the environment
         (str(HERE.parents[1]).lstrip("/"), "project"),
         (os.path.expanduser("~"), "/home/user"),
     ):
@@ -132,4 +134,4 @@ def _without_repeats(values: dict[str, Any], seen: set[str]) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -101,6 +101,31 @@ def ranks() -> None:
     distributed.destroy_process_group()
 
 
+def unlike() -> None:
+    """Two ranks that send nothing: one of their functions starts a collective more on rank 1."""
+    import torch.distributed._functional_collectives as sending
+    from torch import distributed
+    from torch.testing._internal.distributed.fake_pg import FakeStore
+
+    rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+    distributed.init_process_group("fake", store=FakeStore(), rank=rank, world_size=world)
+    group = distributed.group.WORLD
+
+    def summed(x: Tensor) -> Tensor:
+        return sending.all_reduce(x * 2, "sum", group).relu()
+
+    def gathered(x: Tensor) -> Tensor:
+        y = sending.all_reduce(x + 1, "sum", group)
+        return sending.all_gather_tensor(y, 0, group) if rank else y
+
+    def rounded(x: Tensor) -> Tensor:
+        return x.round()
+
+    for function in (summed, gathered, *([rounded] if rank else [])):
+        torch.compile(function, fullgraph=True)(torch.ones(8, 8))
+    distributed.destroy_process_group()
+
+
 def gpu() -> None:
     """Triton kernels, for a virtual GPU; Dynamo is left out of it."""
     import workbench as wb
@@ -115,5 +140,5 @@ def weighted(x: Tensor, w: Tensor) -> Tensor:
 
 if __name__ == "__main__":
     os.environ.setdefault("MASTER_ADDR", "127.0.0.1")
-    shapes = {"recompiles": recompiles, "failed": failed, "ranks": ranks, "gpu": gpu}
-    shapes[sys.argv[1]]()
+    shapes = (recompiles, failed, ranks, unlike, gpu)
+    {shape.__name__: shape for shape in shapes}[sys.argv[1]]()

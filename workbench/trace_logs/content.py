@@ -45,6 +45,9 @@ _UNUSED = frozenset(
         *("aot_joint_graph_fw_metadata", "exported_program", "optimize_ddp_split_graph"),
         *("optimize_ddp_split_child", "compiled_autograd_graph"),
         "dynamo_side_effects",
+        *("subclass_wrapper", "aot_forward_graph_fw_subclass_metadata"),
+        *("backward_subclass_unwrap", "backward_subclass_wrapper"),
+        "inductor_collective_schedule",  # the order of the programs, which are read
         *("inductor_provenance_tracking_kernel_stack_traces", "triton_kernel_info"),
     }
 )
@@ -94,7 +97,7 @@ class LogContent:
     starts: dict[str, list[Any]] = field(default_factory=dict)
     metrics: list[tuple[str | None, dict[str, Any]]] = field(default_factory=list)
     marks: list[Mark] = field(default_factory=list)
-    cache: list[CacheEvent] = field(default_factory=list)
+    cache: list[tuple[str | None, CacheEvent]] = field(default_factory=list)
     tensors: dict[tuple[Any, Any], dict[str, Any]] = field(default_factory=dict)
     sources: list[tuple[str | None, tuple[Any, Any], str]] = field(default_factory=list)
     symbols: list[tuple[str, str | None, dict[str, Any]]] = field(default_factory=list)
@@ -244,7 +247,7 @@ class _Sorter:
         reason = data.get("cache_bypass_reason") or data.get("cache_bypass_exception_type")
         why = None if reason is None else str(reason)
         key = None if key is None else str(key)
-        self._content.cache.append(CacheEvent(cache, outcome, key, why))
+        self._content.cache.append((record.compile_id, CacheEvent(cache, outcome, key, why)))
 
     def _on_unknown(self, record: LogRecord) -> None:
         kept = self._content.unknown.setdefault(record.name, [])

@@ -111,6 +111,7 @@ class _Buffers:
 class CodeKernel:
     """One generated kernel, or one call of a library; `reads`, `writes` are names of buffers.
 
+    `arguments` are those of a call of a library, as they are written.
     `nodes` are of the graph after the post-grad passes, `captured` of the one that Dynamo made;
     `handles` are its names in torch's own map of kernels to nodes.
     """
@@ -119,6 +120,7 @@ class CodeKernel:
     language: str  # "triton", "cpp" or "extern"
     text: str | None = None
     calls: int = 0
+    arguments: tuple[str, ...] = ()
     nodes: tuple[str, ...] = ()
     captured: tuple[str, ...] = ()
     handles: dict[str, None] = field(default_factory=dict)
@@ -248,10 +250,10 @@ class _CallReader:
                 kernel.writes[name] = None
 
     def _call_library(self, call: Call) -> None:
-        kernel = CodeKernel(call.kernel, "extern", calls=1)
+        parts = call.split_arguments()
+        kernel = CodeKernel(call.kernel, "extern", calls=1, arguments=tuple(parts))
         self.found.append(kernel)
         self._explain(kernel)
-        parts = call.split_arguments()
         outs = [part for part in parts if part.startswith("out=")]
         plain = [part for part in parts if part not in outs]
         kernel.reads.update((n, None) for n in self.buffers.list_in(plain) if n is not None)

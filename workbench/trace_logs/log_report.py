@@ -15,6 +15,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from workbench.analysis.ranks.logged_ranks import LoggedRanks
 from workbench.errors import UsageError
 from workbench.file_path import check_file_path
 from workbench.report import Report
@@ -24,6 +25,7 @@ from workbench.trace_logs import log_summary
 from workbench.trace_logs.content import LogContent, read_content
 from workbench.trace_logs.log_records import Bounds
 from workbench.trace_logs.log_tables import Building
+from workbench.trace_logs.rank_logs import compare_ranks
 from workbench.trace_logs.session_tables import build_session
 
 _NAMES = ("*.log", "*.log.gz")
@@ -95,6 +97,7 @@ class Trace(Report):
 
     logs: Mapping[str, Report] = field(default_factory=dict, repr=False)
     as_session: Callable[[Report], Session] | None = field(default=None, repr=False, compare=False)
+    as_ranks: Callable[[Trace], LoggedRanks] | None = field(default=None, repr=False, compare=False)
 
     def session(self) -> Session:
         """The same as a session: what was compiled, again, why, and what was given up.
@@ -105,6 +108,16 @@ class Trace(Report):
         if self.as_session is None:
             raise UsageError("This is a copy without its log: read the log with wb.read_trace.")
         return self.as_session(self)
+
+    def ranks(self) -> LoggedRanks:
+        """Where the ranks of the run differ in what they compiled, and what would hang.
+
+        Raises `UsageError` where the logs are not of several ranks, each of another one, and for a
+        copy without its logs.
+        """
+        if self.as_ranks is None:
+            raise UsageError("This is a copy without its logs: read the folder with wb.read_trace.")
+        return self.as_ranks(self)
 
     def __repr__(self) -> str:
         """The summary of the report, and the names of the logs when there are several."""
@@ -176,6 +189,7 @@ def _trace(contents: Sequence[LogContent], logs: Mapping[str, Report]) -> Trace:
         extra=_extra(contents),
         logs=logs,
         as_session=partial(build_session, contents=contents, places=building.places),
+        as_ranks=partial(compare_ranks, contents=contents, building=building),
     )
 
 

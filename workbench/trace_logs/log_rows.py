@@ -10,6 +10,7 @@ import orjson
 
 from workbench.artifacts.programs import TextNode, parse_graph
 from workbench.report import Buffer, Graph, Kernel, Link, Node, Table, TextWriter, Wrapper
+from workbench.report.cluster.cluster_rows import Collective
 from workbench.report.graph_stages import BY_RECORD, GRAPH_STAGES
 from workbench.trace_logs.content import LogContent, Piece
 from workbench.trace_logs.kernel_code import (
@@ -19,6 +20,7 @@ from workbench.trace_logs.kernel_code import (
     parse_aoti,
     parse_program,
 )
+from workbench.trace_logs.logged_collectives import list_collectives
 from workbench.trace_logs.source_places import LogPlaces, LogSources
 
 _COLUMNS = tuple(f.name for f in fields(Node))
@@ -165,12 +167,16 @@ class KernelRows:
     def __init__(self, texts: TextWriter):
         self.buffers: list[Buffer] = []
         self.links: list[Link] = []
+        self.collectives: list[Collective] = []
+        self.compile_ids: dict[str, str] = {}  # of the programs, by their ids
         self.unexplained = 0  # generated kernels whose nodes are in no record
         self.foreign = 0  # programs that are not in Python
         self._texts = texts
         self._lowerings: list[_Lowering] = []
 
-    def read(self, content: LogContent, places: LogPlaces, graphs: list[LogGraph]) -> None:
+    def read(
+        self, content: LogContent, places: LogPlaces, graphs: list[LogGraph], prefix: str
+    ) -> None:
         """Take the generated programs of one log."""
         mappings = {(piece.after, piece.compile_id): piece for piece in content.mappings}
         kernel_codes = {(piece.after, piece.compile_id): piece for piece in content.kernel_codes}
@@ -193,6 +199,7 @@ class KernelRows:
             mapping = _mapping(mappings.get((number, piece.compile_id)))
             lowering = _Lowering(id, program, lowered, captured, mapping, places, wrapper)
             self._lowerings.append(lowering)
+            self.compile_ids[id] = f"{prefix}{piece.compile_id}"
             self.foreign += "async_compile" not in text and not program.kernels
             if lowered is not None:
                 self.links.append(Link(lowered.id, id, "graph-lowered"))
@@ -210,10 +217,14 @@ class KernelRows:
         sizes = {buffer.id: buffer.bytes for buffer in self.buffers}
         kernels: list[Kernel] = []
         for lowering in self._lowerings:
+            own: list[tuple[CodeKernel, Kernel]] = []
             for kernel in lowering.program.kernels:
                 row = self._row(f"k{len(kernels)}", kernel, lowering, sources, sizes)
                 kernels.append(row)
+                own.append((kernel, row))
                 self.links += _ties(row, kernel, lowering.wrapper.id)
+            buffers = {each.name: each for each in self.buffers if each.graph == lowering.id}
+            self.collectives += list_collectives(own, buffers, len(self.collectives))
         return kernels
 
     def _row(

@@ -88,18 +88,22 @@ class Building:
             name: partial(self._together, name)
             for name in (
                 *("sources", "graphs", "nodes", "breaks", "kernels", "wrappers", "buffers"),
-                *("links", "capabilities"),
+                *("collectives", "links", "capabilities"),
             )
         }
         makers["guards"] = lambda: _table("guards", self._guards())
         makers["recompiles"] = lambda: _table("recompiles", self.recompiles())
         makers["phases"] = lambda: _table("phases", phases(self.contents))
-        makers["cache"] = lambda: _table("cache", [e for c in self.contents for e in c.cache])
+        makers["cache"] = lambda: _table("cache", [e for c in self.contents for _, e in c.cache])
         return Lazy(makers)
 
     def texts(self) -> dict[str, Any]:
         """The texts as `Texts.to_json` gives them."""
         return self._made[1]
+
+    def compiles_of_programs(self) -> dict[str, str]:
+        """The id of the compile of each program, by the program's, such as `i0`."""
+        return self._made[2]
 
     def _together(self, name: str) -> Table[Any]:
         return self._made[0][name]
@@ -109,13 +113,16 @@ class Building:
         return f"{content.label}: " if content.label else ""
 
     @cached_property
-    def _made(self) -> tuple[dict[str, Table[Any]], dict[str, Any]]:
-        """The tables that are read together, since they refer to each other, and the texts."""
+    def _made(self) -> tuple[dict[str, Table[Any]], dict[str, Any], dict[str, str]]:
+        """The tables that are read together, since they refer to each other, and the texts.
+
+        The last are the compiles of the programs, by the ids of both.
+        """
         texts = TextWriter()
         graphs, kernels, breaks = GraphRows(texts), KernelRows(texts), BreakReader()
         for content, places in zip(self.contents, self.places, strict=True):
             of_log = graphs.read(content, places, self.prefix(content))
-            kernels.read(content, places, of_log)
+            kernels.read(content, places, of_log, self.prefix(content))
             breaks.read(content, places)
         sources = LogSources(self.places, texts)
         rows: dict[str, list[Any]] = {
@@ -125,6 +132,7 @@ class Building:
             "kernels": kernels.rows(sources),
             "wrappers": kernels.wrappers,
             "buffers": kernels.buffers,
+            "collectives": kernels.collectives,
             "links": _links(graphs, sources) + kernels.links,
         }
         tables = {name: _table(name, part) for name, part in rows.items()}
@@ -133,7 +141,7 @@ class Building:
         tables["capabilities"] = _table(
             "capabilities", list(list_capabilities(self.contents, *lost))
         )
-        return tables, texts.finish().to_json()
+        return tables, texts.finish().to_json(), kernels.compile_ids
 
     def _guards(self) -> list[Guard]:
         rows: list[Guard] = []

@@ -69,6 +69,7 @@ def _compiles(content: LogContent, places: LogPlaces, began_at: float) -> Iterat
     """A row for each account that torch gave, in the order of their begin."""
     again = {piece.compile_id: piece for piece in content.recompiles}
     errors = {piece.compile_id for piece in content.failures()}
+    answers = _join_answers(content)
     known: dict[str | None, Mapping[str, Any]] = {}
     for id, row in sorted(content.metrics, key=lambda each: _at(each[1])):
         is_backward = bool(row.get("is_backward"))
@@ -99,8 +100,18 @@ def _compiles(content: LogContent, places: LogPlaces, began_at: float) -> Iterat
             guards=row.get("guard_count"),
             ops=row.get("graph_op_count"),
             outcome=_outcome(row, id in errors and not is_backward),
+            cache="" if is_backward else answers.get(id, ""),
             why=places.shared(why),
         )
+
+
+def _join_answers(content: LogContent) -> dict[str | None, str]:
+    """What the caches answered in each compile, of forward and backward together."""
+    words: dict[str | None, dict[str, None]] = {}
+    for id, event in content.cache:
+        said = f"{event.cache.removesuffix(' cache')} {event.outcome}"
+        words.setdefault(id, {})[said] = None
+    return {id: ", ".join(said) for id, said in words.items()}
 
 
 def _kind(id: str, is_backward: bool, is_resumed: bool, is_again: bool) -> str:

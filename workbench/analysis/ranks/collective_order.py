@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import zip_longest
 
 from workbench.analysis.ranks.rank_programs import RankProgram
@@ -30,7 +31,9 @@ def compare_orders(programs: Iterable[RankProgram]) -> list[CollectiveOrder]:
         for other_name, program in rest:
             others = _list_started(program, other_name)
             if started or others:
-                rows.append(_compare(first, name, started, program, others))
+                group = first.groups[name]
+                row = compare_started(group.label, first.rank, started, program.rank, others)
+                rows.append(replace(row, group_size=len(group.ranks)))
     return rows
 
 
@@ -41,31 +44,18 @@ def _list_started(program: RankProgram, name: str) -> Sequence[Collective]:
     return sorted(rows, key=lambda row: (row.is_backward, row.order or 0))
 
 
-def _compare(
-    first: RankProgram,
-    name: str,
-    started: Sequence[Collective],
-    program: RankProgram,
-    others: Sequence[Collective],
+def compare_started(
+    group: str, first: int, started: Sequence[Collective], rank: int, others: Sequence[Collective]
 ) -> CollectiveOrder:
-    group = first.groups[name]
+    """What two ranks of a group start, one by one up to the first that differs."""
     alike = 0
     for one, other in zip_longest(started, others):
         if one is None or other is None or _key(one) != _key(other):
             here, there = (None if each is None else _describe(each) for each in (other, one))
-            return CollectiveOrder(
-                group.label,
-                len(group.ranks),
-                program.rank,
-                first.rank,
-                alike,
-                alike,
-                here,
-                there,
-                _say(program.rank, other, first.rank, one, group.label, alike),
-            )
+            note = _say(rank, other, first, one, group, alike)
+            return CollectiveOrder(group, None, rank, first, alike, alike, here, there, note)
         alike += 1
-    return CollectiveOrder(group.label, len(group.ranks), program.rank, first.rank, alike)
+    return CollectiveOrder(group, None, rank, first, alike)
 
 
 def _key(row: Collective) -> tuple[object, ...]:
@@ -73,7 +63,8 @@ def _key(row: Collective) -> tuple[object, ...]:
 
 
 def _describe(row: Collective) -> str:
-    return f"{row.op} of {number_text(row.bytes, 'bytes')}, {row.dtype}"
+    size = "" if row.bytes is None else f" of {number_text(row.bytes, 'bytes')}"
+    return f"{row.op}{size}, {row.dtype}"
 
 
 def _say(
@@ -107,7 +98,7 @@ def _say(
 
 def _with_article(row: Collective, *, with_size: bool = True) -> str:
     word = row.op.replace("_", "-")
-    size = f" of {number_text(row.bytes, 'bytes')}" if with_size else ""
+    size = f" of {number_text(row.bytes, 'bytes')}" if with_size and row.bytes is not None else ""
     return f"{'an' if word[0] in 'aeiou' else 'a'} {word}{size}"
 
 

@@ -198,7 +198,7 @@ class CollectiveOrder:
     """
 
     group: str  # what the mesh calls the group
-    group_size: int  # how many ranks are in the group
+    group_size: int | None  # how many ranks are in the group; a log does not tell it
     rank: int  # which of the ranks, from 0
     other: int  # the rank that it is compared with
     collectives: int  # how many of them both start alike
@@ -206,3 +206,28 @@ class CollectiveOrder:
     here: str | None = None
     there: str | None = None
     note: str = ""  # what comes of it
+    compile_id: str = ""  # in which compile of logs; of ranks compiled here all are one program
+
+
+@dataclass(frozen=True, slots=True)
+class RankCompile:
+    """One compile of the processes of a run, by what their logs say.
+
+    `ranks` compiled it, `without` are the other ranks that were read. Ranks have the same one of
+    `programs` where what torch wrote for them is the same but for comments: the generated program,
+    and where a log has none the captured graph. Seconds are as torch counts them.
+    """
+
+    compile_id: str  # torch's id, such as `0/1`: the second variant of the first frame
+    function: str  # the function that was compiled
+    ranks: tuple[int, ...]  # that compiled it
+    without: tuple[int, ...]  # that did not
+    programs: tuple[tuple[int, ...], ...]  # the ranks that have the same program, together
+    cache: str  # what torch's caches answered, and whom where that differs
+    shortest_s: float = number("Shortest", "s", "Of the ranks that compiled it", source="measured",
+                               meaning="Seconds of the rank that was first done with it.")  # fmt: skip
+    longest_s: float = number("Longest", "s", "Of the ranks that compiled it", source="measured",
+                              meaning="Seconds of the rank that was last done with it.")  # fmt: skip
+    collectives: int | None = number(
+        "Collectives", meaning="How many its programs start; None where no log has a program."
+    )

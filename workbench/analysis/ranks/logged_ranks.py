@@ -1,0 +1,214 @@
+"""What the processes of one run compiled, compared by their logs: a record that answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from workbench.analysis.ranks.collective_order import ALL_RANKS, compare_started
+from workbench.arguments import checked
+from workbench.errors import UsageError
+from workbench.number_text import join_words, number_text, plural
+from workbench.report.cluster.cluster_rows import Collective, CollectiveOrder, RankCompile
+from workbench.report.presenter import Presented, presenter
+from workbench.report.session.session_rows import Compile
+
+if TYPE_CHECKING:
+    import pandas
+
+_DEFAULT_GROUP = "0"
+"""What torch calls the group of `init_process_group`; those of the same name have the same ranks.
+
+torch names a group of a mesh by its ranks, and counts `new_group`, which every rank has to call.
+"""
+_MOST_TOLD = 4
+_LONGER = 2.0  # times as long as the other ranks, and by a second: the others wait in a collective
+
+
+@dataclass(frozen=True)
+class LoggedProgram:
+    """What one log says of one compile: `compiles` are its forward and backward.
+
+    `code` is what torch wrote, without comments: the generated programs, by forward and backward,
+    and the captured graph; `starts` are the collectives of the programs.
+    """
+
+    rank: int
+    compile_id: str
+    compiles: tuple[Compile, ...]
+    code: Mapping[str, str]
+    starts: tuple[Collective, ...]
+
+    @property
+    def has_program(self) -> bool:
+        """Whether the log has a generated program of it."""
+        return any(part != "captured" for part in self.code)
+
+
+@dataclass(frozen=True, repr=False)
+class LoggedRanks(Presented):
+    """Where the processes of one run differ in what they compiled, by their logs.
+
+    Nothing is known of ranks without a log, and of what a program calls outside its graphs, as
+    DDP's own collectives. `order` compares the collectives of compiles of the same id, for each
+    group, the first rank with each other one.
+    """
+
+    name: str
+    ranks: tuple[int, ...]
+    compiles: tuple[RankCompile, ...]
+    order: tuple[CollectiveOrder, ...]
+
+    @property
+    def hangs(self) -> tuple[str, ...]:
+        """A sentence for each pair of ranks that would wait for each other, where both run it."""
+        named = {row.compile_id: _name(row) for row in self.compiles}
+        return tuple(
+            f"In {named[row.compile_id]}, {row.note[0].lower()}{row.note[1:]}"
+            for row in self.order
+            if row.note
+        )
+
+    @property
+    def is_same(self) -> bool:
+        """Whether all ranks compiled the same programs."""
+        return all(not row.without and len(row.programs) == 1 for row in self.compiles)
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What matters of it in plain words: what would hang, what differs, who waited."""
+        return tuple(_tell(self))
+
+    @checked
+    def frame(self, name: str = "compiles") -> pandas.DataFrame:
+        """The table "compiles", or "order"; raises `UsageError` for another name."""
+        if name not in ("compiles", "order"):
+            raise UsageError(f"There is no table {name!r}: ask for compiles or order.")
+        if name == "order":
+            return presenter().rows_frame(self.order, CollectiveOrder)
+        return presenter().rows_frame(self.compiles, RankCompile)
+
+
+def compare_logs(name: str, ranks: Iterable[int], programs: Iterable[LoggedProgram]) -> LoggedRanks:
+    """What logs say, compared; a compile is the same where torch gave it the same id."""
+    all_ranks = tuple(sorted(ranks))
+    ordered = sorted(programs, key=lambda each: (_place(each.compile_id), each.rank))
+    compiles, order = [], []
+    for id, of_id in groupby(ordered, key=lambda each: each.compile_id):
+        group = list(of_id)
+        compiles.append(_join(id, group, all_ranks))
+        order += _compare_starts(id, [each for each in group if each.has_program])
+    return LoggedRanks(name, all_ranks, tuple(compiles), tuple(order))
+
+
+def _place(compile_id: str) -> tuple[tuple[int, str], ...]:
+    """Ids in the order of their numbers, those of compiled autograd such as `!0/0/0` first."""
+    return tuple(
+        (int(part), "") if part.isdecimal() else (-1, part) for part in compile_id.split("/")
+    )
+
+
+def _join(id: str, group: Sequence[LoggedProgram], ranks: Sequence[int]) -> RankCompile:
+    have = tuple(each.rank for each in group)
+    seconds = [sum(row.total_s for row in each.compiles) for each in group]
+    known = [len(each.starts) for each in group if each.has_program]
+    return RankCompile(
+        compile_id=id,
+        function=next((row.function for each in group for row in each.compiles), ""),
+        ranks=have,
+        without=tuple(rank for rank in ranks if rank not in have),
+        programs=_group_by_code(group),
+        cache=_tell_caches(group),
+        shortest_s=min(seconds),
+        longest_s=max(seconds),
+        collectives=max(known) if known else None,
+    )
+
+
+def _group_by_code(group: Sequence[LoggedProgram]) -> tuple[tuple[int, ...], ...]:
+    """Ranks whose logs agree in all that both have; a cache leaves some without a program."""
+    found: list[list[LoggedProgram]] = []
+    for each in group:
+        for same in found:
+            if all(_agree(each.code, other.code) for other in same):
+                same.append(each)
+                break
+        else:
+            found.append([each])
+    return tuple(tuple(each.rank for each in same) for same in found)
+
+
+def _agree(one: Mapping[str, str], other: Mapping[str, str]) -> bool:
+    return all(text == other[part] for part, text in one.items() if part in other)
+
+
+def _tell_caches(group: Sequence[LoggedProgram]) -> str:
+    """What the caches answered, after the ranks where it is not the same for all."""
+    by_answer: dict[str, list[int]] = {}
+    for each in group:
+        answer = ", ".join(dict.fromkeys(row.cache for row in each.compiles if row.cache))
+        by_answer.setdefault(answer or "no answer", []).append(each.rank)
+    if len(by_answer) == 1:
+        return next(iter(by_answer)).replace("no answer", "")
+    return "; ".join(f"{_name_ranks(ranks).lower()}: {a}" for a, ranks in by_answer.items())
+
+
+def _compare_starts(id: str, group: Sequence[LoggedProgram]) -> Iterator[CollectiveOrder]:
+    names = dict.fromkeys(row.group for each in group for row in each.starts)
+    for name in names:
+        label = ALL_RANKS if name == _DEFAULT_GROUP else name
+        # of another group, a rank that starts nothing in it may just not be in it
+        members = [
+            (each.rank, own)
+            for each in group
+            if (own := [row for row in each.starts if row.group == name]) or label == ALL_RANKS
+        ]
+        for rank, others in members[1:]:
+            first, started = members[0]
+            for is_backward in (False, True):
+                pair = [[r for r in rows if r.is_backward is is_backward] for rows in (started, others)]
+                if any(pair):
+                    row = compare_started(label, first, pair[0], rank, pair[1])
+                    yield replace(row, compile_id=id)
+
+
+def _tell(found: LoggedRanks) -> Iterator[str]:
+    yield from found.hangs
+    read = _name_ranks(found.ranks)
+    apart = [row for row in found.compiles if row.without or len(row.programs) > 1]
+    if not apart:
+        yield f"{read} compiled the same {plural(len(found.compiles), 'program')}."
+    for row in apart[:_MOST_TOLD]:
+        yield _explain(row)
+    if apart[_MOST_TOLD:]:
+        yield f"{plural(len(apart) - _MOST_TOLD, 'more compile')} differ: see .frame()."
+    for row in found.compiles:
+        if row.longest_s > max(_LONGER * row.shortest_s, row.shortest_s + 1):
+            times = [number_text(each, "s") for each in (row.shortest_s, row.longest_s)]
+            why = f" ({row.cache})" if ":" in row.cache else ""
+            yield (
+                f"{_name(row)} took {times[0]} on one rank and {times[1]} on another{why}: "
+                "the first waits for the other in its next collective."
+            )
+    alike = [row for row in found.order if not row.note]
+    if alike and not found.hangs:
+        count = sum(row.collectives for row in alike)
+        yield f"The order of collectives is the same in all programs of these logs ({count} compared)."
+
+
+def _explain(row: RankCompile) -> str:
+    if row.without:
+        have, lack = _name_ranks(row.ranks), _name_ranks(row.without).lower()
+        return f"{have} compiled {_name(row)}, {lack} did not."
+    kinds = "; ".join(_name_ranks(same).lower() for same in row.programs)
+    return f"{_name(row)} became {len(row.programs)} different programs: {kinds}."
+
+
+def _name(row: RankCompile) -> str:
+    return f"{row.compile_id} ({row.function})" if row.function else row.compile_id
+
+
+def _name_ranks(ranks: Sequence[int]) -> str:
+    return f"Rank {ranks[0]}" if len(ranks) == 1 else f"Ranks {join_words([*map(str, ranks)])}"

@@ -1,0 +1,92 @@
+"""The collectives that generated programs start and await, as the programs in logs are written."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from workbench.report import Buffer, Kernel
+from workbench.report.cluster.cluster_rows import Collective
+from workbench.trace_logs.kernel_code import CodeKernel
+
+_CALL = re.compile(r"torch\.ops\._c10d_functional\.(\w+?)_?\.")
+_WAIT = "wait_tensor"
+_KINDS = ("all_gather", "all_reduce", "all_to_all", "reduce_scatter", "broadcast")
+"""NCCL's words for what torch has several operators of."""
+_NAME = re.compile(r"""(?:group_name\s*=\s*)?(["'])(.*)\1""")
+_UNMODELLED = "a log does not tell which ranks the group has"
+
+
+def list_collectives(
+    program: Sequence[tuple[CodeKernel, Kernel]], buffers: Mapping[str, Buffer], first: int
+) -> Iterator[Collective]:
+    """A row for each that one program starts, in its order; ids go on from `c{first}`.
+
+    `buffers` are those of the program by name. Bytes are as NCCL counts them: what an all-gather
+    gives, what any other takes; None where a size is symbolic.
+    """
+    ends = {place for place, (code, _) in enumerate(program) if _CALL.match(code.name)}
+    for place, (code, kernel) in enumerate(program):
+        called = _CALL.match(code.name)
+        if called is None or called[1] == _WAIT:
+            continue
+        end = _find_wait(program, place)
+        between = range(place + 1, place if end is None else end)
+        kind = next((kind for kind in _KINDS if called[1].startswith(kind)), called[1])
+        given = [buffers[name] for name in code.reads if name in buffers]
+        ranks = _read_group_size(kind, code.arguments)
+        yield Collective(
+            id=f"c{first}",
+            graph=kernel.graph or "",
+            is_backward=kernel.is_backward,
+            op=kind,
+            bytes=_count_bytes(given, (ranks or 0) if kind == "all_gather" else 1),
+            dtype=next((buffer.dtype for buffer in given if buffer.dtype), None),
+            group=_read_group(code.arguments),
+            group_size=ranks,
+            kernel=kernel.id,
+            wait_kernel=None if end is None else program[end][1].id,
+            order=place,
+            wait_order=end,
+            hidden_by=tuple(program[each][1].id for each in between if each not in ends),
+            node=next(iter(kernel.nodes), None),
+            lines=kernel.lines,
+            called_from=kernel.called_from,
+            why=_UNMODELLED,
+        )
+        first += 1
+
+
+def _count_bytes(given: Sequence[Buffer], times: int) -> int | None:
+    """Those of all buffers, so many times; None where one is not known."""
+    sizes = [buffer.bytes for buffer in given]
+    if not times or not sizes or None in sizes:
+        return None
+    return times * sum(size or 0 for size in sizes)
+
+
+def _read_group_size(kind: str, arguments: Sequence[str]) -> int | None:
+    """How many ranks the group has, for the operators that take it before the group's name."""
+    told = arguments[-2].strip() if len(arguments) > 2 else ""
+    is_told = kind in ("all_gather", "reduce_scatter") and told.isdecimal()
+    return int(told) if is_told else None
+
+
+def _find_wait(program: Sequence[tuple[CodeKernel, Kernel]], start: int) -> int | None:
+    """Where one waits for what a call gives, or for what it writes in place; the first of them."""
+    made = {*program[start][0].writes, *program[start][0].reads}
+    for place in range(start + 1, len(program)):
+        code = program[place][0]
+        called = _CALL.match(code.name)
+        if called is not None and called[1] == _WAIT and not made.isdisjoint(code.reads):
+            return place
+    return None
+
+
+def _read_group(arguments: Sequence[str]) -> str:
+    """The name of the process group: the last text among the arguments; "" where it is an object.
+
+    Operators take what they reduce by before it.
+    """
+    texts = [found[2] for each in arguments if (found := _NAME.fullmatch(each.strip()))]
+    return texts[-1] if texts and arguments[-1].strip().endswith(("'", '"')) else ""

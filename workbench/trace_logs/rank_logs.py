@@ -1,0 +1,61 @@
+"""The logs of several ranks, each by itself, ready to be compared."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+
+from workbench.analysis.ranks.logged_ranks import LoggedProgram, LoggedRanks, compare_logs
+from workbench.errors import UsageError
+from workbench.report import Report
+from workbench.report.cluster.cluster_rows import Collective
+from workbench.report.session.session_rows import Compile
+from workbench.trace_logs.content import LogContent
+from workbench.trace_logs.log_tables import Building
+from workbench.trace_logs.session_tables import build_session
+
+_CAPTURED = "captured"
+
+
+def compare_ranks(
+    report: Report, contents: Sequence[LogContent], building: Building
+) -> LoggedRanks:
+    """Where ranks differ; raises `UsageError` where it is not known whose each log is."""
+    ranks = Counter(content.rank for content in contents)
+    if len(ranks) < 2 or None in ranks or max(ranks.values()) > 1:
+        said = ", ".join("none" if r is None else str(r) for r in sorted(ranks, key=str))
+        raise UsageError(
+            f"There is one log for each rank to compare, of at least two ranks. Of {len(contents)} "
+            f"read here the ranks are: {said}. Read the folder that TORCH_TRACE named for one run."
+        )
+    rank_of = {building.prefix(content): int(content.rank or 0) for content in contents}
+    compiles: dict[str, list[Compile]] = defaultdict(list)
+    for row in build_session(report, contents, building.places).tables["compiles"]:
+        compiles[row.id].append(row)
+    code: dict[str, dict[str, str]] = defaultdict(dict)
+    starts: dict[str, list[Collective]] = defaultdict(list)
+    for graph in report.graphs:
+        if graph.stage == "dynamo" and graph.compile_id is not None:
+            code[graph.compile_id][_CAPTURED] = _strip(report.texts[graph.text])
+    owners = building.compiles_of_programs()
+    for wrapper in report.wrappers:
+        part = "backward" if wrapper.is_backward else "forward"
+        code[owners[wrapper.graph]][part] = _strip(report.texts[wrapper.text])
+    for collective in report.collectives:
+        starts[owners[collective.graph]].append(collective)
+    programs = []
+    for prefix, rank in rank_of.items():
+        ids = [id for id in dict.fromkeys([*compiles, *code]) if id.startswith(prefix)]
+        programs += [
+            LoggedProgram(
+                rank, id.removeprefix(prefix), tuple(compiles[id]), code[id], tuple(starts[id])
+            )
+            for id in ids
+        ]
+    return compare_logs(", ".join(report.request.name.split(", ")[:3]), rank_of.values(), programs)
+
+
+def _strip(text: str) -> str:
+    """Code without its comments, which name files of one process."""
+    lines = (line.rstrip() for line in text.splitlines())
+    return "\n".join(line for line in lines if not line.lstrip().startswith("#"))
