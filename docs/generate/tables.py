@@ -18,7 +18,7 @@ from workbench.artifacts.machine.machine_description import Requirement
 from workbench.compiler.comparison.output_comparison import Comparison, KernelComparison
 from workbench.report import Kernel
 from workbench.report.cache_keys import KeyPart
-from workbench.report.cluster.cluster_rows import CollectiveOrder, RankRow, Shard
+from workbench.report.cluster.cluster_rows import CollectiveOrder, RankCompile, RankRow, Shard
 from workbench.report.file_rows import RoundTripLeaf, RoundTripPhase, RoundTripWay
 from workbench.report.machine_rows import MatrixCell, RankedConfig, Resources
 from workbench.report.measures import measures
@@ -120,6 +120,7 @@ def of_others() -> Iterator[Frame]:
         ("ranks.frame()", "The ranks of a cluster that `wb.ranks` compiled.", RankRow),
         ('ranks.frame("shards")', "What they hold, after the `rank`.", Shard),
         ('ranks.frame("order")', "Their collectives, group by group.", CollectiveOrder),
+        ("trace.ranks().frame()", "What the ranks of a run compiled, by their logs.", RankCompile),
         ("check.frame()", "What a file needs of a machine, of `wb.check`.", Requirement),
         ("why.frame()", "The parts of two cache keys, of `wb.why_recompiled`.", KeyPart),
         ('roundtrip.frame("ways")', "The ways of `wb.roundtrip` to a result.", RoundTripWay),

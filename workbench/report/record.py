@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from workbench.arguments import checked
 from workbench.errors import ArtifactError
+from workbench.file_path import check_file_path
 from workbench.number_text import plural
 from workbench.plain_data import read_file
 from workbench.report.atomic import write_saved_file
@@ -251,6 +252,18 @@ class Report(ReportBase):
         `redact` drops sources and constants.
         """
         return presenter().page(self, path, redact=redact)
+
+    @checked
+    def to_perfetto(self, path: str | PathLike[str]) -> str:
+        """Write a trace that Perfetto and chrome://tracing open; returns the path.
+
+        The phases of the compilation, of several logs a process for each; of a program with
+        collectives that were timed also one call by the model, a lane for each group.
+        Raises `UsageError` where it has none, `ArtifactError` where it cannot be written.
+        """
+        chosen = check_file_path(path)
+        presenter().export(self, chosen)
+        return chosen
 
 
 def describe_state(report: Report) -> str:

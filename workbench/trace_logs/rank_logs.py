@@ -35,11 +35,12 @@ def compare_ranks(
     code: dict[str, dict[str, str]] = defaultdict(dict)
     starts: dict[str, list[Collective]] = defaultdict(list)
     for graph in report.graphs:
-        if graph.stage == "dynamo" and graph.compile_id is not None:
+        if graph.stage == "dynamo" and graph.compile_id is not None and graph.text is not None:
             code[graph.compile_id][_CAPTURED] = _strip(report.texts[graph.text])
     owners = building.compiles_of_programs()
     for wrapper in report.wrappers:
         part = "backward" if wrapper.is_backward else "forward"
+        assert wrapper.text is not None  # a log has the program, or no row of it
         code[owners[wrapper.graph]][part] = _strip(report.texts[wrapper.text])
     for collective in report.collectives:
         starts[owners[collective.graph]].append(collective)

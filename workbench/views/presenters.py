@@ -66,6 +66,11 @@ SHOWN = {
     ),
     "Layout": ShownBy(plot="charts.report_charts:plot_layout"),
     "Launches": ShownBy(text="gpu_model.call_answer", plot="gpu_model.call_answer"),
+    "LoggedRanks": ShownBy(
+        text="ranks.rank_answers:format_logged_ranks",
+        sentences="ranks.rank_answers:list_rank_sentences",
+        fragment="ranks.rank_answers:render_logged_ranks",
+    ),
     "Matrix": ShownBy(
         text="gpu_model.matrix_answer",
         frame="gpu_model.matrix_answer",
@@ -94,10 +99,10 @@ SHOWN = {
         fragment="gpu_model.ranked_answer",
     ),
     "Ranks": ShownBy(
-        text="answers.fragments:format_ranks",
-        sentences="answers.fragments:list_rank_sentences",
-        page="answers.fragments:render_ranks_page",
-        fragment="answers.fragments:render_ranks",
+        text="ranks.rank_answers:format_ranks",
+        sentences="ranks.rank_answers:list_rank_sentences",
+        page="ranks.rank_answers:render_ranks_page",
+        fragment="ranks.rank_answers:render_ranks",
     ),
     "Recommendation": ShownBy(fragment="answers.fragments:show_recommendation"),
     "Rehearsal": ShownBy(
@@ -110,6 +115,7 @@ SHOWN = {
         plot="charts.report_charts",
         page="pages.report_page",
         fragment="pages.report_page",
+        export="perfetto:write",
     ),
     "Rivals": ShownBy(
         text="answers.alternatives_text:describe_rivals", fragment="answers.fragments:show_rivals"
@@ -125,6 +131,7 @@ SHOWN = {
         fragment="profile.profile_page",
         view="profile.profile_view:ProfileView",
         display="profile.profile_view",
+        export="perfetto:write",
     ),
     "Session": ShownBy(
         text="session.session_answer",

@@ -73,8 +73,8 @@ class LoggedRanks(Presented):
 
     @property
     def is_same(self) -> bool:
-        """Whether all ranks compiled the same programs."""
-        return all(not row.without and len(row.programs) == 1 for row in self.compiles)
+        """Whether all ranks compiled the same, as far as the logs have code of it."""
+        return all(not row.without and len(row.programs) < 2 for row in self.compiles)
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -95,7 +95,8 @@ def compare_logs(name: str, ranks: Iterable[int], programs: Iterable[LoggedProgr
     """What logs say, compared; a compile is the same where torch gave it the same id."""
     all_ranks = tuple(sorted(ranks))
     ordered = sorted(programs, key=lambda each: (_place(each.compile_id), each.rank))
-    compiles, order = [], []
+    compiles: list[RankCompile] = []
+    order: list[CollectiveOrder] = []
     for id, of_id in groupby(ordered, key=lambda each: each.compile_id):
         group = list(of_id)
         compiles.append(_join(id, group, all_ranks))
@@ -128,9 +129,11 @@ def _join(id: str, group: Sequence[LoggedProgram], ranks: Sequence[int]) -> Rank
 
 
 def _group_by_code(group: Sequence[LoggedProgram]) -> tuple[tuple[int, ...], ...]:
-    """Ranks whose logs agree in all that both have; a cache leaves some without a program."""
+    """Ranks whose logs agree in all that both have; those without any code are in none."""
     found: list[list[LoggedProgram]] = []
     for each in group:
+        if not each.code:
+            continue
         for same in found:
             if all(_agree(each.code, other.code) for other in same):
                 same.append(each)
@@ -168,7 +171,9 @@ def _compare_starts(id: str, group: Sequence[LoggedProgram]) -> Iterator[Collect
         for rank, others in members[1:]:
             first, started = members[0]
             for is_backward in (False, True):
-                pair = [[r for r in rows if r.is_backward is is_backward] for rows in (started, others)]
+                pair = [
+                    [r for r in rows if r.is_backward is is_backward] for rows in (started, others)
+                ]
                 if any(pair):
                     row = compare_started(label, first, pair[0], rank, pair[1])
                     yield replace(row, compile_id=id)
@@ -178,24 +183,33 @@ def _tell(found: LoggedRanks) -> Iterator[str]:
     yield from found.hangs
     read = _name_ranks(found.ranks)
     apart = [row for row in found.compiles if row.without or len(row.programs) > 1]
-    if not apart:
-        yield f"{read} compiled the same {plural(len(found.compiles), 'program')}."
+    compared = [row for row in found.compiles if row.programs]
+    if not apart and compared:
+        yield f"{read} compiled the same {plural(len(compared), 'program')}."
     for row in apart[:_MOST_TOLD]:
         yield _explain(row)
     if apart[_MOST_TOLD:]:
         yield f"{plural(len(apart) - _MOST_TOLD, 'more compile')} differ: see .frame()."
     for row in found.compiles:
         if row.longest_s > max(_LONGER * row.shortest_s, row.shortest_s + 1):
-            times = [number_text(each, "s") for each in (row.shortest_s, row.longest_s)]
+            times = [number_text(each, "seconds") for each in (row.shortest_s, row.longest_s)]
             why = f" ({row.cache})" if ":" in row.cache else ""
             yield (
                 f"{_name(row)} took {times[0]} on one rank and {times[1]} on another{why}: "
                 "the first waits for the other in its next collective."
             )
+    if len(compared) < len(found.compiles):
+        count = len(found.compiles) - len(compared)
+        yield f"Not compared: {plural(count, 'compile')} of which no log has code."
+    lost = {
+        rank: row for row in compared for rank in row.ranks if rank not in sum(row.programs, ())
+    }
+    for rank, row in lost.items():
+        yield f"Not compared: rank {rank} in {_name(row)}, of which its log has no code."
     alike = [row for row in found.order if not row.note]
     if alike and not found.hangs:
         count = sum(row.collectives for row in alike)
-        yield f"The order of collectives is the same in all programs of these logs ({count} compared)."
+        yield f"Collectives come in the same order on all ranks: {count} compared, by compile id."
 
 
 def _explain(row: RankCompile) -> str:

@@ -215,7 +215,8 @@ class RankCompile:
 
     `ranks` compiled it, `without` are the other ranks that were read. Ranks have the same one of
     `programs` where what torch wrote for them is the same but for comments: the generated program,
-    and where a log has none the captured graph. Seconds are as torch counts them.
+    and where a log has none the captured graph. Ranks whose logs have neither are in none of them,
+    and are not compared. Seconds are as torch counts them.
     """
 
     compile_id: str  # torch's id, such as `0/1`: the second variant of the first frame
@@ -224,10 +225,14 @@ class RankCompile:
     without: tuple[int, ...]  # that did not
     programs: tuple[tuple[int, ...], ...]  # the ranks that have the same program, together
     cache: str  # what torch's caches answered, and whom where that differs
-    shortest_s: float = number("Shortest", "s", "Of the ranks that compiled it", source="measured",
-                               meaning="Seconds of the rank that was first done with it.")  # fmt: skip
-    longest_s: float = number("Longest", "s", "Of the ranks that compiled it", source="measured",
-                              meaning="Seconds of the rank that was last done with it.")  # fmt: skip
+    shortest_s: float = number(
+        "Shortest", "s", "Of the ranks that compiled it", source="measured",
+        meaning="Seconds of the rank that compiled it in the shortest time.",
+    )  # fmt: skip
+    longest_s: float = number(
+        "Longest", "s", "Of the ranks that compiled it", source="measured",
+        meaning="Seconds of the rank that compiled it in the longest time.",
+    )  # fmt: skip
     collectives: int | None = number(
         "Collectives", meaning="How many its programs start; None where no log has a program."
     )

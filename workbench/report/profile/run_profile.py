@@ -7,6 +7,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, cast
 
 from workbench.arguments import checked
+from workbench.file_path import check_file_path
 from workbench.number_text import plural
 from workbench.report.atomic import write_saved_file
 from workbench.report.presenter import Presented, presenter
@@ -175,3 +176,15 @@ class RunProfile(Presented):
     def to_html(self, path: str | PathLike[str] | None = None, *, redact: bool = False) -> str:
         """A self-contained page, written to `path` when given; `redact` drops paths of files."""
         return presenter().page(self, path, redact=redact)
+
+    @checked
+    def to_perfetto(self, path: str | PathLike[str]) -> str:
+        """Write a trace that Perfetto and chrome://tracing open; returns the path.
+
+        The runs of kernels by device and stream, and what threads of the CPU did; of several ranks
+        a process for each, by the clocks of their machines.
+        Raises `UsageError` where it has no timeline, `ArtifactError` where it cannot be written.
+        """
+        chosen = check_file_path(path)
+        presenter().export(self, chosen)
+        return chosen

@@ -1,4 +1,4 @@
-"""Answers as HTML that needs no style sheet: a check, a file, rivals, cures, round trips, ranks."""
+"""Answers as HTML that needs no style sheet: a check, a file, rivals, cures, round trips."""
 
 from __future__ import annotations
 
@@ -9,14 +9,11 @@ from os import PathLike
 from typing import Any
 
 from workbench.analysis.opportunities.rehearsed_cures import Rehearsal
-from workbench.analysis.ranks.ranks import Ranks
 from workbench.analysis.sweep.recommendation import Recommendation
 from workbench.artifacts.inspect.artifact_report import TITLES, WRONG, ArtifactReport
 from workbench.artifacts.preflight.check import SIGNS, Check
 from workbench.number_text import number_text
 from workbench.report.cache_keys import WhyRecompiled
-from workbench.report.cluster.cluster_rows import RankRow
-from workbench.report.measures import measures
 from workbench.report.rivals import Rivals
 from workbench.report.roundtrip import RoundTrip
 from workbench.views.answers.alternatives_text import (
@@ -28,15 +25,13 @@ from workbench.views.answers.alternatives_text import (
 from workbench.views.answers.roundtrip_text import list_ways
 from workbench.views.static_html import render
 from workbench.views.static_html.grids import (
-    HEAT_BYTES,
-    PAGE,
     SUMMARIES,
     Grid,
     Limits,
     grid,
     write_frame_call,
 )
-from workbench.views.tables.column import Column, exact
+from workbench.views.tables.column import Column
 from workbench.views.tables.columns import spell_out_columns
 from workbench.views.words.units import ABSENT
 
@@ -55,27 +50,6 @@ _CURES = (
     Column("left", "left"),
     Column("", "text", "prose"),
     Column("compared", "checked", "prose"),
-)
-_OF_RANKS = measures(RankRow)
-_RANKS = (
-    Column("Rank", "rank", "number"),
-    Column("At", "coordinates"),
-    Column("Program", "program", "number"),
-    *(Column(each.title, name, exact(each.unit)) for name, each in _OF_RANKS.items()),
-)
-_SHARDS = (
-    Column("Rank", "rank", "number"),
-    Column("Holds", "shape", "code"),
-    Column("Of", "name", "code"),
-    Column("Bytes", "bytes", "B"),
-)
-_ORDER = (
-    Column("Group", "group"),
-    Column("Rank", "rank", "number"),
-    Column("Against", "other", "number"),
-    Column("Alike", "collectives", "number"),
-    Column("Starts then", "here", "code"),
-    Column("The other starts", "there", "code"),
 )
 _BYTES = 300_000  # a notebook keeps it: there is no other view; the accessors have all
 _LEVELS = tuple(
@@ -259,66 +233,3 @@ def _sources(report: ArtifactReport, limits: Limits) -> Iterator[dict[str, Any]]
         left -= len(kept or "")
         facts = f"{text.language}, {number_text(text.size, 'bytes')}"
         yield {"name": text.name, "facts": facts, "text": kept}
-
-
-def list_rank_sentences(ranks: Ranks) -> tuple[str, ...]:
-    """What would hang, what differs and why, what was not checked."""
-    return ranks.sentences
-
-
-def format_ranks(ranks: Ranks) -> str:
-    """The sentences, a line for each rank."""
-    table = next(_list_rank_grids(ranks, PAGE))
-    lines = [_name_ranks(ranks)] + [f"- {words}" for words in ranks.sentences]
-    return "\n".join(
-        [*lines, *([] if table is None else [f"  {table.head}"])]
-        + [f"  {line}" for line in ([] if table is None else table.lines)]
-    )
-
-
-def render_ranks_page(ranks: Ranks, path: str | PathLike[str] | None = None) -> str:
-    """A self-contained page; written to `path` when given."""
-    shown = render.body("forecast", lambda limits: _show_ranks(ranks, limits))
-    return render.page(_name_ranks(ranks), shown, path)
-
-
-def render_ranks(ranks: Ranks) -> str:
-    """The sentences and the tables for a notebook; it needs no style sheet."""
-    return render.summary("forecast", lambda limits: _show_ranks(ranks, limits), limit=HEAT_BYTES)
-
-
-def _name_ranks(ranks: Ranks) -> str:
-    sizes = " × ".join(f"{name} {size}" for name, size in ranks.mesh.items())
-    return f"{ranks.name} on {ranks.target}, {sizes}"
-
-
-def _show_ranks(ranks: Ranks, limits: Limits) -> Mapping[str, Any]:
-    first, *others = ranks.sentences
-    grids = [each for each in _list_rank_grids(ranks, limits) if each is not None]
-    return {"title": _name_ranks(ranks), "sentence": first, "notes": others, "grids": grids}
-
-
-def _list_rank_grids(ranks: Ranks, limits: Limits) -> Iterator[Grid | None]:
-    rows = [asdict(row) for row in ranks.rows]
-    yield grid("Ranks", _RANKS, rows, limits, call=".frame()")
-    order = [
-        {**asdict(row), "here": row.here or "nothing", "there": row.there or "nothing"}
-        for row in ranks.order
-        if row.note
-    ]
-    yield grid("Collectives that do not match", _ORDER, order, limits, call=".frame('order')")
-    yield grid("Shards that differ", _SHARDS, _list_shards(ranks), limits, call=".frame('shards')")
-
-
-def _list_shards(ranks: Ranks) -> list[dict[str, Any]]:
-    """What ranks hold of a tensor whose shards are not equal, name by name."""
-    held: dict[str, dict[int, Any]] = {}
-    for program in ranks.programs:
-        for shard in program.shards:
-            held.setdefault(shard.name, {})[program.rank] = shard
-    return [
-        {"rank": rank, "name": name, "shape": str(list(shard.shape)), "bytes": shard.bytes}
-        for name, by_rank in held.items()
-        if len(set(by_rank.values())) > 1
-        for rank, shard in by_rank.items()
-    ]

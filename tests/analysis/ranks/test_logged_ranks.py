@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+from typing import Any
+
+from workbench.analysis.ranks.logged_ranks import LoggedProgram, compare_logs
+from workbench.report.cluster.cluster_rows import Collective
+from workbench.report.session.session_rows import Compile
+
+
+def program(rank: int, id: str = "0/0", **more: Any) -> LoggedProgram:
+    """A forward of one rank that starts an all-reduce of all ranks."""
+    row = Compile(id, "step", "train.py", 3, 0, 0.0, "first", f"rank {rank}", more.pop("s", 2.0))
+    given = {"code": {"captured": "graph", "forward": "kernels"}, "starts": (started(),), **more}
+    return LoggedProgram(rank, id, (row,), **given)
+
+
+def started(op: str = "all_reduce", group: str = "0", size: int | None = 8) -> Collective:
+    return Collective("c0", "i0", False, op, size, "float32", group)
+
+
+def test_ranks_that_agree_are_told_with_what_was_compared() -> None:
+    found = compare_logs("step", [0, 1], [program(0), program(1)])
+    assert found.is_same
+    assert found.sentences == (
+        "Ranks 0 and 1 compiled the same 1 program.",
+        "Collectives come in the same order on all ranks: 1 compared, by compile id.",
+    )
+
+
+def test_a_compile_that_some_ranks_lack_is_told() -> None:
+    found = compare_logs("step", [0, 1, 2], [program(0), program(1), program(2), program(2, "1/0")])
+    (_, row) = found.compiles
+    assert (row.ranks, row.without, found.is_same) == ((2,), (0, 1), False)
+    assert found.sentences[0] == "Rank 2 compiled 1/0 (step), ranks 0 and 1 did not."
+
+
+def test_programs_are_compared_by_what_both_logs_have() -> None:
+    cached = program(1, code={"captured": "graph"}, starts=())
+    other = program(2, code={"captured": "another", "forward": "kernels"})
+    (row,) = compare_logs("step", [0, 1, 2], [program(0), cached, other]).compiles
+    assert row.programs == ((0, 1), (2,))
+
+
+def test_what_no_log_has_code_of_is_not_called_the_same() -> None:
+    found = compare_logs(
+        "step", [0, 1], [program(0, code={}, starts=()), program(1, code={}, starts=())]
+    )
+    assert found.sentences == ("Not compared: 1 compile of which no log has code.",)
+    found = compare_logs("step", [0, 1], [program(0), program(1, code={}, starts=())])
+    assert "Not compared: rank 1 in 0/0 (step), of which its log has no code." in found.sentences
+
+
+def test_a_rank_that_starts_something_else_would_hang_in_that_compile() -> None:
+    more = program(1, starts=(started(), started("all_gather", size=None)))
+    found = compare_logs("step", [0, 1], [program(0), more])
+    assert found.hangs == (
+        "In 0/0 (step), rank 1 would hang: it waits for an all-gather of all ranks that rank 0 "
+        "never starts, after 1 that both start.",
+    )
+    assert found.order[0].compile_id == "0/0"
+
+
+def test_a_rank_without_collectives_of_a_group_may_not_be_in_it() -> None:
+    pair = program(1, starts=(started(), started("all_gather", group="7")))
+    assert not compare_logs("step", [0, 1], [program(0), pair]).hangs
+
+
+def test_a_rank_that_compiles_much_longer_is_told_with_its_cache() -> None:
+    quick, slow = program(0, s=0.5), program(1, s=12.0)
+    assert compare_logs("step", [0, 1], [quick, slow]).sentences[1] == (
+        "0/0 (step) took 500 ms on one rank and 12.0 s on another: "
+        "the first waits for the other in its next collective."
+    )

@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import workbench as wb
+from workbench.errors import UsageError
+
+LOGS = Path(__file__).parents[1] / "records" / "traces"
+
+
+def test_the_ranks_of_a_run_are_compared_by_their_logs() -> None:
+    found = wb.read_trace(LOGS / "unlike").ranks()
+    assert found.sentences == (
+        "In 1/0 (gathered), rank 1 would hang: it waits for an all-gather of 512 B of all ranks "
+        "that rank 0 never starts, after 1 that both start.",
+        "1/0 (gathered) became 2 different programs: rank 0; rank 1.",
+        "Rank 1 compiled 2/0 (rounded), rank 0 did not.",
+    )
+    compiles = found.frame()
+    assert list(compiles.compile_id) == ["0/0", "1/0", "2/0"]
+    assert list(compiles.programs) == [((0, 1),), ((0,), (1,)), ((1,),)]
+    assert list(found.frame("order").collectives) == [1, 1]
+    assert "rank 1 would hang" in repr(found)
+    assert "rank 1 would hang" in (found._repr_html_() or "")
+    with pytest.raises(UsageError, match="no table 'shards': ask for compiles or order"):
+        found.frame("shards")
+
+
+def test_the_collectives_of_programs_in_logs_are_rows() -> None:
+    rows = wb.read_trace(LOGS / "unlike").logs["rank 1"].collectives
+    assert [(row.op, row.bytes, row.dtype, row.group) for row in rows] == [
+        ("all_reduce", 256, "float32", "0"),
+        ("all_reduce", 256, "float32", "0"),
+        ("all_gather", 2 * 256, "float32", "0"),
+    ]
+    kernels = {kernel.id: kernel.name for kernel in wb.read_trace(LOGS / "unlike").kernels}
+    last = list(wb.read_trace(LOGS / "unlike").collectives)[-1]
+    assert (last.group_size, last.est_us) == (2, None)
+    assert "all_gather_into_tensor" in kernels[last.kernel or ""]
+    assert "wait_tensor" in kernels[last.wait_kernel or ""]
+    assert last.why == "a log does not tell which ranks the group has"
+
+
+def test_a_log_of_one_rank_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"of at least two ranks\. Of 1 read"):
+        wb.read_trace(LOGS / "recompiles.log.gz").ranks()
+
+
+def test_sessions_of_logs_tell_what_the_caches_answered() -> None:
+    compiles = wb.read_trace(LOGS / "unlike").session().frame("compiles")
+    assert set(compiles.cache) == {"AOTAutograd miss, FX graph miss"}
