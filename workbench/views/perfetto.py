@@ -19,28 +19,20 @@ class _Lanes:
     """Numbers processes and their threads, which the format wants, and names each once."""
 
     def __init__(self) -> None:
-        self._numbers: dict[tuple[str, str | None], int] = {}
+        self._processes: dict[str, int] = {}
+        self._threads: dict[tuple[str, str], int] = {}
 
     def place(self, process: str, thread: str) -> Iterator[Event]:
         """What names the two where they are new, then the event that has their numbers."""
-        pid = self._number(process, None)
-        if pid < 0:
-            pid = -pid
+        is_new = process not in self._processes
+        pid = self._processes.setdefault(process, len(self._processes) + 1)
+        if is_new:
             yield _name("process_name", process, pid)
-        tid = self._number(process, thread)
-        if tid < 0:
-            tid = -tid
+        is_new = (process, thread) not in self._threads
+        tid = self._threads.setdefault((process, thread), len(self._threads) + 1)
+        if is_new:
             yield _name("thread_name", thread, pid, tid)
         yield {"pid": pid, "tid": tid}
-
-    def _number(self, process: str, thread: str | None) -> int:
-        """Below 0 the first time."""
-        key = process, thread
-        if key in self._numbers:
-            return self._numbers[key]
-        of_kind = sum(1 for one in self._numbers if (one[1] is None) == (thread is None))
-        self._numbers[key] = of_kind + 1
-        return -self._numbers[key]
 
 
 def _name(kind: str, name: str, pid: int, tid: int = 0) -> Event:
