@@ -9,7 +9,9 @@ import pytest
 
 import workbench as wb
 from tests.profiles.synthetic_trace import SyntheticTrace
+from workbench.analysis.cluster.links import Links, estimate_collective, find_links
 from workbench.profiles.collective_rows import Collective, read_collective
+from workbench.specs import Catalogue
 
 SAID = {
     "Collective name": "allreduce", "dtype": "BFloat16", "In msg nelems": 1_000_000,
@@ -50,6 +52,33 @@ def test_a_collective_is_exposed_where_nothing_else_runs(tmp_path: Path) -> None
 def test_the_links_carry_more_or_less_than_the_bytes(name: str, factor: float) -> None:
     assert Collective(name, 8, "Float", "", 8).find_bus_factor() == factor
     assert Collective(name, 8, "Float", "", None).find_bus_factor() is None
+
+
+@pytest.mark.parametrize(
+    ("ranks", "size", "nodes"),
+    [
+        ([*range(8)], 8, 1),
+        ([0, 8], 2, 2),
+        ("[0, 1, 2, 3, 4, 5, 6, 7]", 8, 1),
+        ("[0, 1, 2, ..., 62, 63]", 64, None),
+        (None, 8, None),
+    ],
+)
+def test_a_modelled_call_is_beside_the_measured_one(
+    tmp_path: Path, ranks: object, size: int, nodes: int | None
+) -> None:
+    trace = SyntheticTrace()
+    said: dict[str, Any] = {**SAID, "Group size": size, "Process Group Ranks": ranks}
+    trace.launch("ncclDevKernel_AllReduce_Sum_bf16_RING_LL", 5.0, 60.0, 100.0, **said)
+    (row,) = wb.read_profile(trace.write(tmp_path / "trace.json"), gpu="h100").tables["collectives"]
+    if nodes is None:
+        assert row.model_us is None
+        return
+    links = find_links(Catalogue.built_in()["h100"], {})
+    assert isinstance(links, Links)
+    modelled = estimate_collective("all_reduce", 2_000_000, size, nodes, links)
+    assert modelled is not None
+    assert row.model_us == modelled.us > 0
 
 
 def test_an_annotation_tells_what_arguments_do_not() -> None:

@@ -11,29 +11,49 @@ from typing import Any
 
 import numpy as np
 
+from workbench.analysis.cluster.links import Links, estimate_collective, find_links
 from workbench.profiles.device_times import Busy
 from workbench.profiles.device_work import DeviceWork
 from workbench.profiles.kernel_rows import KernelRows
 from workbench.report.profile.profile_rows import CollectiveTime
+from workbench.specs import Gpu
 
 _KERNEL = re.compile(r"nccl|rccl", re.IGNORECASE)
 _ITEMSIZES = {
     "double": 8, "long": 8, "float": 4, "int": 4, "half": 2, "bfloat16": 2, "short": 2,
     "char": 1, "byte": 1, "bool": 1, "c10::bfloat16": 2, "c10::half": 2,
 }  # fmt: skip
+_MODELLED = {
+    "allreduce": "all_reduce", "allgather": "all_gather", "reducescatter": "reduce_scatter",
+    "alltoall": "all_to_all", "broadcast": "broadcast",
+}  # fmt: skip
+_GPUS_PER_NODE = 8
 _KINDS = ("allreduce", "allgather", "reducescatter", "alltoall", "broadcast", "reduce", "sendrecv",
           "send", "recv", "gather", "scatter", "barrier")  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Collective:
-    """What one call moves: bytes of one rank and the group that takes part."""
+    """What one call moves: bytes of one rank and the group that takes part.
+
+    `nodes` is on how many of 8 GPUs its ranks are, None where the trace does not name all of them.
+    """
 
     name: str
     bytes: int | None
     dtype: str
     group: str
     group_size: int | None
+    nodes: int | None = None
+
+    def estimate_us(self, links: Links | None) -> float | None:
+        """What one call takes by NCCL's own model; None where that does not know all of it."""
+        name = re.sub(r"[^a-z]", "", self.name.lower())
+        op = next((op for word, op in _MODELLED.items() if word in name), "")
+        if links is None or not self.bytes or not self.group_size or self.nodes is None:
+            return None
+        made = estimate_collective(op, self.bytes, self.group_size, self.nodes, links)
+        return None if made is None else made.us
 
     def find_bus_factor(self) -> float | None:
         """How many bytes the links carry for each of `bytes`, as nccl-tests count it."""
@@ -47,7 +67,9 @@ class Collective:
         return part if any(each in name for each in ("gather", "scatter", "alltoall")) else 1.0
 
 
-def list_collectives(work: DeviceWork, kernels: KernelRows) -> list[CollectiveTime]:
+def list_collectives(
+    work: DeviceWork, kernels: KernelRows, gpu: Gpu | None
+) -> list[CollectiveTime]:
     """A row for each collective by its bytes and group."""
     events, texts = work.events, work.trace.texts
     is_one = np.array([_KERNEL.search(text) is not None for text in texts], bool)
@@ -69,6 +91,7 @@ def list_collectives(work: DeviceWork, kernels: KernelRows) -> list[CollectiveTi
         kernel = texts[events["name"][run]]
         collective = read_collective({**said[1], **said[0]}, operator, kernel)
         groups[collective, int(kernels.row_of_run[run])].append(place)
+    links = None if gpu is None else find_links(gpu, {})
     rows = []
     for (collective, row), places in groups.items():
         times = events["duration"][own[places]]
@@ -85,6 +108,7 @@ def list_collectives(work: DeviceWork, kernels: KernelRows) -> list[CollectiveTi
                 group=collective.group,
                 group_size=collective.group_size,
                 bus_gbs=collective.bytes * factor / fastest / 1e3 if is_known else None,  # type: ignore[operator]
+                model_us=collective.estimate_us(None if isinstance(links, str) else links),
                 kernel=f"k{row}",
             )
         )
@@ -117,4 +141,13 @@ def read_collective(said: Mapping[str, Any], operator: str, kernel: str) -> Coll
         dtype=dtype[:200],
         group=str(group)[:200],
         group_size=size if isinstance(size, int) and 0 < size < 1 << 24 else None,
+        nodes=_count_nodes(said.get("Process Group Ranks"), size),
     )
+
+
+def _count_nodes(told: object, size: object) -> int | None:
+    """On how many nodes the ranks of a group are; torch ends a long list of them with `...`."""
+    ranks = re.findall(r"\d+", str(told)) if isinstance(told, str | list) else []
+    if not ranks or len(ranks) != size:
+        return None
+    return len({int(rank) // _GPUS_PER_NODE for rank in ranks})

@@ -28,7 +28,7 @@ def build_tables(
         "kernels": add_facts(work, kernels, gpu),
         "modules": modules.rows,
         "lines": list_lines(work),
-        "collectives": list_collectives(work, kernels),
+        "collectives": list_collectives(work, kernels, gpu),
     }
     tables = {name: Table.of(kind, rows.get(name, ())) for name, kind in PROFILE_TABLES.items()}
     tables |= {

@@ -217,7 +217,10 @@ class CollectiveTime:
 
     `exposed_us` is the part of its time in which no other work of the device ran. `bytes` are those
     of one call on one rank; `bus_gbs` is the bandwidth of the links that the fastest call comes to,
-    in 10^9 bytes per second, as nccl-tests count it. `kernel` is a row of `kernels` by its id.
+    in 10^9 bytes per second, as nccl-tests count it. `model_us` is what a call takes by NCCL's own
+    model with 8 GPUs on a node, None where the trace does not name the GPU and all ranks of the
+    group: what is measured beyond it is waiting for other ranks, or for links that others use.
+    `kernel` is a row of `kernels` by its id.
     """
 
     name: str = ""  # what it is, such as all-reduce
@@ -232,6 +235,9 @@ class CollectiveTime:
     group_size: int | None = number("Ranks", meaning="Ranks of the group.")
     bus_gbs: float | None = number(
         "Bus, GB/s", "amount", "As nccl-tests count it, of the fastest call", source="measured"
+    )
+    model_us: float | None = number(
+        "A call, modelled, µs", "us", "By NCCL's own model, 8 GPUs on a node", source="model"
     )
     kernel: str = ""
     rank: int | None = None  # which rank it is of, where several were read

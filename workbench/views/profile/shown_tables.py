@@ -83,6 +83,7 @@ _COLLECTIVES = (
     Column("Group", "group", "word", is_wide=True),
     Column("Ranks", "group_size", "count"),
     Column("Bus, GB/s", "bus_gbs", "amount"),
+    Column("A call, modelled", "model_us", "us", is_wide=True),
 )
 _MEMORY = (
     Column("At", "at_us", "us"),
