@@ -11,9 +11,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from workbench.analysis.cluster.links import ERRORS as ERRORS
-from workbench.analysis.cluster.links import LEAST_CHECKED as LEAST_CHECKED
-from workbench.analysis.cluster.links import MOST_CHECKED_NODES as MOST_CHECKED_NODES
 from workbench.analysis.cluster.links import Links, estimate_collective, find_links
 from workbench.analysis.forecast.forecast import find_forecast
 from workbench.report import Kernel, Report

@@ -6,16 +6,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 
-from workbench.analysis.cluster.streams import (
-    COMPUTE,
-    ERRORS,
-    LEAST_CHECKED,
-    MISSING,
-    MOST_CHECKED_NODES,
-    Span,
-    Streams,
-    find_streams,
-)
+from workbench.analysis.cluster.links import ERRORS, LEAST_CHECKED, MOST_CHECKED_NODES
+from workbench.analysis.cluster.streams import COMPUTE, MISSING, Span, Streams, find_streams
 from workbench.number_text import number_text, plural
 from workbench.report import Report
 from workbench.report.cluster.cluster_rows import HOOK, PASSES, Collective
