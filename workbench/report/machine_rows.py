@@ -272,6 +272,7 @@ class KernelFinding:
     )
     case: str = ""  # what differs from the call that was given; empty for that call
     programs: tuple[int, ...] = ()  # the programs concerned, counted along the grid
+    by: str = ""  # the other tool that says so, with its release; empty for the run under watch
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,7 +285,7 @@ class CheckedCase:
 
     kernel: str  # the kernel, by the name of its function
     case: str  # what differs from the call that was given; empty for that call
-    verdict: str  # "passed", "failed" or "not checked"
+    verdict: str  # "passed", "failed", "not checked"; of others "nothing found", "contradicted"
     grid: tuple[int, ...]  # how many programs the grid has along each axis
     programs: int = field(metadata=describe("Programs", meaning="Programs that were run."))
     judged: tuple[str, ...] = ()  # what was judged
@@ -307,6 +308,7 @@ class CheckedCase:
         metadata=describe("Least written", "B", meaning="Different bytes that were written."),
     )
     operations: tuple[tuple[str, int], ...] = ()  # operations of floats by dtype, and of tl.dot
+    by: str = ""  # the other tool that judged it, with its release; empty for the run under watch
 
 
 Bases = tuple[tuple[tuple[int, ...], ...], ...]

@@ -276,7 +276,7 @@ def describe_state(report: Report) -> str:
 
 def _say_checked(report: Report) -> str:
     """What became of the calls of kernels that were checked; empty where none was."""
-    verdicts = {case.verdict for case in report.checked_cases}
+    verdicts = {case.verdict for case in report.checked_cases if not case.by}
     if not verdicts:
         return ""
     found = sum(row.kind != NOT_JUDGED for row in report.kernel_findings)

@@ -28,8 +28,8 @@ _ORDER = (
 class KernelCheck(Presented):
     """What is wrong with kernels, line by line, in the calls that were run.
 
-    It says nothing of calls that were not: `cases` has a row for each that was. `report` is the
-    record that keeps it.
+    It says nothing of calls that were not: `cases` has a row for each that was, and one for what
+    another tool said `by` itself, which never makes it `ok`. `report` is the record that keeps it.
     """
 
     report: Report
@@ -41,7 +41,7 @@ class KernelCheck(Presented):
         """False where anything was found; None where nothing was judged, or not every call."""
         if any(row.kind != NOT_JUDGED for row in self.findings):
             return False
-        verdicts = {case.verdict for case in self.cases}
+        verdicts = {case.verdict for case in self.cases if not case.by}
         return True if verdicts == {"passed"} else None
 
     @property
@@ -54,10 +54,14 @@ class KernelCheck(Presented):
             where = f"{found[0].kernel}: " if len({c.kernel for c in self.cases}) > 1 else ""
             others = f" In {plural(len(kernels), 'kernel')}." if len(kernels) > 1 else ""
             return " ".join((f"{where}{found[0].text}{more}{others}", *self._say_lost()))
-        run = [case for case in self.cases if case.judged]
+        run = [case for case in self.cases if case.judged and not case.by]
         if not run:
-            reasons = dict.fromkeys(each for case in self.cases for each in case.not_judged)
-            return f"Nothing was judged: {'; '.join(reasons) or 'there was no kernel'}."
+            own = [case for case in self.cases if not case.by]
+            reasons = dict.fromkeys(each for case in own for each in case.not_judged)
+            said = f"Nothing was judged: {'; '.join(reasons) or 'there was no kernel'}."
+            return " ".join(
+                (said, *(note for case in self.cases if case.by for note in case.notes))
+            )
         names = list(dict.fromkeys(case.kernel for case in run))
         who = names[0] if len(names) == 1 else plural(len(names), "kernel")
         calls = plural(len(run), "call that was run", "calls that were run")
@@ -100,7 +104,7 @@ class KernelCheck(Presented):
         if found:
             lines = [f"  {place_of(row)}: {row.text}" for row in found]
             raise ExpectationError("\n".join((f"{plural(len(found), 'finding')}:", *lines)))
-        lost = [case for case in self.cases if case.verdict == "not checked"]
+        lost = [case for case in self.cases if case.verdict == "not checked" and not case.by]
         if lost or not self.cases:
             raise ExpectationError(self.sentence)
         return self
@@ -111,7 +115,8 @@ class KernelCheck(Presented):
         who = names[0] if len(names) == 1 else plural(len(names), "kernel")
         found = plural(len(self.faults), "finding")
         word = {True: "nothing found", False: found, None: "not judged"}[self.ok]
-        return f"KernelCheck({who}, {plural(len(self.cases), 'call')}: {word})"
+        calls = plural(sum(not case.by for case in self.cases), "call")
+        return f"KernelCheck({who}, {calls}: {word})"
 
     def __str__(self) -> str:
         """The sentence."""
@@ -120,7 +125,7 @@ class KernelCheck(Presented):
     def _say_lost(self) -> list[str]:
         lost: dict[str, list[str]] = {}
         for case in self.cases:
-            for reason in case.not_judged:
+            for reason in () if case.by else case.not_judged:
                 lost.setdefault(reason, []).append(case.case)
         return [f"Not judged: {reason}." for reason in lost]
 

@@ -13,6 +13,7 @@ from workbench.compiler.interpreter.verification import keep_warm_interpreter
 from workbench.compiler.interpreter.watched.watched_call import AccessLog, Watch, Watched
 from workbench.compiler.kernel_checks.case_sizes import Case, list_cases
 from workbench.compiler.kernel_checks.fault_words import FaultWords
+from workbench.compiler.kernel_checks.triton_viz_checks import ask_triton_viz, find_release
 from workbench.compiler.kernel_checks.value_comparison import (
     NotCompared,
     choose_writes,
@@ -34,8 +35,8 @@ TIME_LIMIT = 60.0
 MOST_S = 840.0
 """The longest of these: what the worker itself is given."""
 _GLUON = (
-    "kernels of Gluon are compiled and not run here: triton-viz simulates them, where it is "
-    "installed"
+    "kernels of Gluon are compiled and not run here, and triton-viz 3.0, the last that was tried, "
+    "does not run them either"
 )
 _META = "its tensors are on meta and hold no numbers, so that nothing was run"
 _RACES = ("race", "race, same value", "lanes disagree")
@@ -54,6 +55,7 @@ class CheckQuestion:
     cases: Sequence[Any] | None = ()
     sample: int | None = None
     time_limit: float = TIME_LIMIT
+    triton_viz: bool = True
 
 
 @dataclass(frozen=True)
@@ -70,9 +72,12 @@ def check_call(
 ) -> Checked:
     """Run the call, and others, under watch; raises `UsageError` for a question that is none."""
     _refuse_question(call, question)
-    if call.is_gluon or call.is_data_free:
-        reason = _GLUON if call.is_gluon else _META
-        return Checked((), (_leave_out(call, Case("", call), reason),))
+    if call.is_data_free:
+        return Checked((), (_leave_out(call, Case("", call), _META),))
+    if call.is_gluon:
+        left = _leave_out(call, Case("", call), _GLUON)
+        said, found = _ask_other(call, question, None, (), progress)
+        return Checked(tuple(found), (left, *said))
     cases, note = list_cases(call, question.cases)
     findings: list[KernelFinding] = []
     rows: list[CheckedCase] = []
@@ -93,7 +98,23 @@ def check_call(
         rows.append(row)
     if note and rows:
         rows[0] = replace(rows[0], notes=(*rows[0].notes, note))
-    return Checked(tuple(_drop_repeated(findings)), tuple(rows), log)
+    kept = _drop_repeated(findings)
+    given = next((row for row in rows if not row.case), None)
+    said, found = _ask_other(call, question, given, kept, progress)
+    return Checked((*kept, *found), (*rows, *said), log)
+
+
+def _ask_other(
+    call: KernelCall, question: CheckQuestion, run: CheckedCase | None,
+    known: Sequence[KernelFinding], progress: ProgressCallback | None,
+) -> tuple[list[CheckedCase], list[KernelFinding]]:  # fmt: skip
+    """What triton-viz says of the given call, where it is installed and asked."""
+    release = find_release() if question.triton_viz else None
+    if release is None:
+        return [], []
+    with step(progress, f"asking {release}"):
+        row, found = ask_triton_viz(call, release, question.time_limit, run, known)
+    return [row], found
 
 
 def _refuse_question(call: KernelCall, question: CheckQuestion) -> None:

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from workbench.analysis.gpu_model.matrix import Matrix
 
 _GLUON = (
-    "Kernels of Gluon are compiled and not run here: triton-viz simulates them, where it is "
-    "installed."
+    "Kernels of Gluon are compiled and not run here, and triton-viz 3.0, the last that was tried, "
+    "does not run them either."
 )
 _META = "A tensor is on meta and holds no numbers, so that nothing can be run."
 _FROM_FILE = (

@@ -211,6 +211,7 @@ class OwnKernel(LiveOnly, ReportHolder):
         cases: Sequence[Any] | None = (),
         sample: int | None = None,
         time_limit: float = 60.0,
+        triton_viz: bool = True,
         progress: ProgressCallback | None = None,
     ) -> KernelCheck:
         """Run the call on the CPU under watch, and say which lines are wrong.
@@ -239,6 +240,9 @@ class OwnKernel(LiveOnly, ReportHolder):
             The most programs of a grid that are run, spread over it; by default all.
         time_limit
             Seconds after which a run is ended.
+        triton_viz
+            Whether triton-viz is asked about the given call, too, where it is installed. What it
+            says is marked `by` it, and is no finding where the run of every program contradicts it.
 
         Raises
         ------
@@ -254,7 +258,7 @@ class OwnKernel(LiveOnly, ReportHolder):
         """
         from workbench.handles.own_kernels.kernel_checks import CheckQuestion, check_kernel
 
-        question = CheckQuestion(reference, writes, fresh, cases, sample, time_limit)
+        question = CheckQuestion(reference, writes, fresh, cases, sample, time_limit, triton_viz)
         found = check_kernel(self.call, self.target, question, self._report, progress)
         if self._report is not None:
             self.update(found.report)
@@ -357,7 +361,7 @@ class OwnKernel(LiveOnly, ReportHolder):
         return measure_best(self.call, tuned, measure) if measure else tuned
 
     def _check_other(self, asked: Mapping[str, Any], call: KernelCall) -> tuple[bool | None, str]:
-        found = OwnKernel(call, self.gpu).check(**asked)
+        found = OwnKernel(call, self.gpu).check(**{"triton_viz": False, **asked})
         return found.ok, found.sentence
 
     @checked

@@ -111,12 +111,17 @@ def _describe_calls(cases: Sequence[CheckedCase]) -> list[str]:
     """Calls with one verdict: with what, how many programs ran, and how long that took."""
     alike: dict[tuple[str, str], list[CheckedCase]] = {}
     for case in cases:
-        alike.setdefault((case.kernel, case.verdict), []).append(case)
+        if not case.by:
+            alike.setdefault((case.kernel, case.verdict), []).append(case)
     several = {key: group for key, group in alike.items() if len(group) > _EACH}
     said = [
-        ((case.kernel, case.verdict), case.case or "as given", [case])
+        (
+            (case.kernel, case.verdict),
+            f"by {case.by}" if case.by else case.case or "as given",
+            [case],
+        )
         for case in cases
-        if (case.kernel, case.verdict) not in several
+        if case.by or (case.kernel, case.verdict) not in several
     ]
     said += [(key, plural(len(group), "call"), group) for key, group in several.items()]
     return [
