@@ -360,7 +360,7 @@ def opportunities(x: Any) -> Opportunities:
     Examples
     --------
     >>> wb.opportunities(compiled)
-    Nothing to change was found in f on host: none of 21 rules applies.
+    Nothing to change was found in f on host: none of 23 rules applies.
     """
     from workbench.artifacts.records.report_in import report_of
     from workbench.handles.opportunities.opportunities import Opportunities

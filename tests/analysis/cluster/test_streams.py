@@ -6,7 +6,12 @@ import dataclasses
 
 import pytest
 
-from workbench.analysis.cluster.streams import find_streams, time_collectives
+from workbench.analysis.cluster.streams import (
+    StreamChange,
+    compare_streams,
+    find_streams,
+    time_collectives,
+)
 from workbench.report import Kernel, Report
 from workbench.report.cluster.cluster_rows import CLUSTER, Collective
 from workbench.report.table import Table
@@ -112,3 +117,54 @@ def test_a_target_without_links_says_why_and_has_no_streams() -> None:
 def test_a_record_without_collectives_is_left_as_it_is() -> None:
     empty = Report()
     assert time_collectives(empty, H100) is empty
+
+
+def change(before: Report, after: Report) -> StreamChange:
+    found = compare_streams(before, after)
+    assert found is not None
+    return found
+
+
+def test_a_change_is_sure_where_no_error_of_the_model_turns_it() -> None:
+    waited, hidden = record("k", ">", "<", "k", "k"), record("k", ">", "k", "<", "k")
+    found = change(waited, hidden)
+    assert found.saved_us == pytest.approx(100)  # the kernel that runs meanwhile
+    assert found.is_sure
+    # as much is saved whatever the links do, and kernels are measured here
+    assert (found.least_us, found.most_us) == (pytest.approx(100), pytest.approx(100))
+    assert change(hidden, waited).saved_us == pytest.approx(-100)
+    assert change(hidden, waited).is_sure
+
+
+def test_a_gain_that_slower_links_take_away_is_too_close_to_say() -> None:
+    beside, alone = record(">", "k", "k", "<"), record(">", "<")
+    found = change(beside, alone)  # 186 µs alone, beside two kernels of 100 µs: 14 µs less
+    assert found.saved_us == pytest.approx(14, abs=1)
+    assert found.least_us == pytest.approx(0, abs=1)  # links 15 % slower: either takes 214 µs
+    assert found.most_us == pytest.approx(42, abs=1)
+    assert not found.is_sure
+    assert (change(alone, alone).least_us, change(alone, alone).most_us) == (0, 0)
+    assert not change(alone, alone).is_sure
+
+
+def test_a_small_message_may_take_nothing_or_twice_its_time() -> None:
+    def shrunk(made: Report) -> Report:
+        rows = [dataclasses.replace(row, bytes=1024, est_us=40.0) for row in made.collectives]
+        tables = {**made.tables, "collectives": Table.of(Collective, rows)}
+        return dataclasses.replace(made, tables=tables)
+
+    found = change(shrunk(record("k", ">", "<")), shrunk(record("k", ">", "<", ">", "<")))
+    assert (found.least_us, found.most_us) == (pytest.approx(-80), pytest.approx(0))
+    assert not found.is_sure
+
+
+def test_a_change_over_many_nodes_has_no_interval_and_says_why() -> None:
+    made = record("k", ">", "<")
+    far = [dataclasses.replace(row, group_nodes=64) for row in made.collectives]
+    wide = dataclasses.replace(
+        made, tables={**made.tables, "collectives": Table.of(Collective, far)}
+    )
+    found = change(wide, wide)
+    assert (found.least_us, found.is_sure) == (None, False)
+    assert "more than 4 nodes were held against no measurement" in found.why
+    assert compare_streams(made, Report()) is None

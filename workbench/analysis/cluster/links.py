@@ -38,7 +38,7 @@ _START = (6.0, 14.0)  # µs more than NCCL reckons with, in a node and between: 
 ERRORS = (0.15, 0.3)
 """Within what of the time four of five published ones lie, of one node and of several: of 49 and 45
 times of nccl-tests, by which the rates here were chosen."""
-MOST_CHECKED_NODES, LEAST_CHECKED = 4, "64 KiB"
+MOST_CHECKED_NODES, LEAST_CHECKED, LEAST_CHECKED_BYTES = 4, "64 KiB", 2**16
 """On how many nodes, and from which message on, they were held against those times."""
 
 _BASE: Mapping[tuple[Algorithm, Protocol], float] = {

@@ -9,9 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Literal
 
-from workbench.analysis.cluster.links import Links, estimate_collective, find_links
+from workbench.analysis.cluster.links import (
+    ERRORS,
+    LEAST_CHECKED_BYTES,
+    MOST_CHECKED_NODES,
+    Links,
+    estimate_collective,
+    find_links,
+)
 from workbench.analysis.forecast.forecast import find_forecast
 from workbench.report import Kernel, Report
 from workbench.report.cluster.cluster_rows import CLUSTER, HOOK, Collective
@@ -63,6 +71,34 @@ class Streams:
         return sum(span.us for span in self.spans if span.kind == "kernel")
 
 
+@dataclass(frozen=True)
+class StreamChange:
+    """A call before and after a change, by the model; µs until it ends that the second takes less.
+
+    `least_us` and `most_us` are the ends where kernels and links are off by the errors of the
+    model, alike in both: of a GPU or a network that is slower than the model says, both are slower.
+    They are None where such an error was not measured, as `why` says.
+    """
+
+    before: Streams
+    after: Streams
+    least_us: float | None = None
+    most_us: float | None = None
+    why: str = ""
+
+    @property
+    def saved_us(self) -> float:
+        """What the second takes less; negative where it takes more."""
+        return self.before.whole_us - self.after.whole_us
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether the model says within its error which of them is faster."""
+        if self.least_us is None or self.most_us is None:
+            return False
+        return self.least_us > 0 or self.most_us < 0
+
+
 def time_collectives(report: Report, gpu: Gpu) -> Report:
     """The record with the modelled time of each collective, and what of it nothing hides."""
     rows = list(report.collectives)
@@ -103,19 +139,30 @@ def find_streams(report: Report) -> Streams | None:
 
 
 def _follow(report: Report) -> Streams | None:
+    times, error = _time_kernels(report)
     rows = [row for row in report.collectives if row.origin != HOOK]
-    if not rows or any(row.est_us is None or row.kernel is None for row in rows):
+    if times is None or not rows or any(row.est_us is None or row.kernel is None for row in rows):
         return None
-    times: dict[str, float] = {}
-    error: float | None = 0.0
-    if not all(kernel.is_collective for kernel in report.kernels):
-        told = find_forecast(report)
-        if told is None:
-            return None
-        times, error = {row.kernel: row.us for row in told.rows}, told.error
+    return _join(report.kernels, rows, times, error)
+
+
+def _time_kernels(report: Report) -> tuple[Mapping[str, float] | None, float | None]:
+    """Modelled µs by kernel, and their relative error; None where they are not known."""
+    if all(kernel.is_collective for kernel in report.kernels):
+        return {}, 0.0
+    told = find_forecast(report)
+    return (None, None) if told is None else ({row.kernel: row.us for row in told.rows}, told.error)
+
+
+def _join(
+    kernels: Iterable[Kernel],
+    rows: Sequence[Collective],
+    times: Mapping[str, float],
+    error: float | None,
+) -> Streams:
     spans: list[Span] = []
     now = 0.0
-    for program in _list_programs(report.kernels):
+    for program in _list_programs(kernels):
         own = [row for row in rows if row.graph == program[0].graph]
         made = list(_follow_program(program, own, times, now))
         now = max((span.start_us + span.us for span in made), default=now)
@@ -127,6 +174,47 @@ def _follow(report: Report) -> Streams | None:
         collectives_us=sum(row.est_us or 0.0 for row in rows),
         kernels_error=error,
     )
+
+
+def compare_streams(before: Report, after: Report) -> StreamChange | None:
+    """One program and what a change made of it; None where what runs at a time is not known of one.
+
+    A message that is smaller than those that the model was held against is taken for anything
+    between nothing and twice its time.
+    """
+    first, second = find_streams(before), find_streams(after)
+    if first is None or second is None:
+        return None
+    nodes = max(row.group_nodes or 1 for each in (before, after) for row in each.collectives)
+    errors = [streams.kernels_error for streams in (first, second)]
+    kernels = max((error for error in errors if error is not None), default=0.0)
+    if nodes > MOST_CHECKED_NODES:
+        why = f"the times of collectives over more than {MOST_CHECKED_NODES} nodes were held "
+        return StreamChange(first, second, why=f"{why}against no measurement")
+    if None in errors:
+        return StreamChange(first, second, why="the error of the kernels' times was not measured")
+    link = ERRORS[min(nodes, 2) - 1]
+    saved = [first.whole_us - second.whole_us]
+    for side, end in product((-1, 1), repeat=2):
+        ends = (_scale(each, 1 + side * kernels, end, link) for each in (before, after))
+        saved.append(next(ends) - next(ends))
+    return StreamChange(first, second, min(saved), max(saved))
+
+
+def _scale(report: Report, kernels: float, side: int, link: float) -> float:
+    """When a call ends whose kernels take so much more, and whose collectives are off by `link`."""
+    times, _ = _time_kernels(report)
+    rows = [
+        replace(row, est_us=(row.est_us or 0.0) * (1 + side * _find_error(row, link)))
+        for row in report.collectives
+        if row.origin != HOOK
+    ]
+    scaled = {kernel: us * kernels for kernel, us in (times or {}).items()}
+    return _join(report.kernels, rows, scaled, None).whole_us
+
+
+def _find_error(row: Collective, link: float) -> float:
+    return link if (row.bytes or 0) >= LEAST_CHECKED_BYTES else 1.0
 
 
 def _list_programs(kernels: Iterable[Kernel]) -> Iterator[Sequence[Kernel]]:

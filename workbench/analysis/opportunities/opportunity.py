@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 from typing import Any, Literal
 
+from workbench.analysis.cluster.streams import StreamChange
 from workbench.analysis.diff.difference import Diff
 from workbench.analysis.fusion.traffic import count_moved_bytes, sum_known
 from workbench.report import Report
@@ -89,7 +90,9 @@ class Opportunity:
         """The change in code: what is passed, or the lines to write."""
         if not self.settings:
             return "\n".join(self.after)
-        return ", ".join(_written(name, value) for name, value in self.settings)
+        options = {name: value for name, value in self.settings if name not in _WRITTEN}
+        written = [_WRITTEN[name](value) for name, value in self.settings if name in _WRITTEN]
+        return ", ".join([*written, *([f"options={options!r}"] if options else [])])
 
     @property
     def key(self) -> str:
@@ -127,21 +130,17 @@ class Opportunity:
         return time, moved, fewer
 
 
-def _written(name: str, value: Any) -> str:
-    match name:
-        case "mode":
-            return f"mode={value!r}"
-        case "dynamic_shapes":
-            return "dynamic_shapes=None"
-        case "dtype":
-            return f"model.to(torch.{value}), inputs.to(torch.{value})"
-        case "memory_format":
-            return f"model.to(memory_format=torch.{value}), input.to(memory_format=torch.{value})"
-        case "float32_matmul_precision":
-            return f"torch.set_float32_matmul_precision({value!r})"
-        case "unfused":
-            return f"compiled.with_fusion(unfused=[{value!r}])"
-    return f"options={{{name!r}: {value!r}}}"
+_WRITTEN: Mapping[str, Callable[[Any], str]] = {
+    "mode": lambda value: f"mode={value!r}",
+    "dynamic_shapes": lambda _: "dynamic_shapes=None",
+    "dtype": lambda value: f"model.to(torch.{value}), inputs.to(torch.{value})",
+    "memory_format": lambda value: (
+        f"model.to(memory_format=torch.{value}), input.to(memory_format=torch.{value})"
+    ),
+    "float32_matmul_precision": lambda value: f"torch.set_float32_matmul_precision({value!r})",
+    "unfused": lambda value: f"compiled.with_fusion(unfused=[{value!r}])",
+}
+"""How a setting is written that is no option of Inductor."""
 
 
 @dataclass(frozen=True)
@@ -165,7 +164,8 @@ class Tried(Presented):
 
     `agrees` is None where the outputs were not compared; `checked` says what was compared, with
     which tolerance, or why not. `diff` is what `workbench.diff` gives for the two. `times` are both
-    timed in turn, with the verdict that they allow; None where nothing runs here.
+    timed in turn, with the verdict that they allow; None where nothing runs here. `streams` are
+    both by the model of a rank with its collectives; None without them.
     """
 
     opportunity: Opportunity
@@ -176,6 +176,7 @@ class Tried(Presented):
     compiled: Any = field(repr=False)
     diff: Diff = field(repr=False)
     times: PairedTimes | None = field(default=None, repr=False)
+    streams: StreamChange | None = field(default=None, repr=False)
 
     @property
     def saved_bytes(self) -> int | None:
@@ -193,12 +194,15 @@ class Tried(Presented):
     def saved_us(self) -> float | None:
         """Microseconds a call takes less: by the pairs, where nothing was timed by the bounds.
 
-        None where the pairs are too noisy to say; 0 for identical code and for no difference.
+        With collectives by their model. None where the pairs are too noisy, or the model is not
+        exact enough, to say; 0 for identical code and for no difference.
         """
         if self.times is not None:
             if self.times.is_sure:
                 return self.times.saved_us.median
             return None if self.times.doubt and not self.times.is_identical else 0.0
+        if self.streams is not None:
+            return self.streams.saved_us if self.streams.is_sure else None
         if self.before.bound_us is None or self.after.bound_us is None:
             return None
         return self.before.bound_us - self.after.bound_us

@@ -30,6 +30,10 @@ from workbench.analysis.opportunities.operator_rules import (
     find_topk_of_one,
 )
 from workbench.analysis.opportunities.opportunity import Opportunity
+from workbench.analysis.opportunities.overlap_rules import (
+    find_exposed_collectives,
+    find_mergeable_collectives,
+)
 from workbench.analysis.opportunities.positions import find_logits_of_all_positions
 from workbench.analysis.opportunities.rule_facts import Facts
 from workbench.analysis.opportunities.waste_rules import (
@@ -63,6 +67,8 @@ RULES: tuple[Rule, ...] = (
     find_parts_that_hold_the_whole,
     find_evaluated_again,
     find_single_layers,
+    find_exposed_collectives,
+    find_mergeable_collectives,
 )
 """Every rule; each has a test where it helps by measurement, and one where it is silent.
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from workbench.analysis.cluster.streams import compare_streams
 from workbench.analysis.diff.report_comparison import compare as diff
 from workbench.analysis.diff.report_comparison import is_same_code
 from workbench.analysis.opportunities.opportunity import Opportunity, Tried, read_cost
@@ -21,6 +22,7 @@ from workbench.compiler.call_state.call_leaves import (
     leaves_of,
     restore_state,
 )
+from workbench.compiler.cluster.cluster import find_cluster
 from workbench.compiler.comparison.effects import compute_gradients
 from workbench.compiler.comparison.output_comparison import (
     Comparison,
@@ -41,7 +43,7 @@ from workbench.device_kinds import TARGETS
 from workbench.errors import UsageError, WorkbenchError
 from workbench.handles.changed_copy import rewrite_callable
 from workbench.report import Report
-from workbench.report.cluster.cluster_rows import NOTHING_SENT, has_fake_collectives
+from workbench.report.cluster.cluster_rows import CLUSTER, NOTHING_SENT, has_fake_collectives
 from workbench.report.paired import PairedTimes
 from workbench.tasks.background_task import BackgroundTask
 from workbench.tasks.progress_events import ProgressCallback, step
@@ -55,6 +57,10 @@ _GONE = (
     "The function is not alive here: opportunities of what aot_compile returned can be tried, "
     "those of a record or a file cannot."
 )
+_NO_CLUSTER = (
+    "It was compiled as one rank of a cluster that is not there any more: try it inside of the "
+    "same `with wb.virtual_cluster(…)`, or beside the process group that it was built with."
+)
 _MEANT = "Not compared: the numbers are meant to change, and the GPU is not here."
 _NOT_HERE = (
     "Not compared: the GPU is not here. try_(interpret=True) runs the changed program on the CPU, "
@@ -66,7 +72,10 @@ def why_not(change: Opportunity, compiled: Any) -> str | None:
     """Why an opportunity cannot be tried, in a sentence; None where it can."""
     if change.why_not is not None:
         return change.why_not
-    return None if getattr(compiled, "recipe", None) is not None else _GONE
+    if getattr(compiled, "recipe", None) is None:
+        return _GONE
+    is_of_rank = CLUSTER in compiled.report.extra
+    return _NO_CLUSTER if is_of_rank and find_cluster() is None else None
 
 
 def _runs_here(x: Any) -> bool:
@@ -134,6 +143,7 @@ def try_opportunity(
         compiled=made,
         diff=diff(subject.report, made.report, ("as it is", change.rule)),
         times=times,
+        streams=compare_streams(subject.report, made.report),
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from statistics import median
 from typing import Any
 
+from workbench.analysis.cluster.streams import StreamChange
 from workbench.analysis.opportunities.opportunity import Cost, Opportunity, Tried
 from workbench.analysis.opportunities.rehearsed_cures import Rehearsal, RehearsedCure, Verdict
 from workbench.analysis.opportunities.rules import RULES
@@ -117,8 +118,32 @@ def format_trial(tried: Tried) -> str:
         rows.append(f"  bound    {bounds} (by the roofline)")
     if tried.times is not None:
         rows += _pairs(tried.times)
+    if tried.streams is not None:
+        words = describe_stream_change(tried.streams)
+        rows += textwrap.wrap(
+            words, _WIDTH, initial_indent="  rank     ", subsequent_indent=" " * 11
+        )
     rows += textwrap.wrap(tried.checked, _WIDTH, initial_indent="  ", subsequent_indent="  ")
     return "\n".join([*rows, "  .diff has what changed"])
+
+
+def describe_stream_change(change: StreamChange) -> str:
+    """A call with its collectives before and after by the model, and what its error allows."""
+    before, after = change.before, change.after
+    whole = f"{_time(before.whole_us)} → {_time(after.whole_us)} with collectives, by the model"
+    waits = f"the kernels wait {_time(before.exposed_us)} → {_time(after.exposed_us)} of it"
+    said = f"{whole}; {waits}. {name_stream_verdict(change).capitalize()}"
+    if change.least_us is None or change.most_us is None:
+        return f"{said}: {change.why}."
+    ends = f"{_time(change.least_us)} to {_time(change.most_us)}"
+    return f"{said}: saves {ends}, kernels and links off by the errors of the model."
+
+
+def name_stream_verdict(change: StreamChange) -> str:
+    """Which is faster, or that the model does not tell."""
+    if change.is_sure:
+        return "faster" if change.saved_us > 0 else "slower"
+    return "too close to say" if change.least_us is not None else "not known how sure"
 
 
 def _pairs(times: PairedTimes) -> Iterator[str]:
@@ -138,6 +163,8 @@ def format_saved(tried: Tried) -> str:
     """
     if tried.times is not None and not tried.times.is_sure:
         return tried.times.verdict
+    if tried.times is None and tried.streams is not None and not tried.streams.is_sure:
+        return name_stream_verdict(tried.streams)
     if tried.saved_us is not None:
         return _time(tried.saved_us)
     if tried.saved_bytes is not None:

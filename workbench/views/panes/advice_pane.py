@@ -14,6 +14,7 @@ from workbench.views.answers.alternatives_text import (
     format_prediction,
     format_saved,
     format_shortest_saving,
+    name_stream_verdict,
     nothing,
     saving,
 )
@@ -109,6 +110,11 @@ def _figures(tried: Tried) -> Iterator[tuple[str, str, str]]:
         yield "Traffic, counted", format_bytes(before.bytes), format_bytes(after.bytes)
     if before.bound_us is not None and after.bound_us is not None:
         yield "Bound, by the roofline", format_us(before.bound_us), format_us(after.bound_us)
+    if tried.streams is not None:
+        old, new = tried.streams.before, tried.streams.after
+        words = f"Call with collectives, modelled: {name_stream_verdict(tried.streams)}"
+        yield words, format_us(old.whole_us), format_us(new.whole_us)
+        yield "Kernels wait for it, modelled", format_us(old.exposed_us), format_us(new.exposed_us)
     if tried.times is not None and len(tried.times):
         first, second = tried.times.before_us, tried.times.after_us
         yield "Call, shortest of the pairs", format_us(min(first)), format_us(min(second))

@@ -1,0 +1,96 @@
+"""Collectives that kernels wait for: which of torch's switches is named, and when none is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+
+import workbench as wb
+from tests.analysis.cluster.test_streams import record
+from tests.compiler.cluster.parallel_models import Block, shard_parameters
+from workbench.analysis.opportunities.opportunity import Opportunity
+from workbench.analysis.opportunities.rules import opportunities
+from workbench.report import Report
+from workbench.views.answers.alternatives_text import describe_stream_change, format_saved
+
+OVERLAP = "aten_distributed_optimizations.enable_overlap_scheduling"
+MERGE = "aten_distributed_optimizations.collective_bucketing"
+RULES = ("exposed-collectives", "mergeable-collectives")
+
+
+def found(made: Report, torch_release: str = "2.13.0", **options: str) -> dict[str, Opportunity]:
+    given = tuple((OVERLAP, value) for value in options.values())
+    made = replace(
+        made,
+        request=replace(made.request, options=given),
+        environment=replace(made.environment, torch=torch_release),
+    )
+    return {each.rule: each for each in opportunities(made) if each.rule in RULES}
+
+
+def test_what_the_kernels_wait_for_names_the_switches() -> None:
+    made = record("k", ">", "<", "k", ">", "<")
+    exposed, merged = (found(made)[rule] for rule in RULES)
+    waits = sum(row.exposed_us or 0 for row in made.collectives)
+    assert (exposed.saved_us_low, exposed.saved_us_high) == (0, pytest.approx(waits))
+    assert (exposed.sure, exposed.why_not) == ("possible", None)
+    assert "the kernels wait 372 µs for 2 collectives" in exposed.text
+    assert exposed.action == (
+        "options={'aten_distributed_optimizations.enable_overlap_scheduling': True, "
+        "'aten_distributed_optimizations.pre_bucketing_fsdp_collectives': False}"
+    )
+    assert "± 15 %" in exposed.source
+    assert dict(merged.settings) == {OVERLAP: True, MERGE: True}
+    assert "2 × all_reduce of one group" in merged.text
+
+
+def test_one_collective_cannot_be_merged_and_a_hidden_one_is_left_alone() -> None:
+    assert list(found(record("k", ">", "<", "k"))) == ["exposed-collectives"]
+    assert found(record("k", ">", "k", "k", "<")) == {}
+    assert found(record(*["k"] * 40, ">", "k", "<")) == {}  # 2 % of the call
+
+
+def test_a_pass_that_is_on_is_not_named_again() -> None:
+    made = record("k", ">", "<", "k", ">", "<")
+    assert found(made, on="True") == {}
+    assert list(found(made, off="False")) == list(RULES)
+
+
+def test_older_releases_have_other_switches_or_none() -> None:
+    made = record("k", ">", "<", "k", ">", "<")
+    assert found(made, "2.11.0") == {}
+    assert dict(found(made, "2.12.1")["exposed-collectives"].settings) == {OVERLAP: True}
+    assert len(found(made, "2.15.0+cu130")["exposed-collectives"].settings) == 2
+
+
+def sharded(mesh: Any) -> Any:
+    with torch.device("meta"):
+        model = torch.nn.Sequential(Block(512, 2048, 64), Block(512, 2048, 64))
+    return shard_parameters(model, mesh["dp"]).requires_grad_(False)
+
+
+def test_a_trial_shows_both_by_the_model_and_what_its_error_allows() -> None:
+    with wb.virtual_cluster({"dp": 8}) as mesh:
+        x = torch.empty(4, 1024, 512, device="meta")
+        compiled = wb.aot_compile(sharded(mesh), (x,), target="h100")
+        advice = wb.opportunities(compiled)["exposed-collectives"]
+        tried = advice.try_()
+    change = tried.streams
+    assert change is not None
+    assert change.after.exposed_us < change.before.exposed_us
+    assert change.least_us is not None
+    assert change.most_us is not None
+    assert change.least_us <= change.saved_us <= change.most_us
+    is_apart = change.least_us > 0 or change.most_us < 0
+    assert tried.saved_us == (change.saved_us if is_apart else None)
+    words = describe_stream_change(change)
+    assert "with collectives, by the model; the kernels wait" in words
+    assert ("Too close to say" in words) is not is_apart
+    assert (format_saved(tried) == "too close to say") is not is_apart
+    assert "rank" in repr(tried)
+    assert "a cluster that is not there any more" in (advice.why_not or "")
+    with pytest.raises(wb.UsageError, match="not there any more"):
+        advice.try_()
