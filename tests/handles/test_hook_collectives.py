@@ -9,7 +9,13 @@ import pytest
 import torch
 import torch.distributed as dist
 from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
+from torch.distributed.tensor.parallel import (
+    ColwiseParallel,
+    RowwiseParallel,
+    parallelize_module,
+)
 from torch.nn.parallel import DistributedDataParallel
+from torch.nn.parallel.distributed import _MixedPrecision
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import workbench as wb
@@ -98,6 +104,31 @@ def test_groups_of_fully_shard_send_what_is_said(
         assert said == count_step(model, X)
 
 
+def make_parallel_block(mesh: Any) -> torch.nn.Module:
+    """A block of width 32 that is tensor parallel on `tp`, then sharded on `dp`."""
+    plan = {"0": ColwiseParallel(), "1": RowwiseParallel()}
+    block = torch.nn.Sequential(torch.nn.Linear(32, 64), torch.nn.Linear(64, 32))
+    return fully_shard(parallelize_module(block, mesh["tp"], plan), mesh=mesh["dp"])
+
+
+def test_a_block_that_is_tensor_parallel_too_sends_its_part_of_each_parameter() -> None:
+    x = torch.ones(4, 32)
+    with wb.virtual_cluster({"dp": 4, "tp": 2}) as mesh:
+        model = torch.nn.Sequential(make_parallel_block(mesh))
+        fully_shard(model, mesh=mesh["dp"])
+        said = list_rows(model[0], x)
+        assert sorted(said) == count_step(model, x)
+        compiled = wb.aot_compile(model[0], (x,), target="h100")
+    rows = [(row.op, row.bytes, row.mesh_dims, row.origin) for row in compiled.report.collectives]
+    part = 4 * (32 * 64 // 2 + 64 // 2 + 64 * 32 // 2 + 32)
+    assert rows == [
+        ("all_reduce", 4 * 4 * 32, "tp", "graph"),
+        ("all_gather", part, "dp", "hook"),
+        ("all_gather", part, "dp", "hook"),
+        ("reduce_scatter", part, "dp", "hook"),
+    ]
+
+
 @pytest.fixture
 def one_rank() -> Iterator[None]:
     """A real group, since DDP's reducer asserts in a fake one."""
@@ -132,6 +163,25 @@ def test_ddp_sums_nothing_of_parameters_it_was_told_to_ignore(one_rank: None) ->
     wrapped = DistributedDataParallel(model)
     said = list_rows(wrapped, X, "host")
     assert said == count_step(wrapped, X) == [("all_reduce", 4 * (33 + 33 * 30 + 30), "float32")]
+
+
+def test_a_sparse_gradient_is_named_and_not_counted(one_rank: None) -> None:
+    table = torch.nn.Embedding(100, 16, sparse=True)
+    wrapped = DistributedDataParallel(torch.nn.Sequential(table, torch.nn.Linear(16, 16)))
+    x = torch.arange(8)
+    hooked = read_hooks(CompileRequest.of(wrapped, (x,), None, CompileOptions()))
+    assert hooked is not None
+    assert "Not counted: the sparse gradient of 0.weight" in hooked.request.options.notes[-1]
+    dense = [(row.op, row.bytes, row.dtype) for row in hooked.backward]
+    assert dense == [("all_reduce", 4 * (16 * 16 + 16), "float32")]
+    assert dense[0] in count_step(wrapped, x)
+
+
+def test_mixed_precision_of_ddp_is_refused_for_a_gpu_that_is_not_here(one_rank: None) -> None:
+    precision = _MixedPrecision(param_dtype=torch.bfloat16)
+    wrapped = DistributedDataParallel(make_block(), mixed_precision=precision)
+    with pytest.raises(wb.UsageError, match="Leave mixed_precision out and compile it under"):
+        wb.aot_compile(wrapped, (X,), target="h100")
 
 
 def test_the_record_has_them_after_those_of_the_graph() -> None:

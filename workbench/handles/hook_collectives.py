@@ -10,7 +10,7 @@ dtype of the mixed-precision policy.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,7 +21,8 @@ from workbench.compiler.cluster.cluster import Cluster, find_cluster
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.request.callables import uncompiled
 from workbench.compiler.request.compile_request import CompileRequest
-from workbench.number_text import number_text, plural
+from workbench.errors import UsageError
+from workbench.number_text import join_words, number_text, plural
 from workbench.report import Report
 from workbench.report.cluster.cluster_rows import HOOK, Collective
 from workbench.report.table import Table
@@ -68,6 +69,12 @@ def add_hook_collectives(report: Report, hooked: Hooked, gpu: Gpu | None) -> Rep
 
 
 def _read_ddp(request: CompileRequest, ddp: Any, cluster: Cluster) -> Hooked:
+    if ddp.mixed_precision is not None and request.options.gpu is not None:
+        raise UsageError(
+            "DistributedDataParallel with mixed_precision casts the parameters of every module in "
+            "hooks, on a stream of a GPU that is not here. Leave mixed_precision out and compile "
+            "it under torch.autocast, or compile the module inside of it."
+        )
     row = _make_rows(cluster, ddp.process_group)
     buffers = list(ddp.modules_buffers) if ddp.will_sync_module_buffers() else []
     forward = [
@@ -79,11 +86,18 @@ def _read_ddp(request: CompileRequest, ddp: Any, cluster: Cluster) -> Hooked:
         how = "a communication hook of its own" if has_own else "mixed precision"
         note = f"DistributedDataParallel has {how}: what it sends of gradients is not computed."
         return _tell(request, request.target, note, forward, ())
-    learned = [
-        each
+    all_learned = {
+        name: each
         for name, each in ddp.module.named_parameters()
         if each.requires_grad and name not in ddp.parameters_to_ignore
-    ]
+    }
+    # a sparse gradient has a bucket of its own, whose size is that of the rows that were looked up
+    sparse = {
+        id(part.weight)
+        for part in ddp.module.modules()
+        if isinstance(part, torch.nn.Embedding | torch.nn.EmbeddingBag) and part.sparse
+    }
+    learned = [each for each in all_learned.values() if id(each) not in sparse]
     first = tp.FIRST_BUCKET.get() if ddp.bucket_bytes_cap_default else ddp.bucket_bytes_cap
     limits = list(ddp.bucket_bytes_cap_list) or [first, ddp.bucket_bytes_cap]
     # after the first step torch makes the buckets anew, in the order in which gradients came
@@ -98,8 +112,14 @@ def _read_ddp(request: CompileRequest, ddp: Any, cluster: Cluster) -> Hooked:
         "replicated by a parametrisation, the gradients would be summed there, where Inductor can "
         "order and bucket them."
     )
+    if len(learned) < len(all_learned):
+        names = [name for name, each in all_learned.items() if id(each) in sparse]
+        note += (
+            f" Not counted: the sparse gradient of {join_words(names)}, whose size depends on "
+            "the indices."
+        )
     if not is_rebuilt:  # with the last bucket, which parameters were used, as one int32 of each
-        backward.append(row("all_reduce", 4 * len(learned), torch.int32))
+        backward.append(row("all_reduce", 4 * len(all_learned), torch.int32))
     return _tell(request, request.target, note, forward, backward)
 
 
@@ -122,10 +142,9 @@ def _read_sharded(request: CompileRequest, module: Any, cluster: Cluster) -> Hoo
     if sum(isinstance(part, kind) for part in module.modules()) > 1:
         return None
     state, groups = tp.parameter_groups_of(module)
-    parameters = [each for group in groups for each in group.fsdp_params]
     is_alone = all(len(group.modules) == 1 for group in groups)
-    if not is_alone or any(each.is_dtensor for each in parameters):
-        return None  # with others under one hook, or by tensor parallel too
+    if not is_alone:
+        return None  # with others under one hook
     forward, backward = [], []
     for group in groups:
         gathers, gradients = _list_group(group, cluster)
@@ -133,7 +152,8 @@ def _read_sharded(request: CompileRequest, module: Any, cluster: Cluster) -> Hoo
         backward += [*gathers[1:], *gradients]
     policy = groups[0].mp_policy if groups else None
     dtype = None if policy is None else policy.param_dtype
-    block = _unshard(module, state, dtype, {})
+    meshes = {name for group in groups for name in group.mesh_info.mesh.mesh_dim_names or ()}
+    block = _unshard(module, state, dtype, meshes, {})
     args, kwargs = request.args, request.kwargs
     if policy is not None and dtype is not None and policy.cast_forward_inputs:
         args, kwargs = tp.TREE_MAP.get()(
@@ -177,8 +197,9 @@ def _list_group(group: Any, cluster: Cluster) -> tuple[list[Collective], list[Co
 
 
 def _unshard(
-    module: torch.nn.Module, state: Any, dtype: torch.dtype | None, known: dict[int, Any]
-) -> torch.nn.Module:
+    module: torch.nn.Module, state: Any, dtype: torch.dtype | None, sharded: Collection[str],
+    known: dict[int, Any],
+) -> torch.nn.Module:  # fmt: skip
     """The module as it is between its hooks: whole parameters, without data, and no shards."""
     if id(module) in known:
         twin: torch.nn.Module = known[id(module)]
@@ -194,20 +215,29 @@ def _unshard(
     for name in [name for name in held if name.startswith("new_")]:
         held[name.removeprefix("new")] = held.pop(name)
     held["_parameters"] = {
-        name: None if each is None else _make_whole(each, dtype, known)
+        name: None if each is None else _make_whole(each, dtype, sharded, known)
         for name, each in module._parameters.items()
     }
     held["_modules"] = {
-        name: None if part is None else _unshard(part, state, dtype, known)
+        name: None if part is None else _unshard(part, state, dtype, sharded, known)
         for name, part in module._modules.items()
     }
     vars(twin).update(held)
     return twin
 
 
-def _make_whole(parameter: Any, dtype: torch.dtype | None, known: dict[int, Any]) -> Any:
+def _make_whole(
+    parameter: Any, dtype: torch.dtype | None, sharded: Collection[str], known: dict[int, Any]
+) -> Any:
+    """A parameter before `fully_shard`; still a DTensor on the dimensions not in `sharded`."""
+    from torch.distributed.tensor import distribute_tensor
+
     if id(parameter) not in known:
         whole = torch.empty(parameter.shape, dtype=dtype or parameter.dtype, device="meta")
+        mesh = parameter.device_mesh
+        if others := tuple(name for name in mesh.mesh_dim_names or () if name not in sharded):
+            placements = parameter.placements[-len(others) :]
+            whole = distribute_tensor(whole, mesh[others], placements, src_data_rank=None)
         known[id(parameter)] = torch.nn.Parameter(whole, requires_grad=parameter.requires_grad)
     return known[id(parameter)]
 
