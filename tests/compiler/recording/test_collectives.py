@@ -307,8 +307,30 @@ def test_why_a_collective_was_not_moved_is_said_in_torchs_words(mesh: Any) -> No
     assert any("data dependency detected" in text for text in rows["all_reduce"].moves)
 
 
+def test_what_async_tp_leaves_by_itself_says_why(mesh: Any) -> None:
+    options = {"_micro_pipeline_tp": True}
+    model = split_sequence(block(), mesh["tp"]).requires_grad_(False)
+    x = torch.empty(BATCH, SEQ // 4, WIDTH, device="meta")
+    rows = wb.aot_compile(model, (x,), target="h100", options=options).report.collectives
+    assert len(rows) == 4
+    reasons = {row.moves for row in rows}
+    assert len(reasons) == 1
+    ((reason,),) = reasons
+    has_nccl = torch.distributed.is_nccl_available()
+    assert reason == "async TP: 0, " + (
+        "its group has no symmetric memory"
+        if has_nccl
+        else "this build of torch has no NCCL, without which async TP fuses nothing"
+    )
+
+
 def test_hooks_on_the_passes_are_undone_after_an_error(mesh: Any) -> None:
-    names = (tp.MERGE_COLLECTIVES, tp.FINISH_OVERLAP, *tp.COLLECTIVE_MOVERS.values())
+    names = (
+        tp.MERGE_COLLECTIVES,
+        tp.FINISH_OVERLAP,
+        tp.PIPELINE_PRODUCTS,
+        *tp.COLLECTIVE_MOVERS.values(),
+    )
     before = [name.get() for name in names]
 
     def fail() -> None:

@@ -726,6 +726,13 @@ REORDER_COLLECTIVES = _inductor(
 SINK_WAITS = _inductor(
     "comms:_sink_waits_iterative_internal", "how far waits were put off, and why no farther"
 )
+PIPELINE_PRODUCTS = _inductor(
+    "fx_passes.post_grad:micro_pipeline_tp_pass", "collectives that async TP left by themselves"
+)
+HAS_SYMMETRIC_MEMORY = Name(
+    "torch.distributed._symmetric_memory:is_symm_mem_enabled_for_group",
+    "why async TP left a collective by itself",
+)
 SCHEDULE_OVERLAP = _inductor(
     "fx_passes.overlap_scheduling:schedule_overlap_bucketing",
     "ordering collectives by a model, where nothing can be timed",

@@ -27,6 +27,8 @@ _TIMED = ("all_gather", "all_reduce", "all_to_all", "reduce_scatter")
 """Those that torch has a formula for: the time of any other is 0 there."""
 Places = tuple[tuple[str, ...], tuple[str, ...]]
 """Lines by their ids, and the lines that called their functions."""
+_PIPELINED = ("all_gather", "reduce_scatter")
+"""Those that async TP can fuse with a product."""
 NameIds = Callable[[Iterable[str]], tuple[str, ...]]
 """Names of nodes → their ids, of those that the record has."""
 
@@ -46,6 +48,7 @@ class FoundCollective:
     group: str
     merged_from: tuple[str, ...] = ()
     expected: Expected | None = None
+    unfused: str | None = None
 
 
 @dataclass(frozen=True)
@@ -75,11 +78,12 @@ class Decisions:
     """What passes did with the collectives of one graph, by the names of nodes.
 
     `merged` has of each that took the place of several what these were called, `expected` what the
-    scheduling of overlap reckons with.
+    scheduling of overlap reckons with, `unfused` why async TP left one by itself.
     """
 
     merged: dict[str, tuple[str, ...]] = field(default_factory=dict)
     expected: dict[str, Expected] = field(default_factory=dict)
+    unfused: dict[str, str] = field(default_factory=dict)
 
     def list_merged(self, name: str) -> tuple[str, ...]:
         """What a collective was merged from in the end; nothing where it is as it was."""
@@ -125,6 +129,23 @@ class DecisionRecorder:
         for start, info in collective_info.items():
             times = info.estimated_time_ms, info.exposed_time_ms
             expected[start.name] = Expected(*(float(ms) * 1e3 for ms in times))
+
+    def on_pipeline(self, _: Any, graph: Any) -> None:
+        """Async TP is done: a collective that is still there was not fused with a product."""
+        unfused = self._by_graph.setdefault(id(graph), Decisions()).unfused
+        for node in filter(is_start, graph.nodes):
+            kind, _, group = describe_collective(node)
+            if kind in _PIPELINED:
+                unfused[node.name] = _explain_unfused(group)
+
+
+def _explain_unfused(group: str) -> str:
+    """Why async TP did not fuse a collective with a product: torch says nothing of it."""
+    if not torch.distributed.is_nccl_available():
+        return "this build of torch has no NCCL, without which async TP fuses nothing"
+    if not tp.HAS_SYMMETRIC_MEMORY.get()(group):
+        return "its group has no symmetric memory"
+    return "no product stands next to it as async TP wants it"
 
 
 def read_moves(
@@ -178,6 +199,7 @@ def find_collectives(
             group=group,
             merged_from=decided.list_merged(node.name),
             expected=decided.find_expected(node.name),
+            unfused=decided.unfused.get(node.name),
         )
 
 
@@ -269,12 +291,17 @@ def list_collectives(
                     called_from=called_from,
                     bucket=bucket,
                     merged_from=each.merged_from,
-                    moves=tuple(_describe(move) for move in moved),
+                    moves=tuple(_describe(move) for move in (*_list_unfused(each), *moved)),
                     torch_est_us=expected.us if expected else torch_us.get(each.node or ""),
                     torch_exposed_us=expected.exposed_us if expected else None,
                 )
             )
     return rows
+
+
+def _list_unfused(each: FoundCollective) -> Iterator[Move]:
+    if each.unfused is not None:
+        yield Move("async TP", (), 0, each.unfused, None)
 
 
 def _describe(move: Move) -> str:

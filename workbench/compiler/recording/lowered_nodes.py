@@ -178,6 +178,7 @@ class LoweringRecorder:
             yield Hook(tp.LOG_POST_FUSION, PASSES, before=self._ask_torch)
             yield Hook(tp.MERGE_COLLECTIVES, PASSES, after=self._decisions.on_merge)
             yield Hook(tp.FINISH_OVERLAP, PASSES, before=self._decisions.on_overlap)
+            yield Hook(tp.PIPELINE_PRODUCTS, PASSES, after=self._decisions.on_pipeline)
             for by, name in tp.COLLECTIVE_MOVERS.items():
                 yield Hook(name, PASSES, after=partial(self._after_moving, by))
 

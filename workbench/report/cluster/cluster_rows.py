@@ -87,7 +87,7 @@ class Collective:
     its ranks are. `called_from` are the lines that called its function, nearest first. Of one that
     torch's passes merged from several, `merged_from` are those, and its lines are theirs. `moves`
     has a text for each pass that tried to move it: `reorder: 3, data dependency detected …` is 3
-    places, and then torch's words for what stopped it.
+    places, and then torch's words for what stopped it; `async TP: 0, …` why that did not fuse it.
     """
 
     id: str  # its id, such as `c3`
