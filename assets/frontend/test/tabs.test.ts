@@ -8,21 +8,21 @@ const TABS: Tab[] = [
   { id: "matrix", title: "Matrix", vacant: "No GPUs are compared." },
 ];
 
-function names(pane: string, isTight: boolean): [string[], string[]] {
-  const { shown, more } = placed(TABS, pane, isTight);
+function names(pane: string, width: number): [string[], string[]] {
+  const { shown, more } = placed(TABS, pane, width);
   return [shown.map((tab) => tab.id), more.map((tab) => tab.id)];
 }
 
 test("empty panes stand last", () => {
-  expect(names("overview", false)).toEqual([["overview", "memory", "roofline", "matrix"], []]);
+  expect(names("overview", 1600)).toEqual([["overview", "memory", "roofline", "matrix"], []]);
 });
 
 test("where there is little room they share one entry, but for the one that is shown", () => {
-  expect(names("overview", true)).toEqual([
+  expect(names("overview", 900)).toEqual([
     ["overview", "memory"],
     ["roofline", "matrix"],
   ]);
-  expect(names("matrix", true)).toEqual([["overview", "memory", "matrix"], ["roofline"]]);
+  expect(names("matrix", 900)).toEqual([["overview", "memory", "matrix"], ["roofline"]]);
 });
 
 test("one empty pane does not carry its action where there is little room", () => {
@@ -30,6 +30,21 @@ test("one empty pane does not carry its action where there is little room", () =
     { id: "overview", title: "Overview" },
     { id: "matrix", title: "Matrix", vacant: "No GPUs are compared.", offer: "Compile for…" },
   ];
-  expect(placed(alone, "overview", true).shown[1]).not.toHaveProperty("offer");
-  expect(placed(alone, "overview", false).shown[1]).toHaveProperty("offer");
+  expect(placed(alone, "overview", 900).shown[1]).not.toHaveProperty("offer");
+  expect(placed(alone, "overview", 1280).shown[1]).toHaveProperty("offer");
+});
+
+test("what empty panes offer is whole or left to them, as fourteen panes at 1280 px", () => {
+  const full: Tab[] = Array.from({ length: 9 }, (_, i) => ({ id: `f${i}`, title: "Timeline" }));
+  const empty: Tab[] = Array.from({ length: 5 }, (_, i) => ({
+    id: `e${i}`,
+    title: "Autotune",
+    vacant: "Nothing was timed.",
+    offer: "Try max-autotune…",
+  }));
+  const at = (width: number) => placed([...full, ...empty], "f0", width);
+  expect(at(2000).shown.filter(({ offer }) => offer)).toHaveLength(5);
+  expect(at(1280).shown).toHaveLength(14);
+  expect(at(1280).shown.some(({ offer }) => offer)).toBe(false);
+  expect(at(1000).more.map(({ offer }) => offer)).toEqual(Array(5).fill("Try max-autotune…"));
 });

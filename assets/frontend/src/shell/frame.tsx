@@ -17,8 +17,8 @@ export interface FrameRoot {
   root: RefObject<HTMLDivElement | null>;
   room: Room;
   isScarce: boolean;
-  isTight: boolean;
-  isSnug: boolean;
+  /** Of the element, in steps. */
+  width: number;
 }
 
 export function useFrame(): FrameRoot {
@@ -98,13 +98,9 @@ interface Props {
   children: ComponentChildren;
 }
 
-const MOST_TABS = 9; // with content, beside which empty ones have room for what they offer
-
 export function Frame(props: Props) {
   const { view, tabs, show, beside, look = "", signs = [] } = props;
-  const { root, room, isTight, isSnug } = props.frame;
-  const empty = tabs.filter(({ vacant }) => vacant !== undefined).length;
-  const isFull = (isSnug && empty > 2) || (room !== "wide" && tabs.length - empty > MOST_TABS);
+  const { root, room, width } = props.frame;
   const body = useRef<HTMLDivElement>(null);
   const panel = useId();
   const pane = view.pane.value;
@@ -163,7 +159,7 @@ export function Frame(props: Props) {
         pane={pane}
         show={show}
         panel={panel}
-        isTight={isTight || isFull}
+        width={width}
       />
       {props.lost ? <LostStrip why={props.lost} /> : props.job}
       <RoomContext.Provider value={room}>

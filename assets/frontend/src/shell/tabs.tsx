@@ -25,13 +25,13 @@ interface StripProps {
   show(pane: string): void;
   /** The id of the element that shows the pane. */
   panel: string;
-  /** Whether empty panes share one entry. */
-  isTight: boolean;
+  /** Of the strip, in pixels. */
+  width: number;
 }
 
-export function Tabs({ label, tabs, pane, show, panel, isTight }: StripProps) {
+export function Tabs({ label, tabs, pane, show, panel, width }: StripProps) {
   const strip = useRef<HTMLElement>(null);
-  const { shown, more } = placed(tabs, pane, isTight);
+  const { shown, more } = placed(tabs, pane, width);
   const here = shown.findIndex((tab) => tab.id === pane);
   const move = (event: KeyboardEvent) => {
     if (event.key === "ArrowDown" && !event.altKey) {
@@ -74,24 +74,37 @@ export function Tabs({ label, tabs, pane, show, panel, isTight }: StripProps) {
   );
 }
 
-/** Panes with content first; where there is little room, the empty ones share an entry. */
+const LEAST = 1100; // below it there is room for content alone
+
+/** Whether a strip has room for all panes with what the empty ones offer, in pixels. */
+function fits(tabs: readonly Tab[], width: number): boolean {
+  const wide = ({ title, count, isProblem, offer }: Tab) =>
+    20 +
+    7 * title.length +
+    (count == null ? 0 : 5 + 7 * whole(count).length) +
+    (isProblem ? 14 : 0) +
+    (offer ? 5 + 6.5 * offer.length : 0);
+  return width >= LEAST && tabs.reduce((sum, tab) => sum + wide(tab), 20) <= width;
+}
+
+/**
+ * Panes with content first. Where there is no room for what the empty ones offer, it is left to the
+ * panes; where there is none for their names either, they share an entry.
+ */
 export function placed(
   tabs: readonly Tab[],
   pane: string,
-  isTight: boolean,
+  width: number,
 ): { shown: Tab[]; more: Tab[] } {
   const full = tabs.filter((tab) => tab.vacant === undefined);
   const empty = tabs.filter((tab) => tab.vacant !== undefined);
-  const isShown = (tab: Tab) => !isTight || tab.id === pane || empty.length < 2;
+  const named = fits(tabs, width) ? empty : empty.map(({ offer, ...tab }) => tab);
+  const isTight = !fits([...full, ...named], width) && empty.length > 1;
+  const isShown = (tab: Tab) => !isTight || tab.id === pane;
   return {
-    // where there is little room the pane itself has the action
-    shown: [...full, ...empty.filter(isShown).map((tab) => (isTight ? bare(tab) : tab))],
+    shown: [...full, ...named.filter(isShown)],
     more: empty.filter((tab) => !isShown(tab)),
   };
-}
-
-function bare({ offer, ...tab }: Tab): Tab {
-  return tab;
 }
 
 interface TabProps {

@@ -10,8 +10,7 @@ export const RoomContext = createContext<Room>("normal");
 
 const NARROW = 900;
 const SCARCE = 1000;
-const TIGHT = 1240;
-const SNUG = 1160;
+const STEP = 20;
 const WIDE = 1600;
 
 function roomOf(width: number): Room {
@@ -19,12 +18,11 @@ function roomOf(width: number): Room {
   return width > WIDE ? "wide" : "normal";
 }
 
-/** The room of a view, whether there is little for what is not asked for, for all tabs, for most. */
+/** The room of a view, whether there is little for what is not asked for, its width in steps. */
 export function useRoom(root: RefObject<HTMLElement | null>) {
   const isScarce = useMeasured(root, (width) => width < SCARCE, false);
-  const isTight = useMeasured(root, (width) => width < TIGHT, false);
-  const isSnug = useMeasured(root, (width) => width < SNUG, false);
-  return { room: useMeasured(root, roomOf, "normal"), isScarce, isTight, isSnug };
+  const width = useMeasured(root, (width) => width - (width % STEP), 1280);
+  return { room: useMeasured(root, roomOf, "normal"), isScarce, width };
 }
 
 /** How wide an element is; until that is known, a guess. */
