@@ -1424,6 +1424,7 @@ export interface Document {
   accesses_says: string;
   accesses: Access[];
   streams_says: string;
+  streams_model: string;
   streams: StreamSpan[];
   collectives: CollectiveRow[];
   targets: Targets;

@@ -148,7 +148,7 @@ def test_what_is_launched_again_is_one_kernel() -> None:
     found = wb.launches(again)
     assert repr(found).startswith("Launches(3 kernels, started 9 times on h100, by a model)")
     assert found.plot().axes[0].get_title(loc="left").startswith("3 kernels, started 9 times: ")
-    assert "µs of launches (model) on h100: 3 kernels, started 9 times. " in answer_text(again)
+    assert "µs of launches (model): 3 kernels, started 9 times. " in answer_text(again)
     assert "3, started 9 times" in text(again)
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -99,13 +100,14 @@ def test_a_gpu_without_a_measurement_says_its_modelled_time_its_bound_and_launch
     said = answer_text(NORM)
     told = wb.forecast(NORM)
     between = f"{format_us(told.least_us)} to {format_us(told.most_us)}"
-    bound = "≥ 407 ns of work, 14.8 µs of launches (model) on h100: 2 kernels. "
+    bound = "≥ 407 ns of work, 14.8 µs of launches. "
     assert said.startswith(f"{format_us(told.call_us)} a call, modelled ({between}); {bound}")
     other = replace(NORM, request=replace(NORM.request, target="a100"))
     assert "a call, modelled (error not measured); ≥ 407 ns" in answer_text(other)
     unknown = [replace(each, ops=("mine.op.default",), language="extern") for each in NORM.kernels]
     other = replace(NORM, tables={**NORM.tables, "kernels": Table.of(Kernel, unknown)})
-    assert answer_text(other).startswith("≥ 407 ns of work")
+    plain = "≥ 407 ns of work, 16.0 µs of launches (model): 2 kernels. "
+    assert answer_text(other).startswith(plain)
     assert "About 81 % of the work is line 5" in said
 
 
@@ -193,10 +195,9 @@ def test_text_and_static_html_say_the_same_sentence(report: Report) -> None:
 
 def test_what_was_tried_is_no_prediction_any_more() -> None:
     report = Report.load(Path(__file__).parents[3] / "assets" / "scores_h100.wbr")
-    call = format_us(wb.forecast(report).call_us)
     said = answer_text(report)
     assert "One change would save at most " in said
-    assert said.endswith(f"of the {call} that the model gives a call.")
+    assert re.search(r"One change would save at most \d+ %\.$", said)
     predicted = answer(report)["sentence"]
     left = answer(report, dict.fromkeys(change.key for change in opportunities(report)))["sentence"]
     assert left == predicted[: len(left)]

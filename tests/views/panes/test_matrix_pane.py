@@ -38,6 +38,24 @@ def test_a_sentence_says_the_least_time_of_a_call_on_each_gpu_the_least_first() 
     assert document(Report())["matrix_says"] == ""
 
 
+def test_of_many_gpus_the_sentence_names_the_ends_and_equal_errors_once() -> None:
+    """As seen at 900 px: three lines that repeat the row of totals below them."""
+    report = compared()
+    more = [
+        replace(cell, target=target, bound_us=times * (cell.bound_us or 0.0))
+        for target, times in (("t4", 4), ("l4", 2))
+        for cell in report.matrix
+        if cell.target == "a100"
+    ]
+    cells = [replace(cell, modelled_us=cell.bound_us) for cell in [*report.matrix, *more]]
+    told = replace(report, tables={**report.tables, "matrix": Table.of(MatrixCell, cells)})
+    assert document(told)["matrix_says"].startswith(
+        "2 Triton kernels take at least 5.00 µs on h100 to 40.0 µs on t4 in all calls (estimates). "
+        "Modelled: 5.00 µs on h100, 10.0 µs on a100, 20.0 µs on l4 and 40.0 µs on t4 (error not "
+        "measured)."
+    )
+
+
 def test_the_sentence_says_of_which_part_of_the_program_it_is() -> None:
     """A library call has no place in it, and may take most of the time."""
     report = compared()

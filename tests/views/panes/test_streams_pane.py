@@ -13,17 +13,25 @@ from workbench.views.document import document
 
 
 def test_the_sentence_says_what_the_kernels_wait_for_and_how_sure_that_is() -> None:
-    said = document(record("k", ">", "<", "k", ">", "k", "<"))["streams_says"]
+    shown = document(record("k", ">", "<", "k", ">", "k", "<"))
+    said, model = shown["streams_says"], shown["streams_model"]
     assert said.startswith("2 collectives take 372 µs; the kernels wait 272 µs of 572 µs for them")
     assert "Most: 272 µs for 2 × all_reduce of 33.6 MB over group 0, 8 GPUs on 1 node." in said
-    assert "Modelled: a collective from 64 KiB on ± 15 %; kernels ± 0 %." in said
+    assert model.startswith("Modelled: a collective from 64 KiB on ± 15 %; kernels ± 0 %. Not in")
+    assert "Modelled" not in said  # as seen at 900 px: a sentence of three lines
 
 
-def test_what_is_hidden_whole_is_no_problem() -> None:
+def test_what_is_hidden_whole_is_said() -> None:
     shown = document(record("k", ">", "k", "k", "<"))
     assert "all of it beside the kernels" in shown["streams_says"]
+
+
+def test_waiting_carries_no_sign_of_a_break() -> None:
+    """As seen: 12 collectives with the red mark that graph breaks have."""
+    shown = document(record("k", ">", "<", "k", ">", "k", "<"))
+    assert "the kernels wait 272 µs" in shown["streams_says"]
     (pane,) = (pane for pane in shown["panes"] if pane["id"] == "streams")
-    assert (pane["count"], pane["is_problem"]) == (1, False)
+    assert (pane["count"], pane["is_problem"]) == (2, False)
 
 
 def test_the_kernels_are_the_first_lane_and_every_span_leads_to_its_kernel() -> None:
@@ -42,7 +50,7 @@ def test_many_nodes_were_held_against_nothing() -> None:
     made = record(">", "<")
     far = [replace(row, group_size=64, group_nodes=64) for row in made.collectives]
     tables = {**made.tables, "collectives": Table.of(Collective, far)}
-    said = document(replace(made, tables=tables))["streams_says"]
+    said = document(replace(made, tables=tables))["streams_model"]
     assert "collectives of more than 4 nodes held against no measurement" in said
 
 
@@ -56,13 +64,6 @@ def test_without_a_time_the_sentence_says_why() -> None:
     )
     assert shown["streams"] == []
     assert shown["collectives"][0]["said"] == "of a10 no rate is known"
-
-
-def test_what_the_kernels_wait_for_within_the_error_is_no_problem() -> None:
-    shown = document(record(*"kkk", ">", "k", "<", *"kkkkkkkkkkk"))
-    (pane,) = (pane for pane in shown["panes"] if pane["id"] == "streams")
-    assert "the kernels wait 86.0 µs of 1.59 ms" in shown["streams_says"]
-    assert not pane["is_problem"]
 
 
 def test_a_program_of_the_host_says_that_gpus_are_modelled() -> None:

@@ -192,12 +192,11 @@ def _collectives(report: Report, *, is_measured: bool) -> Iterator[Piece]:
         return
     has_hooks = any(row.origin == HOOK for row in report.collectives)
     streams = None if has_hooks else find_streams(report)
-    takes = "takes" if count == 1 else "take"
-    yield plain(f"What {plural(count, 'collective')} {takes} on the network is not in it")
+    yield plain(f"Not in it: {plural(count, 'collective')}")
     if streams is not None:
-        yield plain(": modelled, the kernels wait ")
+        yield plain(", waited for ")
         yield figure(format_us(streams.exposed_us))
-        yield plain(" for it")
+        yield plain(" by a model" if is_measured else "")
     yield plain(". ")
 
 
@@ -222,11 +221,12 @@ def _cost(report: Report, cost: Cost) -> Iterator[Piece]:
         yield figure(format_us(cost.total))
         yield plain(f" in {known}{both}; the call itself was not measured. ")
     elif cost.kind == "bound":
-        yield from _forecast(report)
+        told = list(_forecast(report, both))
+        yield from told
         yield figure(f"≥ {format_us(cost.total)}")
         yield plain(" of work")
         yield from _launches(report)
-        yield plain(f" on {report.request.target}: {tell_kernels_of(report)}{both}. ")
+        yield plain(". " if told else f" (model): {tell_kernels_of(report)}{both}. ")
     else:
         yield figure(format_bytes(cost.total))
         yield plain(f" moved by {known}{both}, an estimate; nothing was timed. ")
@@ -245,14 +245,14 @@ def _measured(cost: Cost, call: MeasuredCall, both: str) -> Iterator[Piece]:
     yield plain(f" a call{both}, too noisy to be sure. ")
 
 
-def _forecast(report: Report) -> Iterator[Piece]:
+def _forecast(report: Report, both: str) -> Iterator[Piece]:
     """The call by the calibrated model, where that knows its kernels."""
     told = find_forecast(report)
     if told is None or any(row.source == "bound" for row in told.rows):
         return
     between = f"{format_us(told.least_us)} to {format_us(told.most_us)}"
     yield figure(format_us(told.call_us))
-    yield plain(f" a call, modelled ({between if told.most_us else told.how_far}); ")
+    yield plain(f" a call{both}, modelled ({between if told.most_us else told.how_far}); ")
 
 
 def _launches(report: Report) -> Iterator[Piece]:
@@ -261,7 +261,7 @@ def _launches(report: Report) -> Iterator[Piece]:
     if model is not None:
         yield plain(", ")
         yield figure(format_us(model[0]))
-        yield plain(" of launches (model)")
+        yield plain(" of launches")
 
 
 def _model_launches(report: Report) -> tuple[float, float] | None:
@@ -299,7 +299,7 @@ def _changes(report: Report, cost: Cost, tried: Container[str]) -> Iterator[Piec
     if call is None and cost.kind == "bound" and model is not None:
         told = find_forecast(report)  # what is saved may be launches, beside which the work runs
         whole = max(whole, model[1] if told is None else told.call_us)
-        of = f" of the {format_us(whole)} that the model gives a call"
+        of = f" of {format_us(whole)} (model)" if told is None else ""
     low = sum(_saved(each, cost)[0] for each in changes)
     high = sum(_saved(each, cost)[1] for each in changes)
     count = len(changes)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import groupby
 from typing import Literal
 
 from workbench.analysis.gpu_model.matrix import list_spreads
+from workbench.number_text import join_words
 from workbench.report import Report
 from workbench.report.machine_rows import MatrixCell
 from workbench.report.report_header import OWN_KERNEL
@@ -78,7 +80,9 @@ def summarize_matrix(report: Report, targets: Sequence[str], rows: Sequence[wire
     kernels, ordered = _sum_times(report, targets, rows, "bound_us")
     parts = []
     if kernels:
-        times = ", ".join(f"{format_us(time)} on {target}" for target, time in ordered)
+        # the fastest and the slowest: the row of totals has all
+        named = [f"{format_us(time)} on {target}" for target, time in ordered]
+        times = f"{named[0]} to {named[-1]}" if len(named) > 2 else ", ".join(named)
         part = f" of {len(calls)}" if len(calls) > len(kernels) else ""
         who = f"{plural(len(kernels), 'Triton kernel')}{part} take{'s' * (len(kernels) == 1)}"
         often = " in all calls" if any(calls.get(kernel, 1) > 1 for kernel in kernels) else ""
@@ -86,9 +90,10 @@ def summarize_matrix(report: Report, targets: Sequence[str], rows: Sequence[wire
     modelled, ordered = _sum_times(report, targets, rows, "modelled_us")
     if modelled:
         errors = _sum_errors(report, modelled)
+        alike = groupby(ordered, key=lambda item: _tell_error(errors.get(item[0]), item[1]))
         times = ", ".join(
-            f"{format_us(time)} on {target} ({_tell_error(errors.get(target), time)})"
-            for target, time in ordered
+            f"{join_words([f'{format_us(time)} on {target}' for target, time in own])} ({error})"
+            for error, own in alike
         )
         few = "" if len(modelled) == len(kernels) else f" for {len(modelled)} of them"
         parts.append(f"Modelled{few}: {times}.")

@@ -27,7 +27,8 @@ def document(report: Report, context: ViewContext) -> Content:
     rows = list(report.collectives)
     if not rows:
         empty = missing(report, "collectives", "No collectives.", _NONE)
-        return Content({"streams_says": "", "streams": [], "collectives": []}, empty=empty)
+        none = {"streams_says": "", "streams_model": "", "streams": [], "collectives": []}
+        return Content(none, empty=empty)
     files = {source.id: PurePath(source.file).name for source in report.sources}
     shown = [
         convert_row(
@@ -50,17 +51,17 @@ def document(report: Report, context: ViewContext) -> Content:
     if own != rows:
         hooks = plural(len(rows) - len(own), "collective")
         says = f"{says} Hooks around the program start {hooks}; what hides them is not known."
-    data = {"streams_says": says.strip(), "streams": spans, "collectives": shown}
-    return Content(data, len(rows), is_problem=_is_long(streams))
-
-
-def _is_long(streams: Streams | None) -> bool:
-    """Whether the kernels wait for more of the call than the error of the model."""
-    return streams is not None and streams.exposed_us > ERRORS[0] * streams.whole_us
+    data = {
+        "streams_says": says.strip(),
+        "streams_model": _tell_error(own, streams) if own and streams is not None else "",
+        "streams": spans,
+        "collectives": shown,
+    }
+    return Content(data, len(rows))
 
 
 def summarize_streams(rows: Sequence[Collective], streams: Streams | None) -> str:
-    """What the kernels wait for, of what; which collectives most; how sure that is."""
+    """What the kernels wait for, of what; which collectives most."""
     if streams is None:
         return f"{plural(len(rows), 'collective')}; {_explain_no_streams(rows)}."
     whole, waits = format_us(streams.whole_us), format_us(streams.exposed_us)
@@ -71,7 +72,7 @@ def summarize_streams(rows: Sequence[Collective], streams: Streams | None) -> st
     else:
         share = format_percent(streams.exposed_us / streams.whole_us)
         said += f"; the kernels wait {waits} of {whole} for them ({share})"
-    return f"{said}.{_name_most_exposed(rows)} {_tell_error(rows, streams)} Not in it: {MISSING}."
+    return f"{said}.{_name_most_exposed(rows)}"
 
 
 def _explain_no_streams(rows: Sequence[Collective]) -> str:
@@ -93,7 +94,7 @@ def _tell_error(rows: Sequence[Collective], streams: Streams) -> str:
         own = f"collectives of more than {MOST_CHECKED_NODES} nodes held against no measurement"
     error = streams.kernels_error
     kernels = "error not measured" if error is None else f"± {format_percent(error)}"
-    return f"Modelled: {own}; kernels {kernels}."
+    return f"Modelled: {own}; kernels {kernels}. Not in it: {MISSING}."
 
 
 _LIMITS: Mapping[str, tuple[str, str]] = {

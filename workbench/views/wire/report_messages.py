@@ -430,6 +430,7 @@ class Document(TypedDict):
     accesses_says: str
     accesses: list[Access]
     streams_says: str
+    streams_model: str
     streams: list[StreamSpan]
     collectives: list[CollectiveRow]
     targets: Targets

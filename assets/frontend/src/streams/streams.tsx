@@ -13,7 +13,7 @@ import type { Phase } from "../wire";
 const US = 1e-6;
 
 export function StreamsPane({ store }: { store: Store }) {
-  const { streams = [], collectives = [], streams_says } = store.doc.value!;
+  const { streams = [], collectives = [], streams_says, streams_model } = store.doc.value!;
   const bars = useMemo(
     () =>
       streams.map(({ id, lane, kind, words, start_us, us }): Phase => ({
@@ -44,6 +44,7 @@ export function StreamsPane({ store }: { store: Store }) {
         )}
         <Frame store={store} name="collectives" />
       </div>
+      {streams_model && <p class="roof-note mut">{streams_model}</p>}
       {bars.length > 0 && (
         <FlameChart
           store={store}
