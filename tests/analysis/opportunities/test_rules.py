@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,7 @@ from workbench.analysis.opportunities.opportunity import SURE, read_cost
 from workbench.analysis.opportunities.rules import opportunities
 from workbench.report import Kernel, Report, Table
 from workbench.report.profile_record import MeasuredCall, add_measured_call
+from workbench.report.rows import Recompile
 
 OLD = MeasuredCall(1000.0, 0.0, None, 50)
 """As an earlier version kept it: without the least times."""
@@ -377,6 +379,33 @@ def test_a_break_with_a_rewrite_shows_it_and_the_rewritten_code_is_one_graph() -
     assert (tried.before.breaks, tried.after.breaks) == (1, 0)
     assert "1 graph break less" in repr(tried.diff)
     assert rules_of(wb.opportunities(wb.explain(with_where, x))) == []
+
+
+def with_message(x: torch.Tensor) -> torch.Tensor:
+    y = x * 2
+    logging.getLogger("mix").warning("mixed")
+    return y + 1
+
+
+def test_breaks_of_one_line_that_one_rewrite_mends_are_one_change() -> None:
+    """As seen: two rows "Keep the message out of the compiled code", both of line 38."""
+    explained = wb.explain(with_message, (torch.rand(3),))
+    assert len(explained.breaks) == 2
+    (found,) = wb.opportunities(explained)
+    assert all(item.kind in found.text for item in explained.breaks)
+
+
+def test_a_cause_that_was_compiled_away_since_is_no_advice() -> None:
+    """As seen: "Compiled again, since len(self.seen) was 6", and below it "dimension 0 differs"."""
+    size = "0/0: tensor 'x' size mismatch at index 0. expected 4, actual 8"
+    reasons = (size, "0/1: len(L['log']) == 1")
+    rows = [Recompile("0/2", "scaled", reason) for reason in reasons]
+
+    def rules_with(rows: list[Recompile]) -> list[str]:
+        return rules_of(opportunities(Report(tables={"recompiles": Table.of(Recompile, rows)})))
+
+    assert "recompiled" not in rules_with(rows)
+    assert "recompiled" in rules_with(rows[:1])
 
 
 def test_a_recompilation_names_its_cause() -> None:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from workbench.analysis.breaks.cures import find_cures
-from workbench.analysis.breaks.rewrites import rewrite_of
+from workbench.analysis.breaks.rewrites import Rewrite, rewrite_of
 from workbench.analysis.opportunities.opportunity import Opportunity
 from workbench.analysis.opportunities.rule_facts import Facts
 from workbench.analysis.source.recompile_reasons import Reason, list_changes, read_reason
@@ -17,15 +17,26 @@ _NO_NUMBER = "nothing: what runs between the parts of a broken graph is not in t
 
 
 def graph_breaks(facts: Facts) -> Iterator[Opportunity]:
-    """Every graph break for which a rewrite or a cure is known, else torch's hint."""
-    for item in facts.report.breaks:
-        rewrite = rewrite_of(facts.report, item)
+    """Every graph break for which a rewrite or a cure is known, else torch's hint.
+
+    Breaks of one line that one rewrite mends are one change.
+    """
+    rewrites = [(item, rewrite_of(facts.report, item)) for item in facts.report.breaks]
+    mended: dict[tuple[str, Rewrite], list[str]] = {}
+    for item, rewrite in rewrites:
         if rewrite is not None:
+            mended.setdefault((item.file, rewrite), []).append(item.kind)
+    for item, rewrite in rewrites:
+        if rewrite is not None:
+            kinds = mended.pop((item.file, rewrite), None)
+            if kinds is None:
+                continue
+            here = "; ".join(dict.fromkeys(kinds))
             yield _break(
                 facts,
                 item,
                 kind="rewrite",
-                text=f"{rewrite.title}: the graph breaks here ({item.kind}). {rewrite.why}",
+                text=f"{rewrite.title}: the graph breaks here ({here}). {rewrite.why}",
                 sure="likely",
                 before=rewrite.before,
                 after=rewrite.after,
@@ -60,11 +71,17 @@ def find_recompilations(facts: Facts) -> Iterator[Opportunity]:
         phase.compile_id: phase.duration_s for phase in facts.report.phases if phase.depth == 0
     }
     causes: dict[tuple[str, str, str], list[tuple[str, Reason]]] = {}
+    nearest: dict[str, tuple[int, ...]] = {}
     for item in facts.report.recompiles:
         reason = read_reason(item.reason)
         key = (item.function, reason.kind, reason.source)
         causes.setdefault(key, []).append((item.compile_id, reason))
+        last = nearest.setdefault(item.compile_id, _number(reason.against))
+        nearest[item.compile_id] = max(last, _number(reason.against))
     for (function, _, source), rows in causes.items():
+        # what told older variants apart may be cured: the one before was compiled with it
+        if all(_number(reason.against) < nearest[id] for id, reason in rows):
+            continue
         cure = _cure(function, [reason for _, reason in rows])
         if cure is None:
             continue
