@@ -36,6 +36,15 @@ def test_each_question_has_an_answer_in_the_record() -> None:
     assert cost.endswith("as before (a model).")
 
 
+def test_where_names_what_the_sentence_names() -> None:
+    """As seen: "most at k9, mul_22", and below it "Where? gelu, value mul_5"."""
+    far = replace(ROW, node="mul_22", kernel="k9", cause=causes.REDUCTION, own_off=0.98)
+    near = replace(ROW, node="mul_5", kernel="", cause=causes.ELSEWHERE, own_off=0.72)
+    found = FiveQuestions(Answer([near, far], [OUTPUT], 2))
+    assert ": most at k9, mul_22, by" in found.found.sentences[0]
+    assert dict(found.answers)["Where?"].startswith("k9, value mul_22")
+
+
 @pytest.mark.parametrize(
     ("own", "eager", "noise", "begin"),
     [

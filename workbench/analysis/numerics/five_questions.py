@@ -45,10 +45,10 @@ class FiveQuestions:
 
     @property
     def worst(self) -> Deviation | None:
-        """What is asked about: what is no rounding, else the worst cause that was compared."""
+        """What is asked about: what is no rounding, else what the sentence names."""
         rows = sort_worst(self.found.deviations)
         known = (row for row in rows if row.cause != UNKNOWN)
-        return self.found.first or next(known, rows[0] if rows else None)
+        return self.found.first or self.found.most or next(known, rows[0] if rows else None)
 
     @property
     def cure(self) -> Opportunity | None:

@@ -37,6 +37,12 @@ class Answer:
         return next((row for row in self.deviations if is_no_rounding(row)), None)
 
     @property
+    def most(self) -> Deviation | None:
+        """The row of a kernel that is furthest off, whatever the cause; None without one."""
+        kernels = [row for row in self.deviations if row.kernel and row.own_off is not None]
+        return max(kernels, key=lambda row: row.own_off or 0.0, default=None)
+
+    @property
     def sentences(self) -> tuple[str, ...]:
         """Whether it is nearer to the truth than eager, what departs first, whether it matters."""
         said = [self._say_nearer(), self.say_first(), self.describe_logits(), self._say_unknown()]
@@ -78,11 +84,10 @@ class Answer:
             row = max(elided, key=lambda row: len(row.never_rounded))
             values = plural(len(row.never_rounded), "value")
             return f": {row.kernel or row.part} keeps {values} in float32 that eager rounds"
-        kernels = [row for row in self.deviations if row.kernel and row.own_off is not None]
-        if not kernels:
+        furthest = self.most
+        if furthest is None:
             return ""
-        row = max(kernels, key=lambda row: row.own_off or 0.0)
-        return f": most at {row.kernel}, {row.node}, by {row.cause}"
+        return f": most at {furthest.kernel}, {furthest.node}, by {furthest.cause}"
 
     def say_first(self) -> str:
         """What departs first, and is no rounding; "" without such a row."""
