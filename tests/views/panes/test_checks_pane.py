@@ -68,6 +68,15 @@ def test_many_calls_of_one_verdict_are_one_line() -> None:
     ]
 
 
+def test_an_explanation_offers_no_check(sample_report: Report) -> None:
+    """As seen: "Run…" beside the pane, and a method that an explanation has not."""
+    request = replace(sample_report.request, kind="explanation")
+    panes = document(replace(sample_report, request=request))["panes"]
+    empty = next(pane["empty"] for pane in panes if pane["id"] == "checks")
+    assert "line" not in empty
+    assert empty["text"].startswith("An explanation generates no kernels")
+
+
 def test_the_line_to_write_is_one_that_the_record_can_run() -> None:
     def find_lines(report: Report) -> dict[str, str]:
         panes = document(report)["panes"]

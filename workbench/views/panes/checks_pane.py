@@ -24,6 +24,7 @@ _OWN = (
     f"runs its call {_FINDS}, and which values are not the reference's."
 )
 _NO_KERNEL = "The call was run, and started no Triton kernel."
+_EXPLAINED = "An explanation generates no kernels: there is nothing to run under watch."
 _OF_PROGRAM = (
     "No kernel was run under watch. `compiled.check_kernels(*args)` runs each Triton kernel of a "
     f"program for a virtual GPU {_FINDS}."
@@ -37,10 +38,12 @@ def document(report: Report, context: ViewContext) -> Content:
         is_own = report.request.kind == OWN_KERNEL
         how = _OWN if is_own else _OF_PROGRAM
         is_run = "checked_cases" in report.tables
-        empty = missing(report, "checks", "Not checked.", _NO_KERNEL if is_run else how)
+        is_explained = report.request.kind == "explanation"
+        otherwise = _NO_KERNEL if is_run else _EXPLAINED if is_explained else how
+        empty = missing(report, "checks", "Not checked.", otherwise)
         on = '.on("h100")' if report.request.target in TARGETS else ""
         line = "k.check(reference)" if is_own else f"compiled{on}.check_kernels(*args)"
-        if not is_run:
+        if not is_run and not is_explained:
             empty["line"] = line
         return Content({"checks": None, "check_findings": []}, empty=empty)
     lost = [row for row in found.findings if row.kind == NOT_JUDGED]
