@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { countBest, firstAxes, planeOf, slowness, subjects, varied } from "../src/autotune/plane";
-import { sayEqual } from "../src/autotune/ranked";
+import { placeAmong, sayEqual } from "../src/autotune/ranked";
 import { offers } from "../src/targets/dialog";
 import type { Ranked, Targets } from "../src/wire";
 
@@ -33,6 +33,13 @@ const ROWS = [
   ranked("r2", 256, 8, { model_us: 4, rank: 4, rejection: "spills 12 registers" }),
   ranked("r3", 256, 8, { model_us: 3, rank: 3, stages: 3 }),
 ];
+
+test("what the model gives one time shares a place, as fourteen had fourteen ranks", () => {
+  const places = (rows: Ranked[]) => rows.map((row) => placeAmong(row, rows));
+  expect(places(ROWS)).toEqual([1, 2, 4, 3]);
+  expect(places(ROWS.map((row) => ({ ...row, model_us: 3.6 })))).toEqual([1, 1, 1, 1]);
+  expect(places([ranked("r0", 64, 4, { model_us: null, rank: null })])).toEqual([null]);
+});
 
 test("blocks by warps come first", () => {
   expect(varied(ROWS)).toEqual(["XBLOCK", "warps", "stages"]);

@@ -21,6 +21,10 @@ export function RankedConfigs({ store, all }: { store: Store; all: readonly Rank
         .sort(byRank),
     [all, subject?.kernel, subject?.target],
   );
+  const cells = useMemo(
+    () => ({ ...CELLS, rank: { value: (row: Ranked) => placeAmong(row, rows) } }),
+    [rows],
+  );
   if (!subject) return null;
   const place = known.findIndex(
     (each) => each.kernel === subject.kernel && each.target === subject.target,
@@ -54,7 +58,7 @@ export function RankedConfigs({ store, all }: { store: Store; all: readonly Rank
         store={store}
         label="Ranked configurations"
         table="ranked"
-        cells={CELLS}
+        cells={cells}
         rows={rows}
       />
     </section>
@@ -113,6 +117,14 @@ function Axes({ store, subject, rows }: AxesProps) {
     </>
   );
 }
+
+/** How many the model finds faster, and one: what it gives one time shares a place. */
+export function placeAmong(row: Ranked, rows: readonly Ranked[]): number | null {
+  const [own] = rankedBy([row]);
+  return own === undefined ? null : 1 + rankedBy(rows).filter((time) => time * SAME < own).length;
+}
+
+const SAME = 1.005;
 
 const CELLS: Cells<Ranked> = {
   occupancy: { full: (row) => (row.limiter ? `Limited by ${row.limiter}` : "An estimate") },

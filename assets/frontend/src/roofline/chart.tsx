@@ -12,6 +12,7 @@ import {
   axesOf,
   isOnRoof,
   standing,
+  type Label,
   labelOf,
   type Line,
   linesOf,
@@ -22,7 +23,6 @@ import {
   type Placed,
   placesOf,
   type Point,
-  type Side,
   ticks,
   unitOf,
 } from "./geometry";
@@ -78,7 +78,7 @@ export function RooflineChart({ store, roof, points }: Props) {
               store={store}
               id={`${prefix}-${place.point.kernel}`}
               place={place}
-              side={labels.get(place.point.kernel)}
+              label={labels.get(place.point.kernel)}
             />
           ))}
       </div>
@@ -147,11 +147,11 @@ interface DotProps {
   store: Store;
   id: string;
   place: Placed;
-  /** Where its name has room; a name that has none shows with the selection alone. */
-  side: Side | undefined;
+  /** Its name, where that has room; one that has none shows with the selection alone. */
+  label: Label | undefined;
 }
 
-function Dot({ store, id, place, side }: DotProps) {
+function Dot({ store, id, place, label }: DotProps) {
   const { point, x, y, radius } = place;
   const kernel = point.kernel;
   const isSelected = store.selected.value === kernel;
@@ -163,7 +163,7 @@ function Dot({ store, id, place, side }: DotProps) {
     point.measured_us === null && "guess",
     isSelected ? "sel" : isRelated && "rel",
     isOnRoof(point) && "on-roof",
-    side,
+    label?.side,
   ];
   return (
     <div
@@ -185,7 +185,7 @@ function Dot({ store, id, place, side }: DotProps) {
       onMouseEnter={() => hover(true)}
       onMouseLeave={() => hover(false)}
     >
-      {(side || isSelected || isRelated) && <b>{labelOf(point)}</b>}
+      {(label || isSelected || isRelated) && <b>{label?.words ?? labelOf(point)}</b>}
     </div>
   );
 }

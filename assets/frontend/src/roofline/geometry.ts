@@ -252,9 +252,16 @@ export function alongLines(lines: readonly Line[], width: number, height: number
 
 const STEPS = 100;
 
+/** The name of a point on the chart, at a side of it that has room. */
+export interface Label {
+  side: Side;
+  words: string;
+}
+
 /**
- * The kernels whose name has room at a side of their point, and which: it covers no other name, no
- * other point, no roof and no name of one. Those with the most time choose first.
+ * The names for which there is room at a side of their point: they cover no other name, no other
+ * point, no roof and no name of one. Those with the most time choose first; for points in one place
+ * the first of them stands, with how many more there are.
  */
 export function named(
   placed: readonly Placed[],
@@ -262,27 +269,34 @@ export function named(
   height: number,
   taken: readonly Box[] = [],
   roofs: readonly Box[] = [],
-): Map<string, Side> {
+): Map<string, Label> {
   const used: Box[] = [...taken, ...roofs];
   const dots = placed.map((place) => dotOf(place, width, height));
-  const found = new Map<string, Side>();
+  const found = new Map<string, Label>();
+  const isHere = (a: Placed, b: Placed) =>
+    Math.hypot((a.x - b.x) * width, (a.y - b.y) * height) < LEAST;
   const order = placed.map((_, i) => i);
   order.sort((a, b) => placed[b]!.point.share - placed[a]!.point.share);
+  const heads: Placed[] = [];
   for (const i of order) {
     const place = placed[i]!;
-    const boxOf = (side: Side) => boxAt(place, labelOf(place.point), side, width, height);
+    if (heads.some((head) => isHere(head, place))) continue;
+    heads.push(place);
+    const more = placed.filter((each) => isHere(place, each)).length - 1;
+    const words = `${labelOf(place.point)}${more ? ` + ${more}` : ""}`;
+    const boxOf = (side: Side) => boxAt(place, words, side, width, height);
     const side = SIDES.find((side) => {
       const box = boxOf(side);
       const isInside = box.left >= 0 && box.right <= width && box.bottom >= 0 && box.top <= height;
       return (
         isInside &&
         !used.some((other) => meet(box, other)) &&
-        !dots.some((dot, j) => j !== i && meet(box, dot))
+        !dots.some((dot, j) => !isHere(place, placed[j]!) && meet(box, dot))
       );
     });
     if (!side) continue;
     used.push(boxOf(side));
-    found.set(place.point.kernel, side);
+    found.set(place.point.kernel, { side, words });
   }
   return found;
 }
