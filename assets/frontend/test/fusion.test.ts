@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { sidesOf } from "../src/fusion/fusion";
 import { keptAnswer } from "../src/inspector/apart";
-import { neighboursOf } from "../src/kernels/register";
+import { byReason, neighboursOf } from "../src/kernels/register";
 
 describe("a pair that was not fused", () => {
   it("is named by its kernels, and by its operations where one kernel has both", () => {
@@ -23,6 +23,19 @@ describe("why a kernel was not fused", () => {
     const both = [...pairs, pair("k12", "k12", 8), pair("k3", "k4", 9)];
     const found = neighboursOf(both, "k12").map((each) => each.shared_bytes);
     expect(found).toEqual([524288, 0]);
+  });
+});
+
+describe("reasons of one kernel", () => {
+  it("are said once for all that share as much, as five rows of one reason were", () => {
+    const told = (id: string, reason: string, shared_bytes: number) => ({
+      ...{ id, told: reason, shared_bytes },
+    });
+    const rows = [told("a", "no element in common", 0), told("b", "k6 stands between", 8)];
+    const all = [...rows, told("c", "no element in common", 0), told("d", "k6 stands between", 9)];
+    expect(byReason(all).map((alike) => alike.map(({ id }) => id).join())).toEqual([
+      ...["a,c", "b", "d"],
+    ]);
   });
 });
 

@@ -9,7 +9,7 @@ import pytest
 from wire_types import mismatches
 
 from workbench.analysis.fusion.fusion import list_before_fusion
-from workbench.analysis.fusion.why_not import rejected
+from workbench.analysis.fusion.why_not import Apart, WhyNot, rejected
 from workbench.report import Kernel, Report, Table
 from workbench.views.document import document
 from workbench.views.parts import fusion_part, report_part
@@ -144,6 +144,27 @@ def test_pairs_that_are_told_of_alike_are_one_row() -> None:
     keys = ("graph", "side", "a_kernel", "b_kernel", "names", "told", "shared_bytes")
     seen = [tuple(row[key] for key in keys) for row in rows if row["times"]]  # type: ignore[literal-required]
     assert len(seen) == len(set(seen)) < len(rows)
+
+
+def test_whichever_of_two_kernels_is_first_they_are_one_row(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As seen: k24 with k21 beside k21 with k24, both for one reason."""
+    why_not = Apart(BLOCK)
+    apart = (why_not(pair) for pair in rejected(BLOCK))
+    pair = next(each for each, why in zip(rejected(BLOCK), apart, strict=True) if is_of_two(why))
+    both = [pair, replace(pair, a=pair.b, b=pair.a)]
+    monkeypatch.setattr(fusion_part, "rejected", lambda report: both)
+    rows = build_pairs_part(BLOCK)["rows"]
+    assert {(row["a_kernel"], row["b_kernel"]) for row in rows} == {
+        (rows[0]["a_kernel"], rows[0]["b_kernel"]),
+        (rows[0]["b_kernel"], rows[0]["a_kernel"]),
+    }
+    assert [row["times"] for row in rows] == [2, 0]
+
+
+def is_of_two(why: WhyNot) -> bool:
+    return bool(why.a_kernel and why.b_kernel and why.a_kernel != why.b_kernel)
 
 
 def test_a_pair_names_what_stands_between() -> None:

@@ -208,7 +208,8 @@ def build_pairs_part(report: Report) -> PairsPart:
         }
         row: Rejected = convert_row(Rejected, why, **own)
         rows.append(row)
-        shown = (pair.graph, row["side"], *kernels, row["names"], told, pair.shared)
+        ends = frozenset(zip(kernels, row["names"].split(" with "), strict=False))
+        shown = (pair.graph, row["side"], ends, told, pair.shared)  # whichever of the two is first
         alike.setdefault(shown, row)["times"] += 1
     return {
         "kind": "pairs",

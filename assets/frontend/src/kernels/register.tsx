@@ -6,11 +6,12 @@ import { configOf, kernelOf, numberOf, ownerOf, stageOf } from "../ids";
 import { Belongings, type CardProps, Head, OpenCode, relatedOf } from "../inspector/parts";
 import { Next, Nodes, Section } from "../inspector/sections";
 import { KERNELS, PAIRS, stepOf } from "../fusion/parts";
+import { grouped } from "../lists";
 import type { Registration } from "../registration";
 import type { Entry } from "../search";
 import type { Store } from "../store";
 import { usePart } from "../ui/asked";
-import { Button, Chip, Chips, Facts, Prose, Tag } from "../ui/basics";
+import { Button, Chips, Facts, Mark, Prose, Tag } from "../ui/basics";
 import { configLabel, languageOf, stageName } from "../ui/words";
 import type {
   Config,
@@ -178,8 +179,8 @@ function WhyNot({ store, kernel }: { store: Store; kernel: string }) {
     <section>
       <h3>Why not fused</h3>
       <ul>
-        {pairs.slice(0, SHOWN).map((pair) => (
-          <Reason key={pair.id} store={store} pair={pair} kernel={kernel} />
+        {byReason(pairs.slice(0, SHOWN)).map((alike) => (
+          <Reason key={alike[0]!.id} store={store} alike={alike} kernel={kernel} />
         ))}
       </ul>
       {pairs.length > SHOWN && (
@@ -206,15 +207,33 @@ export function neighboursOf<Pair extends Apart>(pairs: readonly Pair[], kernel:
 
 type Apart = Pick<Rejected, "a" | "b" | "a_kernel" | "b_kernel" | "shared_bytes">;
 
-function Reason({ store, pair, kernel }: { store: Store; pair: Rejected; kernel: string }) {
-  const other = pair.a_kernel === kernel ? pair.b_kernel : pair.a_kernel;
+/** Pairs of one reason that share as much are said once, in the place of the first. */
+export function byReason<Pair extends Pick<Rejected, "told" | "shared_bytes">>(
+  pairs: readonly Pair[],
+): Pair[][] {
+  return [...grouped(pairs, (pair) => `${pair.told} ${pair.shared_bytes}`).values()];
+}
+
+interface ReasonProps {
+  store: Store;
+  alike: readonly Rejected[];
+  kernel: string;
+}
+
+/** The other kernels, each of which leads to what is said of the pair. */
+function Reason({ store, alike, kernel }: ReasonProps) {
+  const { told, shared_bytes: shared } = alike[0]!;
   return (
     <li>
-      {other && <Chip store={store} id={other} />} <b data-tip={pair.why}>{`${pair.told}.`}</b>{" "}
-      <Prose text={pair.shared_bytes ? `They share ${bytes(pair.shared_bytes)}.` : ""} />{" "}
-      <Button look="link" press={() => store.select(pair.id)}>
-        Explain
-      </Button>
+      {alike.map((pair) => {
+        const other = pair.a_kernel === kernel ? pair.b_kernel : pair.a_kernel;
+        return (
+          <Button key={pair.id} look="link" tip={pair.why} press={() => store.select(pair.id)}>
+            {other ? <Mark store={store} kernel={other} /> : "Explain"}
+          </Button>
+        );
+      })}{" "}
+      <b>{`${told}.`}</b> {shared ? `They share ${bytes(shared)}.` : ""}
     </li>
   );
 }
