@@ -189,3 +189,67 @@ def test_a_low_view_keeps_rows_of_the_tree(
     tree = page.locator(".tree")
     tree.scroll_into_view_if_needed()
     assert tree.bounding_box()["height"] >= 80
+
+
+def test_a_long_name_on_a_chip_ends_with_a_mark(
+    open_page: Callable[..., Any], tmp_path: Path
+) -> None:
+    """As seen: `l_self_modules_router_parameters_bias` went on below the edge of the view."""
+    path = tmp_path / "report.html"
+    report = Report.load(RECORDS / "block.wbr")
+    report.to_html(path)
+    page = open_page(width=1280).page
+    show(page, addresses(report, path.as_uri())["kernels"])
+    page.locator(".insp .chips .chip").first.evaluate(LENGTHEN)
+    chip = page.locator(".insp .chips .chip").first
+    assert chip.evaluate("one => getComputedStyle(one).textOverflow") == "ellipsis"
+    assert chip.evaluate("one => getComputedStyle(one).display") == "block"
+    assert chip.evaluate("one => one.scrollWidth > one.clientWidth")
+
+
+LENGTHEN = "one => { one.textContent = 'l_self_modules_router_parameters_weight_'.repeat(3) }"
+
+
+def test_what_is_said_below_a_line_goes_up_to_the_edge(
+    open_page: Callable[..., Any], tmp_path: Path, sample_report: Report
+) -> None:
+    """As seen: "Set…" with half of the row empty behind it, as a long name follows."""
+    path = tmp_path / "report.html"
+    sample_report.to_html(path)
+    page = open_page(width=900).page
+    show(page, f"{path.as_uri()}#pane=overview")
+    said = page.locator(".tree-note .says").first
+    said.evaluate("one => one.append('Set ', one.querySelector('wbr') ?? '', 'it so. '.repeat(40))")
+    assert said.evaluate("one => one.clientHeight") < 24
+    assert said.evaluate("one => one.scrollWidth > one.clientWidth")
+
+
+@pytest.mark.parametrize("record", ["block", "norm_h100"])
+def test_the_selected_phase_is_seen_whole_in_a_narrow_view(
+    open_page: Callable[..., Any], tmp_path: Path, record: str
+) -> None:
+    """As seen at 900 px: of the table of phases one row and the halves of two."""
+    path = tmp_path / "report.html"
+    report = Report.load(RECORDS / f"{record}.wbr")
+    report.to_html(path)
+    page = open_page(width=899).page
+    page.set_viewport_size({"width": 899, "height": 620})
+    show(page, addresses(report, path.as_uri())["timeline"])
+    row, table = page.locator(".tr.sel").bounding_box(), page.locator(".table").bounding_box()
+    assert row["y"] + row["height"] <= table["y"] + table["height"]
+    assert table["height"] >= 84  # the head and three rows
+
+
+@pytest.mark.parametrize("width", [900, 1280, 1600])
+def test_the_unit_of_an_axis_stands_clear_of_its_numbers(
+    open_page: Callable[..., Any], tmp_path: Path, width: int
+) -> None:
+    """As seen: "TFLOP/s" and "1000" at one place."""
+    path = tmp_path / "report.html"
+    report = Report.load(RECORDS / "norm_h100.wbr")
+    report.to_html(path)
+    page = open_page(width=width).page
+    show(page, addresses(report, path.as_uri())["roofline"])
+    unit = page.locator(".roof-unit").first.bounding_box()
+    for number in page.locator(".roof-y span").all():
+        assert number.bounding_box()["y"] >= unit["y"] + unit["height"] - 3  # of the leading

@@ -20,11 +20,11 @@ def drawn(rows: list[TreeRow]) -> list[str]:
     return [f"{'  ' * row['depth']}{row['kind']} {row['name'] or row['id']}" for row in rows]
 
 
-def test_lines_stand_in_their_function_and_what_costs_nothing_is_folded() -> None:
+def test_lines_stand_in_their_function_and_one_that_costs_nothing_is_no_fold() -> None:
     assert drawn(document(LAYERS)["calls"]) == [
         "function forward",
         "  line L:s1:42",
-        "  fold L:s1:43",
+        "  line L:s1:43",
         "  line L:s1:44",
         "    function forward",
         "      line L:s0:27",
@@ -32,11 +32,19 @@ def test_lines_stand_in_their_function_and_what_costs_nothing_is_folded() -> Non
         "        module up",
         "      line L:s0:28",
         "        module down",
-        "      fold L:s0:29",
+        "      line L:s0:29",
         "  line L:s1:45",
         "    module head",
         "rest not of a line",
     ]
+
+
+def test_several_lines_that_cost_nothing_are_folded_and_the_head_is_above_them() -> None:
+    """As seen: `… 6 lines` above the line 3 that comes before them."""
+    report = Report.load(RECORDS / "accesses.wbr")
+    numbers = [int(row["id"].split(":")[2]) for row in document(report)["calls"][1:]]
+    assert numbers == sorted(numbers)
+    assert [row["kind"] for row in document(report)["calls"]][-1] == "fold"
 
 
 def test_equal_layers_are_one_row_with_the_least_and_the_most_of_one() -> None:

@@ -116,14 +116,14 @@ class _Lines:
         yield _row(row, depth, f"{row.module}, {place}" if row.module else place)
         told = [CostRow("line", id, "", {}, {}) for id in self._told(source)]
         shown = {int(line.id.rpartition(":")[2]): line for line in (*told, *lines)}
-        for is_shown, numbers in groupby(_list_body(source), key=lambda n: n in shown):
+        body = _list_body(source)  # and what is above it, such as a default value, or a kernel
+        numbers_of = [*sorted(number for number in shown if number not in body), *body]
+        for is_shown, numbers in groupby(numbers_of, key=lambda n: n in shown):
             if is_shown:
                 for number in numbers:
-                    yield from self._plain(shown.pop(number), depth + 1)
+                    yield from self._plain(shown[number], depth + 1)
             else:
                 yield from _fold(source, list(numbers), depth + 1)
-        for line in shown.values():  # such as a default value in the head of the function
-            yield from self._plain(line, depth + 1)
 
     def _told(self, source: Source) -> list[str]:
         """The lines that something is said about, whatever they cost."""
@@ -160,9 +160,11 @@ def _round_each(row: CostRow) -> dict[str, tuple[float, float]]:
 
 
 def _fold(source: Source, numbers: Sequence[int], depth: int) -> Iterator[TreeRow]:
-    """One row for lines that cost nothing; none where they are empty."""
-    count = sum(1 for number in numbers if source["lines"][number - source["first"]].strip())
-    if count:
+    """One row for lines that cost nothing, or the only one; none where they are empty."""
+    texts = [n for n in numbers if source["lines"][n - source["first"]].strip()]
+    if len(texts) == 1:
+        yield _row(CostRow("line", f"L:{source['id']}:{texts[0]}", "", {}, {}), depth, "")
+    elif texts:
         yield {
             "depth": depth,
             "kind": "fold",
@@ -172,7 +174,7 @@ def _fold(source: Source, numbers: Sequence[int], depth: int) -> Iterator[TreeRo
             "total": {},
             "own": {},
             "last": numbers[-1],
-            "count": count,
+            "count": len(texts),
         }
 
 

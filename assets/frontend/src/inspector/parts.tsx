@@ -4,7 +4,7 @@ import type { ComponentType } from "preact";
 import { graphOf, kindOf, type Kind } from "../ids";
 import type { Thing } from "../registration";
 import type { Store } from "../store";
-import { Button, Chips, Prose } from "../ui/basics";
+import { Button, Chips, Prose, Soft } from "../ui/basics";
 import { KernelBars, Nodes } from "./sections";
 
 export interface CardProps {
@@ -45,7 +45,9 @@ export function Head({ kind, title }: { kind: string; title: string }) {
   return (
     <>
       <div class="kind">{kind}</div>
-      <h2>{title}</h2>
+      <h2>
+        <Soft text={title} />
+      </h2>
     </>
   );
 }

@@ -2,7 +2,7 @@
 
 import { useId, useMemo, useRef } from "preact/hooks";
 import { columnOf } from "../cost/column";
-import { costTip, shownCost, type ShownCost } from "../cost/cost";
+import { costTip, type ShownCost } from "../cost/cost";
 import type { Store } from "../store";
 import { target } from "../table/table";
 import { useReveal, usePaneState } from "../ui/kept";
@@ -29,14 +29,15 @@ const HEIGHTS = { row: 20, quiet: 20, note: 24 };
 interface TreeProps {
   store: Store;
   rows: TreeRow[];
+  /** What the columns show; without one there are none. */
+  cost: ShownCost | null;
   /** What the rows are: the key of what is kept of the tree, too. */
   view: "lines" | "modules";
 }
 
-export function Tree({ store, rows, view }: TreeProps) {
+export function Tree({ store, rows, view, cost }: TreeProps) {
   const scroller = useRef<HTMLDivElement>(null);
   const prefix = useId();
-  const cost = shownCost(store).value;
   const kind = cost?.kind;
   const markOf = (id: string) => store.line(id)?.mark;
   const ordered = useMemo(() => {
@@ -201,8 +202,9 @@ function lookOf(rows: readonly Placed[], cost: ShownCost | null): TreeLook {
     .filter(({ row }) => !(hasOneRoot && row.depth === 0))
     .map(({ row }) => row.total[kind] ?? 0);
   const all = rows.map(({ row }) => row.total[kind] ?? 0);
-  const column = columnOf(cost?.unit ?? "", Math.max(0, ...all));
-  return { kind, column, most: Math.max(0, ...amounts), hasOneRoot };
+  const unit = cost?.unit ?? "";
+  const column = columnOf(unit, Math.max(0, ...all));
+  return { kind, unit, column, most: Math.max(0, ...amounts), hasOneRoot };
 }
 
 function Head({ view, cost, look }: { view: string; cost: ShownCost | null; look: TreeLook }) {

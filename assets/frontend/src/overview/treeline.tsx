@@ -1,14 +1,14 @@
 // One row of a tree of costs: a function, a call, a module, lines that cost nothing, a remark.
 
 import type { CostColumn } from "../cost/column";
-import { plural } from "../format";
+import { plural, writtenIn } from "../format";
 import { numberOf } from "../ids";
 import type { Store } from "../store";
 import { StateIcon } from "../ui/basics";
 import { coloured, Coloured, indentOf, type Piece, withoutStart } from "../ui/highlight";
 import { Icon } from "../ui/icons";
 import type { State } from "../ui/words";
-import type { Line, Source, TreeRow } from "../wire";
+import type { Line, Source, TreeRow, Unit } from "../wire";
 import { Explanation } from "./row";
 import type { Shown } from "./rows";
 
@@ -16,6 +16,7 @@ import type { Shown } from "./rows";
 export interface TreeLook {
   /** The cost that the columns show; without one there are none. */
   kind: string;
+  unit: Unit;
   column: CostColumn;
   /** The full bar. */
   most: number;
@@ -140,7 +141,7 @@ function Name({ store, row, look, inside }: NameProps) {
     );
   }
   const each = row.each?.[look.kind];
-  const caption = [row.caption, each && `${range(each, look.column)} each`];
+  const caption = [row.caption, each && `${range(each, look.unit)} each`];
   return (
     <>
       {row.kind === "line" ? (
@@ -158,9 +159,9 @@ function Name({ store, row, look, inside }: NameProps) {
   );
 }
 
-function range([least, most]: [number, number], column: CostColumn): string {
-  const [low, high] = [column.write(least), column.write(most)];
-  return `${low === high ? low : `${low} to ${high}`} ${column.unit}`;
+/** Three digits of their own: in the unit of the column the least of many is one, or none. */
+function range(ends: [number, number], unit: Unit): string {
+  return [...new Set(ends.map((end) => writtenIn(unit, end)))].join(" to ");
 }
 
 /** The number and the text of a line, and what is wrong with it. */

@@ -65,7 +65,11 @@ export function Where({ store, report }: { store: Store; report: Report }) {
       section.current?.querySelector<HTMLElement>(".scroll")?.focus();
     before.current = view;
   }, [view]);
-  const cost = shownCost(store).value;
+  const rows = view === "modules" ? report.modules : report.calls;
+  const shown = shownCost(store).value;
+  // of kernels it may be known where no line has made any
+  const isTold = rows?.some(({ kind, total }) => kind !== "rest" && shown && total[shown.kind]);
+  const cost = isTold ? shown : null;
   const isNarrow = useContext(RoomContext) === "narrow";
   const { calls, modules, sources } = report;
   const choice = !!calls?.length && hasSource(report) && (
@@ -99,7 +103,7 @@ export function Where({ store, report }: { store: Store; report: Report }) {
               <Frame store={store} name="costs" then={`.explode("lines")`} />
             </span>
           </div>
-          <Tree key={view} store={store} view={view} rows={view === "lines" ? calls : modules} />
+          <Tree key={view} store={store} view={view} rows={rows} cost={cost} />
         </>
       )}
     </section>

@@ -37,7 +37,7 @@ export function MemoryChart({ store, part, isBare }: Props) {
   const { layers, top, live } = useMemo(() => stackOf(part, isBare), [part, isBare]);
   const height = HEIGHTS[useContext(RoomContext)];
   const x = (at: number) => `${((100 * at) / count).toFixed(3)}%`;
-  const words = `Step ${step}: ${part.kernels[step] ?? ""} ${part.names[step]}, ${bytes(live[step]!)} live`;
+  const words = `Step ${step}: ${bytes(live[step]!)} live, ${part.kernels[step] ?? ""} ${part.names[step]}`;
   return (
     <div class="mem-chart">
       <div

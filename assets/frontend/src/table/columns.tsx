@@ -4,7 +4,7 @@ import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
 import { writtenIn } from "../format";
 import type { Store } from "../store";
-import { Mark, type Naming } from "../ui/basics";
+import { Mark, type Naming, Soft } from "../ui/basics";
 import { termOf } from "../ui/terms";
 import type { ColumnSpec } from "../wire";
 import type { Sortable } from "./sorting";
@@ -206,7 +206,7 @@ export function Listing<Row extends object>({ store, label, table, rows }: Listi
           <tr key={at}>
             {columns.map((column) => (
               <td key={column.key} class={lookOf(column)}>
-                {column.draw ? column.draw(row) : (column.value(row) ?? "–")}
+                {column.draw ? column.draw(row) : <Soft text={`${column.value(row) ?? "–"}`} />}
               </td>
             ))}
           </tr>

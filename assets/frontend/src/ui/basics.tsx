@@ -194,6 +194,13 @@ export function StateIcon({ state }: { state: State }) {
   );
 }
 
+/** A text whose long names go on in the next line behind what joins their parts, if at all. */
+export function Soft({ text }: { text: string }) {
+  return <>{text.split(JOINTS).flatMap((part, i) => (i ? [<wbr />, part] : part))}</>;
+}
+
+const JOINTS = /(?<=\S{6}[._/])(?=[^\s._]\S{5})/;
+
 /** Text with `code` between backquotes, the only markup that sentences have. */
 export function Prose({ text }: { text: string }) {
   const parts = text.split(/`([^`\n]+)`/);
@@ -202,10 +209,10 @@ export function Prose({ text }: { text: string }) {
       {parts.map((part, i) =>
         i % 2 ? (
           <code key={i} class="mono">
-            {part}
+            <Soft text={part} />
           </code>
         ) : (
-          part
+          <Soft key={i} text={part} />
         ),
       )}
     </>
@@ -364,7 +371,9 @@ export function Facts({ of, rows }: FactsProps) {
       {rows.map(([name, value]) => (
         <>
           <dt data-tip={termOf(of, name)}>{name}</dt>
-          <dd>{value}</dd>
+          <dd>
+            <Soft text={value} />
+          </dd>
         </>
       ))}
     </dl>

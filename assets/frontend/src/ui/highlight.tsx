@@ -62,7 +62,18 @@ export function Coloured({ pieces }: { pieces: readonly Piece[] }) {
   );
 }
 
-/** A line of Python that stands alone. */
+/** A line of Python that stands alone: where it has no room, it goes on behind a mark. */
 export function Python({ text }: { text: string }) {
-  return <Coloured pieces={coloured([text])[0] ?? []} />;
+  return (
+    <>
+      {(coloured([text])[0] ?? []).map((piece, i) => (
+        <span key={i} class={piece.look}>
+          {piece.text.split(MARKS).flatMap((part) => [part, MARK.test(part) && <wbr />])}
+        </span>
+      ))}
+    </>
+  );
 }
+
+const MARKS = /(?<=[.,(=+*])/;
+const MARK = /[.,(=+*]$/;
