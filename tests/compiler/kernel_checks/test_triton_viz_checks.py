@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 import torch
+import triton
+import triton.language as tl
 
 import workbench as wb
 from tests.own_kernels.cases import CASES
@@ -75,6 +77,18 @@ def check(make: Any, **asked: Any) -> KernelCheck:
     case = make()
     k = wb.kernel(case.kernel, *case.args, grid=case.grid, target="h100", **case.meta)
     return k.check(**{"cases": None, **asked})
+
+
+@triton.jit
+def leaves_off_the_diagonal(x, out, B: tl.constexpr):
+    i, j = tl.arange(0, B), tl.arange(0, B)
+    at = (i[:, None] - j[None, :]) * 100
+    tl.store(out + i[:, None] * B + j[None, :], tl.load(x + at * at))
+
+
+@triton.jit
+def adds_behind_the_end(x, out, B: tl.constexpr):
+    tl.atomic_add(x + tl.arange(0, B) + 8, 1.0)
 
 
 def make_gluon() -> Any:
@@ -186,6 +200,14 @@ def test_it_never_makes_a_kernel_of_gluon_checked(stand_in: Any) -> None:
 
 @pytest.mark.skipif(find_release() is None, reason="triton-viz is not installed")
 class TestTheRealOne:
+    @pytest.mark.parametrize("fn", [leaves_off_the_diagonal, adds_behind_the_end])
+    def test_nothing_found_is_no_proof(self, fn: Any) -> None:
+        k = wb.kernel(fn, torch.zeros(16), torch.zeros(16, 16), grid=(1,), target="h100", B=16)
+        found = k.check(cases=None)
+        assert {row.by for row in found.findings} == {""}  # those of the run under watch
+        assert found.ok is False
+        assert found.cases[1].verdict == "nothing found"  # where it is cured, the guide says so
+
     def test_it_finds_an_access_that_was_not_run(self) -> None:
         found = check(FAULTS["without_mask"], sample=1)
         assert {row.by for row in found.findings if row.kind == "out of bounds"} == {find_release()}
