@@ -13,7 +13,9 @@ from tests.analysis.cluster.test_streams import record
 from tests.compiler.cluster.parallel_models import Block, shard_parameters
 from workbench.analysis.opportunities.opportunity import Opportunity
 from workbench.analysis.opportunities.rules import opportunities
-from workbench.report import Report
+from workbench.report import Node, Report
+from workbench.report.cluster.cluster_rows import Collective
+from workbench.report.table import Table
 from workbench.views.answers.alternatives_text import describe_stream_change, format_saved
 
 OVERLAP = "aten_distributed_optimizations.enable_overlap_scheduling"
@@ -51,6 +53,21 @@ def test_one_collective_cannot_be_merged_and_a_hidden_one_is_left_alone() -> Non
     assert list(found(record("k", ">", "<", "k"))) == ["exposed-collectives"]
     assert found(record("k", ">", "k", "k", "<")) == {}
     assert found(record(*["k"] * 40, ">", "k", "<")) == {}  # 2 % of the call
+
+
+def test_collectives_of_which_one_needs_the_other_cannot_be_merged() -> None:
+    made = record("k", ">", "<", "k", ">", "<")
+    rows = [replace(row, node=f"g0:{n}") for n, row in enumerate(made.collectives)]
+    nodes = [
+        Node(f"g0:{name}", "g0", name, "call_function", "", inputs)
+        for name, inputs in (("0", ()), ("between", ("g0:0",)), ("1", ("g0:between",)))
+    ]
+    tables = {"collectives": Table.of(Collective, rows), "nodes": Table.of(Node, nodes)}
+    chained = replace(made, tables={**made.tables, **tables})
+    assert list(found(chained)) == ["exposed-collectives"]
+    apart = replace(nodes[1], inputs=())
+    tables["nodes"] = Table.of(Node, [nodes[0], apart, nodes[2]])
+    assert list(found(replace(made, tables={**made.tables, **tables}))) == list(RULES)
 
 
 def test_a_pass_that_is_on_is_not_named_again() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -54,8 +54,11 @@ def find_mergeable_collectives(facts: Facts) -> Iterator[Opportunity]:
     if found is None:
         return
     streams, rows = found
-    kinds = Counter((row.op, row.group, row.dtype, row.is_backward) for row in rows)
-    ((op, *_), count), *_ = kinds.most_common(1)
+    kinds: dict[tuple[object, ...], list[Collective]] = defaultdict(list)
+    for row in rows:
+        kinds[row.op, row.group, row.dtype, row.graph].append(row)
+    alike = max((_list_independent(facts, each) for each in kinds.values()), key=len)
+    op, count = alike[0].op, len(alike)
     if count < 2 or op not in ("all_gather", "reduce_scatter", "all_reduce"):
         return
     waits = number_text(streams.exposed_us / 1e6, "seconds")
@@ -87,6 +90,23 @@ def _find_exposed(facts: Facts) -> tuple[Streams, Sequence[Collective]] | None:
         return None
     rows = [row for row in facts.report.collectives if row.origin != HOOK and row.exposed_us]
     return (streams, rows) if rows else None
+
+
+def _list_independent(facts: Facts, rows: Sequence[Collective]) -> list[Collective]:
+    """The first, and those that need nothing of what it brings."""
+    columns = facts.report.nodes.columns
+    inputs = dict(zip(columns["id"], columns["inputs"], strict=True))
+    first, *others = rows
+
+    def list_needed(node: str | None) -> set[str]:
+        seen, left = set[str](), [node or ""]
+        while left:
+            fresh = {*inputs.get(left.pop(), ())} - seen
+            seen |= fresh
+            left += fresh
+        return seen
+
+    return [first, *(row for row in others if first.node not in list_needed(row.node))]
 
 
 def _read_release(facts: Facts) -> tuple[int, ...]:
