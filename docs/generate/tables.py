@@ -18,7 +18,13 @@ from workbench.artifacts.machine.machine_description import Requirement
 from workbench.compiler.comparison.output_comparison import Comparison, KernelComparison
 from workbench.report import Kernel
 from workbench.report.cache_keys import KeyPart
-from workbench.report.cluster.cluster_rows import CollectiveOrder, RankCompile, RankRow, Shard
+from workbench.report.cluster.cluster_rows import (
+    CollectiveOrder,
+    RankCompile,
+    RankRow,
+    ScalingRow,
+    Shard,
+)
 from workbench.report.file_rows import RoundTripLeaf, RoundTripPhase, RoundTripWay
 from workbench.report.machine_rows import MatrixCell, RankedConfig, Resources
 from workbench.report.measures import measures
@@ -117,6 +123,7 @@ def of_others() -> Iterator[Frame]:
         ('profile.frame("kernels")', "What `wb.profile` measured.", KernelTime),
         ('profile.frame("operators")', "What the eager original ran.", OperatorTime),
         ("diff.frame(part)", parts, Change),
+        ("scaling.frame()", "The meshes of `wb.scaling`, a row for each.", ScalingRow),
         ("ranks.frame()", "The ranks of a cluster that `wb.ranks` compiled.", RankRow),
         ('ranks.frame("shards")', "What they hold, after the `rank`.", Shard),
         ('ranks.frame("order")', "Their collectives, group by group.", CollectiveOrder),

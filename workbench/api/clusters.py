@@ -14,10 +14,11 @@ if TYPE_CHECKING:
     from torch.distributed.device_mesh import DeviceMesh
 
     from workbench.analysis.ranks.ranks import Ranks
+    from workbench.analysis.ranks.scaling import Scaling
     from workbench.tasks.progress_events import ProgressCallback
 
 
-__all__ = ["overlap_estimator", "ranks", "virtual_cluster"]
+__all__ = ["overlap_estimator", "ranks", "scaling", "virtual_cluster"]
 
 
 @require_torch
@@ -193,3 +194,96 @@ def overlap_estimator(gpu: str) -> Any:
             "`with wb.virtual_cluster({'dp': 8}):`, or beside a process group."
         )
     return OverlapEstimator(gpu, cluster)
+
+
+@require_torch
+@checked
+def scaling(
+    build: Callable[..., Any],
+    meshes: Sequence[Mapping[str, int]],
+    *,
+    target: str = "h100",
+    layers: tuple[int, ...] | None = None,
+    optimizer: str | float | None = "adamw",
+    moments: str = "float32",
+    largest_batch: bool = True,
+    gpus_per_node: int = 8,
+    nvlink_gb_s: float | None = None,
+    nic_gb_s: float | None = None,
+    mode: str | None = None,
+    options: Mapping[str, Any] | None = None,
+    grad: bool | None = None,
+    progress: ProgressCallback | None = None,
+) -> Scaling:
+    """What a step takes, waits for and holds on meshes of several sizes, none of which is there.
+
+    The first rank of each mesh is compiled, and nothing is run: times are modelled, kernel by
+    kernel, and memory is counted from the programs. The result has `.rows` and `.frame()` with a
+    row for each mesh, `.sentences`, `.plot()`, `.reports` in the order of the meshes, and
+    `.missing`, which says what no figure holds. A mesh on which `build` fails or that cannot be
+    compiled has a row that says why.
+
+    Parameters
+    ----------
+    build
+        As in `ranks`: a function of the mesh that makes the model for the rank that it runs as, and
+        returns it with the tuple of its example inputs. For training it returns its loss.
+    meshes
+        As in `virtual_cluster`, each of at most 4,096 GPUs.
+    target
+        A GPU of `targets()` whose links are known.
+    layers
+        The depths that are compiled of a model whose longest list of layers is of one kind, such as
+        `(2, 4)`: figures are extended on a line to all layers, as if every further one ran, waited
+        and held the same. Where two depths hold other temporaries, no memory is told, and a third
+        says how far it leaves the line. None compiles the whole, however long that takes.
+    optimizer, moments
+        What is held beside the step's program, as in `fits`; counted where it has a backward.
+    largest_batch
+        Compile all of it with twice the batch, too: memory is taken to grow on that line.
+    gpus_per_node, nvlink_gb_s, nic_gb_s
+        As in `virtual_cluster`.
+    mode, options, grad
+        As in `aot_compile`.
+    progress
+        Called with each mesh and its phases, and the seconds since the start; without it a line
+        says how far it is, in a terminal and a person's notebook.
+
+    Raises
+    ------
+    UsageError
+        There is no mesh, one is given twice or too large, the depths or the optimizer are none, the
+        target has no data of its links, or no mesh could be compiled. There is no process group
+        afterwards.
+
+    Examples
+    --------
+    >>> import torch.distributed._functional_collectives as fc
+    >>> def build(mesh):
+    ...     def rows(x, w):
+    ...         return torch.relu(fc.all_reduce(x @ w, "sum", mesh))
+    ...     w = torch.empty(8, 8, device="meta")
+    ...     return rows, (w, w)
+    >>> found = wb.scaling(build, [{"tp": 2}, {"tp": 8}], largest_batch=False)
+    >>> found.frame()[["mesh", "gpus", "nodes", "program"]].values.tolist()
+    [['tp 2', 2, 1, 0], ['tp 8', 8, 1, 0]]
+    """
+    from workbench.compiler.cluster.cluster import Topology
+    from workbench.compiler.request.composition import choose_options
+    from workbench.handles.cluster.compiled_meshes import ScalingRequest, compile_scaling
+    from workbench.handles.running.progress_line import follow_in_a_line
+
+    chosen = choose_options(build, None, mode, options, grad=grad, target=target)
+    with follow_in_a_line(progress, "Meshes of a cluster") as told:
+        request = ScalingRequest(
+            build,
+            tuple(meshes),
+            Topology(gpus_per_node, nvlink_gb_s, nic_gb_s),
+            chosen,
+            layers=None if layers is None else tuple(layers),
+            optimizer=optimizer,
+            moments=moments,
+            largest_batch=largest_batch,
+            progress=told,
+        )
+        return compile_scaling(request)

@@ -133,6 +133,13 @@ SHOWN = {
         display="profile.profile_view",
         export="perfetto:write",
     ),
+    "Scaling": ShownBy(
+        text="clusters.scaling_answer",
+        sentences="clusters.scaling_answer",
+        plot="clusters.scaling_answer",
+        page="clusters.scaling_answer",
+        fragment="clusters.scaling_answer",
+    ),
     "Session": ShownBy(
         text="session.session_answer",
         sentences="session.session_answer",

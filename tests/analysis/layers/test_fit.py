@@ -58,7 +58,7 @@ def fit(layers: int, saved: int, gradient: int, capacity: int = 10**6) -> Fit:
         (1, 8),
         depths,
         MISSING_OF_STEP,
-        lambda what: depth(2, saved, gradient, batch=2),
+        lambda what: (depth(2, saved, gradient, batch=2),),
     )
 
 
@@ -84,6 +84,20 @@ def test_the_largest_batch_is_the_last_that_fits(saved: int, gradient: int) -> N
     capacity = 60_000
     batch = fit(32, saved, gradient, capacity).largest_batch()
     assert peak(32, saved, gradient, batch) <= capacity < peak(32, saved, gradient, batch + 1)
+
+
+def test_twice_the_batch_of_each_depth_tells_what_every_layer_holds_once() -> None:
+    def gathered(layers: int, batch: int = 1) -> Depth:
+        made = depth(layers, 100, 10, batch)
+        return replace(made, kinds={**made.kinds, "gathered": [50 * layers] * made.steps})
+
+    both = tuple(gathered(count, 2) for count in (2, 4))
+    made = replace(fit(32, 100, 10), depths=(gathered(2), gathered(4)))
+    exact = replace(made, doubled=lambda what: both)
+    largest = exact.largest_batch()
+    assert peak(32, 100, 10, largest) + 50 * 32 <= exact.capacity
+    assert peak(32, 100, 10, largest + 1) + 50 * 32 > exact.capacity
+    assert replace(made, doubled=lambda what: both[:1]).largest_batch() < largest  # as if it grew
 
 
 def test_nothing_fits_where_the_weights_do_not() -> None:

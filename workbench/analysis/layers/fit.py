@@ -156,7 +156,8 @@ class Fit(LiveOnly, Presented):
 
     Counted from the programs of `depths`, which were compiled, and extended on a line through them
     to `layers`; the optimizer's state is arithmetic. `missing` says what is not in it. `doubled`
-    counts the shallowest depth with twice the batch, or the length.
+    counts the shallowest depth with twice the batch, or the length, or each of the depths: what
+    grows and what is there once in every layer is only told apart by two.
     """
 
     name: str
@@ -168,7 +169,7 @@ class Fit(LiveOnly, Presented):
     shape: tuple[int, ...]
     depths: tuple[Depth, ...]
     missing: str
-    doubled: Callable[[str], Depth] | None = field(default=None, compare=False)
+    doubled: Callable[[str], tuple[Depth, ...]] | None = field(default=None, compare=False)
     instead: ClassVar[str] = "Keep what it says: .sentence, .peak, .frame()."
 
     def __copy__(self, memo: Any = None) -> Fit:
@@ -225,7 +226,7 @@ class Fit(LiveOnly, Presented):
     @property
     def saved(self) -> int:
         """Bytes that the forward keeps for the backward."""
-        return round(_line([(d.layers, float(d.saved)) for d in self.depths], self.layers))
+        return round(extend_line([(d.layers, float(d.saved)) for d in self.depths], self.layers))
 
     @property
     def call_us(self) -> tuple[float, float, float | None] | None:
@@ -236,10 +237,10 @@ class Fit(LiveOnly, Presented):
         known = [(depth.layers, *depth.call_us) for depth in self.depths if depth.call_us]
         if len(known) != len(self.depths):
             return None
-        middle = _line([(layers, us) for layers, us, _, _ in known], self.layers)
-        least = _line([(layers, us) for layers, _, us, _ in known], self.layers)
+        middle = extend_line([(layers, us) for layers, us, _, _ in known], self.layers)
+        least = extend_line([(layers, us) for layers, _, us, _ in known], self.layers)
         mosts = [(layers, us) for layers, _, _, us in known if us is not None]
-        return middle, least, _line(mosts, self.layers) if len(mosts) == len(known) else None
+        return middle, least, extend_line(mosts, self.layers) if len(mosts) == len(known) else None
 
     @property
     def fits(self) -> bool:
@@ -309,31 +310,38 @@ class Fit(LiveOnly, Presented):
 
     def _peak(self, layers: int, what: str | None, factor: float) -> tuple[Place, Bytes]:
         """The place with the most bytes, and what they are."""
-        twice = None if what is None or self.doubled is None else self.doubled(what)
+        twice = () if what is None or self.doubled is None else self.doubled(what)
         by_place = (
             (place, self._at(place, layers, twice, factor))
-            for place in _places((*self.depths, *([] if twice is None else [twice])))
+            for place in _places((*self.depths, *twice))
         )
         return max(by_place, key=lambda item: sum(item[1].values()))
 
-    def _at(self, place: Place, layers: int, twice: Depth | None, factor: float) -> Bytes:
+    def _at(self, place: Place, layers: int, twice: Sequence[Depth], factor: float) -> Bytes:
         """Bytes by kind at one place, of a call that is so many times larger."""
         here = [(depth.layers, depth.at(place)) for depth in self.depths]
-        larger = None if twice is None else twice.at(place)
+        larger = [(depth.layers, depth.at(place)) for depth in twice]
         by_kind = {}
         for kind in dict.fromkeys(kind for _, kinds in here for kind in kinds):
             points = [(count, float(kinds.get(kind, 0))) for count, kinds in here]
-            value = _line(points, layers)
-            if larger is not None and kind not in _FIXED:
+            value = extend_line(points, layers)
+            grown = [(count, float(kinds.get(kind, 0))) for count, kinds in larger]
+            if kind in _FIXED or not grown:
+                pass
+            elif len(grown) == len(points):
+                value += (extend_line(grown, layers) - value) * (factor - 1)
+            else:  # of the shallowest alone: all that further layers hold is taken to grow
                 shallow = points[0][1]
-                grown = (larger.get(kind, 0) - shallow) * (factor - 1)
-                value = shallow + grown + (value - shallow) * factor
+                once = shallow + (grown[0][1] - shallow) * (factor - 1)
+                value = once + (value - shallow) * factor
             by_kind[kind] = max(value, 0.0)
         return by_kind
 
     @cached_property
     def _optimizer(self) -> int:
-        return round(_line([(d.layers, float(d.optimizer)) for d in self.depths], self.layers))
+        return round(
+            extend_line([(d.layers, float(d.optimizer)) for d in self.depths], self.layers)
+        )
 
     @property
     def _source(self) -> str:
@@ -384,7 +392,7 @@ class Fit(LiveOnly, Presented):
         return presenter().page(self, path)
 
 
-def _line(points: Sequence[tuple[int, float]], at: int) -> float:
+def extend_line(points: Sequence[tuple[int, float]], at: int) -> float:
     """The value of the line through the first and the last point; that of a single one."""
     (x0, y0), (x1, y1) = points[0], points[-1]
     return y0 if x0 == x1 else y0 + (y1 - y0) * (at - x0) / (x1 - x0)

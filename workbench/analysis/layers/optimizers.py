@@ -23,6 +23,13 @@ _MOMENTS: Mapping[str, int] = {
 _DTYPES = {"float32": 4, "bfloat16": 2, "float16": 2, "float8": 1, "int8": 1}
 
 
+def name_optimizer(optimizer: str | float | None, moments: str) -> str:
+    """What an optimizer that `state_bytes` takes is called."""
+    if isinstance(optimizer, int | float):
+        return f"an optimizer of {optimizer} B a parameter"
+    return f"{optimizer} ({moments})" if optimizer else "no optimizer"
+
+
 def state_bytes(
     shapes: Iterable[tuple[int, ...]], optimizer: str | float | None, moments: str
 ) -> int:

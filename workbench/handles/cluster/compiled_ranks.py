@@ -130,8 +130,8 @@ def _compile_rank(request: RanksRequest, at: Mapping[str, int], number: int, cou
         try:
             built = request.build(mesh)
         except Exception as error:  # of the user's code, on this rank alone
-            return _Built(replace(program, error=_locate(error)), error=error)
-        model, args = _read_pair(built, rank)
+            return _Built(replace(program, error=locate_error(error)), error=error)
+        model, args = read_pair(built, rank)
         try:
             callee = resolve(model)
             name, module = callee.name, callee.module
@@ -141,11 +141,12 @@ def _compile_rank(request: RanksRequest, at: Mapping[str, int], number: int, cou
             compiled = compile_for_target(call, request.progress)
         except WorkbenchError as error:
             return _Built(replace(program, error=str(error)), layouts, name, error)
-        groups = _list_groups(find_cluster())
+        groups = list_groups(find_cluster())
         return _Built(replace(program, report=compiled.report, groups=groups), layouts, name)
 
 
-def _read_pair(built: Any, rank: int) -> tuple[Any, tuple[Any, ...]]:
+def read_pair(built: Any, rank: int) -> tuple[Any, tuple[Any, ...]]:
+    """The model and its inputs that `build` made; raises `UsageError` for anything else."""
     pair = built if isinstance(built, tuple) and len(built) == 2 else (None, None)
     model, args = pair
     if not (callable(model) and isinstance(args, tuple)):
@@ -158,13 +159,14 @@ def _read_pair(built: Any, rank: int) -> tuple[Any, tuple[Any, ...]]:
     return model, args
 
 
-def _locate(error: Exception) -> str:
+def locate_error(error: Exception) -> str:
     """What the user's code raised, with the line."""
     frame = traceback.extract_tb(error.__traceback__)[-1]
     return f"build raised {type(error).__name__}: {error} ({frame.filename}:{frame.lineno})"
 
 
-def _list_groups(cluster: Cluster | None) -> dict[str, RankGroup]:
+def list_groups(cluster: Cluster | None) -> dict[str, RankGroup]:
+    """Every process group by torch's name, as the mesh calls it."""
     groups: dict[str, RankGroup] = {}
     for name, group in ({} if cluster is None else cluster.by_name).items():
         label = group.mesh_dims or f"group of {plural(len(group.ranks), 'rank')}"

@@ -13,7 +13,7 @@ import torch
 
 from workbench.analysis.forecast.forecast import find_forecast
 from workbench.analysis.layers.fit import AXES, MISSING, MISSING_OF_STEP, Depth, Fit, read_depth
-from workbench.analysis.layers.optimizers import state_bytes
+from workbench.analysis.layers.optimizers import name_optimizer, state_bytes
 from workbench.analysis.memory.memory import Memory, memory
 from workbench.compiler.calls.paths import Path, leaves
 from workbench.compiler.internals import torch_private as tp
@@ -79,11 +79,11 @@ def fit_model(request: FitRequest) -> Fit:
         capacity=capacity,
         layers=total,
         is_training=training,
-        optimizer=_optimizer_name(request),
+        optimizer=name_optimizer(request.optimizer, request.moments),
         shape=shape,
         depths=tuple(compiled(count) for count in depths),
         missing=MISSING_OF_STEP if training else MISSING,
-        doubled=cache(lambda what: compiled(depths[0], AXES[what])),
+        doubled=cache(lambda what: (compiled(depths[0], AXES[what]),)),
     )
     if len(depths) == 1 or depths[-1] >= total or not fit.has_growing_temporaries:
         return fit
@@ -108,7 +108,7 @@ def _compared(fit: Fit, compiled: _Depths) -> Fit:
         fit,
         depths=(last, third),
         missing=f"{fit.missing}; {bent}",
-        doubled=cache(lambda what: compiled(last.layers, AXES[what])),
+        doubled=cache(lambda what: (compiled(last.layers, AXES[what]),)),
     )
 
 
@@ -202,12 +202,6 @@ def _refuse_no_loss(model: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[
     outputs = [leaf for _, leaf in leaves(found, Path("out")) if isinstance(leaf, torch.Tensor)]
     if outputs and not any(leaf.nbytes <= _SCALAR for leaf in outputs):
         raise UsageError(_NO_LOSS.format(type(model).__name__))
-
-
-def _optimizer_name(request: FitRequest) -> str:
-    if isinstance(request.optimizer, int | float):
-        return f"an optimizer of {request.optimizer} B a parameter"
-    return f"{request.optimizer} ({request.moments})" if request.optimizer else "no optimizer"
 
 
 def layer_list(model: torch.nn.Module) -> str | None:

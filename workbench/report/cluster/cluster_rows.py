@@ -177,6 +177,53 @@ class RankRow:
 
 
 @dataclass(frozen=True, slots=True)
+class ScalingRow:
+    """One mesh: what a step of its first rank takes and holds, by models; nothing was run.
+
+    `program` tells meshes apart that run other code. What is None is not known, and `why` says so.
+    `error` is that of the times by themselves, relative, None where they were held against no
+    measurement. `peak_bytes` has the optimizer's state in it.
+    """
+
+    mesh: str  # its dimensions, such as `dp 64 × tp 8`
+    gpus: int = number("GPUs", "number", meaning="How many GPUs the mesh has.", default=0)
+    nodes: int = number("Nodes", "number", meaning="On how many nodes they are.", default=0)
+    program: int | None = None  # which of the different programs it runs, from 0
+    step_us: float | None = number(
+        "Step, µs", "us", "Forward and backward, until the last collective ends; modelled",
+        source="model", meaning="µs of a step, until its last kernel and collective end.",
+    )  # fmt: skip
+    exposed_us: float | None = number(
+        "Exposed, µs", "us", "The kernels wait for collectives; modelled", source="model",
+        meaning="µs that the kernels wait for collectives, by the model.",
+    )  # fmt: skip
+    kernels_us: float | None = number(
+        "Kernels, µs", "us", "By themselves; modelled", source="model",
+        meaning="µs of the kernels by themselves, by the model.",
+    )  # fmt: skip
+    error: float | None = number(
+        "± of it", "share", "Of the step: that of its kernels or its collectives, the larger",
+        source="model",
+        meaning="The relative error of a step: that of its kernels or of its collectives, the "
+        "larger one.",
+    )  # fmt: skip
+    parameter_bytes: int | None = number(
+        "Parameters", "B", "Of this rank's shards",
+        meaning="Bytes of the shards of parameters that the rank holds.",
+    )  # fmt: skip
+    peak_bytes: int | None = number(
+        "Peak", "B", "The most that lives at once, with the optimizer's state",
+        meaning="The most bytes that live at once, with the optimizer's state.",
+    )  # fmt: skip
+    batch: int | None = number("Batch", meaning="The first size of the inputs of a rank.")
+    largest_batch: int | None = number(
+        "Largest batch", source="model",
+        meaning="The largest batch of a rank whose peak is within its GPU's memory.",
+    )  # fmt: skip
+    why: str = ""  # what is not known, and why
+
+
+@dataclass(frozen=True, slots=True)
 class Shard:
     """What one rank holds of a parameter, a buffer or an input, by its name in the model."""
 

@@ -1,0 +1,221 @@
+"""One program on meshes of several sizes: what a step takes, waits for and holds, by models."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from os import PathLike
+from typing import TYPE_CHECKING
+
+from workbench.analysis.cluster.links import ERRORS, LEAST_CHECKED, MOST_CHECKED_NODES
+from workbench.analysis.cluster.streams import MISSING as MISSING_OF_TIMES
+from workbench.analysis.cluster.streams import find_streams
+from workbench.analysis.forecast.forecast import find_forecast
+from workbench.analysis.layers.fit import extend_line
+from workbench.analysis.ranks.rank_programs import RankProgram, group_by_program, rename_groups
+from workbench.arguments import checked
+from workbench.number_text import join_words, number_text, plural
+from workbench.report import Report
+from workbench.report.cluster.cluster_rows import HOOK, ScalingRow
+from workbench.report.presenter import Presented, presenter
+
+if TYPE_CHECKING:
+    import pandas
+    from matplotlib.figure import Figure
+
+MOST_GPUS = 4096
+MISSING = (
+    f"the optimizer's step, loading of data, {MISSING_OF_TIMES}, congestion between nodes, other "
+    "ranks than the first, which holds the largest shards (stages of a pipeline are not compared)"
+)
+"""What the figures of a mesh do not hold."""
+
+
+@dataclass(frozen=True)
+class StepTime:
+    """A step by the models, in µs; errors are relative, None where nothing was measured."""
+
+    whole_us: float
+    exposed_us: float
+    kernels_us: float
+    kernels_error: float | None
+    links_error: float | None
+
+    @property
+    def error(self) -> float | None:
+        """That of the whole.
+
+        Everything that is longer by a share makes the whole longer by that share, and no part can
+        make it longer than its own: the larger error holds for both together.
+        """
+        if self.kernels_error is None or self.links_error is None:
+            return None
+        return max(self.kernels_error, self.links_error)
+
+
+@dataclass(frozen=True)
+class MeshProgram:
+    """A mesh: its row, and the first rank's program, of the most layers that were compiled."""
+
+    row: ScalingRow
+    program: RankProgram
+
+
+@dataclass(frozen=True, repr=False)
+class Scaling(Presented):
+    """What a step takes on meshes of several sizes, what of it is exposed, and what a rank holds.
+
+    Every number is modelled or counted; nothing was run. `compilations` is how often a program was
+    compiled for it, `extended` says from how many layers figures were extended, and `capacity` is
+    the memory of a GPU, in bytes. `missing` says what no figure holds.
+    """
+
+    name: str
+    target: str
+    capacity: int
+    meshes: tuple[MeshProgram, ...]
+    compilations: int
+    optimizer: str = ""
+    extended: str = ""
+    missing: str = MISSING
+
+    @property
+    def reports(self) -> tuple[Report | None, ...]:
+        """The record of the first rank of each mesh; None where there is none."""
+        return tuple(each.program.report for each in self.meshes)
+
+    @cached_property
+    def same_code(self) -> tuple[tuple[int, ...], ...]:
+        """The meshes whose first ranks run the same code, together, by their places."""
+        return group_alike([each.program for each in self.meshes])
+
+    @cached_property
+    def rows(self) -> tuple[ScalingRow, ...]:
+        """A row for each mesh, in the order in which they were given."""
+        programs = {place: n for n, same in enumerate(self.same_code) for place in same}
+        return tuple(
+            replace(each.row, program=programs.get(place)) for place, each in enumerate(self.meshes)
+        )
+
+    @cached_property
+    def sentences(self) -> tuple[str, ...]:
+        """What comes of it in plain words: times and memory first, then how sure they are."""
+        return tuple(_tell(self))
+
+    @checked
+    def frame(self) -> pandas.DataFrame:
+        """A row for each mesh."""
+        return presenter().rows_frame(self.rows, ScalingRow)
+
+    def plot(self) -> Figure:
+        """A step and the memory of a rank, a bar for each mesh."""
+        return presenter().plot(self)
+
+    @checked
+    def to_html(self, path: str | PathLike[str] | None = None) -> str:
+        """A self-contained page, which needs no network; written to `path` when given."""
+        return presenter().page(self, path)
+
+
+def time_step(report: Report) -> StepTime | str:
+    """What a call of one rank takes by the models; else why that is not known."""
+    rows = list(report.collectives)
+    if any(row.origin == HOOK for row in rows):
+        return "hooks around the program start collectives; what hides them is not known"
+    told = find_forecast(report)
+    if told is None:
+        return "the times of its kernels are not known"
+    if not rows:
+        return StepTime(told.kernels_us, 0.0, told.kernels_us, told.error, 0.0)
+    streams = find_streams(report)
+    if streams is None:
+        why = next((row.why for row in rows if row.why), None)
+        return why or "where the program starts its collectives was not found"
+    nodes = max(row.group_nodes or 1 for row in rows)
+    links = None if nodes > MOST_CHECKED_NODES else ERRORS[min(nodes, 2) - 1]
+    return StepTime(
+        streams.whole_us, streams.exposed_us, streams.kernels_us, streams.kernels_error, links
+    )
+
+
+def extend_step(steps: Sequence[tuple[int, StepTime]], layers: int) -> StepTime:
+    """That of so many layers, by the line through those of the least and of the most."""
+    whole, exposed, kernels = (
+        extend_line([(count, getattr(step, name)) for count, step in steps], layers)
+        for name in ("whole_us", "exposed_us", "kernels_us")
+    )
+    deepest = steps[-1][1]
+    return replace(deepest, whole_us=whole, exposed_us=max(exposed, 0.0), kernels_us=kernels)
+
+
+def group_alike(programs: Sequence[RankProgram]) -> tuple[tuple[int, ...], ...]:
+    """The places of programs that are the same, together; groups are called as on their meshes."""
+    alike = {
+        place: rename_groups(each) for place, each in enumerate(programs) if each.report is not None
+    }
+    return group_by_program(alike)
+
+
+def name_mesh(mesh: Mapping[str, int]) -> str:
+    """Its dimensions in words."""
+    return " × ".join(f"{name} {size}" for name, size in mesh.items())
+
+
+def _tell(found: Scaling) -> Iterator[str]:
+    timed = [row for row in found.rows if row.step_us is not None]
+    if timed:
+        yield _tell_times(timed)
+    held = [row for row in found.rows if row.peak_bytes is not None]
+    if held:
+        yield _tell_memory(found, held)
+    for row in found.rows:
+        if row.why:
+            yield f"{row.mesh}: {row.why}."
+    if timed:
+        yield _tell_error(timed)
+    many = plural(len(found.same_code), "different program")
+    meshes = plural(len(found.meshes), "mesh", "meshes")
+    yield (
+        f"{plural(found.compilations, 'compilation')} for the first rank of {meshes}, with {many}."
+        f"{found.extended}"
+    )
+    yield f"Not in it: {found.missing}."
+
+
+def _tell_times(rows: Sequence[ScalingRow]) -> str:
+    parts = [
+        f"{number_text((row.step_us or 0) * 1e-6, 'seconds')} on {row.mesh}, of which its kernels "
+        f"wait {number_text((row.exposed_us or 0) / row.step_us, 'percent')} for collectives"
+        for row in (rows[0], *([rows[-1]] if rows[1:] else []))
+        if row.step_us
+    ]
+    return f"A step takes {'; '.join(parts)} (modelled)."
+
+
+def _tell_memory(found: Scaling, rows: Sequence[ScalingRow]) -> str:
+    most = max(rows, key=lambda row: row.peak_bytes or 0)
+    least = min(rows, key=lambda row: row.peak_bytes or 0)
+    too_much = [row.mesh for row in rows if (row.peak_bytes or 0) > found.capacity]
+    between = number_text(most.peak_bytes, "bytes")
+    if least.peak_bytes != most.peak_bytes:
+        between = f"{number_text(least.peak_bytes, 'bytes')} ({least.mesh}) to {between}"
+    words = (
+        f"A rank holds {between} of {number_text(found.capacity, 'bytes')}, counted"
+        f"{f', with {found.optimizer}' if found.optimizer else ''}"
+    )
+    return f"{words}: too much on {join_words(too_much)}." if too_much else f"{words}."
+
+
+def _tell_error(rows: Sequence[ScalingRow]) -> str:
+    known = [row.error for row in rows if row.error is not None]
+    words = f"± {number_text(max(known), 'percent')} of a step" if known else ""
+    unknown = [row.mesh for row in rows if row.error is None]
+    if not unknown:
+        return f"How far the models were off where they were held against measurements: {words}."
+    least = f"of {LEAST_CHECKED} or more on at most {MOST_CHECKED_NODES} nodes"
+    about = (
+        f"The error of a step is not known on {join_words(unknown)}: collectives were held against "
+        f"measurements {least}, and not every kernel's error is known"
+    )
+    return f"{about}; elsewhere {words}." if words else f"{about}."

@@ -1,0 +1,88 @@
+"""A step on meshes of several sizes: the sentences, a table, a bar for each mesh."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+from workbench.analysis.ranks.scaling import Scaling
+from workbench.report.cluster.cluster_rows import ScalingRow
+from workbench.report.measures import measures
+from workbench.views.charts.sheet import KERNEL_COLOURS, sheet
+from workbench.views.static_html import render
+from workbench.views.static_html.grids import HEAT_BYTES, PAGE, Grid, Limits, grid
+from workbench.views.tables.column import Column, exact
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_OF_ROWS = measures(ScalingRow)
+_COLUMNS = (
+    Column("Mesh", "mesh"),
+    *(Column(each.title, name, exact(each.unit)) for name, each in _OF_ROWS.items()),
+)
+
+
+def text(found: Scaling) -> str:
+    """The sentences, a line for each mesh."""
+    table = _list_rows(found, PAGE)
+    lines = [_name(found), *(f"- {words}" for words in found.sentences)]
+    if table is not None:
+        lines += [f"  {line}" for line in (table.head, *table.lines)]
+    return "\n".join(lines)
+
+
+def sentences(found: Scaling) -> tuple[str, ...]:
+    """What comes of it in plain words."""
+    return found.sentences
+
+
+def plot(found: Scaling) -> Figure:
+    """See `Scaling.plot`."""
+    rows = found.rows
+    places = range(len(rows))
+    with sheet(3.2) as (figure, axes):
+        waits = [(row.exposed_us or 0.0) / 1e3 for row in rows]
+        busy = [(row.step_us or 0.0) / 1e3 - wait for row, wait in zip(rows, waits, strict=True)]
+        axes.bar(places, busy, color=KERNEL_COLOURS[0], label="kernels, modelled")
+        axes.bar(places, waits, bottom=busy, color="#b3261e", label="exposed collectives, modelled")
+        axes.set_xticks(list(places), [row.mesh for row in rows])
+        axes.set_ylabel("ms of a step")
+        memory = axes.twinx()
+        held = [(place, row.peak_bytes / 1e9) for place, row in enumerate(rows) if row.peak_bytes]
+        memory.plot(*zip(*held, strict=True), "o", color="#444444", label="peak of a rank, counted")
+        memory.axhline(found.capacity / 1e9, color="#444444", linestyle="--", linewidth=1.2)
+        memory.set_ylim(bottom=0)
+        memory.set_ylabel("GB of a rank (dashed: capacity)")
+        figure.legend(loc="upper center", bbox_to_anchor=(0.5, 0), ncols=3, frameon=False)
+        axes.set_title(_name(found))
+    return figure
+
+
+def page(found: Scaling, path: str | PathLike[str] | None = None) -> str:
+    """A self-contained page; written to `path` when given."""
+    shown = render.body("forecast", lambda limits: _show(found, limits))
+    return render.page(_name(found), shown, path)
+
+
+def fragment(found: Scaling) -> str:
+    """The sentences and the table for a notebook; it needs no style sheet."""
+    return render.summary("forecast", lambda limits: _show(found, limits), limit=HEAT_BYTES)
+
+
+def _name(found: Scaling) -> str:
+    return f"{found.name} on {found.target}, first rank of each mesh"
+
+
+def _show(found: Scaling, limits: Limits) -> Mapping[str, Any]:
+    first, *others = found.sentences
+    table = _list_rows(found, limits)
+    grids = [] if table is None else [table]
+    return {"title": _name(found), "sentence": first, "notes": others, "grids": grids}
+
+
+def _list_rows(found: Scaling, limits: Limits) -> Grid | None:
+    rows = [asdict(row) for row in found.rows]
+    return grid("Meshes", _COLUMNS, rows, limits, call=".frame()")
