@@ -231,7 +231,7 @@ OPEN = {
 }
 """Rooms of plain types, a vocabulary: whoever names a type of theirs enters. Their number only
 goes down; every other room has doors."""
-MOST_FOREIGN_MODULES = 349
+MOST_FOREIGN_MODULES = 352
 
 
 def folder_of(module: str) -> str:
