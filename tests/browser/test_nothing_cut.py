@@ -253,3 +253,15 @@ def test_the_unit_of_an_axis_stands_clear_of_its_numbers(
     unit = page.locator(".roof-unit").first.bounding_box()
     for number in page.locator(".roof-y span").all():
         assert number.bounding_box()["y"] >= unit["y"] + unit["height"] - 3  # of the leading
+
+
+def test_code_in_a_sentence_of_the_sandbox_stays_in_its_line(
+    open_page: Callable[..., Any], tmp_path: Path
+) -> None:
+    """As seen: `target="host"` on a line of its own, between two halves of a sentence."""
+    path = tmp_path / "report.html"
+    Report.load(RECORDS / "norm_h100.wbr").to_html(path)
+    page = open_page(width=900).page
+    show(page, f"{path.as_uri()}#pane=breaks")
+    code = page.locator(".sandbox p code").first
+    assert code.evaluate("one => getComputedStyle(one).display") == "inline"

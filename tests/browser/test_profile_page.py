@@ -234,3 +234,17 @@ def test_the_bounds_of_all_kernels_lie_below_one_another(
     assert len(edges) == 1
     assert "<0.01" in texts
     assert cut == 0
+
+
+@pytest.mark.parametrize("width", [900, 1280])
+def test_what_was_given_back_is_read_in_whole(
+    open_page: Callable[..., Any], tmp_path: Path, width: int
+) -> None:
+    """As seen at 1280 px: "−38.5 …", a figure without its unit."""
+    wb.read_profile(TRACES / "eager.json.gz").to_html(tmp_path / "eager.html")
+    page = open_page(width=width).page
+    page.goto((tmp_path / "eager.html").as_uri())
+    page.get_by_role("tab", name="Memory").click()
+    cell = page.locator(".tbody .tr [role=gridcell]").nth(1)
+    cell.evaluate("one => { one.textContent = '−38.5 MB' }")
+    assert cell.evaluate("one => one.scrollWidth <= one.clientWidth")

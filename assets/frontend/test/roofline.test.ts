@@ -103,6 +103,9 @@ test("points in one place share a name with their count, as eight of one convolu
   const places = placesOf(points, axesOf(ROOF, points));
   const found = named(places, 800, 250);
   expect([...found]).toEqual([["k6", { side: "right", words: "k6 + 5" }]]);
+  const alike = [point("k6", { share: 0.3, alike: ["k6", "k7"] } as object), ...points.slice(0, 5)];
+  const counted = named(placesOf(alike, axesOf(ROOF, alike)), 800, 250);
+  expect([...counted.values()].map(({ words }) => words)).toEqual(["k6 + 6"]);
   const apart = points.map((each, i) => ({ ...each, intensity: 1.02 ** i }));
   const near = named(placesOf(apart, axesOf(ROOF, apart)), 800, 250);
   expect(near.size).toBeGreaterThan(1);

@@ -32,7 +32,7 @@ def test_the_bound_is_the_first_figure() -> None:
 def test_a_sentence_says_the_least_time_of_a_call_on_each_gpu_the_least_first() -> None:
     says = document(compared())["matrix_says"]
     assert says.startswith(
-        "2 Triton kernels take at least 5.00 µs on h100, 10.0 µs on a100 in all calls (estimates)."
+        "2 Triton kernels take at least 5.00 µs on h100, 10.0 µs on a100 (estimates)."
     )
     assert "k1 differs most, in " in says
     assert document(Report())["matrix_says"] == ""
@@ -50,7 +50,7 @@ def test_of_many_gpus_the_sentence_names_the_ends_and_equal_errors_once() -> Non
     cells = [replace(cell, modelled_us=cell.bound_us) for cell in [*report.matrix, *more]]
     told = replace(report, tables={**report.tables, "matrix": Table.of(MatrixCell, cells)})
     assert document(told)["matrix_says"].startswith(
-        "2 Triton kernels take at least 5.00 µs on h100 to 40.0 µs on t4 in all calls (estimates). "
+        "2 Triton kernels take at least 5.00 µs on h100 to 40.0 µs on t4 (estimates). "
         "Modelled: 5.00 µs on h100, 10.0 µs on a100, 20.0 µs on l4 and 40.0 µs on t4 (error not "
         "measured)."
     )

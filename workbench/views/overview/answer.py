@@ -10,7 +10,7 @@ from types import MappingProxyType
 from workbench.analysis.calls.call_tree import list_call_rows
 from workbench.analysis.cluster.streams import find_streams
 from workbench.analysis.cost.costs import Cost, CostKind, list_costs
-from workbench.analysis.forecast.forecast import find_forecast
+from workbench.analysis.forecast.forecast import Forecast, find_forecast
 from workbench.analysis.gpu_model.launches import LaunchCosts, launches, tell_kernels_of
 from workbench.analysis.kernel_checks.kernel_check import read_check
 from workbench.analysis.memory.memory import count_quick_memory
@@ -247,12 +247,19 @@ def _measured(cost: Cost, call: MeasuredCall, both: str) -> Iterator[Piece]:
 
 def _forecast(report: Report, both: str) -> Iterator[Piece]:
     """The call by the calibrated model, where that knows its kernels."""
-    told = find_forecast(report)
-    if told is None or any(row.source == "bound" for row in told.rows):
+    told = _find_modelled(report)
+    if told is None:
         return
     between = f"{format_us(told.least_us)} to {format_us(told.most_us)}"
     yield figure(format_us(told.call_us))
     yield plain(f" a call{both}, modelled ({between if told.most_us else told.how_far}); ")
+
+
+def _find_modelled(report: Report) -> Forecast | None:
+    """The model's time of a call, where that is more than the bounds of its kernels."""
+    told = find_forecast(report)
+    is_bound = told is not None and any(row.source == "bound" for row in told.rows)
+    return None if is_bound else told
 
 
 def _launches(report: Report) -> Iterator[Piece]:
@@ -299,7 +306,7 @@ def _changes(report: Report, cost: Cost, tried: Container[str]) -> Iterator[Piec
     if call is None and cost.kind == "bound" and model is not None:
         told = find_forecast(report)  # what is saved may be launches, beside which the work runs
         whole = max(whole, model[1] if told is None else told.call_us)
-        of = f" of {format_us(whole)} (model)" if told is None else ""
+        of = f" of {format_us(whole)} (model)" if _find_modelled(report) is None else ""
     low = sum(_saved(each, cost)[0] for each in changes)
     high = sum(_saved(each, cost)[1] for each in changes)
     count = len(changes)

@@ -85,8 +85,7 @@ def summarize_matrix(report: Report, targets: Sequence[str], rows: Sequence[wire
         times = f"{named[0]} to {named[-1]}" if len(named) > 2 else ", ".join(named)
         part = f" of {len(calls)}" if len(calls) > len(kernels) else ""
         who = f"{plural(len(kernels), 'Triton kernel')}{part} take{'s' * (len(kernels) == 1)}"
-        often = " in all calls" if any(calls.get(kernel, 1) > 1 for kernel in kernels) else ""
-        parts.append(f"{who} at least {times}{often} (estimates).")
+        parts.append(f"{who} at least {times} (estimates).")
     modelled, ordered = _sum_times(report, targets, rows, "modelled_us")
     if modelled:
         errors = _sum_errors(report, modelled)

@@ -87,7 +87,7 @@ _COLLECTIVES = (
 )
 _MEMORY = (
     Column("At", "at_us", "us"),
-    Column("Bytes", "bytes", "B"),
+    Column("Bytes", "bytes", "B", "88px"),
     Column("Allocated", "allocated", "B"),
     Column("Reserved", "reserved", "B"),
     Column("Device", "device", "word"),

@@ -21,10 +21,10 @@ export function RankedConfigs({ store, all }: { store: Store; all: readonly Rank
         .sort(byRank),
     [all, subject?.kernel, subject?.target],
   );
-  const cells = useMemo(
-    () => ({ ...CELLS, rank: { value: (row: Ranked) => placeAmong(row, rows) } }),
-    [rows],
-  );
+  const cells = useMemo(() => {
+    const place = (row: Ranked) => placeAmong(row, rows);
+    return { ...CELLS, rank: { value: place, draw: (row: Ranked) => place(row) ?? "–" } };
+  }, [rows]);
   if (!subject) return null;
   const place = known.findIndex(
     (each) => each.kernel === subject.kernel && each.target === subject.target,

@@ -282,8 +282,9 @@ export function named(
     const place = placed[i]!;
     if (heads.some((head) => isHere(head, place))) continue;
     heads.push(place);
-    const more = placed.filter((each) => isHere(place, each)).length - 1;
-    const words = `${labelOf(place.point)}${more ? ` + ${more}` : ""}`;
+    const here = placed.filter((each) => isHere(place, each)).map(({ point }) => point);
+    const more = here.reduce((sum, { alike }) => sum + (alike?.length ?? 1), -1);
+    const words = here.length > 1 ? `${place.point.kernel} + ${more}` : labelOf(place.point);
     const boxOf = (side: Side) => boxAt(place, words, side, width, height);
     const side = SIDES.find((side) => {
       const box = boxOf(side);
