@@ -1,7 +1,9 @@
-"""Helion's kernels, by a stand-in with what Helion documents: it is not installed."""
+"""Helion's kernels, by a stand-in with what Helion documents; by Helion where it is installed."""
 
 from __future__ import annotations
 
+import importlib
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,6 +14,18 @@ import workbench as wb
 from tests.own_kernels.kernels import add
 from workbench.compiler.kernels.helion_kernels import is_helion, read_helion
 
+REAL = """
+import helion
+import helion.language as hl
+import torch
+
+@helion.kernel(config=helion.Config(block_sizes=[64, 32]))
+def summed(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    out = torch.empty_like(x)
+    for tile in hl.tile(x.size()):
+        out[tile] = x[tile] + y[tile]
+    return out
+"""
 CODE = """
 import torch, triton, triton.language as tl
 
@@ -66,3 +80,31 @@ def test_what_it_cannot_be_is_said() -> None:
         read_helion(StandIn(code=None), (torch.ones(64),), {})  # type: ignore[arg-type]
     with pytest.raises(wb.UsageError, match="add: grid is None, and has to be a tuple"):
         wb.kernel(add, torch.ones(8), BLOCK=8)
+
+
+def test_what_helion_itself_writes_is_taken_and_checked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    helion = pytest.importorskip("helion", reason="Helion is not installed")
+    (tmp_path / "summing.py").write_text(REAL)  # Helion reads the text of a kernel
+    monkeypatch.syspath_prepend(tmp_path)
+    summed = importlib.import_module("summing").summed
+    x = torch.randn(200, 96)
+    own = wb.kernel(summed, x, x, target="h100")
+    assert (own.name, own.call.grid) == ("_helion_summed", (4 * 3,))
+    assert own.check(reference=lambda x, y, out=None: x + y).ok
+    other = wb.kernel(summed, x, x, target="h100", config=helion.Config(block_sizes=[32, 32]))
+    assert other.call.grid == (7 * 3,)
+    with pytest.raises(wb.UsageError, match="Helion writes the blocks of _helion_summed into its"):
+        own.tune()
+    assert len(own.tune(space={"num_warps": [2, 4]}, budget=2).frame())
+
+
+def test_blocks_that_are_constants_of_the_text_are_not_tuned() -> None:
+    fixed = CODE.replace(", _BLOCK_SIZE_0: tl.constexpr", "").replace(
+        "@triton.jit", "_BLOCK_SIZE_0 = tl.constexpr(32)\n\n@triton.jit"
+    )
+    fixed = fixed.replace("x, out, _BLOCK_SIZE_0, num", "x, out, num")
+    own = wb.kernel(StandIn(code=fixed), torch.ones(256), target="h100")
+    with pytest.raises(wb.UsageError, match=r"one wb\.kernel\(fn, \*args, config=helion\.Config"):
+        own.tune()

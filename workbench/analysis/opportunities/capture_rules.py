@@ -17,12 +17,9 @@ _NO_NUMBER = "nothing: what runs between the parts of a broken graph is not in t
 
 
 def graph_breaks(facts: Facts) -> Iterator[Opportunity]:
-    """Every graph break for which a rewrite or a cure is known, else torch's hint.
-
-    Breaks of one line that one rewrite mends are one change.
-    """
+    """Every graph break for which a rewrite or a cure is known, else torch's hint."""
     rewrites = [(item, rewrite_of(facts.report, item)) for item in facts.report.breaks]
-    mended: dict[tuple[str, Rewrite], list[str]] = {}
+    mended: dict[tuple[str, Rewrite], list[str]] = {}  # breaks that one rewrite mends are one
     for item, rewrite in rewrites:
         if rewrite is not None:
             mended.setdefault((item.file, rewrite), []).append(item.kind)

@@ -15,6 +15,9 @@ from workbench.compiler.kernels.kernel_call import KernelCall
 from workbench.errors import UsageError
 from workbench.number_text import plural
 
+HELION = "_helion_"
+"""How Helion (1.5) begins the names of its kernels; their blocks are constants of the module."""
+
 
 def is_helion(function: Any) -> bool:
     """Whether it is what `helion.kernel` made."""

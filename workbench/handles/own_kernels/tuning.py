@@ -51,6 +51,7 @@ from workbench.analysis.tuning.spaces import (
 )
 from workbench.analysis.tuning.tuned import Tuned, TunedCase
 from workbench.compiler.internals.triton_functions import is_autotuner
+from workbench.compiler.kernels.helion_kernels import HELION
 from workbench.compiler.kernels.kernel_call import (
     EmptyGrid,
     KernelCall,
@@ -280,6 +281,12 @@ def _make_space(call: KernelCall, space: Any, kind: str) -> list[Any]:
             {**dict(each.sizes), WARPS: each.warps, STAGES: each.stages}
             for each in make_inductor_space(source, [own])
         ]
+    if call.name.startswith(HELION) and not call.constants:
+        raise UsageError(
+            f"Helion writes the blocks of {call.name} into its text, with the grid and the masks "
+            'that fit them. Give space={"num_warps": [4, 8]} to tune what is left, or one '
+            "wb.kernel(fn, *args, config=helion.Config(…)) for each choice of blocks."
+        )
     return make_standard(call.name, space or usual, call.constants, call.meta)
 
 
