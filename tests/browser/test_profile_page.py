@@ -248,3 +248,17 @@ def test_what_was_given_back_is_read_in_whole(
     cell = page.locator(".tbody .tr [role=gridcell]").nth(1)
     cell.evaluate("one => { one.textContent = '−38.5 MB' }")
     assert cell.evaluate("one => one.scrollWidth <= one.clientWidth")
+
+
+def test_a_narrow_view_shows_rows_of_the_table(open_profile: Callable[..., Any]) -> None:
+    """As seen at 900 px: eight tabs, and no row of any of their tables in sight."""
+    page = open_profile(width=899).page
+    page.set_viewport_size({"width": 899, "height": 700})
+    page.get_by_role("tab", name="Lines").click()
+    row, pane = (
+        page.locator(".tbody .tr").first.bounding_box(),
+        page.locator(".pane").bounding_box(),
+    )
+    assert row["y"] + row["height"] <= pane["y"] + pane["height"]
+    page.get_by_role("button", name="Modules").click()
+    page.locator(".prof-box").first.wait_for()

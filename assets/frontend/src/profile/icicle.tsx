@@ -1,10 +1,10 @@
 // Modules as an icicle: module, operator, kernel; the width is time on the device.
 
-import { useMemo, useRef } from "preact/hooks";
+import { useContext, useMemo, useRef } from "preact/hooks";
 import { microseconds } from "../format";
 import { Button } from "../ui/basics";
 import { usePaneState } from "../ui/kept";
-import { useWidth } from "../ui/size";
+import { RoomContext, useWidth } from "../ui/size";
 import type { ProfileBox, ProfileDocument } from "../wire";
 import { HUES } from "./painting";
 import type { ProfileState } from "./state";
@@ -62,7 +62,9 @@ export function Modules({ state, doc }: { state: ProfileState; doc: ProfileDocum
   const area = useRef<HTMLDivElement>(null);
   const width = Math.max(50, useWidth(area));
   const [root, setRoot] = usePaneState(state, "root of the modules", -1);
-  const [isOpen, open] = usePaneState(state, "modules", true);
+  const [chosen, open] = usePaneState<boolean | null>(state, "modules", null);
+  const room = useContext(RoomContext);
+  const isOpen = chosen ?? room !== "narrow"; // a table needs the room more
   const placed = useMemo(() => placedIn(doc.boxes, root, doc.boxes_us, width), [doc, root, width]);
   const rows = placed.reduce((most, { row }) => Math.max(most, row + 1), 0);
   const selected = state.selected.value;
