@@ -45,6 +45,7 @@ def test_a_program_of_two_meshes_is_compiled_once_and_its_groups_are_those_of_ea
     assert (third.step_us, third.exposed_us) == (streams.whole_us, streams.exposed_us)
     assert third.peak_bytes == wb.memory(report).peak  # no backward: nothing of an optimizer
     assert third.batch == 2
+    assert first.error is None  # messages of 2 kB: times were held against those of 64 KiB on
     assert "with 2 different programs" in " ".join(found.sentences)
 
 
@@ -90,7 +91,9 @@ def test_two_depths_are_extended_to_what_the_whole_takes_and_holds() -> None:
     assert (told.largest_batch, row.batch) == (None, 32)
     assert (row.largest_batch or 0) > 32
     assert "from 3 and 5 layers to 6" in " ".join(lined.sentences)
-    bent = wb.scaling(build_deep, meshes, layers=(1, 2), largest_batch=False).rows[0]
+    without = wb.scaling(build_deep, meshes, layers=(1, 2), largest_batch=False)
+    assert len(without.plot().axes) == 2  # times alone: no memory is told
+    bent = without.rows[0]
     assert (bent.peak_bytes, bent.step_us) == (None, pytest.approx(told.step_us, rel=1e-3))
     assert "the two depths hold other temporaries" in bent.why
     checked = wb.scaling(build_deep, meshes, layers=(1, 2, 4), largest_batch=False).rows[0]
@@ -111,6 +114,12 @@ def build_late(mesh: Any) -> Any:
         return y
 
     return summed, (torch.empty(1024, 1024, device="meta"),)
+
+
+def test_the_error_of_a_step_is_the_larger_one_where_both_were_measured() -> None:
+    (row,) = wb.scaling(build_late, [{"dp": 8}], largest_batch=False).rows
+    assert row.error is not None
+    assert row.error >= 0.15  # of collectives on one node
 
 
 def test_a_mesh_that_fails_has_a_row_and_the_others_stand() -> None:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MOST_GPUS = 4096
+_LEAST_CHECKED_BYTES = 64 * 1024  # as `LEAST_CHECKED` says
+_SLIGHT = 0.01  # of a step: what smaller messages may take without its error being unknown
 MISSING = (
     f"the optimizer's step, loading of data, {MISSING_OF_TIMES}, congestion between nodes, other "
     "ranks than the first, which holds the largest shards (stages of a pipeline are not compared)"
@@ -133,7 +135,9 @@ def time_step(report: Report) -> StepTime | str:
         why = next((row.why for row in rows if row.why), None)
         return why or "where the program starts its collectives was not found"
     nodes = max(row.group_nodes or 1 for row in rows)
-    links = None if nodes > MOST_CHECKED_NODES else ERRORS[min(nodes, 2) - 1]
+    small = sum(row.est_us or 0.0 for row in rows if (row.bytes or 0) < _LEAST_CHECKED_BYTES)
+    is_checked = nodes <= MOST_CHECKED_NODES and small <= _SLIGHT * streams.whole_us
+    links = ERRORS[min(nodes, 2) - 1] if is_checked else None
     return StepTime(
         streams.whole_us, streams.exposed_us, streams.kernels_us, streams.kernels_error, links
     )

@@ -52,7 +52,8 @@ def plot(found: Scaling) -> Figure:
         axes.set_ylabel("ms of a step")
         memory = axes.twinx()
         held = [(place, row.peak_bytes / 1e9) for place, row in enumerate(rows) if row.peak_bytes]
-        memory.plot(*zip(*held, strict=True), "o", color="#444444", label="peak of a rank, counted")
+        where, sizes = [place for place, _ in held], [size for _, size in held]
+        memory.plot(where, sizes, "o", color="#444444", label="peak of a rank, counted")
         memory.axhline(found.capacity / 1e9, color="#444444", linestyle="--", linewidth=1.2)
         memory.set_ylim(bottom=0)
         memory.set_ylabel("GB of a rank (dashed: capacity)")
