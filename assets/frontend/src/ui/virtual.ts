@@ -1,20 +1,20 @@
 // A list of which only the rows in sight are in the page; rows may have different heights.
 
+import {
+  elementScroll,
+  observeElementOffset,
+  observeElementRect,
+  Virtualizer,
+  type VirtualItem,
+} from "@tanstack/virtual-core";
 import type { RefObject } from "preact";
 import { useLayoutEffect, useMemo, useReducer, useState } from "preact/hooks";
 
 /** Sent by a list that has brought a row into sight: that is where it stands from now on. */
 export const REVEAL = "wb-reveal";
 
-/** A row that is drawn, and where it begins. */
-interface Item {
-  key: string | number;
-  index: number;
-  start: number;
-}
-
 export interface Rows {
-  items: Item[];
+  items: VirtualItem[];
   height: number;
   /** Give it to rows whose height is not known before they are drawn. */
   measure(element: HTMLElement | null): void;
@@ -39,79 +39,49 @@ interface Options<Row> {
 
 /** Rows out of sight that are drawn all the same, at either end. */
 const MORE = 8;
-const STEP = 6; // 64 pixels of scrolling, fewer than those rows have: then it is drawn again
-const UNSEEN = 600; // the height of a list that is not in the page yet
+
+const FIXED = {
+  overscan: MORE,
+  initialRect: { width: 800, height: 600 },
+  observeElementRect,
+  observeElementOffset,
+  scrollToFn: elementScroll,
+};
 
 export function useRows<Row>({ rows, scroller, size, head = 0, key }: Options<Row>): Rows {
-  const [changes, changed] = useReducer((n: number) => n + 1, 0);
-  const [, see] = useState("");
-  const [measured] = useState(() => new Map<string | number, number>());
-  const keyOf = (index: number) => key?.(rows[index]!) ?? index;
-  const heightOf = (row: Row, index: number) =>
-    measured.get(keyOf(index)) ?? (typeof size === "number" ? size : size(row));
-  // the end of the last row is the beginning of one that is not there
-  const starts = useMemo(() => {
-    const found = [0];
-    rows.forEach((row, index) => found.push(found[index]! + heightOf(row, index)));
-    return found;
-  }, [rows, size, changes]);
-  const box = scroller.current;
-  const at = (place: number) => lastUpTo(starts, place);
-  const top = box?.scrollTop ?? 0;
-  const first = Math.max(0, at(top) - MORE);
-  const end = Math.min(rows.length, at(top + (box?.clientHeight || UNSEEN)) + 1 + MORE);
-  useLayoutEffect(() => {
-    const box = scroller.current!;
-    const look = () => see(`${box.scrollTop >> STEP} ${box.clientHeight} ${box.clientWidth}`);
-    const sized = new ResizeObserver(look);
-    sized.observe(box);
-    box.addEventListener("scroll", look, { passive: true });
-    look();
-    return () => {
-      sized.disconnect();
-      box.removeEventListener("scroll", look);
-    };
-  }, [scroller.current]);
-  const goTo = (index: number) => {
-    const box = scroller.current!;
-    box.scrollTo({ top: starts[index]! - (box.clientHeight - head) / 3 });
+  const [, redraw] = useReducer((n: number) => n + 1, 0);
+  // The heights are summed again when, and only when, this function is another one.
+  const getItemKey = useMemo(
+    () => (index: number) => key?.(rows[index] as Row) ?? index,
+    [rows, size],
+  );
+  const options = {
+    ...FIXED,
+    count: rows.length,
+    getScrollElement: () => scroller.current,
+    getItemKey,
+    estimateSize: (index: number) => (typeof size === "number" ? size : size(rows[index] as Row)),
+    onChange: () => redraw(0),
   };
+  const [list] = useState(() => new Virtualizer<HTMLElement, HTMLElement>(options));
+  const room = (list.scrollRect?.height ?? 0) - head;
+  list.setOptions({ ...options, scrollPaddingStart: room / 3 });
+  useLayoutEffect(() => list._didMount(), []);
+  useLayoutEffect(() => list._willUpdate());
+  const goTo = (index: number) => list.scrollToIndex(index, { align: "start" });
   return {
-    items: Array.from({ length: Math.max(0, end - first) }, (_, i) => {
-      const index = first + i;
-      return { key: keyOf(index), index, start: starts[index]! };
-    }),
-    height: starts.at(-1)!,
-    measure(element) {
-      const index = Number(element?.dataset["index"]);
-      const height = element?.offsetHeight;
-      if (!height || !rows[index]) return;
-      const more = height - heightOf(rows[index], index);
-      measured.set(keyOf(index), height);
-      if (!more) return;
-      const box = scroller.current; // a row is there before its list
-      if (box && starts[index]! < box.scrollTop) box.scrollTop += more; // what is seen stays
-      changed(0);
-    },
-    top: (index) => starts[index] ?? 0,
+    items: list.getVirtualItems(),
+    height: list.getTotalSize(),
+    measure: (element) => list.measureElement(element),
+    top: (index) => list.measurementsCache[index]?.start ?? 0,
     goTo,
     reveal(index) {
       const box = scroller.current;
-      if (!box || !(index in rows)) return;
+      const row = list.measurementsCache[index];
+      if (!box || !row) return;
       const end = box.scrollTop + box.clientHeight - head;
-      if (starts[index]! < box.scrollTop || starts[index + 1]! > end) goTo(index);
+      if (row.start < box.scrollTop || row.end > end) goTo(index);
       box.dispatchEvent(new Event(REVEAL, { bubbles: true }));
     },
   };
-}
-
-/** The last of rising numbers that is not above one. */
-function lastUpTo(rising: readonly number[], most: number): number {
-  let [low, high] = [0, rising.length - 1];
-  while (low < high) {
-    const middle = (low + high + 1) >> 1;
-    if (rising[middle]! > most) high = middle - 1;
-    else low = middle;
-  }
-  return low;
 }
