@@ -10,7 +10,7 @@ import { minify } from "terser";
 const here = dirname(fileURLToPath(import.meta.url));
 const target = join(here, "../../workbench/views/static");
 const isCheck = process.argv.includes("--check");
-const LIMITS = { bytes: 774_300, gzipped: 257_400 };
+const LIMITS = { bytes: 775_400, gzipped: 258_000 };
 
 const result = await build({
   absWorkingDir: here,
