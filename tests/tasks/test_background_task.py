@@ -82,23 +82,6 @@ def test_work_that_waits_for_its_turn_ends_with_the_first_word() -> None:
         job.result(10)
 
 
-def test_what_has_no_step_left_when_it_is_cancelled_is_done() -> None:
-    last, go_on = threading.Event(), threading.Event()
-
-    def work(steps: Steps) -> str:
-        steps("compile", 0.0)
-        last.set()
-        assert go_on.wait(10)
-        return "made"
-
-    job = BackgroundTask("double for a100", work, nothing)
-    assert last.wait(10)
-    assert job.cancel()
-    go_on.set()
-    assert job.result(10) == "made"
-    assert job.status == "done"
-
-
 def test_changes_are_told() -> None:
     told = threading.Event()
     go = threading.Event()

@@ -122,7 +122,6 @@ class BackgroundTask(Generic[Result]):
         self._status = "running"
         self._ended: float | None = None
         self._result: Result | None = None
-        self._is_made = False
         self._error: BaseException | None = None
         self._lock = threading.Lock()
         self._finished = threading.Event()
@@ -166,7 +165,7 @@ class BackgroundTask(Generic[Result]):
     def cancel(self) -> bool:
         """End it before its next step; False when it had ended before.
 
-        What has no step left is done all the same, and has its result.
+        What has no step left ends as it would, and nobody is given its result.
         """
         with self._lock:
             if self._status != "running":
@@ -207,7 +206,6 @@ class BackgroundTask(Generic[Result]):
     def _run(self) -> None:
         try:
             self._result = self._work(self._steps)
-            self._is_made = True
         except Exception as error:  # whoever asks for the result gets it
             self._error = error
         except KeyboardInterrupt:  # of the kernel, in the thread of the cells
@@ -222,8 +220,6 @@ class BackgroundTask(Generic[Result]):
         with self._lock:
             if self._status == "running":
                 self._status = "done" if self._error is None else "failed"
-            elif self._is_made:  # "cancelled" would deny what is in the record, or in a file
-                self._status = "done"
             self._finished.set()
         for callback in self._waiting:
             callback()
@@ -253,4 +249,4 @@ class Job(LiveOnly, BackgroundTask[Result]):
         if not super().cancel():
             return False
         self.wait()
-        return self.status == "cancelled"
+        return True
