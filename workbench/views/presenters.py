@@ -67,9 +67,9 @@ SHOWN = {
     "Layout": ShownBy(plot="charts.report_charts:plot_layout"),
     "Launches": ShownBy(text="gpu_model.call_answer", plot="gpu_model.call_answer"),
     "LoggedRanks": ShownBy(
-        text="ranks.rank_answers:format_logged_ranks",
-        sentences="ranks.rank_answers:list_rank_sentences",
-        fragment="ranks.rank_answers:render_logged_ranks",
+        text="clusters.rank_answers:format_logged_ranks",
+        sentences="clusters.rank_answers:list_rank_sentences",
+        fragment="clusters.rank_answers:render_logged_ranks",
     ),
     "Matrix": ShownBy(
         text="gpu_model.matrix_answer",
@@ -99,10 +99,10 @@ SHOWN = {
         fragment="gpu_model.ranked_answer",
     ),
     "Ranks": ShownBy(
-        text="ranks.rank_answers:format_ranks",
-        sentences="ranks.rank_answers:list_rank_sentences",
-        page="ranks.rank_answers:render_ranks_page",
-        fragment="ranks.rank_answers:render_ranks",
+        text="clusters.rank_answers:format_ranks",
+        sentences="clusters.rank_answers:list_rank_sentences",
+        page="clusters.rank_answers:render_ranks_page",
+        fragment="clusters.rank_answers:render_ranks",
     ),
     "Recommendation": ShownBy(fragment="answers.fragments:show_recommendation"),
     "Rehearsal": ShownBy(

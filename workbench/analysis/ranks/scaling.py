@@ -8,7 +8,12 @@ from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING
 
-from workbench.analysis.cluster.links import ERRORS, LEAST_CHECKED, MOST_CHECKED_NODES
+from workbench.analysis.cluster.links import (
+    ERRORS,
+    LEAST_CHECKED,
+    LEAST_CHECKED_BYTES,
+    MOST_CHECKED_NODES,
+)
 from workbench.analysis.cluster.streams import MISSING as MISSING_OF_TIMES
 from workbench.analysis.cluster.streams import find_streams
 from workbench.analysis.forecast.forecast import find_forecast
@@ -25,7 +30,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MOST_GPUS = 4096
-_LEAST_CHECKED_BYTES = 64 * 1024  # as `LEAST_CHECKED` says
 _SLIGHT = 0.01  # of a step: what smaller messages may take without its error being unknown
 MISSING = (
     f"the optimizer's step, loading of data, {MISSING_OF_TIMES}, congestion between nodes, other "
@@ -135,7 +139,7 @@ def time_step(report: Report) -> StepTime | str:
         why = next((row.why for row in rows if row.why), None)
         return why or "where the program starts its collectives was not found"
     nodes = max(row.group_nodes or 1 for row in rows)
-    small = sum(row.est_us or 0.0 for row in rows if (row.bytes or 0) < _LEAST_CHECKED_BYTES)
+    small = sum(row.est_us or 0.0 for row in rows if (row.bytes or 0) < LEAST_CHECKED_BYTES)
     is_checked = nodes <= MOST_CHECKED_NODES and small <= _SLIGHT * streams.whole_us
     links = ERRORS[min(nodes, 2) - 1] if is_checked else None
     return StepTime(
