@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -95,6 +96,16 @@ def test_triton_and_helion_files_say_it_too(tmp_path: Path) -> None:
     file = TUNED.write_helion(tmp_path / "helion.json", order=order, M=64)
     assert '"block_sizes": [' in file.read_text()
     assert "Modelled" in file.with_name("helion.json" + BESIDE).read_text()
+
+
+def test_helion_itself_reads_its_file(tmp_path: Path) -> None:
+    helion = pytest.importorskip("helion", reason="Helion is not installed")
+    order = ["BLOCK_SIZE_M", "BLOCK_SIZE_N"]
+    file = TUNED.write_helion(tmp_path / "helion.json", order=order, M=64)
+    written = json.loads(file.read_text())
+    read = helion.Config.load(file)
+    assert read.block_sizes == written["block_sizes"]
+    assert read.num_warps == written["num_warps"]
 
 
 def test_an_order_without_a_model_claims_no_error_of_one(tmp_path: Path) -> None:
