@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from workbench.number_text import plural
 from workbench.profiles.device_work import DeviceWork
 from workbench.profiles.event_columns import Numbers
 from workbench.report.profile.profile_rows import LaunchTime, StreamTime
@@ -79,7 +80,10 @@ def list_streams(work: DeviceWork, busy: Busy, origin: float) -> Table[StreamTim
                 share=mine.total / busy.total if busy.total else 0.0,
                 first_us=float(start.min()) - origin,
                 last_us=float(end.max()) - origin,
-                kinds=", ".join(f"{count} {kind}" for kind, count in counts.most_common()),
+                kinds=", ".join(
+                    plural(count, kind, "copies" if kind == "copy" else None)
+                    for kind, count in counts.most_common()
+                ),
             )
         )
     rows.sort(key=lambda row: -row.busy_us)
