@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ import torch
 from torch.nn import functional as F
 
 import workbench as wb
+from workbench.report import Report
 
 X = torch.randn(8, 8, generator=torch.Generator().manual_seed(0))
 
@@ -140,3 +142,10 @@ def test_an_operator_of_the_lowered_graph_has_its_name_and_not_that_of_its_overl
     assert len(graphs) == 2
     assert all(sentence.endswith(said) for sentence in graphs)
     assert any("1 line of source differs" in sentence for sentence in found.sentences)
+
+
+def test_sizes_that_became_inputs_are_called_by_their_names() -> None:
+    records = Path(__file__).parents[2] / "records" / "mlp"
+    found = wb.diff(Report.load(records / "static.wbr"), Report.load(records / "dynamic.wbr"))
+    (captured,) = [each for each in found.sentences if each.startswith("The captured graph")]
+    assert captured.endswith("new: batch (a size) and length (a size).")

@@ -246,7 +246,9 @@ def _operator(row: Change, looks: object) -> str:
     is_overload = len(parts) == 3 and parts[0] != "torch"  # such as aten.sin.default
     name = parts[-2] if is_overload else parts[-1]
     if row.note.startswith("input"):
-        name = name_note(row).removeprefix("input ") or name_item(row)
+        name = name_note(row).removeprefix("input ")
+        if not name or name.startswith("("):  # a remark, such as that it is a size
+            name = f"{looks or name_item(row)} {name}".strip() if name else name_item(row)
     elif row.note.startswith("output"):
         name = row.item
     dtype = str(looks).partition(" ")[0]
