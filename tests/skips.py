@@ -19,6 +19,7 @@ ALLOWED: Mapping[str, str] = {
     r"Firefox is not installed: .+": "Chromium is the browser of the tests, Firefox opens one page",
     r"WebKit is not installed: .+": "the same; it needs a display (Xvfb), too",
     r"torch before \d+\.\d+: .+": "what an older release does otherwise, or not",
+    r"Helion is not installed": "it writes Triton for a GPU; a stand-in says what it may answer",
     r"triton-viz is not installed": "it brings a web server; stand-ins say what it may answer",
     r"the guess is for AVX2 and g\+\+": "a processor with AVX-512 takes another way",
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, get_args
 from urllib.parse import urlencode
 
@@ -65,3 +66,13 @@ def show(page: Any, address: str) -> None:
     page.goto(address)
     page.wait_for_selector("[role=tab][aria-selected=true]")
     page.wait_for_timeout(400)  # parts of a page unfold in the background
+
+
+def open_pane(view: Any, name: str) -> None:
+    """Show a pane that may share an entry of the strip with other empty ones."""
+    tab = view.get_by_role("tab", name=name)
+    if tab.count():
+        tab.click()
+        return
+    view.get_by_role("button", name=re.compile(r"\d empty")).click()
+    view.locator(".more-tabs .unfolded").get_by_role("button", name=name).click()

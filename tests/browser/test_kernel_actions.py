@@ -6,12 +6,12 @@ import os
 import re
 import signal
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
 from tests.browser.cells import Notebook
 from tests.browser.driving import one_view
+from tests.browser.panes import open_pane
 from tests.browser.test_dead_kernel import SAID
 
 LONG = 60_000
@@ -36,16 +36,6 @@ def notebook(open_notebook: Callable[..., Notebook]) -> Notebook:
         notebook.run(cell)
         notebook.ended(cell)
     return notebook
-
-
-def open_pane(view: Any, name: str) -> None:
-    """Show a pane that may share an entry of the strip with other empty ones."""
-    tab = view.get_by_role("tab", name=name)
-    if tab.count():
-        tab.click()
-        return
-    view.get_by_role("button", name=re.compile(r"\d empty")).click()
-    view.locator(".more-tabs .unfolded").get_by_role("button", name=name).click()
 
 
 def test_checks_and_accesses_are_filled_in_the_background(notebook: Notebook) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ import pytest
 from tests.browser.axe import violations
 from tests.browser.cells import Notebook
 from tests.browser.driving import one_view
-from tests.browser.panes import show
+from tests.browser.panes import open_pane, show
 from workbench.analysis.numerics.five_questions import QUESTIONS
 from workbench.analysis.numerics.numerics_record import read_numerics
 from workbench.report import Report
@@ -109,8 +108,7 @@ def test_a_live_view_is_filled_in_the_background_and_tries_a_cure(
     notebook.run(1)
     notebook.ended(1)
     view = one_view(notebook.cell(1))
-    view.get_by_role("button", name=re.compile(r"\d empty")).click()
-    view.get_by_role("button", name="Numerics Compare…").click()
+    open_pane(view, "Numerics")
     view.get_by_role("button", name="Compare with eager…").click()
     view.locator(".nums dt").first.wait_for(timeout=90_000)
     cost = view.locator(".nums dd").last

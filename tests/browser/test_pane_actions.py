@@ -10,6 +10,7 @@ import pytest
 
 from tests.browser.cells import Notebook
 from tests.browser.driving import Lab, one_view
+from tests.browser.panes import open_pane
 
 LONG = 120_000
 CELL = "net = torch.nn.Linear(64, 64).eval()\n%aot_compile --no-grad -o made net(x)"
@@ -29,12 +30,6 @@ def view(notebook: Notebook) -> Any:
     view.get_by_role("tab", name="Overview").click()
     yield view
     assert notebook.watched.errors == notebook.watched.requests == []
-
-
-def open_pane(view: Any, name: str) -> None:
-    """Show a pane that is empty and may share an entry of the strip."""
-    view.get_by_role("button", name=re.compile(r"\d empty")).click()
-    view.locator(".more-tabs .unfolded").get_by_role("button", name=name).click()
 
 
 def test_a_file_is_saved_and_compared_with_a_machine(view: Any, lab: Lab) -> None:

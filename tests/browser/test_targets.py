@@ -10,6 +10,7 @@ import pytest
 
 from tests.browser.cells import Notebook
 from tests.browser.driving import one_view
+from tests.browser.panes import open_pane
 
 
 @pytest.fixture(scope="module")
@@ -60,8 +61,7 @@ def test_a_compilation_for_another_gpu_can_be_cancelled(view: Any) -> None:
 
 
 def test_kernels_are_compared_on_gpus_in_place(view: Any) -> None:
-    view.get_by_role("button", name=re.compile(r"\d empty")).click()
-    view.locator(".more-tabs .unfolded").get_by_role("button", name="Matrix").click()
+    open_pane(view, "Matrix")
     view.get_by_role("button", name="Compare on GPUs…").click()
     dialog = view.get_by_role("dialog", name="Compile for another target")
     dialog.get_by_label(re.compile("^t4 ")).check()

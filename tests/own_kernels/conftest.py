@@ -9,7 +9,7 @@ import pytest
 from workbench.compiler.kernel_checks import kernel_checking
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def alone() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(kernel_checking, "find_release", lambda: None)

@@ -17,6 +17,7 @@ OF_VIEWS = {
     "node_pairs",
     "lowered",
     "own_roofline",
+    "to_perfetto",
     "why_apart",
     "with_profile",
 }

@@ -10,7 +10,7 @@ import pytest
 from workbench.handles.own_kernels import tuning
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def own_stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     folder, numbers = tmp_path_factory.mktemp("stores"), count()
     with pytest.MonkeyPatch.context() as patch:
