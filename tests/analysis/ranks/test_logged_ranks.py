@@ -9,9 +9,15 @@ from workbench.report.session.session_rows import Compile
 
 def program(rank: int, id: str = "0/0", **more: Any) -> LoggedProgram:
     """A forward of one rank that starts an all-reduce of all ranks."""
-    row = Compile(id, "step", "train.py", 3, 0, 0.0, "first", f"rank {rank}", more.pop("s", 2.0))
-    given = {"code": {"captured": "graph", "forward": "kernels"}, "starts": (started(),), **more}
-    return LoggedProgram(rank, id, (row,), **given)
+    name = more.pop("function", "step")
+    row = Compile(id, name, "train.py", 3, 0, 0.0, "first", f"rank {rank}", more.pop("s", 2.0))
+    given = {
+        "compiles": (row,),
+        "code": {"captured": "graph", "forward": "kernels"},
+        "starts": (started(),),
+        **more,
+    }
+    return LoggedProgram(rank, id, **given)
 
 
 def started(op: str = "all_reduce", group: str = "0", size: int | None = 8) -> Collective:
@@ -23,7 +29,7 @@ def test_ranks_that_agree_are_told_with_what_was_compared() -> None:
     assert found.is_same
     assert found.sentences == (
         "Ranks 0 and 1 compiled the same 1 program.",
-        "Collectives come in the same order on all ranks: 1 compared, by compile id.",
+        "Collectives come in the same order on all ranks: 1 compared.",
     )
 
 
@@ -32,6 +38,23 @@ def test_a_compile_that_some_ranks_lack_is_told() -> None:
     (_, row) = found.compiles
     assert (row.ranks, row.without, found.is_same) == ((2,), (0, 1), False)
     assert found.sentences[0] == "Rank 2 compiled 1/0 (step), ranks 0 and 1 did not."
+
+
+def test_a_helper_of_one_rank_does_not_shift_what_is_compared() -> None:
+    helper = program(1, function="helper", starts=())
+    found = compare_logs("step", [0, 1], [program(0), helper, program(1, "1/0")])
+    assert not found.hangs
+    assert found.sentences == (
+        "Rank 1 compiled 0/0 (helper), rank 0 did not.",
+        "Ids are not the same on all ranks: 0/0 (step) of rank 0 is 1/0 on rank 1.",
+        "Collectives come in the same order on all ranks: 1 compared.",
+    )
+    assert [row.ids for row in found.compiles] == [("0/0", "1/0"), ("0/0",)]
+
+
+def test_a_log_that_ends_within_a_compile_is_matched_by_its_id() -> None:
+    found = compare_logs("step", [0, 1], [program(0), program(1, compiles=())])
+    assert [row.ranks for row in found.compiles] == [(0, 1)]
 
 
 def test_programs_are_compared_by_what_both_logs_have() -> None:

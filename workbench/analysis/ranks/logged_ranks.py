@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
 from typing import TYPE_CHECKING
 
 from workbench.analysis.ranks.collective_order import ALL_RANKS, compare_started
@@ -40,6 +40,22 @@ class LoggedProgram:
     compiles: tuple[Compile, ...]
     code: Mapping[str, str]
     starts: tuple[Collective, ...]
+
+    @property
+    def frame(self) -> str:
+        """The part of the id that counts the functions of its process."""
+        return self.compile_id.rpartition("/")[0]
+
+    @property
+    def variant(self) -> str:
+        """The part of the id that counts the compiles of the function."""
+        return self.compile_id.rpartition("/")[2]
+
+    @property
+    def function(self) -> str:
+        """Which function it is of, by its name and place; "" where the log does not tell."""
+        row = next((row for row in self.compiles if row.function), None)
+        return f"{row.function} {row.file.rpartition('/')[2]}:{row.line}" if row else ""
 
     @property
     def has_program(self) -> bool:
@@ -92,16 +108,38 @@ class LoggedRanks(Presented):
 
 
 def compare_logs(name: str, ranks: Iterable[int], programs: Iterable[LoggedProgram]) -> LoggedRanks:
-    """What logs say, compared; a compile is the same where torch gave it the same id."""
+    """What logs say, compared: compiles of one function, by their numbers among its variants."""
     all_ranks = tuple(sorted(ranks))
     ordered = sorted(programs, key=lambda each: (_place(each.compile_id), each.rank))
     compiles: list[RankCompile] = []
     order: list[CollectiveOrder] = []
-    for id, of_id in groupby(ordered, key=lambda each: each.compile_id):
-        group = list(of_id)
-        compiles.append(_join(id, group, all_ranks))
-        order += _compare_starts(id, [each for each in group if each.has_program])
+    for group in _match(ordered):
+        compiles.append(_join(group, all_ranks))
+        order += _compare_starts(compiles[-1], [each for each in group if each.has_program])
     return LoggedRanks(name, all_ranks, tuple(compiles), tuple(order))
+
+
+def _match(programs: Iterable[LoggedProgram]) -> Iterable[Sequence[LoggedProgram]]:
+    """Programs that are one compile of several ranks.
+
+    Each process counts frames by itself, so that a helper of one rank shifts the ids of the rest:
+    a frame is the same where its function is, the nth of those there. Where a log does not tell the
+    function, as one that ends within the compile, it is taken for what others call by that id.
+    """
+    frames: dict[tuple[int, str], str] = {}
+    for each in programs:
+        frames[each.rank, each.frame] = frames.get((each.rank, each.frame)) or each.function
+    called = {frame: function for (_, frame), function in frames.items() if function}
+    counted: Counter[tuple[int, str]] = Counter()
+    keys: dict[tuple[int, str], tuple[str, int]] = {}
+    for (rank, frame), function in frames.items():
+        name = function or called.get(frame) or frame
+        keys[rank, frame] = name, counted[rank, name]
+        counted[rank, name] += 1
+    found: dict[tuple[tuple[str, int], str], list[LoggedProgram]] = defaultdict(list)
+    for each in programs:
+        found[keys[each.rank, each.frame], each.variant].append(each)
+    return [sorted(group, key=lambda each: each.rank) for group in found.values()]
 
 
 def _place(compile_id: str) -> tuple[tuple[int, str], ...]:
@@ -111,12 +149,13 @@ def _place(compile_id: str) -> tuple[tuple[int, str], ...]:
     )
 
 
-def _join(id: str, group: Sequence[LoggedProgram], ranks: Sequence[int]) -> RankCompile:
+def _join(group: Sequence[LoggedProgram], ranks: Sequence[int]) -> RankCompile:
     have = tuple(each.rank for each in group)
     seconds = [sum(row.total_s for row in each.compiles) for each in group]
     known = [len(each.starts) for each in group if each.has_program]
     return RankCompile(
-        compile_id=id,
+        compile_id=group[0].compile_id,
+        ids=tuple(each.compile_id for each in group),
         function=next((row.function for each in group for row in each.compiles), ""),
         ranks=have,
         without=tuple(rank for rank in ranks if rank not in have),
@@ -158,7 +197,9 @@ def _tell_caches(group: Sequence[LoggedProgram]) -> str:
     return "; ".join(f"{_name_ranks(ranks).lower()}: {a}" for a, ranks in by_answer.items())
 
 
-def _compare_starts(id: str, group: Sequence[LoggedProgram]) -> Iterator[CollectiveOrder]:
+def _compare_starts(
+    compiled: RankCompile, group: Sequence[LoggedProgram]
+) -> Iterator[CollectiveOrder]:
     names = dict.fromkeys(row.group for each in group for row in each.starts)
     for name in names:
         label = ALL_RANKS if name == _DEFAULT_GROUP else name
@@ -176,7 +217,7 @@ def _compare_starts(id: str, group: Sequence[LoggedProgram]) -> Iterator[Collect
                 ]
                 if any(pair):
                     row = compare_started(label, first, pair[0], rank, pair[1])
-                    yield replace(row, compile_id=id)
+                    yield replace(row, compile_id=compiled.compile_id)
 
 
 def _tell(found: LoggedRanks) -> Iterator[str]:
@@ -190,7 +231,17 @@ def _tell(found: LoggedRanks) -> Iterator[str]:
         yield _explain(row)
     if apart[_MOST_TOLD:]:
         yield f"{plural(len(apart) - _MOST_TOLD, 'more compile')} differ: see .frame()."
-    for row in found.compiles:
+    yield from _tell_times(found.compiles)
+    yield from _tell_ids(found.compiles)
+    yield from _tell_uncompared(found.compiles)
+    alike = [row for row in found.order if not row.note]
+    if alike and not found.hangs:
+        count = sum(row.collectives for row in alike)
+        yield f"Collectives come in the same order on all ranks: {count} compared."
+
+
+def _tell_times(compiles: Iterable[RankCompile]) -> Iterator[str]:
+    for row in compiles:
         if row.longest_s > max(_LONGER * row.shortest_s, row.shortest_s + 1):
             times = [number_text(each, "seconds") for each in (row.shortest_s, row.longest_s)]
             why = f" ({row.cache})" if ":" in row.cache else ""
@@ -198,18 +249,29 @@ def _tell(found: LoggedRanks) -> Iterator[str]:
                 f"{_name(row)} took {times[0]} on one rank and {times[1]} on another{why}: "
                 "the first waits for the other in its next collective."
             )
-    if len(compared) < len(found.compiles):
-        count = len(found.compiles) - len(compared)
+
+
+def _tell_ids(compiles: Iterable[RankCompile]) -> Iterator[str]:
+    """The first that has another id on another rank; the rest of such a run is shifted as it is."""
+    for row in compiles:
+        for rank, id in zip(row.ranks, row.ids, strict=True):
+            if id != row.compile_id:
+                yield (
+                    f"Ids are not the same on all ranks: {_name(row)} of rank {row.ranks[0]} is "
+                    f"{id} on rank {rank}."
+                )
+                return
+
+
+def _tell_uncompared(compiles: Sequence[RankCompile]) -> Iterator[str]:
+    compared = [row for row in compiles if row.programs]
+    if count := len(compiles) - len(compared):
         yield f"Not compared: {plural(count, 'compile')} of which no log has code."
     lost = {
         rank: row for row in compared for rank in row.ranks if rank not in sum(row.programs, ())
     }
     for rank, row in lost.items():
         yield f"Not compared: rank {rank} in {_name(row)}, of which its log has no code."
-    alike = [row for row in found.order if not row.note]
-    if alike and not found.hangs:
-        count = sum(row.collectives for row in alike)
-        yield f"Collectives come in the same order on all ranks: {count} compared, by compile id."
 
 
 def _explain(row: RankCompile) -> str:

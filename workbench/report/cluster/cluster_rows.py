@@ -266,10 +266,11 @@ class RankCompile:
     and are not compared. Seconds are as torch counts them.
     """
 
-    compile_id: str  # torch's id, such as `0/1`: the second variant of the first frame
+    compile_id: str  # torch's id on the first of `ranks`, as `0/1`: frame 0, second variant
     function: str  # the function that was compiled
     ranks: tuple[int, ...]  # that compiled it
     without: tuple[int, ...]  # that did not
+    ids: tuple[str, ...]  # its id on each of `ranks`, whose processes count by themselves
     programs: tuple[tuple[int, ...], ...]  # the ranks that have the same program, together
     cache: str  # what torch's caches answered, and whom where that differs
     shortest_s: float = number(
