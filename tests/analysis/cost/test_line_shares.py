@@ -8,7 +8,7 @@ import pytest
 
 from workbench.analysis.calls.call_tree import list_call_rows
 from workbench.analysis.cost.costs import list_costs
-from workbench.analysis.cost.line_shares import LineShares, find_computed
+from workbench.analysis.cost.line_shares import LineShares, find_computed, list_line_ids
 from workbench.report import Buffer, Kernel, Node, Report, SchedulerNode, Source, Table, TextWriter
 
 RECORDS = Path(__file__).parents[2] / "records"
@@ -134,3 +134,17 @@ def test_a_kernel_of_which_no_line_is_known_counts_at_the_head_of_its_function()
     }  # nothing is told of line 15, not that it is free
     (function,) = list_call_rows(report)
     assert {row.id: row.total["time"] for row in function.parts} == {"L:s0:11": 3.0, "L:s0:14": 1.0}
+
+
+def test_a_line_is_of_the_innermost_source_around_it() -> None:
+    script = "def f(x):\n    return x + 1\n\nhook = lambda x: x * 2"
+    texts = TextWriter()
+    rows = [
+        Source(
+            "s0", "f", "script.py", 1, texts.add("\n".join(script.split("\n")[:2])), "user", "f"
+        ),
+        Source("s1", "<module>", "script.py", 1, texts.add(script), "user", "<module>"),
+    ]
+    report = Report(tables={"sources": Table.of(Source, rows)}, texts=texts.finish())
+    assert list_line_ids(report)["script.py", 2] == "L:s0:2"
+    assert list_line_ids(report)["script.py", 4] == "L:s1:4"

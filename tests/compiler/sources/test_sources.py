@@ -116,3 +116,17 @@ def test_a_file_that_is_gone_has_no_source() -> None:
     places = Places()
     places.note("/nowhere/gone.py", 3, "f")
     assert SourceTable(places, TextWriter()).rows == []
+
+
+def test_a_lambda_of_a_script_does_not_take_the_lines_of_its_functions(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "class Gate:\n    def forward(self, x):\n        return x + 1\n\nhook = lambda x: x * 2\n"
+    )
+    places = Places()
+    for line, function, code in ((5, "<lambda>", "hook = ..."), (3, "forward", "return x + 1")):
+        places.innermost(f'  File "{script}", line {line}, in {function}\n    {code}\n')
+    table = SourceTable(places, TextWriter())
+    assert [row.qualified for row in table.rows] == ["<module>", "Gate.forward"]
+    shown = places.shown(str(script))
+    assert (table.line_id(shown, 5), table.line_id(shown, 3)) == ("L:s0:5", "L:s1:3")

@@ -220,11 +220,17 @@ def _is_shown(node: NodeFacts, nodes: Mapping[str, NodeFacts]) -> bool:
 
 
 def list_line_ids(report: Report) -> dict[tuple[str, int], str]:
-    """By file and number: the id of every line of a source with a text."""
+    """By file and number: the id of every line of a source with a text, in the innermost of them.
+
+    A script whose own lines run, as a hook of it does, is a source around its functions.
+    """
+    spans = [
+        (source, _lines_of(report, source.first_line, source.text)) for source in report.sources
+    ]
     return {
         (source.file, line): f"L:{source.id}:{line}"
-        for source in report.sources
-        for line in _lines_of(report, source.first_line, source.text)
+        for source, lines in sorted(spans, key=lambda span: (span[1].start, -span[1].stop))
+        for line in lines
     }
 
 

@@ -181,6 +181,11 @@ class _Found:
     lines: Sequence[str]
     qualified: str
 
+    def is_function_around(self, file: str, line: int) -> bool:
+        """Whether a line is in it; a whole file holds lines whose function is still to be found."""
+        is_whole = self.name == "<module>"
+        return not is_whole and self.file == file and self.first <= line <= self.last
+
 
 class SourceLineIndex:
     """The functions of a report by file, and the ids of their lines.
@@ -216,14 +221,14 @@ class SourceTable:
     """The source rows of a report and the ids of their lines."""
 
     def __init__(self, places: Places, texts: TextWriter):
-        blocks: dict[tuple[str, int], _Found] = {}
+        blocks: dict[tuple[str, int, int], _Found] = {}
         for (file, function), lines in places.frames.items():
             for line in sorted(lines):
-                if any(f.file == file and f.first <= line <= f.last for f in blocks.values()):
+                if any(block.is_function_around(file, line) for block in blocks.values()):
                     continue
                 block = _block(file, function, line)
                 if block is not None:
-                    blocks.setdefault((file, block.first), block)
+                    blocks.setdefault((file, block.first, block.last), block)
         self.rows: list[Source] = []
         ids = SourceLineIndex()
         self.line_id = ids.of
