@@ -13,7 +13,7 @@ from workbench.analysis.cluster.streams import (
     time_collectives,
 )
 from workbench.report import Kernel, Report
-from workbench.report.cluster.cluster_rows import CLUSTER, Collective
+from workbench.report.cluster.cluster_rows import CLUSTER, HOOK, Collective
 from workbench.report.table import Table
 from workbench.specs import Catalogue
 
@@ -168,3 +168,41 @@ def test_a_change_over_many_nodes_has_no_interval_and_says_why() -> None:
     assert (found.least_us, found.is_sure) == (None, False)
     assert "more than 4 nodes were held against no measurement" in found.why
     assert compare_streams(made, Report()) is None
+
+
+def with_messages(made: Report, *sizes: int) -> Report:
+    """Its collectives of so many bytes, each of 100 µs."""
+    rows = [
+        dataclasses.replace(row, bytes=size, est_us=100.0)
+        for row, size in zip(made.collectives, sizes, strict=True)
+    ]
+    return dataclasses.replace(
+        made, tables={**made.tables, "collectives": Table.of(Collective, rows)}
+    )
+
+
+def test_what_only_one_of_them_has_is_off_on_its_own() -> None:
+    """A bucket is another message than its parts: the model may be off otherwise on it."""
+    parts = with_messages(record(">", "<", ">", "<"), SENT, SENT)
+    bucket = with_messages(record(">", "<"), 2 * SENT)
+    found = change(parts, bucket)
+    assert found.saved_us == pytest.approx(100)
+    # 200 µs and 100 µs, each off by 15 % in the direction that is worse
+    assert (found.least_us, found.most_us) == (pytest.approx(55), pytest.approx(145))
+    same = change(parts, with_messages(record(">", "<"), SENT))  # one of two equal ones is left
+    assert (same.least_us, same.most_us) == (pytest.approx(85), pytest.approx(115))
+
+
+def test_a_program_that_stays_as_it_is_makes_no_difference() -> None:
+    """As seen of all-to-alls in a chain: "Too close to say: saves 0 s to 0 s"."""
+    made = record("k", ">", "<", "k")
+    assert change(made, made).is_alike
+    assert not change(made, record("k", ">", "<")).is_alike
+
+
+def test_a_collective_of_hooks_far_away_is_in_neither_call() -> None:
+    made = record("k", ">", "<")
+    far = dataclasses.replace(made.collectives[0], id="c9", origin=HOOK, group_nodes=64)
+    tables = {**made.tables, "collectives": Table.of(Collective, [*made.collectives, far])}
+    beside = dataclasses.replace(made, tables=tables)
+    assert change(beside, beside).least_us == 0

@@ -7,10 +7,11 @@ kernels. What waits for it stops the kernels until it has arrived: that pause is
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Literal
+from typing import Literal, Self
 
 from workbench.analysis.cluster.links import (
     ERRORS,
@@ -21,6 +22,7 @@ from workbench.analysis.cluster.links import (
     find_links,
 )
 from workbench.analysis.forecast.forecast import find_forecast
+from workbench.analysis.forecast.forecast_rows import KernelForecast, join_errors
 from workbench.report import Kernel, Report
 from workbench.report.cluster.cluster_rows import CLUSTER, HOOK, Collective
 from workbench.report.table import Table
@@ -76,8 +78,8 @@ class StreamChange:
     """A call before and after a change, by the model; µs until it ends that the second takes less.
 
     `least_us` and `most_us` are the ends where kernels and links are off by the errors of the
-    model, alike in both: of a GPU or a network that is slower than the model says, both are slower.
-    They are None where such an error was not measured, as `why` says.
+    model: alike in both for what both have, each way by itself for kernels and messages that only
+    one of them has. They are None where such an error was not measured, as `why` says.
     """
 
     before: Streams
@@ -90,6 +92,11 @@ class StreamChange:
     def saved_us(self) -> float:
         """What the second takes less; negative where it takes more."""
         return self.before.whole_us - self.after.whole_us
+
+    @property
+    def is_alike(self) -> bool:
+        """Whether nothing that the model knows of a call has changed."""
+        return self.least_us == self.most_us == 0
 
     @property
     def is_sure(self) -> bool:
@@ -185,32 +192,83 @@ def compare_streams(before: Report, after: Report) -> StreamChange | None:
     first, second = find_streams(before), find_streams(after)
     if first is None or second is None:
         return None
-    nodes = max(row.group_nodes or 1 for each in (before, after) for row in each.collectives)
-    errors = [streams.kernels_error for streams in (first, second)]
-    kernels = max((error for error in errors if error is not None), default=0.0)
+    rows = [[row for row in each.collectives if row.origin != HOOK] for each in (before, after)]
+    nodes = max(row.group_nodes or 1 for own in rows for row in own)
     if nodes > MOST_CHECKED_NODES:
         why = f"the times of collectives over more than {MOST_CHECKED_NODES} nodes were held "
         return StreamChange(first, second, why=f"{why}against no measurement")
-    if None in errors:
+    if first.kernels_error is None or second.kernels_error is None:
         return StreamChange(first, second, why="the error of the kernels' times was not measured")
+    error = max(first.kernels_error, second.kernels_error)
     link = ERRORS[min(nodes, 2) - 1]
-    saved = [first.whole_us - second.whole_us]
-    for side, end in product((-1, 1), repeat=2):
-        ends = (_scale(each, 1 + side * kernels, end, link) for each in (before, after))
-        saved.append(next(ends) - next(ends))
-    return StreamChange(first, second, min(saved), max(saved))
+    a, b = (_Side.of(*each) for each in zip((before, after), rows, strict=True))
+    a, b = a.part_from(b), b.part_from(a)
+    least = most = first.whole_us - second.whole_us
+    for of_kernels, of_links in product((-1, 0, 1), repeat=2):
+        shared = of_kernels * error, of_links
+        least = min(least, a.end(*shared, -1, link) - b.end(*shared, 1, link))
+        most = max(most, a.end(*shared, 1, link) - b.end(*shared, -1, link))
+    return StreamChange(first, second, least, most)
 
 
-def _scale(report: Report, kernels: float, side: int, link: float) -> float:
-    """When a call ends whose kernels take so much more, and whose collectives are off by `link`."""
-    times, _ = _time_kernels(report)
-    rows = [
-        replace(row, est_us=(row.est_us or 0.0) * (1 + side * _find_error(row, link)))
-        for row in report.collectives
-        if row.origin != HOOK
-    ]
-    scaled = {kernel: us * kernels for kernel, us in (times or {}).items()}
-    return _join(report.kernels, rows, scaled, None).whole_us
+@dataclass(frozen=True)
+class _Side:
+    """A program of two: `alone` are the ids of its kernels and collectives that the other lacks.
+
+    `alone_error` is the relative error of these kernels together.
+    """
+
+    kernels: Sequence[Kernel]
+    rows: Sequence[Collective]
+    forecast: Mapping[str, KernelForecast]
+    alone: frozenset[str] = frozenset()
+    alone_error: float = 0.0
+
+    @classmethod
+    def of(cls, report: Report, rows: Sequence[Collective]) -> Self:
+        told = find_forecast(report)  # None for a program of collectives alone
+        forecast = {} if told is None else {row.kernel: row for row in told.rows}
+        return cls(list(report.kernels), rows, forecast)
+
+    def part_from(self, other: Self) -> Self:
+        """With what the other lacks: the model is off alike on what it cannot tell apart."""
+        left = Counter(key for _, key in other._list_keys())
+        alone = set[str]()
+        for id, key in self._list_keys():
+            if left[key] > 0:
+                left[key] -= 1
+            else:
+                alone.add(id)
+        error = join_errors((row, 1.0) for id, row in self.forecast.items() if id in alone)
+        return replace(self, alone=frozenset(alone), alone_error=error or 0.0)
+
+    def _list_keys(self) -> Iterator[tuple[str, tuple[object, ...]]]:
+        for kernel in self.kernels:
+            if (told := self.forecast.get(kernel.id)) is not None and not kernel.is_collective:
+                moved = kernel.bytes_read, kernel.bytes_written, kernel.flops
+                yield kernel.id, (told.kind, tuple(sorted(kernel.ops)), *moved, told.us)
+        for row in self.rows:
+            yield row.id, (row.op, row.bytes, row.group, row.est_us)
+
+    def end(self, kernels: float, links: int, alone: int, link: float) -> float:
+        """When a call ends whose kernels are off by `kernels`, and collectives on a side of `link`.
+
+        What only this program has is off on the side `alone`.
+        """
+        own = alone * self.alone_error
+        times = {
+            id: row.us * (1 + (own if id in self.alone else kernels))
+            for id, row in self.forecast.items()
+        }
+        rows = [
+            replace(
+                row,
+                est_us=(row.est_us or 0.0)
+                * (1 + (alone if row.id in self.alone else links) * _find_error(row, link)),
+            )
+            for row in self.rows
+        ]
+        return _join(self.kernels, rows, times, None).whole_us
 
 
 def _find_error(row: Collective, link: float) -> float:

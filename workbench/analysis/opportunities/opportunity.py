@@ -202,7 +202,8 @@ class Tried(Presented):
                 return self.times.saved_us.median
             return None if self.times.doubt and not self.times.is_identical else 0.0
         if self.streams is not None:
-            return self.streams.saved_us if self.streams.is_sure else None
+            is_known = self.streams.is_sure or self.streams.is_alike
+            return self.streams.saved_us if is_known else None
         if self.before.bound_us is None or self.after.bound_us is None:
             return None
         return self.before.bound_us - self.after.bound_us

@@ -135,12 +135,16 @@ def describe_stream_change(change: StreamChange) -> str:
     said = f"{whole}; {waits}. {name_stream_verdict(change).capitalize()}"
     if change.least_us is None or change.most_us is None:
         return f"{said}: {change.why}."
+    if change.is_alike:
+        return f"{said}."
     ends = f"{_time(change.least_us)} to {_time(change.most_us)}"
     return f"{said}: saves {ends}, kernels and links off by the errors of the model."
 
 
 def name_stream_verdict(change: StreamChange) -> str:
-    """Which is faster, or that the model does not tell."""
+    """Which is faster, that nothing changes, or that the model does not tell."""
+    if change.is_alike:
+        return "no difference"
     if change.is_sure:
         return "faster" if change.saved_us > 0 else "slower"
     return "too close to say" if change.least_us is not None else "not known how sure"
@@ -163,7 +167,7 @@ def format_saved(tried: Tried) -> str:
     """
     if tried.times is not None and not tried.times.is_sure:
         return tried.times.verdict
-    if tried.times is None and tried.streams is not None and not tried.streams.is_sure:
+    if tried.times is None and tried.streams is not None and tried.saved_us is None:
         return name_stream_verdict(tried.streams)
     if tried.saved_us is not None:
         return _time(tried.saved_us)
