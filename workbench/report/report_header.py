@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, TypeVar
@@ -30,6 +31,12 @@ class Environment:
     cores: int = 0
     threads: int = 0
     variables: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def torch_release(self) -> tuple[int, ...]:
+        """The first two numbers of torch's release, such as (2, 13); none where it is not known."""
+        numbers = re.match(r"(\d+)\.(\d+)", self.torch)
+        return () if numbers is None else tuple(map(int, numbers.groups()))
 
 
 _CONDITIONS = 4  # on sizes, spelled out in one line

@@ -15,6 +15,7 @@ from workbench.analysis.opportunities.opportunity import Opportunity
 from workbench.analysis.opportunities.rules import opportunities
 from workbench.report import Node, Report
 from workbench.report.cluster.cluster_rows import Collective
+from workbench.report.rows import PassStep
 from workbench.report.table import Table
 from workbench.views.answers.alternatives_text import describe_stream_change, format_saved
 
@@ -76,11 +77,21 @@ def test_a_pass_that_is_on_is_not_named_again() -> None:
     assert list(found(made, off="False")) == list(RULES)
 
 
+def test_a_pass_that_torchs_own_configuration_turns_on_is_not_named_again() -> None:
+    """As seen under `torch._inductor.config.patch`: the options of the call do not have it."""
+    made = record("k", ">", "<", "k", ">", "<")
+    ran = PassStep(
+        "t0", "0/0", "post-grad", False, "overlap_scheduling", None, 9, 9, True, None, 1.0
+    )
+    assert found(replace(made, tables={**made.tables, "passes": Table.of(PassStep, [ran])})) == {}
+
+
 def test_older_releases_have_other_switches_or_none() -> None:
     made = record("k", ">", "<", "k", ">", "<")
     assert found(made, "2.11.0") == {}
     assert dict(found(made, "2.12.1")["exposed-collectives"].settings) == {OVERLAP: True}
     assert len(found(made, "2.15.0+cu130")["exposed-collectives"].settings) == 2
+    assert len(found(made, "2.13rc2")["exposed-collectives"].settings) == 2
 
 
 def sharded(mesh: Any) -> Any:
@@ -109,5 +120,7 @@ def test_a_trial_shows_both_by_the_model_and_what_its_error_allows() -> None:
     assert (format_saved(tried) == "too close to say") is not is_apart
     assert "rank" in repr(tried)
     assert "a cluster that is not there any more" in (advice.why_not or "")
+    with wb.virtual_cluster({"dp": 16}):
+        assert "a cluster that is not there any more" in (advice.why_not or "")
     with pytest.raises(wb.UsageError, match="not there any more"):
         advice.try_()

@@ -146,7 +146,7 @@ def _options(report: Report, item: Break, broken: BrokenStatement | None) -> Ite
         yield Cure("option", _UNSAID, item.file, item.line, ignored=ignored)
     method = _logged(broken) if _LOGGER.match(item.kind) and broken is not None else None
     if method is not None:
-        is_older = report.environment.torch.startswith(("2.11", "2.12"))
+        is_older = () < report.environment.torch_release < (2, 13)
         option = "ignore_logger_methods" if is_older else "ignore_logging_functions"
         ignored = option, f"logging.Logger.{method}"
         yield Cure("option", _LOGGED, item.file, item.line, ignored=ignored)

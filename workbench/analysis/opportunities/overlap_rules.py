@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from workbench.analysis.cluster.links import ERRORS, MOST_CHECKED_NODES
-from workbench.analysis.cluster.streams import Streams, find_streams
+from workbench.analysis.cluster.streams import find_streams
 from workbench.analysis.opportunities.opportunity import Opportunity
 from workbench.analysis.opportunities.rule_facts import Facts
 from workbench.number_text import number_text, plural
@@ -17,9 +17,13 @@ _PASSES = "aten_distributed_optimizations."
 _OVERLAP = f"{_PASSES}enable_overlap_scheduling"
 _MERGE = f"{_PASSES}collective_bucketing"
 _MERGE_FIRST = f"{_PASSES}pre_bucketing_fsdp_collectives"
+_RAN = "overlap_scheduling"
+"""What torch calls the pass when it runs."""
 _SINCE, _MERGED_FIRST_SINCE = (2, 12), (2, 13)
 """The releases of torch whose passes work for a GPU that is not here, and that merge first."""
 _LEAST = 0.05  # of the call
+_Exposed = tuple[float, Sequence[Collective]]
+"""µs that the kernels wait, and for which collectives."""
 
 
 def find_exposed_collectives(facts: Facts) -> Iterator[Opportunity]:
@@ -27,24 +31,17 @@ def find_exposed_collectives(facts: Facts) -> Iterator[Opportunity]:
     found = _find_exposed(facts)
     if found is None:
         return
-    streams, rows = found
-    release = _read_release(facts)
-    settings = ((_OVERLAP, True), (_MERGE_FIRST, False))[: 1 + (release >= _MERGED_FIRST_SINCE)]
-    waits = number_text(streams.exposed_us / 1e6, "seconds")
-    yield Opportunity(
-        id="",
-        rule="exposed-collectives",
-        kind="option",
-        text=f"Let torch order kernels and collectives: the kernels wait {waits} for "
+    exposed_us, rows = found
+    settings = ((_OVERLAP, True), (_MERGE_FIRST, False))
+    is_merged_first = facts.report.environment.torch_release >= _MERGED_FIRST_SINCE
+    yield _advise(
+        facts,
+        found,
+        "exposed-collectives",
+        f"Let torch order kernels and collectives: the kernels wait {_tell_waits(exposed_us)} for "
         f"{plural(len(rows), 'collective')}. Its overlap scheduling starts them earlier and awaits "
         "them later, where what they need and the memory allow it.",
-        sure="possible",
-        source=_tell_source(rows),
-        kernels=tuple(row.kernel for row in rows if row.kernel),
-        **_place(facts, rows),
-        saved_us_low=0.0,
-        saved_us_high=streams.exposed_us,
-        settings=settings,
+        settings[: 1 + is_merged_first],
     )
 
 
@@ -53,7 +50,7 @@ def find_mergeable_collectives(facts: Facts) -> Iterator[Opportunity]:
     found = _find_exposed(facts)
     if found is None:
         return
-    streams, rows = found
+    exposed_us, rows = found
     kinds: dict[tuple[object, ...], list[Collective]] = defaultdict(list)
     for row in rows:
         kinds[row.op, row.group, row.dtype, row.graph].append(row)
@@ -61,35 +58,54 @@ def find_mergeable_collectives(facts: Facts) -> Iterator[Opportunity]:
     op, count = alike[0].op, len(alike)
     if count < 2 or op not in ("all_gather", "reduce_scatter", "all_reduce"):
         return
-    waits = number_text(streams.exposed_us / 1e6, "seconds")
-    yield Opportunity(
+    yield _advise(
+        facts,
+        found,
+        "mergeable-collectives",
+        "Let torch merge collectives, then order them: the kernels wait "
+        f"{_tell_waits(exposed_us)}, for {count} × {op} of one group among others. A bucket pays "
+        "the latency of one, costs the copies into it and out of it, and starts when the last of "
+        "it is there.",
+        ((_OVERLAP, True), (_MERGE, True)),
+    )
+
+
+def _tell_waits(exposed_us: float) -> str:
+    return number_text(exposed_us / 1e6, "seconds")
+
+
+def _advise(
+    facts: Facts, found: _Exposed, rule: str, text: str, settings: tuple[tuple[str, bool], ...]
+) -> Opportunity:
+    """An option of torch that may save anything up to all that is waited for."""
+    exposed_us, rows = found
+    return Opportunity(
         id="",
-        rule="mergeable-collectives",
+        rule=rule,
         kind="option",
-        text=f"Let torch merge collectives, then order them: the kernels wait {waits}, for {count} "
-        f"× {op} of one group among others. A bucket pays the latency of one, costs the copies "
-        "into it and out of it, and starts when the last of it is there.",
+        text=text,
         sure="possible",
         source=_tell_source(rows),
         kernels=tuple(row.kernel for row in rows if row.kernel),
         **_place(facts, rows),
         saved_us_low=0.0,
-        saved_us_high=streams.exposed_us,
-        settings=((_OVERLAP, True), (_MERGE, True)),
+        saved_us_high=exposed_us,
+        settings=settings,
     )
 
 
-def _find_exposed(facts: Facts) -> tuple[Streams, Sequence[Collective]] | None:
-    """What runs at a time, and what is waited for; None where that is little, or a pass is on."""
+def _find_exposed(facts: Facts) -> _Exposed | None:
+    """What the kernels wait, and for what; None where that is little, or a pass is on."""
     streams = find_streams(facts.report)
     given = dict(facts.report.request.options)
-    is_on = given.get(_OVERLAP, "False") not in ("False", "None")
-    if streams is None or is_on or _read_release(facts) < _SINCE:
+    # torch's own configuration turns it on, too: then no option has it
+    is_on = given.get(_OVERLAP) == "True" or any(p.name == _RAN for p in facts.report.passes)
+    if streams is None or is_on or facts.report.environment.torch_release < _SINCE:
         return None
     if streams.exposed_us < _LEAST * streams.whole_us:
         return None
     rows = [row for row in facts.report.collectives if row.origin != HOOK and row.exposed_us]
-    return (streams, rows) if rows else None
+    return (streams.exposed_us, rows) if rows else None
 
 
 def _list_independent(facts: Facts, rows: Sequence[Collective]) -> list[Collective]:
@@ -107,11 +123,6 @@ def _list_independent(facts: Facts, rows: Sequence[Collective]) -> list[Collecti
         return seen
 
     return [first, *(row for row in others if first.node not in list_needed(row.node))]
-
-
-def _read_release(facts: Facts) -> tuple[int, ...]:
-    parts = facts.report.environment.torch.split(".")[:2]
-    return tuple(int(part) for part in parts if part.isdigit())
 
 
 def _place(facts: Facts, rows: Sequence[Collective]) -> dict[str, Any]:

@@ -74,8 +74,9 @@ def why_not(change: Opportunity, compiled: Any) -> str | None:
         return change.why_not
     if getattr(compiled, "recipe", None) is None:
         return _GONE
-    is_of_rank = CLUSTER in compiled.report.extra
-    return _NO_CLUSTER if is_of_rank and find_cluster() is None else None
+    own, now = compiled.report.extra.get(CLUSTER), find_cluster()
+    is_here = own is None or (now is not None and now.facts == own)
+    return None if is_here else _NO_CLUSTER
 
 
 def _runs_here(x: Any) -> bool:
