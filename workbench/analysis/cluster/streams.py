@@ -231,7 +231,11 @@ class _Side:
         return cls(list(report.kernels), rows, forecast)
 
     def part_from(self, other: Self) -> Self:
-        """With what the other lacks: the model is off alike on what it cannot tell apart."""
+        """With what the other lacks: the model is off alike on what it cannot tell apart.
+
+        In a sum, errors that are alike add up; in a difference they cancel, which is not assumed
+        of two kernels that are not the same.
+        """
         left = Counter(key for _, key in other._list_keys())
         alone = set[str]()
         for id, key in self._list_keys():
@@ -245,8 +249,7 @@ class _Side:
     def _list_keys(self) -> Iterator[tuple[str, tuple[object, ...]]]:
         for kernel in self.kernels:
             if (told := self.forecast.get(kernel.id)) is not None and not kernel.is_collective:
-                moved = kernel.bytes_read, kernel.bytes_written, kernel.flops
-                yield kernel.id, (told.kind, tuple(sorted(kernel.ops)), *moved, told.us)
+                yield kernel.id, (told.kind, tuple(sorted(kernel.ops)), round(told.us, 3))
         for row in self.rows:
             yield row.id, (row.op, row.bytes, row.group, row.est_us)
 
