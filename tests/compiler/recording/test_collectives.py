@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from torch._inductor.utils import run_and_get_code
 from torch.distributed import _functional_collectives as functional
 
 import workbench as wb
@@ -341,6 +344,64 @@ def test_hooks_on_the_passes_are_undone_after_an_error(mesh: Any) -> None:
     with pytest.raises(ZeroDivisionError):
         fail()
     assert [name.get() for name in names] == before
+
+
+MERGING = {
+    "aten_distributed_optimizations.enable_overlap_scheduling": True,
+    "aten_distributed_optimizations.compute_estimator": "analytical",
+    "aten_distributed_optimizations.pre_bucketing_fsdp_collectives": False,
+    "bucket_all_reduces_fx": "all",
+    "_micro_pipeline_tp": True,
+}
+
+
+def generate(mesh: Any, options: dict[str, Any]) -> list[str]:
+    """Torch's own code of a program whose collectives are merged and moved, on the CPU."""
+    group = (mesh, 1)
+
+    def program(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+        whole = functional.all_gather_tensor(w, 0, group)
+        left = functional.all_reduce(x @ x, "sum", group)
+        right = functional.all_reduce(x.t() @ x, "sum", group)
+        return functional.reduce_scatter_tensor(left @ whole @ right, "sum", 0, group)
+
+    torch.compiler.reset()
+    compiled = torch.compile(program, options={"fx_graph_cache": False, **options}, dynamic=False)
+    _, codes = run_and_get_code(compiled, torch.ones(16, 16), torch.ones(4, 16))
+    return [re.sub(r"# AOT ID:.*", "", code) for code in codes]
+
+
+@pytest.mark.parametrize("options", ["merging", "moving"])
+def test_code_is_the_same_with_and_without_the_hooks(
+    options: str, mesh: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: dict[str, Any] = {"merging": MERGING, "moving": MOVING}[options]
+    times = import_module(tp.ESTIMATE_NODE.module)  # its own are those of a GPU that is here
+    monkeypatch.setattr(times, tp.ESTIMATE_NODE.attribute, lambda *_, **__: 0.01)
+    alone = generate(mesh, given)
+    with Recorder() as recorder:
+        watched = generate(mesh, given)
+    assert watched == alone
+    report = recorder.report()
+    assert [row.reason for row in report.capabilities if not row.available] == []
+    called = [bool(row.merged_from or row.moves[1:]) for row in report.collectives]
+    assert any(called)
+    assert all(row.torch_exposed_us is not None for row in report.collectives)
+
+
+@pytest.mark.parametrize("name", [tp.MERGE_COLLECTIVES, *tp.COLLECTIVE_MOVERS.values()])
+def test_hooks_are_undone_after_an_error_inside_of_a_pass(
+    name: tp.Name, mesh: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(import_module(name.module), name.attribute, fail)
+    names = (tp.MERGE_COLLECTIVES, tp.FINISH_OVERLAP, *tp.COLLECTIVE_MOVERS.values())
+    before = [each.get() for each in names]
+    with pytest.raises(Exception, match="ZeroDivisionError"), Recorder():
+        generate(mesh, MERGING if name is tp.MERGE_COLLECTIVES else MOVING)
+    assert [each.get() for each in names] == before
 
 
 def test_a_release_without_the_names_says_that_nothing_was_recorded(
