@@ -21,8 +21,7 @@ from workbench.analysis.cluster.links import (
     estimate_collective,
     find_links,
 )
-from workbench.analysis.forecast.forecast import find_forecast
-from workbench.analysis.forecast.forecast_rows import KernelForecast, join_errors
+from workbench.analysis.forecast.forecast import KernelForecast, find_forecast, join_errors
 from workbench.report import Kernel, Report
 from workbench.report.cluster.cluster_rows import CLUSTER, HOOK, Collective
 from workbench.report.table import Table
