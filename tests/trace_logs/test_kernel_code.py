@@ -60,7 +60,7 @@ def test_calls_tell_what_kernels_read_and_write() -> None:
     assert [(k.name, k.language, list(k.reads), list(k.writes)) for k in program.kernels] == [
         ("extern_kernels.mm", "extern", ["arg0_1"], ["buf0"]),
         ("cpp_fused_0", "cpp", ["arg0_1", "buf0"], ["buf0", "buf1"]),
-        ("torch.ops.aten.topk.default", "extern", ["buf0"], ["buf3"]),
+        ("torch.ops.aten.topk.default", "extern", ["buf0"], ["buf3", "buf4"]),
     ]
     assert program.kernels[0].captured == ("x", "mm")
     assert list(program.kernels[1].handles) == ["cpp_fused_0:2", "cpp_fused_0:3"]
@@ -68,6 +68,27 @@ def test_calls_tell_what_kernels_read_and_write() -> None:
     assert buffers["buf0"].bytes() == 64
     assert buffers["arg0_1"].bytes() is None
     assert buffers["buf1"].kind == "output"
+
+
+COALESCED = """
+# AOT ID: ['0_inference']
+async_compile.wait(globals())
+
+def call(args):
+    buf0 = empty_strided_cpu((12, 4), (4, 1), torch.float32)
+    buf1 = empty_strided_cpu((2, 4), (4, 1), torch.float32)
+    buf2 = torch.ops._c10d_functional.all_gather_into_tensor_coalesced.default([buf0, buf1], 3, '0')
+    buf3 = buf2[0]
+    torch.ops._c10d_functional.wait_tensor.default(buf3)
+    return (buf3, )
+"""
+
+
+def test_a_call_with_a_list_reads_all_in_it_and_its_tuple_is_waited_for_by_part() -> None:
+    start, wait = parse_program(COALESCED).kernels
+    assert list(start.reads) == ["buf0", "buf1"]
+    assert list(start.writes) == ["buf2", "buf3"]
+    assert list(wait.reads) == ["buf3"]
 
 
 def test_inputs_that_are_checked_in_one_line_are_inputs_too() -> None:

@@ -218,6 +218,8 @@ class _CallReader:
         """Take one event of the program."""
         if isinstance(event, Note):
             self._comment(event.text)
+        elif isinstance(event, Share) and event.part is not None:
+            self._take_part(event.name, event.base)
         elif not isinstance(event, Call):
             self.buffers.take(event)
         elif event.kernel in self._defined:
@@ -256,11 +258,20 @@ class _CallReader:
         self._explain(kernel)
         outs = [part for part in parts if part.startswith("out=")]
         plain = [part for part in parts if part not in outs]
-        kernel.reads.update((n, None) for n in self.buffers.list_in(plain) if n is not None)
+        given = (self.buffers.resolve(name) for part in plain for name in _NAME.findall(part))
+        kernel.reads.update((name, None) for name in given if name is not None)
         if not outs and call.result is not None and call.result.startswith("buf"):
             outs = [call.result]
             self.buffers.add_result(call.result)
         kernel.writes.update((n, None) for n in self.buffers.list_in(outs) if n is not None)
+
+    def _take_part(self, name: str, base: str) -> None:
+        """Take a name for a part of the tuple that a call returned."""
+        for kernel in reversed(self.found):
+            if base in kernel.writes:
+                self.buffers.add_result(name)
+                kernel.writes[name] = None
+                return
 
     def _explain(self, kernel: CodeKernel) -> None:
         kernel.handles.update(dict.fromkeys(self._handles))
