@@ -6,6 +6,7 @@ import pytest
 
 import workbench as wb
 from workbench.errors import UsageError
+from workbench.trace_logs.rank_logs import _strip
 
 LOGS = Path(__file__).parents[1] / "records" / "traces"
 
@@ -41,6 +42,19 @@ def test_the_collectives_of_programs_in_logs_are_rows() -> None:
     assert "all_gather_into_tensor" in kernels[last.kernel or ""]
     assert "wait_tensor" in kernels[last.wait_kernel or ""]
     assert last.why == "a log does not tell which ranks the group has"
+
+
+@pytest.mark.parametrize(("device", "is_same"), [("cuda:1", True), ("cuda:0", False)])
+def test_ranks_on_devices_of_their_own_have_the_same_program(device: str, is_same: bool) -> None:
+    """Also where their groups have other names; not where one moves what the other keeps."""
+    code = (
+        "def call(args):\n    with torch.cuda._DeviceGuard({0}):\n"
+        "        raw_stream{0} = get_raw_stream({0})\n"
+        "        torch.ops._c10d_functional.all_reduce_.default(buf0, 'sum', '{1}')\n"
+        "        buf1 = buf0.to('{2}')\n    return (buf1, )"
+    )
+    texts = [code.format(0, "1", "cuda:0"), code.format(1, "2", device)]
+    assert (_strip(texts[0]) == _strip(texts[1])) is is_same
 
 
 def test_a_log_of_one_rank_is_refused() -> None:

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 
-from workbench.analysis.ranks.logged_ranks import LoggedProgram, LoggedRanks, compare_logs
+from workbench.analysis.ranks.logged_ranks import (
+    DEFAULT_GROUP,
+    LoggedProgram,
+    LoggedRanks,
+    compare_logs,
+)
 from workbench.errors import UsageError
 from workbench.report import Report
 from workbench.report.cluster.cluster_rows import Collective
@@ -15,6 +21,12 @@ from workbench.trace_logs.log_tables import Building
 from workbench.trace_logs.session_tables import build_session
 
 _CAPTURED = "captured"
+_DEVICE = re.compile(
+    r"(\b(?:cuda|xpu|mtia|npu):|\b_DeviceGuard\(|\bset_device\(|stream\(?"
+    r"|\b(?:DeviceProperties|device)\(type='\w+', index=)(\d+)\b"
+)
+_COLLECTIVE = "_c10d_functional"
+_GROUP = re.compile(r"""(?<=[ =])(["'])(\w+)\1(?=\))""")  # torch gives its name last
 
 
 def compare_ranks(
@@ -57,6 +69,22 @@ def compare_ranks(
 
 
 def _strip(text: str) -> str:
-    """Code without its comments, which name files of one process."""
-    lines = (line.rstrip() for line in text.splitlines())
-    return "\n".join(line for line in lines if not line.lstrip().startswith("#"))
+    """Code without what is of one process: comments, which name files, its device, its groups.
+
+    Devices and groups are numbered by where they first come, so that two of them stay apart.
+    """
+    devices, groups = _Numbers(), _Numbers({DEFAULT_GROUP: DEFAULT_GROUP})
+    kept = []
+    for line in map(str.rstrip, text.splitlines()):
+        if line.lstrip().startswith("#"):
+            continue
+        line = _DEVICE.sub(lambda found: found[1] + devices.of(found[2]), line)
+        if _COLLECTIVE in line:
+            line = _GROUP.sub(lambda found: found[1] + groups.of(found[2]) + found[1], line)
+        kept.append(line)
+    return "\n".join(kept)
+
+
+class _Numbers(dict[str, str]):
+    def of(self, name: str) -> str:
+        return self.setdefault(name, f"~{len(self)}")

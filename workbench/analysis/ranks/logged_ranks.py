@@ -18,7 +18,7 @@ from workbench.report.session.session_rows import Compile
 if TYPE_CHECKING:
     import pandas
 
-_DEFAULT_GROUP = "0"
+DEFAULT_GROUP = "0"
 """What torch calls the group of `init_process_group`; those of the same name have the same ranks.
 
 torch names a group of a mesh by its ranks, and counts `new_group`, which every rank has to call.
@@ -202,7 +202,7 @@ def _compare_starts(
 ) -> Iterator[CollectiveOrder]:
     names = dict.fromkeys(row.group for each in group for row in each.starts)
     for name in names:
-        label = ALL_RANKS if name == _DEFAULT_GROUP else name
+        label = ALL_RANKS if name == DEFAULT_GROUP else name
         # of another group, a rank that starts nothing in it may just not be in it
         members = [
             (each.rank, own)

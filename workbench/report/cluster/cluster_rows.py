@@ -261,9 +261,10 @@ class RankCompile:
     """One compile of the processes of a run, by what their logs say.
 
     `ranks` compiled it, `without` are the other ranks that were read. Ranks have the same one of
-    `programs` where what torch wrote for them is the same but for comments: the generated program,
-    and where a log has none the captured graph. Ranks whose logs have neither are in none of them,
-    and are not compared. Seconds are as torch counts them.
+    `programs` where what torch wrote for them is the same but for comments, the numbers of devices
+    and the names of groups: the generated program, and where a log has none the captured graph.
+    Ranks whose logs have neither are in none of them, and are not compared. Seconds are as torch
+    counts them.
     """
 
     compile_id: str  # torch's id on the first of `ranks`, as `0/1`: frame 0, second variant
