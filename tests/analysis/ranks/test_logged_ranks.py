@@ -29,7 +29,7 @@ def test_ranks_that_agree_are_told_with_what_was_compared() -> None:
     assert found.is_same
     assert found.sentences == (
         "Ranks 0 and 1 compiled the same 1 program.",
-        "Collectives come in the same order on all ranks: 1 compared.",
+        "Collectives come in the same order on the ranks of each group: 1 compared.",
     )
 
 
@@ -47,7 +47,7 @@ def test_a_helper_of_one_rank_does_not_shift_what_is_compared() -> None:
     assert found.sentences == (
         "Rank 1 compiled 0/0 (helper), rank 0 did not.",
         "Ids are not the same on all ranks: 0/0 (step) of rank 0 is 1/0 on rank 1.",
-        "Collectives come in the same order on all ranks: 1 compared.",
+        "Collectives come in the same order on the ranks of each group: 1 compared.",
     )
     assert [row.ids for row in found.compiles] == [("0/0", "1/0"), ("0/0",)]
 
@@ -77,10 +77,33 @@ def test_a_rank_that_starts_something_else_would_hang_in_that_compile() -> None:
     more = program(1, starts=(started(), started("all_gather", size=None)))
     found = compare_logs("step", [0, 1], [program(0), more])
     assert found.hangs == (
-        "In 0/0 (step), rank 1 would hang: it waits for an all-gather of all ranks that rank 0 "
-        "never starts, after 1 that both start.",
+        "In 0/0 (step), rank 1 waits for an all-gather of all ranks that rank 0 does not start "
+        "there, after 1 that both start: it hangs unless rank 0 starts one elsewhere.",
     )
     assert found.order[0].compile_id == "0/0"
+
+
+def test_unlike_collectives_hang_only_where_both_ranks_run_the_variant() -> None:
+    other = program(1, "0/1", starts=(started("broadcast"),))
+    (note,) = compare_logs("step", [0, 1], [program(0, "0/1"), other]).hangs
+    assert note == (
+        "Rank 1 would hang: it waits for a broadcast of 8 B of all ranks where rank 0 starts "
+        "an all-reduce of 8 B, if both run 0/1 (step) at once."
+    )
+
+
+def test_a_dynamic_size_is_no_other_size() -> None:
+    dynamic = program(1, starts=(started(size=None),))
+    assert not compare_logs("step", [0, 1], [program(0), dynamic]).hangs
+
+
+def test_a_compile_that_some_lack_and_the_others_have_unlike_is_told_as_both() -> None:
+    other = program(1, code={"captured": "another"})
+    found = compare_logs("step", [0, 1, 2], [program(0), other])
+    assert found.sentences[0] == (
+        "Ranks 0 and 1 compiled 0/0 (step), rank 2 did not. "
+        "0/0 (step) became 2 different programs: rank 0; rank 1."
+    )
 
 
 def test_a_rank_without_collectives_of_a_group_may_not_be_in_it() -> None:
@@ -92,5 +115,5 @@ def test_a_rank_that_compiles_much_longer_is_told_with_its_cache() -> None:
     quick, slow = program(0, s=0.5), program(1, s=12.0)
     assert compare_logs("step", [0, 1], [quick, slow]).sentences[1] == (
         "0/0 (step) took 500 ms on one rank and 12.0 s on another: "
-        "the first waits for the other in its next collective."
+        "whoever is done first waits in its next collective."
     )

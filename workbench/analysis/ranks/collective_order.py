@@ -45,21 +45,29 @@ def _list_started(program: RankProgram, name: str) -> Sequence[Collective]:
 
 
 def compare_started(
-    group: str, first: int, started: Sequence[Collective], rank: int, others: Sequence[Collective]
-) -> CollectiveOrder:
-    """What two ranks of a group start, one by one up to the first that differs."""
+    group: str, first: int, started: Sequence[Collective], rank: int,
+    others: Sequence[Collective], within: str = "",
+) -> CollectiveOrder:  # fmt: skip
+    """What two ranks of a group start, one by one up to the first that differs.
+
+    `within` names the program, where a rank may start the rest of them outside of it.
+    """
     alike = 0
     for one, other in zip_longest(started, others):
-        if one is None or other is None or _key(one) != _key(other):
+        if one is None or other is None or not _is_alike(one, other):
             here, there = (None if each is None else _describe(each) for each in (other, one))
-            note = _say(rank, other, first, one, group, alike)
+            note = _say(rank, other, first, one, group, alike, within)
             return CollectiveOrder(group, None, rank, first, alike, alike, here, there, note)
         alike += 1
     return CollectiveOrder(group, None, rank, first, alike)
 
 
-def _key(row: Collective) -> tuple[object, ...]:
-    return row.op, row.dtype, None if row.op in _UNEVEN else row.bytes
+def _is_alike(one: Collective, other: Collective) -> bool:
+    """Whether both move the same; a size that is not known, since it is dynamic, is no other."""
+    is_counted = one.op not in _UNEVEN and None not in (one.bytes, other.bytes)
+    return (one.op, one.dtype) == (other.op, other.dtype) and not (
+        is_counted and one.bytes != other.bytes
+    )
 
 
 def _describe(row: Collective) -> str:
@@ -74,16 +82,25 @@ def _say(
     there: Collective | None,
     group: str,
     alike: int,
+    within: str,
 ) -> str:
     where = f"in the group {group}" if group != ALL_RANKS else "of all ranks"
     after = f", after {alike} that both start" if alike else ""
     if there is None or here is None:
         waits, never, row = (rank, first, here) if there is None else (first, rank, there)
         assert row is not None
+        if within:
+            return (
+                f"In {within}, rank {waits} waits for {_with_article(row)} {where} that rank "
+                f"{never} does not start there{after}: it hangs unless rank {never} starts one "
+                "elsewhere."
+            )
         return (
             f"Rank {waits} would hang: it waits for {_with_article(row)} {where} that rank {never} "
             f"never starts{after}."
         )
+    if within:
+        after += f", if both run {within} at once"
     if here.op != there.op:
         return (
             f"Rank {rank} would hang: it waits for {_with_article(here)} {where} where rank "
@@ -103,7 +120,8 @@ def _with_article(row: Collective, *, with_size: bool = True) -> str:
 
 
 def _size(row: Collective) -> str:
-    return f"{number_text(row.bytes, 'bytes')} of {row.dtype}"
+    size = "" if row.bytes is None else f"{number_text(row.bytes, 'bytes')} of "
+    return f"{size}{row.dtype}"
 
 
 def list_uncompared(

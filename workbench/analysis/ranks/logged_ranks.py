@@ -79,13 +79,8 @@ class LoggedRanks(Presented):
 
     @property
     def hangs(self) -> tuple[str, ...]:
-        """A sentence for each pair of ranks that would wait for each other, where both run it."""
-        named = {row.compile_id: _name(row) for row in self.compiles}
-        return tuple(
-            f"In {named[row.compile_id]}, {row.note[0].lower()}{row.note[1:]}"
-            for row in self.order
-            if row.note
-        )
+        """A sentence for each pair of ranks of which one would wait for the other."""
+        return tuple(row.note for row in self.order if row.note)
 
     @property
     def is_same(self) -> bool:
@@ -216,7 +211,7 @@ def _compare_starts(
                     [r for r in rows if r.is_backward is is_backward] for rows in (started, others)
                 ]
                 if any(pair):
-                    row = compare_started(label, first, pair[0], rank, pair[1])
+                    row = compare_started(label, first, pair[0], rank, pair[1], _name(compiled))
                     yield replace(row, compile_id=compiled.compile_id)
 
 
@@ -237,7 +232,7 @@ def _tell(found: LoggedRanks) -> Iterator[str]:
     alike = [row for row in found.order if not row.note]
     if alike and not found.hangs:
         count = sum(row.collectives for row in alike)
-        yield f"Collectives come in the same order on all ranks: {count} compared."
+        yield f"Collectives come in the same order on the ranks of each group: {count} compared."
 
 
 def _tell_times(compiles: Iterable[RankCompile]) -> Iterator[str]:
@@ -247,7 +242,7 @@ def _tell_times(compiles: Iterable[RankCompile]) -> Iterator[str]:
             why = f" ({row.cache})" if ":" in row.cache else ""
             yield (
                 f"{_name(row)} took {times[0]} on one rank and {times[1]} on another{why}: "
-                "the first waits for the other in its next collective."
+                "whoever is done first waits in its next collective."
             )
 
 
@@ -275,11 +270,14 @@ def _tell_uncompared(compiles: Sequence[RankCompile]) -> Iterator[str]:
 
 
 def _explain(row: RankCompile) -> str:
+    said = []
     if row.without:
         have, lack = _name_ranks(row.ranks), _name_ranks(row.without).lower()
-        return f"{have} compiled {_name(row)}, {lack} did not."
-    kinds = "; ".join(_name_ranks(same).lower() for same in row.programs)
-    return f"{_name(row)} became {len(row.programs)} different programs: {kinds}."
+        said.append(f"{have} compiled {_name(row)}, {lack} did not.")
+    if len(row.programs) > 1:
+        kinds = "; ".join(_name_ranks(same).lower() for same in row.programs)
+        said.append(f"{_name(row)} became {len(row.programs)} different programs: {kinds}.")
+    return " ".join(said)
 
 
 def _name(row: RankCompile) -> str:
