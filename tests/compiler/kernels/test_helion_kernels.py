@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from inspect import signature
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -48,6 +49,12 @@ class StandIn:
 
     def __init__(self, configs: tuple[int, ...] = (), code: str = CODE):
         self.name, self.configs, self._code = "double", configs, code
+        self.fn: Any = lambda x: x
+
+    def normalize_args(self, *args: Any, **named: Any) -> tuple[Any, ...]:
+        bound = signature(self.fn).bind(*args, **named)
+        bound.apply_defaults()
+        return bound.args
 
     def bind(self, args: tuple[Any, ...]) -> Any:
         return SimpleNamespace(
@@ -68,6 +75,23 @@ def test_its_triton_is_taken_in_its_configuration() -> None:
     assert own.call.meta == {"_BLOCK_SIZE_0": 32, "num_warps": 4, "num_stages": 1}
     assert wb.kernel(StandIn((64,)), x).call.grid == (4,)
     assert wb.kernel(StandIn(), x, config=128).call.grid == (2,)
+
+
+def test_what_is_given_by_name_takes_its_place() -> None:
+    code = CODE.replace("def double(x, *", "def double(x, times, y, *").replace(
+        "grid, x,", "grid, y if times == 3 else None,"
+    )
+    made = StandIn(code=code)
+    made.fn = lambda x, times=3, y=None: x
+    x, y = torch.ones(256), torch.zeros(256)
+    assert wb.kernel(made, y=y, x=x).call.arguments["x"] is y
+    assert wb.kernel(made, x, y=y).call.arguments["x"] is y  # between them is the default
+
+
+def test_a_program_that_stops_before_its_kernel_is_refused() -> None:
+    code = CODE.replace("    grid =", "    raise AssertionError('only on a GPU')\n    grid =")
+    with pytest.raises(wb.UsageError, match=r"of double stops .* AssertionError: only on a GPU"):
+        wb.kernel(StandIn(code=code), torch.ones(256))
 
 
 def test_what_it_cannot_be_is_said() -> None:

@@ -1,7 +1,8 @@
 """The Triton kernel that Helion writes for a call, taken as a call of that kernel.
 
 What Helion documents is used: `kernel.bind(args).to_triton_code(config)` gives a module, whose
-function of the kernel's own name hands `_launcher` the kernel, its grid and its arguments.
+function of the kernel's own name hands `_launcher` the kernel, its grid and its arguments;
+`kernel.normalize_args` puts what is given by name in its place.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ def read_helion(function: Any, args: Sequence[Any], named: Mapping[str, Any]) ->
     config = given.pop("config", None)
     name = getattr(function, "name", None) or function.fn.__name__
     try:
-        bound = function.bind((*args, *given.values()))
+        values = function.normalize_args(*args, **given)
+        bound = function.bind(values)
         chosen = config or next(iter(function.configs), None) or bound.config_spec.default_config()
         text = bound.to_triton_code(chosen)
     except Exception as error:  # Helion is asked, and raises what it likes
@@ -42,14 +44,23 @@ def read_helion(function: Any, args: Sequence[Any], named: Mapping[str, Any]) ->
         ) from error
     launches: list[KernelCall] = []
 
-    def launch(kernel: Any, grid: Any, *values: Any, **options: Any) -> None:
-        launches.append(KernelCall.of(kernel, values, grid, options))
+    def launch(kernel: Any, grid: Any, *handed: Any, **options: Any) -> None:
+        launches.append(KernelCall.of(kernel, handed, grid, options))
 
     file = f"generated/{name}_{hashlib.sha256(text.encode()).hexdigest()[:12]}.py"
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
     scope: dict[str, Any] = {"__name__": f"generated_{name}", "__file__": file}
     exec(compile(text, file, "exec"), scope)
-    scope[name](*args, *given.values(), _launcher=launch)
+    try:
+        scope[name](*values, _launcher=launch)
+    except UsageError:
+        raise
+    except Exception as error:  # it asks for a GPU's processors, or is the user's own
+        raise UsageError(
+            f"Helion's program of {name} stops before it launches its kernel: "
+            f"{type(error).__name__}: {error}. A pid_type that is persistent asks for the "
+            "processors of the GPU of this machine."
+        ) from error
     if len(launches) != 1:
         raise UsageError(
             f"Helion's program of {name} launches {plural(len(launches), 'kernel')}: give "
