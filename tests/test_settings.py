@@ -1,6 +1,8 @@
 from pathlib import Path
 
-from workbench.settings import Settings
+import pytest
+
+from workbench.settings import Settings, read_triton_switches
 
 
 def test_folders_follow_the_desktop_convention():
@@ -23,3 +25,10 @@ def test_each_folder_can_be_chosen():
 def test_a_policy_may_lie_elsewhere():
     settings = Settings.from_environment({"AOT_WORKBENCH_POLICY": "/team/policy.toml"})
     assert settings.policy_file == Path("/team/policy.toml")
+
+
+def test_switches_of_triton_are_what_changes_code(monkeypatch: pytest.MonkeyPatch):
+    before = read_triton_switches()
+    for name in ("DISABLE_LLVM_OPT", "TRITON_INTERPRET", "TRITON_CACHE_DIR", "TRITON_PTXAS_PATH"):
+        monkeypatch.setenv(name, "1")
+    assert {*read_triton_switches()} - {*before} == {"DISABLE_LLVM_OPT=1"}

@@ -38,6 +38,27 @@ class Settings:
         )
 
 
+_OF_TRITON = (
+    *("TRITON_", "AMDGCN_", "ALLOW_LHS_TMEM_", "DISABLE_LLVM_", "DISABLE_MMA_", "DISABLE_PTXAS_"),
+    *("LLVM_", "MLIR_", "NVPTX_", "PTXAS_", "USE_IR_LOC"),
+)
+_OTHER = "TRITON_INTERPRET", "TRITON_VIZ_"
+
+
+def read_triton_switches() -> tuple[str, ...]:
+    """The variables by which Triton compiles otherwise, "NAME=value", as they are now.
+
+    Those of places are left out: what lies there says its own version.
+    """
+    return tuple(
+        f"{name}={value}"
+        for name, value in sorted(os.environ.items())
+        if name.startswith(_OF_TRITON)
+        and not name.startswith(_OTHER)
+        and not name.endswith(("_PATH", "_DIR"))
+    )
+
+
 def _folder(known: Mapping[str, str], own: str, base: str, default: Path) -> Path:
     if chosen := known.get(own):
         return Path(chosen)

@@ -36,6 +36,19 @@ def scale(x, out, n, BLOCK: tl.constexpr):
     tl.store(out + at, scale_by(tl.load(x + at, mask=at < n)), mask=at < n)
 
 
+@triton.jit
+def sum_products(x, out, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    value = tl.load(x + at, mask=at < n)
+    for _ in tl.static_range(8):
+        value = value * 1.5 + tl.load(out + at, mask=at < n)
+        tl.store(out + at, value, mask=at < n)
+
+
+def make_product_of_sums() -> OwnKernel:
+    return make_scale(fn=sum_products)
+
+
 def make_scale(n: int = 4096, fn: Any = scale, dtype: torch.dtype = torch.float32) -> OwnKernel:
     x = torch.ones(n, dtype=dtype)
     return wb.kernel(fn, x, x, n, grid=(64,), target="h100", BLOCK=64)
@@ -93,6 +106,20 @@ def test_another_gpu_another_source_or_another_release_is_compiled(
         patch.setattr(stored_builds, "list_releases", lambda: ["triton 0"])
         assert make_scale().tune(space=SPACE, store=store).from_store == 0
     assert make_scale().tune(space=SPACE, store=store).from_store == 4
+
+
+def test_what_triton_compiled_by_other_switches_is_not_taken(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    space = {"BLOCK": [1024], "num_warps": [1, 2]}
+    usual = make_product_of_sums().tune(space=space, store=store)
+    with monkeypatch.context() as patch:
+        patch.setenv("TRITON_DEFAULT_FP_FUSION", "0")
+        other = make_product_of_sums().tune(space=space, store=store)
+        assert other.from_store == 0
+        assert make_product_of_sums().tune(space=space, store=store).cases == other.cases
+    assert make_product_of_sums().tune(space=space, store=store).from_store == 2
+    assert usual.cases != other.cases  # compiled anew in a process that has the switch
 
 
 def test_what_was_interrupted_goes_on(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:

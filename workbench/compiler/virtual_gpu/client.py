@@ -26,7 +26,7 @@ from workbench.compiler.virtual_gpu.worker_messages import (
 from workbench.errors import UsageError
 from workbench.processes.shipping.caller_context import CallerContext
 from workbench.processes.worker import Worker, WorkerEnded
-from workbench.settings import Settings
+from workbench.settings import Settings, read_triton_switches
 from workbench.specs import Gpu
 from workbench.specs.device import Device
 from workbench.tasks.progress_events import (
@@ -94,13 +94,14 @@ def keep_warm_worker() -> CrossCompiler:
     """The worker of this process, kept warm between compilations.
 
     The one thing here that outlives a call: starting a worker costs seconds, a job in a warm one
-    less than one. A fork has its own.
+    less than one. A fork has its own, and so have other switches of Triton in the environment,
+    which a process reads as it was started with them.
     """
-    return _worker_of(os.getpid())
+    return _worker_of(os.getpid(), read_triton_switches())
 
 
 @cache
-def _worker_of(pid: int) -> CrossCompiler:
+def _worker_of(pid: int, switches: tuple[str, ...]) -> CrossCompiler:
     return CrossCompiler()
 
 

@@ -25,6 +25,7 @@ from workbench.plain_data import parse_json
 from workbench.report.machine_rows import Resources
 from workbench.report.report_header import read_part
 from workbench.report.trials import Trial
+from workbench.settings import read_triton_switches
 from workbench.specs import Gpu
 
 
@@ -108,8 +109,8 @@ class StoredBuilds:
 
 
 def list_releases() -> list[str]:
-    """What compiles kernels here, and reads what they were compiled to, with the versions."""
+    """What compiles kernels here, with versions and switches, and reads what they became."""
     import triton
 
     own = f"torch {torch.__version__}", f"triton {triton.__version__}", f"workbench {__version__}"
-    return [*own, *list_tool_versions()]
+    return [*own, *list_tool_versions(), *read_triton_switches()]
