@@ -199,6 +199,16 @@ def test_a_kernel_counts_by_its_text_and_what_it_reads(tmp_path: Path) -> None:
     assert hash_case(kernels[0], (), {}, {}) == keys[0]
 
 
+def test_a_function_of_constants_counts_with_the_kernel_that_calls_it(tmp_path: Path) -> None:
+    half = "@triton.constexpr_function\ndef half(n):\n    return n // 2\n\n@triton.jit\ndef kernel"
+    text = KERNEL.replace("@triton.jit\ndef kernel", half).replace("0, BLOCK", "0, half(BLOCK)")
+    texts = text, "\n" + text, text.replace("n // 2", "n // 4")
+    kernels = [read_kernel(tmp_path / f"k{n}.py", each) for n, each in enumerate(texts)]
+    first, same, other = (hash_case(kernel, (), {}, {}) for kernel in kernels)
+    assert first == same
+    assert (first.digest != other.digest, other.unknown) == (True, ())
+
+
 def test_packages_are_named_with_their_versions() -> None:
     found = hash_case(names_of(SOURCE)["f"], (X,), {}, {})
     assert f"torch {metadata.version('torch')}" in found.packages

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
 import io
 import linecache
 import pickle
+from pathlib import Path
 from typing import Any
+
+import pytest
 
 from workbench.processes.shipping.anew import AnewPickler
 
@@ -42,3 +46,29 @@ def test_names_that_only_the_text_has_travel_with_a_kernel() -> None:
     assert {"Whole", "constexpr", "lang", "SCALE"} <= {*there}
     assert "UNUSED" not in there
     assert there["helper"].fn.__globals__ is there
+
+
+COMPUTED = """
+import triton, triton.language as tl
+
+@triton.constexpr_function
+def half(n):
+    return n // 2
+
+@triton.jit
+def kernel(x, BLOCK: tl.constexpr):
+    tl.store(x + tl.arange(0, half(BLOCK)), 1.0)
+"""
+
+
+def test_a_function_of_constants_travels_with_the_kernel_that_calls_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its globals are its whole module, the kernel that was not yet made among them."""
+    (tmp_path / "computing.py").write_text(COMPUTED)
+    monkeypatch.syspath_prepend(tmp_path)
+    buffer = io.BytesIO()
+    AnewPickler(buffer).dump(importlib.import_module("computing").kernel)
+    kernel = pickle.loads(buffer.getvalue())
+    assert [each.is_constexpr for each in kernel.params] == [False, True]
+    assert kernel.fn.__globals__["half"](8) == 4

@@ -26,7 +26,11 @@ from typing import Any
 import torch
 
 from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.internals.triton_functions import is_jitted, read_source
+from workbench.compiler.internals.triton_functions import (
+    is_constant_function,
+    is_jitted,
+    read_source,
+)
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), torch.dtype, torch.device)
 _DEPTH = 200
@@ -91,7 +95,7 @@ class _Walk:
             return self._function(value, where, depth)
         if isinstance(value, type):
             return self._class(value, where, depth)
-        if is_jitted(value):
+        if is_jitted(value) or is_constant_function(value):
             return self._kernel(value, where, depth)
         if isinstance(value, Enum):
             return ["enum", type(value).__qualname__, value.name]

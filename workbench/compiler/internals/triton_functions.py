@@ -7,6 +7,8 @@ import inspect
 import re
 import sys
 import textwrap
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 from types import FunctionType
@@ -30,6 +32,13 @@ def is_jitted(value: Any) -> bool:
         and isinstance(getattr(value, "fn", None), FunctionType)
         and hasattr(value, "arg_names")
     )
+
+
+def is_constant_function(value: Any) -> bool:
+    """Whether it is what `triton.constexpr_function` makes: Python that runs while one compiles."""
+    home = type(value).__module__
+    is_made = home == "triton.runtime.jit" and hasattr(value, "raw_src")
+    return is_made and isinstance(getattr(value, "fn", None), FunctionType) and callable(value)
 
 
 def is_autotuner(value: Any) -> bool:
@@ -86,7 +95,8 @@ def reduce_function(value: Any) -> tuple[Any, ...] | str | None:
     if is_autotuner(value):
         state = {name: held for name, held in vars(value).items() if name != "do_bench"}
         return object.__new__, (type(value),), state | {"cache": {}}
-    if not is_jitted(value):
+    is_constant = is_constant_function(value) and not is_jitted(value)
+    if not is_constant and not is_jitted(value):
         return None
     function = value.fn
     if function.__module__.startswith("triton."):
@@ -102,6 +112,8 @@ def reduce_function(value: Any) -> tuple[Any, ...] | str | None:
     if callable(named := getattr(value, "_repr", None)):
         options["repr"] = named
     lines, first = read_lines(value)
+    if is_constant:
+        return _make_constant, (function, lines, first)
     is_gluon = bool(getattr(value, "is_gluon", bool)())
     return _make, (is_gluon, function, options, lines, first, _only_in_text(function, lines))
 
@@ -136,9 +148,23 @@ def _make(
 
     for name, held in others.items():
         function.__globals__.setdefault(name, held)
-    with ProcessPatches() as patches:
-        patches.attribute(inspect, "getsourcelines", lambda _: (lines, first))
+    with _reading(lines, first):
         made = jit(function, **options)
         if hasattr(made, "rewrite"):  # interpreted: its text is read when it is first called
             made.rewrite()
         return made
+
+
+def _make_constant(function: FunctionType, lines: list[str], first: int) -> Any:
+    from triton import constexpr_function
+
+    with _reading(lines, first):
+        return constexpr_function(function)
+
+
+@contextmanager
+def _reading(lines: list[str], first: int) -> Iterator[None]:
+    """Inside, every function has this text."""
+    with ProcessPatches() as patches:
+        patches.attribute(inspect, "getsourcelines", lambda _: (lines, first))
+        yield
