@@ -61,8 +61,10 @@ def ask_triton_viz(
                           notes=(note,), seconds=seconds, by=release)  # fmt: skip
         return row, []
     is_whole = run is not None and run.least_read_bytes is not None
-    lines = {row.line for row in known if row.kind == "out of bounds"}
-    new = [each for each in strays if each.line not in lines]
+    told = {row.line if is_whole else (row.line, row.argument)
+            for row in known if row.kind == "out of bounds"}  # fmt: skip
+    new = [each for each in strays
+           if (each.line if is_whole else (each.line, each.argument)) not in told]  # fmt: skip
     found = [_describe(call, release, each, is_refuted=is_whole) for each in new]
     notes: tuple[str, ...] = ()
     if not strays:

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from workbench.compiler.kernels.kernel_call import unship
 from workbench.errors import CaptureError
 from workbench.processes.parent import Failed, Parent
@@ -47,8 +49,19 @@ def find_strays(folder: str, context: CallerContext) -> tuple[Stray, ...]:
         named = {name: v for name, v in call.all_meta(config).items() if name in call.parameters}
         sanitizer = Sanitizer(abort_on_error=False)
         traced: Any = triton_viz.trace(sanitizer)(call.jit)
-        traced[call.resolve_grid(config)](**call.arguments, **named)
+        arguments = {name: _move_to_start(value) for name, value in call.arguments.items()}
+        traced[call.resolve_grid(config)](**arguments, **named)
         return tuple(dict.fromkeys(_read(record) for record in sanitizer.records))
+
+
+def _move_to_start(value: Any) -> Any:
+    """A view whose rows have gaps as one at the start of a storage: 3.0 adds an offset twice."""
+    if not isinstance(value, torch.Tensor) or not value.storage_offset() or 0 in value.stride():
+        return value
+    if value.is_contiguous():
+        return value
+    made = torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device=value.device)
+    return made.copy_(value)
 
 
 def _read(record: Any) -> Stray:
