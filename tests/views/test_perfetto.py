@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,9 @@ import workbench as wb
 from tests.analysis.cluster.test_streams import record
 from workbench.errors import UsageError
 from workbench.report import Report
+from workbench.report.profile.profile_rows import DeviceEvent
+from workbench.report.profile.run_profile import RunProfile
+from workbench.report.table import Table
 
 RECORDS = Path(__file__).parents[1] / "records"
 PROFILE = Path(__file__).parents[1] / "gpu" / "traces" / "eager.json.gz"
@@ -46,6 +50,19 @@ def test_a_profile_has_its_streams_and_the_threads_of_the_cpu(tmp_path: Path) ->
     total = sum(row.duration_us for row in profile.tables["events"])
     assert sum(event["dur"] for event in device) == pytest.approx(total)
     assert {names[event["pid"], 0] for event in device} == {"device 0"}
+
+
+def test_what_ran_before_the_profile_began_is_not_before_zero(tmp_path: Path) -> None:
+    """Perfetto drops events before it; their distances stay."""
+    profile = wb.read_profile(PROFILE)
+    rows = [replace(row, start_us=row.start_us - 5e6) for row in profile.tables["events"]]
+    tables = {**profile.tables, "events": Table.of(DeviceEvent, rows)}
+    early = RunProfile(profile.header, tables)
+    events, _ = read(Path(early.to_perfetto(tmp_path / "run.json")))
+    assert min(event["ts"] for event in events) == 0
+    times = [event["ts"] for event in events if event["cat"] == "device"]
+    starts = [row.start_us for row in rows]
+    assert times[-1] - times[0] == pytest.approx(starts[-1] - starts[0])
 
 
 def test_what_has_no_times_is_refused(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from workbench.analysis.cluster.streams import Streams, find_streams
@@ -57,15 +57,26 @@ def write(record: Report | RunProfile, path: str) -> None:
         what, events = "timed phases", list(_list_compiled(record))
     if not events:
         raise UsageError(f"This record has no {what}: there is nothing to draw over time.")
+    _begin_at_zero(events)
     told = {"traceEvents": events, "displayTimeUnit": "ms", "otherData": _tell_source(record)}
     with write_saved_file(path) as file:
         file.write(json.dumps(told, separators=(",", ":")).encode())
+
+
+def _begin_at_zero(events: Sequence[Event]) -> None:
+    """Move all events so that none is before 0, which Perfetto drops without a word."""
+    first = min(0.0, *(event["ts"] for event in events if "ts" in event))
+    for event in events:
+        if "ts" in event:
+            event["ts"] -= first
 
 
 def _tell_source(record: Report | RunProfile) -> dict[str, str]:
     if isinstance(record, RunProfile):
         left = record.tables["events"].omitted + record.tables["host"].omitted
         notes = [*record.header.notes, *([f"{left} events are left out."] if left else [])]
+        if len(record.tables["ranks"]) > 1:
+            notes.append("Ranks stand by the clocks of their machines, which may differ.")
         return {"source": "torch.profiler, measured", "notes": " ".join(notes)}
     return {"source": "phases of the compilation, measured; one call, by a model"}
 

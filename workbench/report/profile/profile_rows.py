@@ -219,7 +219,8 @@ class CollectiveTime:
     of one call on one rank; `bus_gbs` is the bandwidth of the links that the fastest call comes to,
     in 10^9 bytes per second, as nccl-tests count it. `model_us` is what a call takes by NCCL's own
     model with 8 GPUs on a node, None where the trace does not name the GPU and all ranks of the
-    group: what is measured beyond it is waiting for other ranks, or for links that others use.
+    group: what is measured beyond it may be waiting for other ranks, links that others use, nodes
+    of another size, or the error of the model.
     `kernel` is a row of `kernels` by its id.
     """
 
