@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from tests.analysis.cluster.test_streams import record
-from workbench.report import Capability, Report
+from workbench.report import Capability, Kernel, Report
 from workbench.report.cluster.cluster_rows import Collective
 from workbench.report.table import Table
 from workbench.views.document import document
@@ -130,3 +130,36 @@ def test_a_release_whose_passes_were_not_watched_says_so() -> None:
     made = replace(made, tables={**made.tables, "capabilities": Table.of(Capability, [lost])})
     said = "What torch's passes did with them was not recorded: this torch has no such name."
     assert document(made)["streams_says"].endswith(said)
+
+
+def test_what_stopped_them_is_not_said_of_those_waited_for_where_that_is_not_known() -> None:
+    made = with_rows(
+        record(">", "<"), {"est_us": None, "exposed_us": None, "moves": ("sink: 0, x",)}
+    )
+    said = document(made)["streams_says"]
+    assert "moved 0 of 1; what stopped them: 1 × x." in said
+
+
+def test_async_tp_moves_nothing() -> None:
+    """As seen: "moved 0 of 4", of a program that no pass tried to reorder."""
+    left = "async TP: 0, its group has no symmetric memory"
+    said = document(with_rows(record(">", "<"), {"moves": (left,)}))["streams_says"]
+    assert "moved" not in said
+    assert said.endswith("Async TP left 1 unfused: its group has no symmetric memory.")
+
+
+def fuse(made: Report) -> Report:
+    """With its first kernel as one that async TP made, and without the rows of what it sends."""
+    name = "torch.ops.symm_mem.fused_all_gather_matmul.default"
+    first, *others = made.kernels
+    kernels = [replace(first, name=name, language="extern"), *others]
+    return replace(made, tables={**made.tables, "kernels": Table.of(Kernel, kernels)})
+
+
+def test_collectives_that_async_tp_fused_are_not_said_to_be_none() -> None:
+    shown = document(fuse(record("k", "k")))
+    said = "1 kernel of async TP holds a collective that it fused with products"
+    assert shown["streams_says"].startswith(said)
+    (pane,) = (pane for pane in shown["panes"] if pane["id"] == "streams")
+    assert pane.get("empty") is None
+    assert said in document(fuse(record("k", ">", "<")))["streams_says"]

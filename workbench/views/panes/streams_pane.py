@@ -25,7 +25,8 @@ _NONE = (
 def document(report: Report, context: ViewContext) -> Content:
     """The sentence, what runs at a time, and every collective in the order of the programs."""
     rows = list(report.collectives)
-    if not rows:
+    fused = _tell_fused(report)
+    if not rows and not fused:
         empty = missing(report, "collectives", "No collectives.", _NONE)
         none = {"streams_says": "", "streams_model": "", "streams": [], "collectives": []}
         return Content(none, empty=empty)
@@ -46,8 +47,7 @@ def document(report: Report, context: ViewContext) -> Content:
     spans = [] if streams is None else _list_spans(report, streams)
     own = [row for row in rows if row.origin != HOOK]
     says = summarize_streams(own, streams) if own else ""
-    if (told := _tell_passes(report, own)) != "":
-        says = f"{says} {told}"
+    says = " ".join(filter(None, (says, fused, _tell_passes(report, own))))
     if own != rows:
         hooks = plural(len(rows) - len(own), "collective")
         says = f"{says} Hooks around the program start {hooks}; what hides them is not known."
@@ -112,6 +112,10 @@ _LIMITS: Mapping[str, tuple[str, str]] = {
 """How torch's words for what stopped a move begin, for one that went ahead and a wait put off."""
 
 
+_ASYNC, _FUSED = "async TP: ", "symm_mem.fused_"
+"""How what async TP left begins among moves; what is in the names of kernels that it made."""
+
+
 def _tell_passes(report: Report, rows: Sequence[Collective]) -> str:
     """What torch's passes did with the collectives, and what stopped those still waited for."""
     lost = next((row for row in report.capabilities if row.name == PASSES), None)
@@ -121,22 +125,40 @@ def _tell_passes(report: Report, rows: Sequence[Collective]) -> str:
     if merged := [row for row in rows if row.merged_from]:
         parts = sum(len(row.merged_from) for row in merged)
         said.append(f"Torch's passes merged {parts} into {len(merged)}.")
-    if tried := [row for row in rows if row.moves]:
-        moved = sum(any(_read_move(text)[1] for text in row.moves) for row in tried)
+    moves = {row.id: [text for text in row.moves if not text.startswith(_ASYNC)] for row in rows}
+    if tried := [row for row in rows if moves[row.id]]:
+        moved = sum(any(_read_move(text)[1] for text in moves[row.id]) for row in tried)
         left = [row for row in tried if row.exposed_us != 0]
         limits = Counter(
-            limit for row in left for limit in dict.fromkeys(map(_explain_limit, row.moves))
+            limit for row in left for limit in dict.fromkeys(map(_explain_limit, moves[row.id]))
         )
         limits.pop("", None)
         words = "; ".join(f"{count} × {limit}" for limit, count in limits.most_common(3))
+        which = "" if any(row.exposed_us is None for row in left) else "of those waited for, "
         said.append(f"Torch's passes moved {moved} of {len(tried)}")
-        said[-1] += f"; of those waited for, what stopped them: {words}." if words else "."
+        said[-1] += f"; {which}what stopped them: {words}." if words else "."
+    unfused = Counter(
+        _read_move(text)[2] for row in rows for text in row.moves if text.startswith(_ASYNC)
+    )
+    said += [f"Async TP left {count} unfused: {why}." for why, count in unfused.most_common()]
     expected = [row.torch_exposed_us for row in rows if row.torch_exposed_us is not None]
     taken = [row.torch_est_us for row in rows if row.torch_est_us is not None]
     if expected and len(expected) == len(taken) == len(rows):
         times = format_us(sum(taken)), format_us(sum(expected))
         said.append(f"By torch's own times they take {times[0]}, and {times[1]} is waited for.")
     return " ".join(said)
+
+
+def _tell_fused(report: Report) -> str:
+    """That products which async TP fused with collectives hold some that have no rows."""
+    count = sum(_FUSED in kernel.name for kernel in report.kernels)
+    if not count:
+        return ""
+    holds = "holds a collective" if count == 1 else "hold collectives"
+    return (
+        f"{plural(count, 'kernel')} of async TP {holds} that it fused with products: what is sent "
+        "in there has no row here, and its time is in none of these."
+    )
 
 
 def _read_move(text: str) -> tuple[str, int, str]:
