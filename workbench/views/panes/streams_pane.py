@@ -57,7 +57,7 @@ def document(report: Report, context: ViewContext) -> Content:
         "streams": spans,
         "collectives": shown,
     }
-    return Content(data, len(rows))
+    return Content(data, len(rows) or None)
 
 
 def summarize_streams(rows: Sequence[Collective], streams: Streams | None) -> str:
@@ -71,7 +71,8 @@ def summarize_streams(rows: Sequence[Collective], streams: Streams | None) -> st
         said += f", all of it beside the kernels: {whole} in all"
     else:
         share = format_percent(streams.exposed_us / streams.whole_us)
-        said += f"; the kernels wait {waits} of {whole} for them ({share})"
+        them = "it" if len(rows) == 1 else "them"
+        said += f"; the kernels wait {waits} of {whole} for {them} ({share})"
     return f"{said}.{_name_most_exposed(rows)}"
 
 
