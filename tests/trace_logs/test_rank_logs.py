@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -55,6 +57,17 @@ def test_ranks_on_devices_of_their_own_have_the_same_program(device: str, is_sam
     )
     texts = [code.format(0, "1", "cuda:0"), code.format(1, "2", device)]
     assert (_strip(texts[0]) == _strip(texts[1])) is is_same
+
+
+def test_all_programs_of_a_compile_are_compared(log: Callable[[str], Path]) -> None:
+    """As those that DDP's buckets split a graph into: one rank has one more, the last is alike."""
+    folder = log("unlike")
+    file = next(folder.glob("*rank_0*"))
+    records = re.split(r"^(?=V\d{4} )", file.read_text(), flags=re.MULTILINE)
+    place = next(n for n, each in enumerate(records) if '"inductor_output_code"' in each)
+    file.write_text("".join([*records[:place], records[place], *records[place:]]))
+    (first, *_) = wb.read_trace(folder).ranks().compiles
+    assert first.programs == ((0,), (1,))
 
 
 def test_a_log_of_one_rank_is_refused() -> None:

@@ -53,7 +53,9 @@ def compare_ranks(
     for wrapper in report.wrappers:
         part = "backward" if wrapper.is_backward else "forward"
         assert wrapper.text is not None  # a log has the program, or no row of it
-        code[owners[wrapper.graph]][part] = _strip(report.texts[wrapper.text])
+        of_compile, text = code[owners[wrapper.graph]], _strip(report.texts[wrapper.text])
+        # DDP's buckets split a graph into several programs of one compile
+        of_compile[part] = f"{of_compile[part]}\n{text}" if part in of_compile else text
     for collective in report.collectives:
         starts[owners[collective.graph]].append(collective)
     programs = []
