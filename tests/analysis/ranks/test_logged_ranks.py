@@ -108,7 +108,13 @@ def test_a_compile_that_some_lack_and_the_others_have_unlike_is_told_as_both() -
 
 def test_a_rank_without_collectives_of_a_group_may_not_be_in_it() -> None:
     pair = program(1, starts=(started(), started("all_gather", group="7")))
-    assert not compare_logs("step", [0, 1], [program(0), pair]).hangs
+    found = compare_logs("step", [0, 1], [program(0), pair])
+    assert not found.hangs
+    assert found.unsure_groups == ("7",)
+    assert (
+        "Not compared: 1 group with the ranks that start nothing in it: a log does not tell which "
+        "ranks a group has." in found.sentences
+    )
 
 
 def test_a_rank_that_compiles_much_longer_is_told_with_its_cache() -> None:

@@ -76,6 +76,7 @@ class LoggedRanks(Presented):
     ranks: tuple[int, ...]
     compiles: tuple[RankCompile, ...]
     order: tuple[CollectiveOrder, ...]
+    unsure_groups: tuple[str, ...] = ()  # in which some rank starts nothing, as it may have to
 
     @property
     def hangs(self) -> tuple[str, ...]:
@@ -111,7 +112,22 @@ def compare_logs(name: str, ranks: Iterable[int], programs: Iterable[LoggedProgr
     for group in _match(ordered):
         compiles.append(_join(group, all_ranks))
         order += _compare_starts(compiles[-1], [each for each in group if each.has_program])
-    return LoggedRanks(name, all_ranks, tuple(compiles), tuple(order))
+    unsure = tuple(_list_unsure(ordered, len(all_ranks)))
+    return LoggedRanks(name, all_ranks, tuple(compiles), tuple(order), unsure)
+
+
+def _list_unsure(programs: Sequence[LoggedProgram], ranks: int) -> Iterator[str]:
+    """Groups of which the logs do not show that every rank in them starts something."""
+    members: dict[str, set[int]] = defaultdict(set)
+    sizes: dict[str, int] = {}  # told by some operators alone
+    for each in programs:
+        for row in each.starts:
+            members[row.group].add(each.rank)
+            if row.group_size is not None:
+                sizes[row.group] = row.group_size
+    for name, starting in members.items():
+        if name != DEFAULT_GROUP and len(starting) < sizes.get(name, ranks):
+            yield name
 
 
 def _match(programs: Iterable[LoggedProgram]) -> Iterable[Sequence[LoggedProgram]]:
@@ -229,6 +245,11 @@ def _tell(found: LoggedRanks) -> Iterator[str]:
     yield from _tell_times(found.compiles)
     yield from _tell_ids(found.compiles)
     yield from _tell_uncompared(found.compiles)
+    if count := len(found.unsure_groups):
+        yield (
+            f"Not compared: {plural(count, 'group')} with the ranks that start nothing in "
+            f"{'it' if count == 1 else 'them'}: a log does not tell which ranks a group has."
+        )
     alike = [row for row in found.order if not row.note]
     if alike and not found.hangs:
         count = sum(row.collectives for row in alike)
