@@ -233,10 +233,11 @@ def scaling(
     target
         A GPU of `targets()` whose links are known.
     layers
-        The depths that are compiled of a model whose longest list of layers is of one kind, such as
-        `(2, 4)`: figures are extended on a line to all layers, as if every further one ran, waited
-        and held the same. Where two depths hold other temporaries, no memory is told, and a third
-        says how far it leaves the line. None compiles the whole, however long that takes.
+        The depths that are compiled of a model with a list of equal layers, which are of one class
+        with parameters of the same sizes, such as `(2, 4)`: figures are extended on a line to all
+        layers, as if every further one ran, waited and held the same. Where two depths hold other
+        temporaries, no memory is told, and a third says how far it leaves the line. None compiles
+        the whole, however long that takes.
     optimizer, moments
         What is held beside the step's program, as in `fits`; counted where it has a backward.
     largest_batch

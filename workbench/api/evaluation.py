@@ -57,8 +57,9 @@ def fits(
     ----------
     model
         A module, whose longest list of equal layers is shortened; on the meta device it needs no
-        memory. Or a function that makes one for a number of layers. For training it returns its
-        loss.
+        memory. Equal are layers of one class with parameters of the same sizes; without such a list
+        the whole is compiled. Or a function that makes one for a number of layers. For training it
+        returns its loss.
     args, kwargs
         Example inputs, `[batch, length, …]`; they may be on the meta device. Where each layer has
         some, such as a cache `[batch, heads, length, width]`, a function that makes them for a

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -85,6 +86,22 @@ def test_layers_are_those_of_the_longest_list_of_equal_ones() -> None:
     assert (len(layers), len(model.layers)) == (2, 5)
     assert all(parameter.device.type == "meta" for parameter in cut.parameters())
     assert layer_list(nn.Linear(2, 2)) is None
+
+
+def test_layers_of_other_sizes_are_not_equal_and_parametrised_ones_may_be() -> None:
+    sizes = (8, 8, 8, 16, 8)
+    uneven = nn.ModuleList(nn.Linear(a, b) for a, b in pairwise(sizes))
+    assert layer_list(uneven) is None
+    even = nn.Sequential(*(nn.Linear(8, 8) for _ in range(3)))
+    for layer in even:
+        nn.utils.parametrizations.weight_norm(layer)  # gives each of them a class of its own
+    assert layer_list(even) == ""
+
+
+def test_the_experts_of_a_layer_are_no_layers() -> None:
+    experts = (nn.ModuleList(nn.Linear(8, 8) for _ in range(6)) for _ in range(2))
+    model = nn.ModuleDict({"layers": nn.ModuleList(experts)})
+    assert layer_list(model) == "layers"
 
 
 def test_what_cannot_be_told_is_refused_in_a_sentence() -> None:

@@ -260,8 +260,8 @@ def _cut_layers(module: torch.nn.Module | None, name: str, layers: int | None) -
     where = None if module is None else layer_list(module)
     if module is None or where is None:
         raise UsageError(
-            f"{name} has no list of equal layers to leave {layers} of: pass layers=None, which "
-            "compiles the whole."
+            f"{name} has no list of equal layers, of one class with parameters of the same sizes, "
+            f"to leave {layers} of: pass layers=None, which compiles the whole."
         )
     kept: Any = module.get_submodule(where)
     total = len(kept)

@@ -10,6 +10,7 @@ from functools import cache
 from typing import Any
 
 import torch
+from torch.nn.utils.parametrize import type_before_parametrizations
 
 from workbench.analysis.forecast.forecast import find_forecast
 from workbench.analysis.layers.fit import AXES, MISSING, MISSING_OF_STEP, Depth, Fit, read_depth
@@ -205,15 +206,29 @@ def _refuse_no_loss(model: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[
 
 
 def layer_list(model: torch.nn.Module) -> str | None:
-    """The name of the longest list of equal layers; None where no list has two."""
-    lengths = {
-        name: len(part)
-        for name, part in model.named_modules()
-        if isinstance(part, torch.nn.ModuleList | torch.nn.Sequential)
-        and len(part) > 1
-        and len({type(layer) for layer in part}) == 1
-    }
+    """The name of the longest list of equal layers; None where no list has two.
+
+    Equal are those of the same classes with the same tensors by name. A list inside of another one,
+    such as the experts of a layer, is a part of its layers.
+    """
+    lengths: dict[str, int] = {}
+    for name, part in model.named_modules():
+        if (
+            isinstance(part, torch.nn.ModuleList | torch.nn.Sequential)
+            and len(part) > 1
+            and not any(name.startswith(f"{outer}." if outer else "") for outer in lengths)
+            and len({_describe_layer(layer) for layer in part}) == 1
+        ):
+            lengths[name] = len(part)
     return max(lengths, key=lengths.__getitem__, default=None)
+
+
+def _describe_layer(layer: torch.nn.Module) -> frozenset[tuple[Any, ...]]:
+    """What layers of a list have alike where one stands for all of them."""
+    # a parametrised module has a class of its own, which no other one has
+    kinds = {(name, type_before_parametrizations(part)) for name, part in layer.named_modules()}
+    tensors = (*layer.named_parameters(), *layer.named_buffers())
+    return frozenset(kinds | {(name, tuple(t.shape), t.dtype) for name, t in tensors})
 
 
 def copy_without_weights(model: torch.nn.Module) -> torch.nn.Module:
