@@ -105,6 +105,18 @@ def test_two_depths_are_extended_to_what_the_whole_takes_and_holds() -> None:
     assert (told.peak_bytes or 0) - (bare.peak_bytes or 0) == 2 * (told.parameter_bytes or 0)
 
 
+def test_a_model_that_build_returns_again_has_all_its_layers_each_time() -> None:
+    with torch.device("meta"):
+        model = Deep(6)
+    names = [name for name, _ in model.named_modules()]
+    inputs = (torch.empty(32, 64, device="meta"),)
+    found = wb.scaling(
+        lambda _: (model, inputs), [{"dp": 8}, {"dp": 16}], layers=(1, 2), largest_batch=False
+    )
+    assert [row.parameter_bytes for row in found.rows] == 2 * [6 * (64 * 64 + 64) * 4]
+    assert [name for name, _ in model.named_modules()] == names
+
+
 def build_late(mesh: Any) -> Any:
     if mesh.size() == 4:
         raise ValueError("no data for this one")

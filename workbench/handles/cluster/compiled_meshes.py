@@ -8,7 +8,8 @@ that of an earlier one, nothing else is compiled for it: groups of other sizes t
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
@@ -231,14 +232,14 @@ def _compile_part(
             raise UsageError(locate_error(error)) from error
         model, args = read_pair(built, 0)
         callee = resolve(model)
-        depth, total = _cut_layers(callee.module, callee.name, layers)
         shape = call_shape(args, {})
         can_double = callee.module is not None and not list_layouts(None, args)
         if axis is not None:
             args = copy_without_data(args, axis, shape)
-        shards = list_shards(callee.module, args)
-        call = CompileRequest.of(model, args, None, request.options)
-        report = compile_for_target(call, request.progress).report
+        with _cut_layers(callee.module, callee.name, layers) as (depth, total):
+            shards = list_shards(callee.module, args)
+            call = CompileRequest.of(model, args, None, request.options)
+            report = compile_for_target(call, request.progress).report
         cluster = find_cluster()
         assert cluster is not None
     coordinates = dict.fromkeys(mesh, 0)
@@ -253,10 +254,14 @@ def _compile_part(
     return _Part(depth, total, callee.name, program, cluster, shape, state, seconds, can_double)
 
 
-def _cut_layers(module: torch.nn.Module | None, name: str, layers: int | None) -> tuple[int, int]:
-    """Leave so many of its equal layers to a model that was just built; how many it has and had."""
+@contextmanager
+def _cut_layers(
+    module: torch.nn.Module | None, name: str, layers: int | None
+) -> Iterator[tuple[int, int]]:
+    """Leave so many of its equal layers to a model for a while; how many it has then, and has."""
     if layers is None:
-        return 1, 1
+        yield 1, 1
+        return
     where = None if module is None else layer_list(module)
     if module is None or where is None:
         raise UsageError(
@@ -264,9 +269,13 @@ def _cut_layers(module: torch.nn.Module | None, name: str, layers: int | None) -
             f"to leave {layers} of: pass layers=None, which compiles the whole."
         )
     kept: Any = module.get_submodule(where)
-    total = len(kept)
+    whole = dict(kept._modules)
     del kept[layers:]
-    return len(kept), total
+    try:
+        yield len(kept), len(whole)
+    finally:  # build may return the same model again
+        kept._modules.clear()
+        kept._modules.update(whole)
 
 
 def _retime(part: _Part, first: _Part, gpu: Gpu) -> _Part:
