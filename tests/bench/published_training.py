@@ -11,12 +11,18 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from math import prod
 from pathlib import Path
+from typing import Any
+
+from tests.bench.figures_page import PAGE
 
 HERE = Path(__file__).parent
 TABLE = HERE / "published_training.json"
+BEGIN = "<!-- published training: written by python -m tests.bench.published_training -->\n"
+END = "<!-- end of published training -->\n"
 TOKENS_WITHIN, MEMORY_WITHIN = 0.25, 0.1
 TOKENS_OF_A_GPU = 2 * 8192
 
@@ -110,10 +116,48 @@ def compare() -> list[Compared]:
     return made
 
 
+def write_table(rows: Sequence[Mapping[str, Any]]) -> str:
+    """The figures that were told, beside the published ones, as the page has them."""
+    lines = [
+        "| | published | told | off by | to reach |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    for row in rows:
+        run = row["run"]
+        gpus = prod(run["mesh"].values())
+        for what, unit, published, told, within in (
+            ("tokens", " per second and GPU", "tokens_per_s", "told_tokens_per_s", TOKENS_WITHIN),
+            ("memory", ", GiB of a GPU", "memory_gib", "told_memory_gib", MEMORY_WITHIN),
+        ):
+            if row[told] is None:
+                continue
+            off = row[told] / run[published] - 1
+            verdict = ", **missed**" if row[what] == "missed" else ""
+            lines.append(
+                f"| {run['techniques']}, {gpus} GPUs: {what}{unit} | {run[published]:,} | "
+                f"{row[told]:,} | {off:+.0%}{verdict} | within {within:.0%} |"
+            )
+    return "\n".join(lines) + "\n"
+
+
 def main() -> None:
-    """Write the table."""
+    """Write the table, to its file and to the page."""
     os.environ["AOT_WORKBENCH_DATA"] = str(HERE)  # the folder `gpus` is there
-    TABLE.write_text(json.dumps([asdict(row) for row in compare()], indent=1) + "\n")
+    rows = [asdict(row) for row in compare()]
+    TABLE.write_text(json.dumps(rows, indent=1) + "\n")
+    write_page(rows)
+
+
+def write_page(rows: Sequence[Mapping[str, Any]]) -> None:
+    """Put the figures into the page."""
+    text = PAGE.read_text()
+    there, made = (f"{BEGIN}{table}{END}" for table in (read_page(), write_table(rows)))
+    PAGE.write_text(text.replace(there, made))
+
+
+def read_page() -> str:
+    """The figures that the page has."""
+    return PAGE.read_text().split(BEGIN)[1].split(END)[0]
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.bench import published_training as published
+from workbench.analysis.ranks.scaling import PUBLISHED
 
 ROWS: list[dict[str, Any]] = json.loads(published.TABLE.read_text())
 
@@ -33,6 +34,17 @@ def test_what_is_not_met_says_why(row: dict[str, Any]) -> None:
             verdict = "met"
         assert row[name] == verdict
         assert verdict == "met" or (row["why"] if told is None else f"{name}: " in row["why"])
+
+
+def test_the_page_has_every_figure_that_was_told() -> None:
+    assert published.read_page() == published.write_table(ROWS)
+
+
+def test_what_wb_scaling_says_of_published_runs_is_what_the_table_has() -> None:
+    told = [row for row in ROWS if row["told_tokens_per_s"] is not None]
+    longer = [row["told_tokens_per_s"] / row["run"]["tokens_per_s"] for row in told]
+    larger = [row["run"]["memory_gib"] / row["told_memory_gib"] for row in told]
+    assert tuple((round(min(of), 2), round(max(of), 2)) for of in (longer, larger)) == PUBLISHED
 
 
 def test_a_verdict_is_of_the_relative_difference() -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from workbench.analysis.cluster.streams import (
     StreamChange,
+    bound_exposed,
     compare_streams,
     find_streams,
     time_collectives,
@@ -206,3 +207,15 @@ def test_a_collective_of_hooks_far_away_is_in_neither_call() -> None:
     tables = {**made.tables, "collectives": Table.of(Collective, [*made.collectives, far])}
     beside = dataclasses.replace(made, tables=tables)
     assert change(beside, beside).least_us == 0
+
+
+def test_what_is_exposed_is_a_difference_and_may_be_off_by_more_than_the_whole() -> None:
+    made = record(">", "k", "<")
+    streams = find_streams(made)
+    assert streams is not None
+    sent = streams.collectives_us
+    assert (streams.whole_us, streams.exposed_us) == (sent, sent - 100)
+    least, most = bound_exposed(made, 0.2, 0.15)
+    assert least == pytest.approx(0.85 * sent - 120)
+    assert most == pytest.approx(1.15 * sent - 80)
+    assert most > 1.2 * streams.exposed_us

@@ -128,10 +128,37 @@ def build_late(mesh: Any) -> Any:
     return summed, (torch.empty(1024, 1024, device="meta"),)
 
 
-def test_the_error_of_a_step_is_the_larger_one_where_both_were_measured() -> None:
-    (row,) = wb.scaling(build_late, [{"dp": 8}], largest_batch=False).rows
-    assert row.error is not None
-    assert row.error >= 0.15  # of collectives on one node
+def test_the_error_of_a_step_is_the_largest_and_that_of_what_is_exposed_its_own() -> None:
+    found = wb.scaling(build_late, [{"dp": 8}], largest_batch=False)
+    (row,), (report,) = found.rows, found.reports
+    assert report is not None
+    errors = [kernel.error for kernel in wb.forecast(report).rows if kernel.error is not None]
+    assert row.error == max(*errors, 0.15)  # of collectives on one node
+    assert row.exposed_us is not None
+    assert (row.exposed_least_us, row.exposed_most_us) == (
+        pytest.approx(0.85 * row.exposed_us),  # nothing hides it
+        pytest.approx(1.15 * row.exposed_us),
+    )
+    assert "took 1.27 and 1.56 times as long" in str(found.sentences)
+
+
+def build_hidden(mesh: Any) -> Any:
+    def summed(x: torch.Tensor, w: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        sent = functional.all_reduce(x, "sum", mesh)
+        y = torch.cos(w @ w)
+        return y, sent + 1
+
+    return summed, (torch.empty(4096, 4096, device="meta"), torch.empty(2048, 2048, device="meta"))
+
+
+def test_kernels_that_are_hidden_do_not_make_the_error_of_a_step_smaller() -> None:
+    found = wb.scaling(build_hidden, [{"dp": 8}], largest_batch=False)
+    (row,), (report,) = found.rows, found.reports
+    assert report is not None
+    told = wb.forecast(report)
+    assert row.error == max(*(kernel.error or 0.0 for kernel in told.rows), 0.15)
+    assert told.error is not None
+    assert row.error > max(told.error, 0.15)
 
 
 def test_a_mesh_that_fails_has_a_row_and_the_others_stand() -> None:

@@ -253,7 +253,11 @@ class _Side:
             yield row.id, (row.op, row.bytes, row.group, row.est_us)
 
     def end(self, kernels: float, links: int, alone: int, link: float) -> float:
-        """When a call ends whose kernels are off by `kernels`, and collectives on a side of `link`.
+        """When a call of `follow` ends."""
+        return self.follow(kernels, links, alone, link).whole_us
+
+    def follow(self, kernels: float, links: int, alone: int, link: float) -> Streams:
+        """A call whose kernels are off by `kernels`, and whose collectives on a side of `link`.
 
         What only this program has is off on the side `alone`.
         """
@@ -270,7 +274,18 @@ class _Side:
             )
             for row in self.rows
         ]
-        return _join(self.kernels, rows, times, None).whole_us
+        return _join(self.kernels, rows, times, None)
+
+
+def bound_exposed(report: Report, kernels: float, link: float) -> tuple[float, float]:
+    """What is exposed at least and at most, in µs, where times are off by up to these shares.
+
+    A longer collective is never waited for less, and a longer kernel never exposes more: the ends
+    are at slow kernels beside fast links and at fast kernels beside slow links.
+    """
+    side = _Side.of(report, [row for row in report.collectives if row.origin != HOOK])
+    least, most = (side.follow(end * kernels, -end, 0, link).exposed_us for end in (1, -1))
+    return least, most
 
 
 def _find_error(row: Collective, link: float) -> float:

@@ -15,7 +15,7 @@ from workbench.analysis.cluster.links import (
     MOST_CHECKED_NODES,
 )
 from workbench.analysis.cluster.streams import MISSING as MISSING_OF_TIMES
-from workbench.analysis.cluster.streams import find_streams
+from workbench.analysis.cluster.streams import bound_exposed, find_streams
 from workbench.analysis.forecast.forecast import find_forecast
 from workbench.analysis.layers.fit import extend_line
 from workbench.analysis.ranks.rank_programs import RankProgram, group_by_program, rename_groups
@@ -38,26 +38,27 @@ MISSING = (
 """What the figures of a mesh do not hold."""
 
 
+PUBLISHED = ((1.27, 1.56), (1.18, 1.22))
+"""What two published training runs took and held, as multiples of what is told here: least, most.
+
+torchtitan's, by `tests/bench/published_training.json`.
+"""
+
+
 @dataclass(frozen=True)
 class StepTime:
-    """A step by the models, in µs; errors are relative, None where nothing was measured."""
+    """A step by the models, in µs.
+
+    `error` is the relative one of the whole, None where a part was not measured. What is exposed
+    is a difference, and may be off by more: between the least and the most, by the same errors.
+    """
 
     whole_us: float
     exposed_us: float
     kernels_us: float
-    kernels_error: float | None
-    links_error: float | None
-
-    @property
-    def error(self) -> float | None:
-        """That of the whole.
-
-        Everything that is longer by a share makes the whole longer by that share, and no part can
-        make it longer than its own: the larger error holds for both together.
-        """
-        if self.kernels_error is None or self.links_error is None:
-            return None
-        return max(self.kernels_error, self.links_error)
+    error: float | None = None
+    exposed_least_us: float | None = None
+    exposed_most_us: float | None = None
 
 
 @dataclass(frozen=True)
@@ -133,28 +134,41 @@ def time_step(report: Report) -> StepTime | str:
     if told is None:
         return "the times of its kernels are not known"
     if not rows:
-        return StepTime(told.kernels_us, 0.0, told.kernels_us, told.error, 0.0)
+        return StepTime(told.kernels_us, 0.0, told.kernels_us, told.error, 0.0, 0.0)
     streams = find_streams(report)
     if streams is None:
         why = next((row.why for row in rows if row.why), None)
         return why or "where the program starts its collectives was not found"
+    step = StepTime(streams.whole_us, streams.exposed_us, streams.kernels_us)
     nodes = max(row.group_nodes or 1 for row in rows)
     small = sum(row.est_us or 0.0 for row in rows if (row.bytes or 0) < LEAST_CHECKED_BYTES)
+    errors = [row.error for row in told.rows if row.error is not None]
     is_checked = nodes <= MOST_CHECKED_NODES and small <= _SLIGHT * streams.whole_us
-    links = ERRORS[min(nodes, 2) - 1] if is_checked else None
-    return StepTime(
-        streams.whole_us, streams.exposed_us, streams.kernels_us, streams.kernels_error, links
-    )
+    if not is_checked or len(errors) < len(told.rows):
+        return step
+    # kernels that collectives hide add nothing to the whole, so that the joined error of all of
+    # them may be too small; nothing makes the whole longer by more than the largest error of a part
+    kernels, links = max(errors), ERRORS[min(nodes, 2) - 1]
+    least, most = bound_exposed(report, kernels, links)
+    return replace(step, error=max(kernels, links), exposed_least_us=least, exposed_most_us=most)
 
 
 def extend_step(steps: Sequence[tuple[int, StepTime]], layers: int) -> StepTime:
     """That of so many layers, by the line through those of the least and of the most."""
-    whole, exposed, kernels = (
-        extend_line([(count, getattr(step, name)) for count, step in steps], layers)
-        for name in ("whole_us", "exposed_us", "kernels_us")
+
+    def extend(name: str) -> float | None:
+        points = [(count, getattr(step, name)) for count, step in steps]
+        return None if None in dict(points).values() else extend_line(points, layers)
+
+    least, most = extend("exposed_least_us"), extend("exposed_most_us")
+    return StepTime(
+        whole_us=extend("whole_us") or 0.0,
+        exposed_us=max(extend("exposed_us") or 0.0, 0.0),
+        kernels_us=extend("kernels_us") or 0.0,
+        error=None if extend("error") is None else steps[-1][1].error,
+        exposed_least_us=None if least is None else max(least, 0.0),
+        exposed_most_us=None if most is None else max(most, 0.0),
     )
-    deepest = steps[-1][1]
-    return replace(deepest, whole_us=whole, exposed_us=max(exposed, 0.0), kernels_us=kernels)
 
 
 def group_alike(programs: Sequence[RankProgram]) -> tuple[tuple[int, ...], ...]:
@@ -179,9 +193,10 @@ def _tell(found: Scaling) -> Iterator[str]:
         yield _tell_memory(found, held)
     for row in found.rows:
         if row.why:
-            yield f"{row.mesh}: {row.why}."
+            yield f"{row.mesh}: {row.why.splitlines()[0].rstrip('.:')}."
     if timed:
         yield _tell_error(timed)
+        yield _tell_published()
     many = plural(len(found.same_code), "different program")
     meshes = plural(len(found.meshes), "mesh", "meshes")
     yield (
@@ -227,3 +242,11 @@ def _tell_error(rows: Sequence[ScalingRow]) -> str:
         f"measurements {least}, and not every kernel's error is known"
     )
     return f"{about}; elsewhere {words}." if words else f"{about}."
+
+
+def _tell_published() -> str:
+    took, held = PUBLISHED
+    return (
+        f"Two published runs of Llama 3.1 8B on H100s took {took[0]} and {took[1]} times as long as "
+        f"is modelled here, and held {held[0]} and {held[1]} times what is counted."
+    )

@@ -316,6 +316,8 @@ def _read_row(request: ScalingRequest, mesh: Mapping[str, int], found: _Mesh) ->
             row,
             step_us=whole.whole_us,
             exposed_us=whole.exposed_us,
+            exposed_least_us=whole.exposed_least_us,
+            exposed_most_us=whole.exposed_most_us,
             kernels_us=whole.kernels_us,
             error=whole.error,
         )

@@ -181,8 +181,9 @@ class ScalingRow:
     """One mesh: what a step of its first rank takes and holds, by models; nothing was run.
 
     `program` tells meshes apart that run other code. What is None is not known, and `why` says so.
-    `error` is that of the times by themselves, relative, None where they were held against no
-    measurement. `peak_bytes` has the optimizer's state in it.
+    `error` is the relative one of `step_us`, None where a part was held against no measurement;
+    what is exposed is a difference, and has an interval of its own by the same errors.
+    `peak_bytes` has the optimizer's state in it.
     """
 
     mesh: str  # its dimensions, such as `dp 64 × tp 8`
@@ -197,15 +198,27 @@ class ScalingRow:
         "Exposed, µs", "us", "The kernels wait for collectives; modelled", source="model",
         meaning="µs that the kernels wait for collectives, by the model.",
     )  # fmt: skip
+    exposed_least_us: float | None = number(
+        "Exposed at least, µs", "us", "With kernels slow and links fast, by their errors",
+        source="model",
+        meaning="µs that are waited for where kernels are as slow and links as fast as their "
+        "errors allow.",
+    )  # fmt: skip
+    exposed_most_us: float | None = number(
+        "Exposed at most, µs", "us", "With kernels fast and links slow, by their errors",
+        source="model",
+        meaning="µs that are waited for where kernels are as fast and links as slow as their "
+        "errors allow.",
+    )  # fmt: skip
     kernels_us: float | None = number(
         "Kernels, µs", "us", "By themselves; modelled", source="model",
         meaning="µs of the kernels by themselves, by the model.",
     )  # fmt: skip
     error: float | None = number(
-        "± of it", "share", "Of the step: that of its kernels or its collectives, the larger",
+        "± of it", "share", "Of the step: the largest of its kernels and its collectives",
         source="model",
-        meaning="The relative error of a step: that of its kernels or of its collectives, the "
-        "larger one.",
+        meaning="The relative error of a step: the largest of those of its kinds of kernels and of "
+        "its collectives.",
     )  # fmt: skip
     parameter_bytes: int | None = number(
         "Parameters", "B", "Of this rank's shards",
@@ -218,7 +231,8 @@ class ScalingRow:
     batch: int | None = number("Batch", meaning="The first size of the inputs of a rank.")
     largest_batch: int | None = number(
         "Largest batch", source="model",
-        meaning="The largest batch of a rank whose peak is within its GPU's memory.",
+        meaning="The largest batch of a rank whose peak is within its GPU's memory, on the line "
+        "through the batch given and twice that; it was not compiled.",
     )  # fmt: skip
     why: str = ""  # what is not known, and why
 
