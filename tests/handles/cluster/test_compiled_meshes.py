@@ -161,6 +161,55 @@ def test_kernels_that_are_hidden_do_not_make_the_error_of_a_step_smaller() -> No
     assert row.error > max(told.error, 0.15)
 
 
+def build_of_its_size(mesh: Any) -> Any:
+    with torch.device("meta"):
+        count = 3 if mesh.size() == 16 else 6
+        return shard_parameters(Deep(count), mesh), (torch.empty(32, 64),)
+
+
+def test_what_was_extended_is_said_of_the_meshes_of_which_it_was() -> None:
+    found = wb.scaling(
+        build_of_its_size, [{"dp": 16}, {"dp": 8}], layers=(3, 5), largest_batch=False
+    )
+    words = " ".join(found.sentences)
+    assert "extended on a line from 3 and 5 layers to 6 on dp 8, as if" in words
+
+
+class Unused(torch.nn.Module):
+    """A parameter that no program has."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.layers = torch.nn.ModuleList(Layer() for _ in range(4))
+        self.kept = torch.nn.Parameter(torch.empty(size))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        for layer in self.layers:
+            x = layer(x)
+        return x.sum()
+
+
+def build_unused(mesh: Any) -> Any:
+    with torch.device("meta"):
+        return Unused(100 * mesh.size()), (torch.empty(32, 64),)
+
+
+def test_programs_of_other_shards_are_compiled_though_they_are_the_same() -> None:
+    found = wb.scaling(build_unused, [{"dp": 2}, {"dp": 4}], layers=(1, 2), largest_batch=False)
+    layers = 4 * (64 * 64 + 64) * 4
+    assert [row.parameter_bytes for row in found.rows] == [layers + 800, layers + 1600]
+
+
+def build_refused(mesh: Any) -> Any:
+    return None if mesh.size() == 4 else build_late(mesh)
+
+
+def test_a_sentence_has_the_first_line_of_an_error_and_one_full_stop() -> None:
+    found = wb.scaling(build_refused, [{"dp": 4}, {"dp": 8}], largest_batch=False)
+    words = next(words for words in found.sentences if words.startswith("dp 4"))
+    assert words.endswith("of its example inputs, as in `return model, (x,)`.")
+
+
 def test_a_mesh_that_fails_has_a_row_and_the_others_stand() -> None:
     found = wb.scaling(build_late, [{"dp": 4}, {"dp": 64}])
     failed, done = found.rows

@@ -8,13 +8,9 @@ that of an earlier one, nothing else is compiled for it: groups of other sizes t
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
-from typing import Any
-
-import torch
 
 from workbench.analysis.cluster.links import find_links
 from workbench.analysis.cluster.streams import time_collectives
@@ -45,7 +41,7 @@ from workbench.errors import UsageError, WorkbenchError, read_first_line
 from workbench.handles.cluster.compiled_ranks import Build, list_groups, locate_error, read_pair
 from workbench.handles.cluster.shards import list_layouts, list_shards
 from workbench.handles.dispatch import compile_for_target
-from workbench.handles.memory.fits import call_shape, copy_without_data, layer_list
+from workbench.handles.memory.fits import call_shape, copy_without_data, cut_layers
 from workbench.number_text import join_words
 from workbench.report import Report
 from workbench.report.cluster.cluster_rows import CLUSTER, Collective, ScalingRow
@@ -119,27 +115,28 @@ class _Mesh:
 def compile_scaling(request: ScalingRequest) -> Scaling:
     """Build and compile the first rank on each mesh; see `workbench.scaling`."""
     _check(request)
-    known: list[_Mesh] = []
+    known: dict[str, _Mesh] = {}
     made: list[MeshProgram] = []
     failed: list[tuple[Mapping[str, int], Exception]] = []
     compilations = 0
     for number, mesh in enumerate(request.meshes):
-        with step(request.progress, name_mesh(mesh)):
+        name = name_mesh(mesh)
+        with step(request.progress, name):
             tell_count(request.progress, number, len(request.meshes), "mesh")
             try:
-                found, count = _compile_mesh(request, mesh, known)
+                found, count = _compile_mesh(request, mesh, [*known.values()])
             except WorkbenchError as error:
                 failed.append((mesh, error))
                 made.append(_fail(request, mesh, error))
                 continue
-        known.append(found)
+        known[name] = found
         compilations += count
         made.append(MeshProgram(_read_row(request, mesh, found), found.depths[-1].program))
     if not known:
         told = {str(error): name_mesh(mesh) for mesh, error in failed[::-1]}
         words = " ".join(f"On {name}: {why}" for why, name in reversed(told.items()))
         raise UsageError(f"No mesh was compiled. {words}") from failed[0][1]
-    first = known[0].depths[0]
+    first = next(iter(known.values())).depths[0]
     held = name_optimizer(request.optimizer, request.moments)
     return Scaling(
         name=first.name,
@@ -148,7 +145,7 @@ def compile_scaling(request: ScalingRequest) -> Scaling:
         meshes=tuple(made),
         compilations=compilations,
         optimizer=held if first.trains else "",
-        extended=_tell_extended(known[0]),
+        extended=_tell_extended(known),
     )
 
 
@@ -197,7 +194,9 @@ def _compile_mesh(
     asked = sorted(set(request.layers)) if request.layers else [None]
     first = _compile_part(request, mesh, asked[0])
     for other in known:
-        if len(group_alike([other.depths[0].program, first.program])) == 1:
+        there = other.depths[0]
+        holds_same = (there.total, there.program.shards) == (first.total, first.program.shards)
+        if holds_same and len(group_alike([there.program, first.program])) == 1:
             deeper = (_retime(part, first, request.gpu) for part in other.depths[1:])
             return replace(other, depths=(first, *deeper)), 1
     depths = [first]
@@ -216,7 +215,7 @@ def _compile_mesh(
             for count, _ in zip(asked, depths, strict=False)
         ]
     except WorkbenchError as error:
-        why = f"twice the batch was not compiled: {read_first_line(error)}"
+        why = f"twice the batch was not compiled: {_shorten(error)}"
         return replace(found, why_not_doubled=why), len(depths)
     return replace(found, doubled=tuple(twice)), 2 * len(depths)
 
@@ -236,7 +235,7 @@ def _compile_part(
         can_double = callee.module is not None and not list_layouts(None, args)
         if axis is not None:
             args = copy_without_data(args, axis, shape)
-        with _cut_layers(callee.module, callee.name, layers) as (depth, total):
+        with cut_layers(callee.module, callee.name, layers) as (depth, total):
             shards = list_shards(callee.module, args)
             call = CompileRequest.of(model, args, None, request.options)
             report = compile_for_target(call, request.progress).report
@@ -252,30 +251,6 @@ def _compile_part(
     state = state_bytes(learned, request.optimizer, request.moments)
     seconds = time.perf_counter() - started
     return _Part(depth, total, callee.name, program, cluster, shape, state, seconds, can_double)
-
-
-@contextmanager
-def _cut_layers(
-    module: torch.nn.Module | None, name: str, layers: int | None
-) -> Iterator[tuple[int, int]]:
-    """Leave so many of its equal layers to a model for a while; how many it has then, and has."""
-    if layers is None:
-        yield 1, 1
-        return
-    where = None if module is None else layer_list(module)
-    if module is None or where is None:
-        raise UsageError(
-            f"{name} has no list of equal layers, of one class with parameters of the same sizes, "
-            f"to leave {layers} of: pass layers=None, which compiles the whole."
-        )
-    kept: Any = module.get_submodule(where)
-    whole = dict(kept._modules)
-    del kept[layers:]
-    try:
-        yield len(kept), len(whole)
-    finally:  # build may return the same model again
-        kept._modules.clear()
-        kept._modules.update(whole)
 
 
 def _retime(part: _Part, first: _Part, gpu: Gpu) -> _Part:
@@ -338,8 +313,12 @@ def _read_row(request: ScalingRequest, mesh: Mapping[str, int], found: _Mesh) ->
         if found.why_not_doubled:
             why.append(f"no largest batch, since {found.why_not_doubled}")
     except UsageError as error:
-        why.append(f"no memory, since {read_first_line(error)}")
+        why.append(f"no memory, since {_shorten(error)}")
     return replace(row, parameter_bytes=_count_parameters(found), why="; ".join(why))
+
+
+def _shorten(error: WorkbenchError) -> str:
+    return read_first_line(error).rstrip(".")
 
 
 def _count_parameters(found: _Mesh) -> int:
@@ -387,16 +366,24 @@ def _read_depth(part: _Part) -> Depth:
     return read_depth(memory(part.report), part.layers, state, part.seconds)
 
 
-def _tell_extended(found: _Mesh) -> str:
+def _tell_extended(known: Mapping[str, _Mesh]) -> str:
     """From which depths figures were extended; empty where the whole was compiled."""
-    counts = [part.layers for part in found.depths]
-    total = found.depths[0].total
-    if counts[-1] >= total:
+    meshes: dict[str, list[str]] = {}
+    for name, found in known.items():
+        counts = [part.layers for part in found.depths]
+        total = found.depths[0].total
+        if counts[-1] < total:
+            lines = f"from {join_words([*map(str, counts)])} layers to {total}"
+            meshes.setdefault(lines, []).append(name)
+    if not meshes:
         return ""
-    words = join_words([*map(str, counts)])
+    is_one = [len(names) for names in meshes.values()] == [len(known)]
+    words = [
+        lines if is_one else f"{lines} on {join_words(names)}" for lines, names in meshes.items()
+    ]
     return (
-        f" Figures are extended on a line from {words} layers to {total}, as if every further "
-        "layer ran, waited and held the same."
+        f" Figures are extended on a line {join_words(words)}, as if every further layer ran, "
+        "waited and held the same."
     )
 
 

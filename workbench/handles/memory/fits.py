@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -229,6 +230,30 @@ def _describe_layer(layer: torch.nn.Module) -> frozenset[tuple[Any, ...]]:
     kinds = {(name, type_before_parametrizations(part)) for name, part in layer.named_modules()}
     tensors = (*layer.named_parameters(), *layer.named_buffers())
     return frozenset(kinds | {(name, tuple(t.shape), t.dtype) for name, t in tensors})
+
+
+@contextmanager
+def cut_layers(
+    module: torch.nn.Module | None, name: str, layers: int | None
+) -> Iterator[tuple[int, int]]:
+    """Leave so many of its equal layers to a model for a while; how many it has then, and has."""
+    if layers is None:
+        yield 1, 1
+        return
+    where = None if module is None else layer_list(module)
+    if module is None or where is None:
+        raise UsageError(
+            f"{name} has no list of equal layers, of one class with parameters of the same sizes, "
+            f"to leave {layers} of: pass layers=None, which compiles the whole."
+        )
+    kept: Any = module.get_submodule(where)
+    whole = dict(kept._modules)
+    del kept[layers:]
+    try:
+        yield len(kept), len(whole)
+    finally:  # build may return the same model again
+        kept._modules.clear()
+        kept._modules.update(whole)
 
 
 def copy_without_weights(model: torch.nn.Module) -> torch.nn.Module:
