@@ -247,6 +247,6 @@ def _tell_error(rows: Sequence[ScalingRow]) -> str:
 def _tell_published() -> str:
     took, held = PUBLISHED
     return (
-        f"Two published runs of Llama 3.1 8B on H100s took {took[0]} and {took[1]} times as long as "
-        f"is modelled here, and held {held[0]} and {held[1]} times what is counted."
+        f"Two published runs of Llama 3.1 8B on H100s took {took[0]} and {took[1]} times as long "
+        f"as is modelled here, and held {held[0]} and {held[1]} times what is counted."
     )
