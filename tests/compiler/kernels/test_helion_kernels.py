@@ -132,3 +132,12 @@ def test_blocks_that_are_constants_of_the_text_are_not_tuned() -> None:
     own = wb.kernel(StandIn(code=fixed), torch.ones(256), target="h100")
     with pytest.raises(wb.UsageError, match=r"one wb\.kernel\(fn, \*args, config=helion\.Config"):
         own.tune()
+
+
+def test_blocks_that_are_parameters_are_not_tuned_either() -> None:
+    """The masks that Helion left out are right for its own block, and the grid is."""
+    own = wb.kernel(StandIn(), torch.ones(256), target="h100")
+    for space in (None, {"_BLOCK_SIZE_0": [32, 512]}, [{"_BLOCK_SIZE_0": 64, "num_warps": 4}]):
+        with pytest.raises(wb.UsageError, match="Helion writes the blocks of _helion_double"):
+            own.tune(space=space)
+    assert len(own.tune(space={"num_warps": [2, 4]}).cases[0].ranked) == 2

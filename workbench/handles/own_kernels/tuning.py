@@ -269,8 +269,20 @@ def _make_space(call: KernelCall, space: Any, kind: str) -> list[Any]:
     known = [*call.constants, *list_options()]
     if space is None and call.configs:
         return make_grid(call.name, prune_configs(call), known)
+    made = None
     if space is not None and not isinstance(space, str):
-        return make_grid(call.name, space, known)
+        made = make_grid(call.name, space, known)
+    keeps_blocks = made is not None and not any(
+        {*read_config(each)} & {*call.constants} for each in made
+    )
+    if call.name.startswith(HELION) and not keeps_blocks:
+        raise UsageError(
+            f"Helion writes the blocks of {call.name} into its text, with the grid and the masks "
+            'that fit them. Give space={"num_warps": [4, 8]} to tune what is left, or one '
+            "wb.kernel(fn, *args, config=helion.Config(…)) for each choice of blocks."
+        )
+    if made is not None:
+        return made
     usual = "product with scales" if kind == _EXPERTS else kind
     if (space or usual) not in KINDS:
         raise UsageError(f"space is {space!r}: the standard ones are {', '.join(KINDS)}.")
@@ -281,12 +293,6 @@ def _make_space(call: KernelCall, space: Any, kind: str) -> list[Any]:
             {**dict(each.sizes), WARPS: each.warps, STAGES: each.stages}
             for each in make_inductor_space(source, [own])
         ]
-    if call.name.startswith(HELION) and not call.constants:
-        raise UsageError(
-            f"Helion writes the blocks of {call.name} into its text, with the grid and the masks "
-            'that fit them. Give space={"num_warps": [4, 8]} to tune what is left, or one '
-            "wb.kernel(fn, *args, config=helion.Config(…)) for each choice of blocks."
-        )
     return make_standard(call.name, space or usual, call.constants, call.meta)
 
 
