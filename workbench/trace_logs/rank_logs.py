@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from workbench.analysis.ranks.logged_ranks import (
     DEFAULT_GROUP,
@@ -58,16 +59,32 @@ def compare_ranks(
         of_compile[part] = f"{of_compile[part]}\n{text}" if part in of_compile else text
     for collective in report.collectives:
         starts[owners[collective.graph]].append(collective)
+    began = {
+        building.prefix(content) + id: _name_begun(content, stack[-1])
+        for content in contents
+        for id, stack in content.starts.items()
+        if stack
+    }
     programs = []
     for prefix, rank in rank_of.items():
         ids = [id for id in dict.fromkeys([*compiles, *code]) if id.startswith(prefix)]
         programs += [
             LoggedProgram(
-                rank, id.removeprefix(prefix), tuple(compiles[id]), code[id], tuple(starts[id])
+                rank,
+                id.removeprefix(prefix),
+                tuple(compiles[id]),
+                code[id],
+                tuple(starts[id]),
+                began.get(id, ""),
             )
             for id in ids
         ]
     return compare_logs(", ".join(report.request.name.split(", ")[:3]), rank_of.values(), programs)
+
+
+def _name_begun(content: LogContent, frame: Mapping[str, Any]) -> str:
+    file = content.strings.get(frame.get("filename", -1), "")
+    return f"{frame.get('name')} {file.rpartition('/')[2]}:{frame.get('line')}"
 
 
 def _strip(text: str) -> str:

@@ -57,6 +57,15 @@ def test_a_log_that_ends_within_a_compile_is_matched_by_its_id() -> None:
     assert [row.ranks for row in found.compiles] == [(0, 1)]
 
 
+def test_a_log_that_ends_within_a_compile_still_tells_what_had_begun() -> None:
+    whole = program(0, began="step train.py:3")
+    helper = program(1, function="helper", starts=())
+    cut = program(1, "1/0", compiles=(), began="step train.py:3")
+    found = compare_logs("step", [0, 1], [whole, helper, cut])
+    assert [row.ids for row in found.compiles] == [("0/0", "1/0"), ("0/0",)]
+    assert found.compiles[0].shortest_s == 2.0  # of the rank whose log has an account of it
+
+
 def test_programs_are_compared_by_what_both_logs_have() -> None:
     cached = program(1, code={"captured": "graph"}, starts=())
     other = program(2, code={"captured": "another", "forward": "kernels"})

@@ -40,6 +40,7 @@ class LoggedProgram:
     compiles: tuple[Compile, ...]
     code: Mapping[str, str]
     starts: tuple[Collective, ...]
+    began: str = ""  # the function and its place, as the log has them where the compile begins
 
     @property
     def frame(self) -> str:
@@ -55,6 +56,8 @@ class LoggedProgram:
     def function(self) -> str:
         """Which function it is of, by its name and place; "" where the log does not tell."""
         row = next((row for row in self.compiles if row.function), None)
+        if self.began:
+            return self.began
         return f"{row.function} {row.file.rpartition('/')[2]}:{row.line}" if row else ""
 
     @property
@@ -162,7 +165,7 @@ def _place(compile_id: str) -> tuple[tuple[int, str], ...]:
 
 def _join(group: Sequence[LoggedProgram], ranks: Sequence[int]) -> RankCompile:
     have = tuple(each.rank for each in group)
-    seconds = [sum(row.total_s for row in each.compiles) for each in group]
+    seconds = [sum(row.total_s for row in each.compiles) for each in group if each.compiles]
     known = [len(each.starts) for each in group if each.has_program]
     return RankCompile(
         compile_id=group[0].compile_id,
@@ -172,8 +175,8 @@ def _join(group: Sequence[LoggedProgram], ranks: Sequence[int]) -> RankCompile:
         without=tuple(rank for rank in ranks if rank not in have),
         programs=_group_by_code(group),
         cache=_tell_caches(group),
-        shortest_s=min(seconds),
-        longest_s=max(seconds),
+        shortest_s=min(seconds, default=0.0),
+        longest_s=max(seconds, default=0.0),
         collectives=max(known) if known else None,
     )
 
