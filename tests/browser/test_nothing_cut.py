@@ -251,7 +251,9 @@ def test_the_unit_of_an_axis_stands_clear_of_its_numbers(
     page = open_page(width=width).page
     show(page, addresses(report, path.as_uri())["roofline"])
     unit = page.locator(".roof-unit").first.bounding_box()
-    for number in page.locator(".roof-y span").all():
+    numbers = page.locator(".roof-y span").all()
+    assert numbers
+    for number in numbers:
         assert number.bounding_box()["y"] >= unit["y"] + unit["height"] - 3  # of the leading
 
 
