@@ -6,13 +6,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from workbench.report import Buffer, Kernel
-from workbench.report.cluster.cluster_rows import Collective
+from workbench.report.cluster.cluster_rows import Collective, name_kind
 from workbench.trace_logs.kernel_code import CodeKernel
 
 _CALL = re.compile(r"torch\.ops\._c10d_functional\.(\w+?)_?\.")
 _WAIT = "wait_tensor"
-_KINDS = ("all_gather", "all_reduce", "all_to_all", "reduce_scatter", "broadcast")
-"""NCCL's words for what torch has several operators of."""
 _NAME = re.compile(r"""(?:group_name\s*=\s*)?(["'])(.*)\1""")
 _UNMODELLED = "a log does not tell which ranks the group has"
 
@@ -32,7 +30,7 @@ def list_collectives(
             continue
         end = _find_wait(program, place)
         between = range(place + 1, place if end is None else end)
-        kind = next((kind for kind in _KINDS if called[1].startswith(kind)), called[1])
+        kind = name_kind(called[1])
         given = [buffers[name] for name in code.reads if name in buffers]
         ranks = _read_group_size(kind, code.arguments)
         yield Collective(

@@ -19,10 +19,8 @@ from workbench.compiler.recording.collective_nodes import (
     unwrap_ordered,
 )
 from workbench.report import Kernel
-from workbench.report.cluster.cluster_rows import Collective
+from workbench.report.cluster.cluster_rows import Collective, name_kind
 
-_KINDS = ("all_gather", "all_reduce", "all_to_all", "reduce_scatter", "broadcast")
-"""NCCL's words for what torch has several operators of."""
 _TIMED = ("all_gather", "all_reduce", "all_to_all", "reduce_scatter")
 """Those that torch has a formula for: the time of any other is 0 there."""
 Places = tuple[tuple[str, ...], tuple[str, ...]]
@@ -176,8 +174,7 @@ def describe_collective(node: Any) -> tuple[str, Any, str]:
     target, args, kwargs = unwrap_ordered(node)
     called = name_call(target)
     name = "" if called is None else called[1]
-    kind = next((kind for kind in _KINDS if name.startswith(kind)), name)
-    return kind, args[0], _read_group(target, args, kwargs)
+    return name_kind(name), args[0], _read_group(target, args, kwargs)
 
 
 def find_collectives(

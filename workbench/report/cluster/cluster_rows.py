@@ -73,6 +73,14 @@ def is_collective(target: str) -> bool:
 
 PASSES = "collective passes"
 """What a record calls the part that says what torch's passes did with collectives."""
+_KINDS = ("all_gather", "all_reduce", "all_to_all", "reduce_scatter", "broadcast")
+
+
+def name_kind(operator: str) -> str:
+    """NCCL's word for a collective, of which torch has several operators; else the operator's."""
+    return next((kind for kind in _KINDS if operator.startswith(kind)), operator)
+
+
 GRAPH, HOOK = "graph", "hook"
 """Whether a collective is in the generated program, or made by a hook around it."""
 
