@@ -8,7 +8,7 @@ from typing import Any
 
 from workbench.analysis.cluster.links import ERRORS, MOST_CHECKED_NODES
 from workbench.analysis.cluster.streams import find_streams
-from workbench.analysis.opportunities.opportunity import Opportunity
+from workbench.analysis.opportunities.opportunity import Kind, Opportunity
 from workbench.analysis.opportunities.rule_facts import Facts
 from workbench.number_text import number_text, plural
 from workbench.report.cluster.cluster_rows import HOOK, Collective
@@ -37,11 +37,12 @@ def find_exposed_collectives(facts: Facts) -> Iterator[Opportunity]:
     yield _advise(
         facts,
         found,
-        "exposed-collectives",
-        f"Let torch order kernels and collectives: the kernels wait {_tell_waits(exposed_us)} for "
-        f"{plural(len(rows), 'collective')}. Its overlap scheduling starts them earlier and awaits "
-        "them later, where what they need and the memory allow it.",
-        settings[: 1 + is_merged_first],
+        rule="exposed-collectives",
+        kind="option",
+        text="Let torch order kernels and collectives: the kernels wait "
+        f"{_tell_waits(exposed_us)} for {plural(len(rows), 'collective')}. Its overlap scheduling "
+        "starts them earlier and awaits them later, where what they need and the memory allow it.",
+        settings=settings[: 1 + is_merged_first],
     )
 
 
@@ -61,12 +62,13 @@ def find_mergeable_collectives(facts: Facts) -> Iterator[Opportunity]:
     yield _advise(
         facts,
         found,
-        "mergeable-collectives",
-        "Let torch merge collectives, then order them: the kernels wait "
+        rule="mergeable-collectives",
+        kind="option",
+        text="Let torch merge collectives, then order them: the kernels wait "
         f"{_tell_waits(exposed_us)}, for {count} × {op} of one group among others. A bucket pays "
         "the latency of one, costs the copies into it and out of it, and starts when the last of "
         "it is there.",
-        ((_OVERLAP, True), (_MERGE, True)),
+        settings=((_OVERLAP, True), (_MERGE, True)),
     )
 
 
@@ -75,14 +77,20 @@ def _tell_waits(exposed_us: float) -> str:
 
 
 def _advise(
-    facts: Facts, found: _Exposed, rule: str, text: str, settings: tuple[tuple[str, bool], ...]
+    facts: Facts,
+    found: _Exposed,
+    *,
+    rule: str,
+    kind: Kind,
+    text: str,
+    settings: tuple[tuple[str, bool], ...],
 ) -> Opportunity:
     """An option of torch that may save anything up to all that is waited for."""
     exposed_us, rows = found
     return Opportunity(
         id="",
         rule=rule,
-        kind="option",
+        kind=kind,
         text=text,
         sure="possible",
         source=_tell_source(rows),
