@@ -22,10 +22,10 @@ from workbench.number_text import number_text
 ROUNDINGS = 4.0
 """How many times further than eager a value may be from the original in double precision."""
 
-_FLOATS = (
-    torch.float16, torch.bfloat16, torch.float32, torch.float64,
-    torch.float8_e4m3fn, torch.float8_e5m2,
+_EIGHT_BITS = (
+    torch.float8_e4m3fn, torch.float8_e5m2, torch.float8_e4m3fnuz, torch.float8_e5m2fnuz,
 )  # fmt: skip
+_FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64, *_EIGHT_BITS)
 _COMPLEX = (torch.complex32, torch.complex64, torch.complex128)
 _WIDE = dict.fromkeys(_FLOATS, torch.float64) | dict.fromkeys(_COMPLEX, torch.complex128)
 
@@ -321,6 +321,9 @@ class Several:
 
 SHARP = 10.0
 """How many times its own tolerance a value may be off beside its own size, before it is asked."""
+_BESIDE_TIE = 0.25
+"""How far from the middle of two eight-bit values one may lie, in digits, and be rounded to either:
+float32 and bfloat16 before it are off by 1e-6 and by 0.06 of a digit."""
 _NOISE = 0.1
 """A value whose error in eager is this part of it, in the mean, has no digit that says anything."""
 
@@ -410,6 +413,7 @@ def _settled(
         return row
     if (left.shape, left.dtype) != (right.shape, right.dtype) or left.shape != wide.shape:
         return row
+    dtype = left.dtype
     left, right, wide = (_parts(part) for part in tensors)
     finite = left.isfinite() & wide.isfinite()
     if not finite.any():
@@ -420,6 +424,8 @@ def _settled(
     is_blunt = isinstance(row, Blunt)
     if its.isnan().any() or (not is_blunt and its.max() > ROUNDINGS * own.max()):
         return row  # NaN is no rounding either
+    if dtype in _EIGHT_BITS and _is_coarser(own, its, _digits(wide[finite], dtype)):
+        return row
     near = row.atol + row.rtol * left[finite].abs()
     close = (right - left)[finite].abs() <= near
     spread = _spread([_parts(one)[finite] for one in samples()], wide[finite], own)
@@ -433,6 +439,22 @@ def _settled(
         f"{number_text(float(its.max()), 'difference')}"
     )
     return replace(_plain(row), verdict="passed", reason=reason)
+
+
+def _is_coarser(own: torch.Tensor, its: torch.Tensor, digits: torch.Tensor) -> bool:
+    """Whether errors are more than one rounding to eight bits, and eager's are not.
+
+    A digit is up to an eighth of the value: without this, four of them would count as rounding.
+    """
+    before = float((own / digits).max()) - 0.5  # what eager was off by when it rounded
+    return float((its / digits).max()) > 0.5 + max(_BESIDE_TIE, ROUNDINGS * before)
+
+
+def _digits(values: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """The size of the last digit of each value in a dtype."""
+    limits = torch.finfo(dtype)
+    exponents = torch.frexp(values.abs().clamp_min(limits.tiny))[1] - 1
+    return torch.ldexp(torch.full_like(values, limits.eps), exponents)
 
 
 def _spread(

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import torch
 
-from workbench.compiler.comparison.double_precision import settle_difference
-from workbench.compiler.comparison.output_comparison import compare_tensors
+from workbench.compiler.comparison.double_precision import (
+    DoublePrecision,
+    InDouble,
+    Samples,
+    Several,
+    settle_difference,
+)
+from workbench.compiler.comparison.output_comparison import Comparison, compare_tensors
 from workbench.compiler.interpreter.verification import Tolerance
 from workbench.compiler.interpreter.watched.watched_call import (
     AccessLog,
@@ -44,7 +51,8 @@ def compare_values(
     `NotCompared`.
     """
     expected = run_reference(call, reference, writes)
-    exact: Mapping[str, torch.Tensor] | None = None
+    wide: InDouble | None = None
+    several = Several(lambda seed: _run_in_double(call, reference, writes, seed).exact)
     found = []
     for name in writes:
         held = next(each for each in watched.log.arguments if name in each.names)
@@ -57,15 +65,15 @@ def compare_values(
             )
         same = same.reshape(actual.shape).to(actual.dtype)
         mask = watched.written.get(held.name)
-        if watched.written and mask is not None:  # of a sample: what its programs wrote
+        known = None  # of a sample: what its programs wrote
+        if watched.written and mask is not None:
             known = torch.as_strided(torch.from_numpy(mask), actual.shape, actual.stride())
             same = torch.where(known, same, actual)
         row = compare_tensors(name, same, actual, *Tolerance().of(same))
         if not row.ok and actual.is_floating_point():
-            exact = run_in_double(call, reference, writes) if exact is None else exact
-            if name in exact and exact[name].numel() == actual.numel():
-                wide = exact[name].reshape(actual.shape)
-                row = settle_difference(row, (name, same, actual), wide)
+            wide = wide or _run_in_double(call, reference, writes)
+            exact = wide.exact.get(name)
+            row = _settle(row, same, actual, known, exact, several.of(name))
         if row.verdict == "failed":
             limits = row.rtol, row.atol
             found.append(_describe(call, name, same, actual, limits, watched.log, words))
@@ -132,19 +140,48 @@ def _bind(
     return bound.args, bound.kwargs
 
 
-def run_in_double(
-    call: KernelCall, reference: Callable[..., Any], writes: Sequence[str]
-) -> Mapping[str, torch.Tensor]:
-    """The same in double precision; nothing where it cannot be computed."""
+def _run_in_double(
+    call: KernelCall, reference: Callable[..., Any], writes: Sequence[str], seed: int | None = None
+) -> InDouble:
+    """The reference beside itself in double precision, its casts to other dtypes too.
 
-    def widen(tensor: torch.Tensor) -> torch.Tensor:
-        return tensor.double() if tensor.is_floating_point() else tensor.clone()
-
+    A reference that leaves torch (numpy) is called with wide arguments.
+    """
+    mode = DoublePrecision(seed)
     try:
-        found = run_reference(call, reference, writes, widen)
+        with mode:
+            followed = mode.values(run_reference(call, reference, writes))
+        if not followed.foreign:
+            return followed
+        widened = run_reference(call, reference, writes, _widen) if seed is None else {}
     except NotCompared:
-        return {}
-    return {name: value for name, value in found.items() if value.dtype is torch.float64}
+        return InDouble()
+    better = {
+        name: value
+        for name, value in widened.items()
+        if name in followed.foreign and value.dtype is torch.float64
+    }
+    return replace(followed, exact={**followed.exact, **better})
+
+
+def _settle(
+    row: Comparison, same: torch.Tensor, actual: torch.Tensor, known: torch.Tensor | None,
+    exact: torch.Tensor | None, samples: Samples,
+) -> Comparison:  # fmt: skip
+    """The opinion of double precision on what differs; of a sample, on what is `known`."""
+    if exact is None or exact.numel() != actual.numel():
+        return row
+
+    def fit(value: torch.Tensor) -> torch.Tensor:
+        value = value.detach().reshape(actual.shape)
+        return value if known is None else torch.where(known, value, actual.to(value.dtype))
+
+    pair = (row.leaf, same, actual)
+    return settle_difference(row, pair, fit(exact), lambda: [fit(each) for each in samples()])
+
+
+def _widen(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.double() if tensor.is_floating_point() else tensor.clone()
 
 
 def read_written(call: KernelCall, watched: Watched, name: str) -> torch.Tensor:
