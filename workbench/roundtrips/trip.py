@@ -16,13 +16,7 @@ import torch
 
 from workbench.compiler.call_state.call_leaves import Forms
 from workbench.compiler.call_state.random_states import TORCH_RANDOM, difference
-from workbench.compiler.comparison.double_precision import (
-    ROUNDINGS,
-    InDouble,
-    Several,
-    settle_difference,
-    sharpened,
-)
+from workbench.compiler.comparison.double_precision import InDouble
 from workbench.compiler.comparison.effects import LeafPair, compute_gradient_scale
 from workbench.compiler.comparison.output_comparison import (
     DRAWN,
@@ -31,6 +25,12 @@ from workbench.compiler.comparison.output_comparison import (
     compare_objects,
     compare_tensors,
     get_absolute_tolerance,
+)
+from workbench.compiler.comparison.second_opinion import (
+    ROUNDINGS,
+    Several,
+    settle_difference,
+    sharpened,
 )
 from workbench.compiler.request.compile_request import check_args
 from workbench.errors import UsageError, WorkbenchError, suggest

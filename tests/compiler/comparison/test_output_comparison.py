@@ -9,12 +9,7 @@ import pytest
 import torch
 
 from workbench.compiler.call_state.call_leaves import leaves_of
-from workbench.compiler.comparison.double_precision import (
-    Blunt,
-    DoublePrecision,
-    settle_difference,
-    sharpened,
-)
+from workbench.compiler.comparison.double_precision import DoublePrecision
 from workbench.compiler.comparison.output_comparison import (
     Comparison,
     KernelComparison,
@@ -24,6 +19,7 @@ from workbench.compiler.comparison.output_comparison import (
     compare_tensors,
     find_largest_error,
 )
+from workbench.compiler.comparison.second_opinion import Blunt, settle_difference, sharpened
 
 NAN, INF = math.nan, math.inf
 

@@ -42,8 +42,8 @@ from workbench.compiler.call_state.reachable import (
     walk_reachable,
 )
 from workbench.compiler.calls.paths import Path, leaves
-from workbench.compiler.comparison.double_precision import sharpened
 from workbench.compiler.comparison.output_comparison import Comparison, report_not_checked
+from workbench.compiler.comparison.second_opinion import sharpened
 from workbench.compiler.internals.tensor_subclass import mapped
 
 _SEED = 20

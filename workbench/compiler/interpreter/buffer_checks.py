@@ -11,12 +11,12 @@ from typing import Any
 import torch
 
 from workbench.compiler.captured_graphs.captured import CapturedGraph, Write
-from workbench.compiler.comparison.double_precision import settle_difference
 from workbench.compiler.comparison.output_comparison import (
     TOLERANCES,
     KernelComparison,
     compare_tensors,
 )
+from workbench.compiler.comparison.second_opinion import settle_difference
 from workbench.compiler.internals.tensor_like import TensorLike
 from workbench.compiler.interpreter.kernel_draws import ONE_EACH, Drawing
 from workbench.compiler.interpreter.loop_reference import LoopsNotComputed, computed, flattened

@@ -22,12 +22,7 @@ from workbench.compiler.call_state.random_states import TORCH_RANDOM
 from workbench.compiler.calls.paths import Path, leaves
 from workbench.compiler.captured_graphs.captured import CapturedGraph
 from workbench.compiler.captured_graphs.program_parts import NoProgram, Program
-from workbench.compiler.comparison.double_precision import (
-    DoublePrecision,
-    InDouble,
-    Several,
-    settle_difference,
-)
+from workbench.compiler.comparison.double_precision import DoublePrecision, InDouble
 from workbench.compiler.comparison.effects import (
     Effects,
     RowMaker,
@@ -44,6 +39,7 @@ from workbench.compiler.comparison.output_comparison import (
     get_absolute_tolerance,
     report_not_checked,
 )
+from workbench.compiler.comparison.second_opinion import Several, settle_difference
 from workbench.compiler.interpreter import buffer_checks, compared_leaves, serialized_function
 from workbench.compiler.interpreter.buffer_checks import Tolerance as Tolerance
 from workbench.compiler.interpreter.gpu_program import extract_kernel_sources, run_on_cpu

@@ -10,14 +10,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from workbench.compiler.comparison.double_precision import (
-    DoublePrecision,
-    InDouble,
-    Samples,
-    Several,
-    settle_difference,
-)
+from workbench.compiler.comparison.double_precision import DoublePrecision, InDouble
 from workbench.compiler.comparison.output_comparison import Comparison, compare_tensors
+from workbench.compiler.comparison.second_opinion import Samples, Several, settle_difference
 from workbench.compiler.interpreter.verification import Tolerance
 from workbench.compiler.interpreter.watched.watched_call import (
     AccessLog,

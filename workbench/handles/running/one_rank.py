@@ -11,7 +11,6 @@ from typing import Any
 import torch
 
 from workbench.compiler.calls.paths import Path, leaves
-from workbench.compiler.comparison.double_precision import settle_difference
 from workbench.compiler.comparison.effects import (
     Effects,
     RowMaker,
@@ -26,6 +25,7 @@ from workbench.compiler.comparison.output_comparison import (
     compare_tensors,
     get_absolute_tolerance,
 )
+from workbench.compiler.comparison.second_opinion import settle_difference
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.interpreter.stage_checks import tensors_of, wrap_writing_back
 from workbench.compiler.pipeline.pipeline import compile_ahead

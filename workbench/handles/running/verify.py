@@ -11,12 +11,7 @@ import torch
 
 from workbench.compiler.call_state.reachable import Root
 from workbench.compiler.captured_code.specialized_values import resolve
-from workbench.compiler.comparison.double_precision import (
-    DoublePrecision,
-    InDouble,
-    Several,
-    settle_difference,
-)
+from workbench.compiler.comparison.double_precision import DoublePrecision, InDouble
 from workbench.compiler.comparison.effects import Effects, RowMaker, Subject, pairs, subject_of
 from workbench.compiler.comparison.output_comparison import (
     DRAWN,
@@ -27,6 +22,7 @@ from workbench.compiler.comparison.output_comparison import (
     compare_tensors,
     get_absolute_tolerance,
 )
+from workbench.compiler.comparison.second_opinion import Several, settle_difference
 from workbench.compiler.internals import torch_private as tp
 from workbench.errors import UsageError
 from workbench.handles.running.verify_ranks import verify_ranks as verify_ranks

@@ -17,7 +17,6 @@ import torch
 from workbench.compiler.call_state.call_leaves import copy_all_inputs
 from workbench.compiler.call_state.random_states import keep_random_state
 from workbench.compiler.call_state.reachable import Snapshot
-from workbench.compiler.comparison.double_precision import settle_difference
 from workbench.compiler.comparison.effects import GRADIENT, LeafPair, RowMaker, Subject
 from workbench.compiler.comparison.output_comparison import (
     Comparison,
@@ -25,6 +24,7 @@ from workbench.compiler.comparison.output_comparison import (
     compare_tensors,
     get_absolute_tolerance,
 )
+from workbench.compiler.comparison.second_opinion import settle_difference
 from workbench.handles.running.rank_threads import Rank
 from workbench.handles.running.sent_collectives import Sent
 from workbench.handles.running.whole_causes import explain_values, list_changes, say_change

@@ -1,0 +1,208 @@
+"""What differs, with the opinion of double precision: rounding, or more than that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import inf
+from typing import Any
+
+import torch
+
+from workbench.compiler.comparison.double_precision import EIGHT_BITS
+from workbench.compiler.comparison.output_comparison import Comparison, compare_tensors
+from workbench.number_text import number_text
+
+ROUNDINGS = 4.0
+"""How many times further than eager a value may be from the original in double precision."""
+
+Samples = Callable[[], Sequence[torch.Tensor]]
+"""The value in double precision several times more, each time with other roundings."""
+_SEEDS = (1, 2, 3)
+_SPREADS = 8.0
+"""How far from the spread of these an error is by chance: three of them seldom all lie close."""
+
+
+class Several:
+    """Runs the original with several roundings once a leaf asks for them."""
+
+    def __init__(self, run: Callable[[int], Mapping[str, torch.Tensor | None]]):
+        self._run = run
+        self._runs: list[Mapping[str, torch.Tensor | None]] = []
+
+    def of(self, leaf: str) -> Samples:
+        """The samples of a leaf; none where a run has no value for it."""
+
+        def samples() -> list[torch.Tensor]:
+            self._runs = self._runs or [self._run(seed) for seed in _SEEDS]
+            values = [run.get(leaf) for run in self._runs]
+            known = [one for one in values if one is not None]
+            return known if len(known) == len(values) else []
+
+        return samples
+
+
+SHARP = 10.0
+"""How many times its own tolerance a value may be off beside its own size, before it is asked."""
+_BESIDE_TIE = 0.25
+"""How far from the middle of two eight-bit values one may lie, in digits, and be rounded to either:
+float32 and bfloat16 before it are off by 1e-6 and by 0.06 of a digit."""
+_NOISE = 0.1
+"""A value whose error in eager is this part of it, in the mean, has no digit that says anything."""
+
+
+@dataclass(frozen=True)
+class Blunt(Comparison):
+    """A value that only passes since it is small beside its tolerance, `loose_atol`.
+
+    It counts as different until `settle_difference` has heard double precision about it.
+    """
+
+    loose_atol: float = 0.0
+
+
+def sharpened(
+    row: Comparison, left: Any, right: Any, unit: float, *, is_gradient: bool = False
+) -> Comparison:
+    """The row of a value that passed, held to its own size where its tolerance is far above it.
+
+    `unit` is the absolute tolerance of a value of size 1. A gradient that is small beside the
+    others, or an output of numbers below the tolerance, could be anything else otherwise.
+    """
+    if row.verdict != "passed" or not _is_float(left) or not left.numel():
+        return row
+    wide = _parts(left)
+    finite = wide[wide.isfinite()]
+    size = _size(finite) if finite.numel() else 0.0
+    limit = SHARP * unit * (size if is_gradient else min(1.0, size))
+    limit = max(limit, torch.finfo(left.dtype).tiny)  # what is smaller may be flushed to zero
+    if limit >= row.atol:
+        return row
+    again = compare_tensors(row.leaf, left, right.to(left.dtype), row.rtol, limit)
+    return row if again.ok else Blunt(**vars(again), loose_atol=row.atol)
+
+
+def settle_difference(
+    row: Comparison,
+    pair: tuple[str, Any, Any],
+    wide: Any,
+    samples: Samples = tuple,
+    *,
+    is_foreign: bool = False,
+) -> Comparison:
+    """A second opinion on a value that differs: the original in double precision.
+
+    Where eager is itself off by as much, as a sum is whose terms cancel, the difference is one of
+    rounding. With `samples` each element is held to what roundings do to it, so that an element
+    that none reaches is not excused by one that they decide. `is_foreign` says that it depends on
+    what only counts as exact.
+    """
+    if not isinstance(row, Blunt):
+        return _settled(row, pair, wide, samples)
+    loose, left = replace(_plain(row), atol=row.loose_atol), pair[1]
+    is_known = isinstance(wide, torch.Tensor) and wide.shape == left.shape
+    if is_known and _vanishes(left, wide):
+        return replace(loose, verdict="passed", reason="it vanishes: all of it is roundings")
+    settled = _settled(row, pair, wide, samples)
+    if settled.verdict == "failed" and (is_foreign or not is_known):
+        reason = (
+            f"it differs by up to {number_text(row.max_abs_error, 'difference')}, which is much "
+            "beside its own size, and has no value in double precision that tells roundings apart"
+        )
+        return replace(loose, verdict="not checked", reason=reason)
+    return _plain(settled)
+
+
+def _vanishes(left: torch.Tensor, wide: torch.Tensor) -> bool:
+    exact, eager = _parts(wide), _parts(left)
+    finite = exact.isfinite() & eager.isfinite()
+    return _size((eager - exact)[finite]) >= _NOISE * _size(eager[finite])
+
+
+def _plain(row: Comparison) -> Comparison:
+    return Comparison(**{name: value for name, value in vars(row).items() if name != "loose_atol"})
+
+
+def _size(values: torch.Tensor) -> float:
+    return float(values.square().mean().sqrt()) if values.numel() else 0.0
+
+
+def _settled(
+    row: Comparison, pair: tuple[str, Any, Any], wide: Any, samples: Samples
+) -> Comparison:
+    _, left, right = pair
+    tensors = (left, right, wide)
+    if not all(isinstance(part, torch.Tensor) and _is_float(part) for part in tensors):
+        return row
+    if (left.shape, left.dtype) != (right.shape, right.dtype) or left.shape != wide.shape:
+        return row
+    dtype = left.dtype
+    left, right, wide = (_parts(part) for part in tensors)
+    finite = left.isfinite() & wide.isfinite()
+    if not finite.any():
+        return row
+    if not torch.allclose(left[~finite], right[~finite], 0.0, 0.0, equal_nan=True):
+        return row  # an infinity or a NaN is no rounding
+    own, its = ((part - wide)[finite].abs() for part in (left, right))
+    is_blunt = isinstance(row, Blunt)
+    if its.isnan().any() or (not is_blunt and its.max() > ROUNDINGS * own.max()):
+        return row  # NaN is no rounding either
+    if dtype in EIGHT_BITS and _is_coarser(own, its, _digits(wide[finite], dtype)):
+        return row
+    near = row.atol + row.rtol * left[finite].abs()
+    close = (right - left)[finite].abs() <= near
+    spread = _spread([_parts(one)[finite] for one in samples()], wide[finite], own)
+    if spread is None and its.max() > ROUNDINGS * own.max():
+        return row
+    if spread is not None and not bool((close | (its <= ROUNDINGS * own.maximum(spread))).all()):
+        return row  # by chance eager may be nearly exact in what few elements a small value has
+    reason = (
+        f"within rounding: from double precision eager is off by "
+        f"{number_text(float(own.max()), 'difference')}, this by "
+        f"{number_text(float(its.max()), 'difference')}"
+    )
+    return replace(_plain(row), verdict="passed", reason=reason)
+
+
+def _is_coarser(own: torch.Tensor, its: torch.Tensor, digits: torch.Tensor) -> bool:
+    """Whether errors are more than one rounding to eight bits, and eager's are not.
+
+    A digit is up to an eighth of the value: without this, four of them would count as rounding.
+    """
+    before = float((own / digits).max()) - 0.5  # what eager was off by when it rounded
+    return float((its / digits).max()) > 0.5 + max(_BESIDE_TIE, ROUNDINGS * before)
+
+
+def _digits(values: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """The size of the last digit of each value in a dtype."""
+    limits = torch.finfo(dtype)
+    exponents = torch.frexp(values.abs().clamp_min(limits.tiny))[1] - 1
+    return torch.ldexp(torch.full_like(values, limits.eps), exponents)
+
+
+def _spread(
+    samples: Sequence[torch.Tensor], wide: torch.Tensor, own: torch.Tensor
+) -> torch.Tensor | None:
+    """How far roundings move each element, at least as far as eager is off in the mean.
+
+    An infinity or a NaN in a sample says that they decide all of the element.
+    """
+    if not samples:
+        return None
+    errors = torch.stack([(one - wide).square() for one in samples]).mean(0).sqrt()
+    errors = errors.nan_to_num(inf, inf)
+    known = errors.isfinite()
+    sizes = [float(part[known].square().mean().sqrt()) for part in (own, errors)]
+    return _SPREADS * max(1.0, sizes[0] / sizes[1] if sizes[1] else 1.0) * errors
+
+
+def _is_float(tensor: torch.Tensor) -> bool:
+    return tensor.is_floating_point() or tensor.is_complex()
+
+
+def _parts(tensor: torch.Tensor) -> torch.Tensor:
+    """In double precision, of complex numbers both parts."""
+    tensor = tensor.detach()
+    if tensor.is_complex():
+        return torch.view_as_real(tensor.to(torch.complex128).resolve_conj())
+    return tensor.double()
