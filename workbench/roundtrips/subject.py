@@ -17,8 +17,8 @@ from workbench.compiler.call_state.call_leaves import copy_all_inputs
 from workbench.compiler.call_state.random_states import keep_random_state, moved, read_random_states
 from workbench.compiler.call_state.reachable import Marks, Reached, Snapshot
 from workbench.compiler.captured_code.specialized_values import resolve
-from workbench.compiler.comparison.double_precision import DoublePrecision, InDouble
 from workbench.compiler.comparison.effects import subject_of
+from workbench.compiler.comparison.second_opinion import Dice, DoublePrecision, InDouble
 from workbench.compiler.internals.torch_state import TorchState
 from workbench.errors import ArtifactError, UsageError
 from workbench.processes.shipping.caller_context import collect_unfiled_lines
@@ -45,11 +45,11 @@ _NO_ORIGINAL = (
 class Expected:
     """What the original gave here; `in_double` runs it again in double precision.
 
-    That takes a seed by which every value is off by a part of its last digit, or None.
+    That takes dice, by which every value is off by a part of its last digit, or None.
     """
 
     leaves: Leaves
-    in_double: Callable[[int | None], InDouble]
+    in_double: Callable[[Dice | None], InDouble]
 
 
 @dataclass(frozen=True)
@@ -160,7 +160,7 @@ def run_expected(
             finally:
                 before.restore()
 
-    def in_double(dice: int | None) -> InDouble:
+    def in_double(dice: Dice | None) -> InDouble:
         mode = DoublePrecision(dice)
         try:
             wide = found_in(mode)

@@ -16,7 +16,6 @@ import torch
 
 from workbench.compiler.call_state.call_leaves import Forms
 from workbench.compiler.call_state.random_states import TORCH_RANDOM, difference
-from workbench.compiler.comparison.double_precision import InDouble
 from workbench.compiler.comparison.effects import LeafPair, compute_gradient_scale
 from workbench.compiler.comparison.output_comparison import (
     DRAWN,
@@ -28,6 +27,8 @@ from workbench.compiler.comparison.output_comparison import (
 )
 from workbench.compiler.comparison.second_opinion import (
     ROUNDINGS,
+    Dice,
+    InDouble,
     Several,
     settle_difference,
     sharpened,
@@ -219,8 +220,8 @@ def _phases(way: str, stretches: Sequence[Sequence[Any]]) -> Iterator[RoundTripP
         at += duration
 
 
-Again = Callable[[int | None], InDouble]
-"""Runs the original in double precision, with a seed for its roundings."""
+Again = Callable[[Dice | None], InDouble]
+"""Runs the original in double precision, with dice for its roundings."""
 
 
 def _leaf_rows(
@@ -294,7 +295,7 @@ class _SecondOpinion:
     def __init__(self, again: Again | None):
         self._again = again
         self._wide: InDouble | None = None
-        self._several = Several(lambda seed: again(seed).exact if again else {})
+        self._several = Several(lambda dice: again(dice).exact if again else {})
 
     def of(self, row: Comparison, left: Any, right: Any, *, is_gradient: bool) -> Comparison:
         """The row, held to the size of the value, with the opinion of double precision."""
@@ -307,7 +308,7 @@ class _SecondOpinion:
         if self._wide is None:
             self._wide = InDouble() if self._again is None else self._again(None)
         exact, rounded = (side.get(held.leaf) for side in (self._wide.exact, self._wide.rounded))
-        several = self._several.of(held.leaf) if self._again else tuple
+        several = self._several.of(held.leaf)
         sides = held.leaf, left if rounded is None else rounded, right
         is_foreign = held.leaf in self._wide.foreign
         return settle_difference(held, sides, exact, several, is_foreign=is_foreign)

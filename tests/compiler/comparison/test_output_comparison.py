@@ -255,11 +255,11 @@ def test_one_small_value_that_eager_happens_to_hit_is_held_to_what_roundings_do_
     row, exact = small(left, right), torch.tensor([1e-7], dtype=torch.float64)
     assert isinstance(row, Blunt)
     assert settle_difference(
-        row, ("x", left, right), exact, lambda: [exact + d for d in (1e-8, -2e-8)]
+        row, ("x", left, right), exact, lambda dice: [exact + d for d in (1e-8, -2e-8)]
     ).ok
-    certain = settle_difference(row, ("x", left, right), exact, lambda: [exact, exact])
+    certain = settle_difference(row, ("x", left, right), exact, lambda dice: [exact, exact])
     assert certain.verdict == "failed"
     foreign = settle_difference(
-        row, ("x", left, right), exact, lambda: [exact, exact], is_foreign=True
+        row, ("x", left, right), exact, lambda dice: [exact, exact], is_foreign=True
     )
     assert foreign.verdict == "not checked"

@@ -22,8 +22,10 @@ def quantize(x, w, out, scales, n, eps, LARGEST: tl.constexpr, SCALE: tl.constex
     value = value * tl.rsqrt(tl.sum(value * value, 0) / n + eps) * weight
     scale = tl.max(tl.abs(value), 0) / LARGEST
     tl.store(scales + row, scale)
-    quantized = (value / scale * SCALE).to(out.dtype.element_ty)
-    tl.store(out + row * n + column, quantized, mask=column < n)
+    quantized = value / scale * SCALE
+    if out.dtype.element_ty == tl.int8:
+        quantized = tl.floor(quantized + 0.5)
+    tl.store(out + row * n + column, quantized.to(out.dtype.element_ty), mask=column < n)
 
 
 def make_reference(dtype: torch.dtype) -> Any:
@@ -31,7 +33,10 @@ def make_reference(dtype: torch.dtype) -> Any:
         wide = x.float()
         value = wide * torch.rsqrt(wide.square().mean(-1, keepdim=True) + eps) * w.float()
         scale = value.abs().amax(-1) / LARGEST
-        return (value / scale[:, None]).to(dtype), scale
+        quantized = value / scale[:, None]
+        return (quantized if dtype.is_floating_point else (quantized + 0.5).floor()).to(
+            dtype
+        ), scale
 
     return normalize
 
@@ -47,7 +52,8 @@ def check(dtype: torch.dtype, largest: float, scale: float, **more: Any) -> Any:
 
 
 EIGHT_BITS = pytest.mark.parametrize(
-    ("dtype", "largest"), [(torch.float8_e4m3fn, 448.0), (torch.float8_e5m2, 57344.0)]
+    ("dtype", "largest"),
+    [(torch.float8_e4m3fn, 448.0), (torch.float8_e5m2, 57344.0), (torch.int8, 127.0)],
 )
 
 

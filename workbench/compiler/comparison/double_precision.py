@@ -23,9 +23,24 @@ _FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64, *EIGHT_B
 _COMPLEX = (torch.complex32, torch.complex64, torch.complex128)
 _WIDE = dict.fromkeys(_FLOATS, torch.float64) | dict.fromkeys(_COMPLEX, torch.complex128)
 
+_WHOLE = (
+    torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64,
+)  # fmt: skip
 _OF_TORCH = ("aten", "prims", "prim")
 _OPERATOR: Any = tp.OPS.get().OpOverload
 _Key = tuple[int, torch.dtype]
+
+
+@dataclass(frozen=True)
+class Dice:
+    """Random roundings: every value is off by up to half of `digits` last digits of its dtype.
+
+    With `decisions` only what an operator rounds is, and whole numbers are followed, too.
+    """
+
+    seed: int
+    digits: float = 1.0
+    decisions: bool = False
 
 
 class DoublePrecision(tp.DISPATCH_MODE.get()):  # type: ignore[misc]
@@ -39,24 +54,32 @@ class DoublePrecision(tp.DISPATCH_MODE.get()):  # type: ignore[misc]
     it gives something else when it is called twice, its own result counts as exact.
     `knows_roundings` says whether a value depends on none of these.
 
-    With a `seed` every value is off by a random part of the last digit of its dtype, which tells
-    how much of a value roundings decide.
+    With `dice` every value is off by a random part of the last digit of its dtype, which tells how
+    much of a value roundings decide.
     """
 
     supports_higher_order_operators = True
 
-    def __init__(self, seed: int | None = None) -> None:
+    def __init__(self, dice: Dice | None = None) -> None:
         super().__init__()
-        self._dice = None if seed is None else torch.Generator().manual_seed(seed)
+        self._dice = dice
+        self._generator = None if dice is None else torch.Generator().manual_seed(dice.seed)
         self._twins: dict[_Key, torch.Tensor] = {}
         self._left: dict[_Key, torch.Tensor] = {}
         """What torch left in each storage, by which a write past it is noticed."""
         self._kept: list[Any] = []  # a storage that is freed would leave its address to another
         self._foreign: set[_Key] = set()
         """Storages with values that depend on some that were taken as exact."""
+        self._decided: dict[_Key, tuple[torch.Tensor, torch.Tensor]] = {}
+        """Whole numbers as they would be with these roundings, and as torch left them."""
 
     def exact(self, tensor: Any) -> torch.Tensor | None:
-        """The value in double precision; None for what is no number or was never computed."""
+        """The value in double precision; None for what is no number or was never computed.
+
+        With dice that follow decisions: a whole number or a bool as it would be.
+        """
+        if self._follows_decisions and _is_decision(tensor):
+            return self._decided_of(tensor).clone()
         if not isinstance(tensor, torch.Tensor) or tensor.dtype not in _WIDE:
             return None
         if _key(tensor) not in self._twins:
@@ -68,8 +91,9 @@ class DoublePrecision(tp.DISPATCH_MODE.get()):  # type: ignore[misc]
         return not _is_number(tensor) or _key(tensor) not in self._foreign
 
     def values(self, named: Mapping[str, Any]) -> InDouble:
-        """The leaves of a run that was followed."""
-        exact = {name: self.exact(leaf) for name, leaf in named.items()}
+        """The leaves of a run that was followed; with decisions those that are whole numbers."""
+        wanted = {n: v for n, v in named.items() if not self._follows_decisions or _is_decision(v)}
+        exact = {name: self.exact(leaf) for name, leaf in wanted.items()}
         foreign = {name for name, leaf in named.items() if not self.knows_roundings(leaf)}
         return InDouble(exact, named, frozenset(foreign))
 
@@ -87,6 +111,7 @@ class DoublePrecision(tp.DISPATCH_MODE.get()):  # type: ignore[misc]
             for leaf in given
             if isinstance(leaf, torch.Tensor)
         }
+        otherwise = self._decided_among(given, is_mutable)
         before = torch.get_rng_state() if is_operator and _may_draw(func) else None
         output = func(*args, **kwargs)
         draws = before is not None and (
@@ -96,6 +121,7 @@ class DoublePrecision(tp.DISPATCH_MODE.get()):  # type: ignore[misc]
         results = [leaf for leaf in tp.TREE_LEAVES.get()(output) if _is_number(leaf)]
         written = [leaf for leaf in given if _is_number(leaf)] if is_mutable else []
         fresh = [leaf for leaf in results if _key(leaf) not in self._twins]
+        self._decide(func, args, kwargs, {**twins, **otherwise}, output, draws)
         if not fresh and not written:
             return output
         wide = None
@@ -120,6 +146,52 @@ class DoublePrecision(tp.DISPATCH_MODE.get()):  # type: ignore[misc]
                 self._keep(leaf, exact[number] if len(exact) == len(plain) else None)
         return output
 
+    @property
+    def _follows_decisions(self) -> bool:
+        return self._dice is not None and self._dice.decisions
+
+    def _decided_of(self, tensor: torch.Tensor) -> torch.Tensor:
+        """A whole number as these roundings make it; as it is, where it was written otherwise."""
+        decided, left = self._decided.get(_key(tensor), (None, None))
+        if decided is None or left is None or not torch.equal(_as(tensor, left), tensor):
+            return tensor.detach()
+        return _as(tensor, decided)
+
+    def _decided_among(self, given: Sequence[Any], is_mutable: bool) -> dict[int, torch.Tensor]:
+        """What stands for each whole number among arguments."""
+        if not self._follows_decisions:
+            return {}
+        decided = {id(leaf): self._decided_of(leaf) for leaf in given if _is_decision(leaf)}
+        return {at: one.clone() for at, one in decided.items()} if is_mutable else decided
+
+    def _decide(
+        self, func: Any, args: Any, kwargs: Any, twins: Mapping[int, torch.Tensor], output: Any,
+        draws: bool,
+    ) -> None:  # fmt: skip
+        """Note what an operator makes of other roundings, where that is whole numbers.
+
+        What is computed from them goes on from those of the run: one program, one way through it.
+        """
+        if not self._follows_decisions or not isinstance(func, _OPERATOR):
+            return
+        plain = tp.TREE_LEAVES.get()(output)
+        writes = tp.schema_of(func).is_mutable and any(_is_number(leaf) for leaf in plain)
+        if writes or not _is_generic(func, draws) or not any(_is_decision(leaf) for leaf in plain):
+            return
+        wide = self._in_double(func, args, kwargs, twins)
+        others = [] if wide is None else tp.TREE_LEAVES.get()(wide[0])
+        for leaf, other in zip(plain, others, strict=False):
+            is_like = _is_decision(leaf) and not _overlaps(leaf) and _is_decision(other)
+            if not is_like or (other.shape, other.dtype) != (leaf.shape, leaf.dtype):
+                continue
+            if torch.equal(other, self._decided_of(leaf)):
+                continue
+            left = _whole(leaf).clone()
+            decided = self._decided.get(_key(leaf), (left,))[0].clone()
+            _as(leaf, decided).copy_(other)
+            self._kept.append(leaf.untyped_storage())
+            self._decided[_key(leaf)] = decided, left
+
     def _in_double(
         self, func: Any, args: Any, kwargs: Any, twins: Mapping[int, torch.Tensor]
     ) -> tuple[Any] | None:
@@ -143,7 +215,7 @@ class DoublePrecision(tp.DISPATCH_MODE.get()):  # type: ignore[misc]
                 return leaf
             twin = twins[id(leaf)]
             if self._dice is not None:  # what half a digit moves is often rounded back
-                sides = torch.randint(2, twin.shape, generator=self._dice) * 2 - 1
+                sides = torch.randint(2, twin.shape, generator=self._generator) * 2 - 1
                 twin = twin * (1 + torch.finfo(leaf.dtype).eps * sides)
             return twin.to(leaf.dtype)
 
@@ -193,15 +265,17 @@ class DoublePrecision(tp.DISPATCH_MODE.get()):  # type: ignore[misc]
                 _as(now, left).copy_(now)
 
     def _rounded(self, exact: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-        """The value, with a seed off by up to half a digit of the dtype.
+        """The value, with dice off by up to half a digit of the dtype, or as many as they say.
 
         Next to zero a digit is the smallest number of the dtype; what is less than half of it away
         from zero may become zero, and never gets another sign.
         """
         if self._dice is None:
             return exact
-        off = torch.rand(exact.shape, generator=self._dice, dtype=torch.float64) - 0.5
+        off = torch.rand(exact.shape, generator=self._generator, dtype=torch.float64) - 0.5
         limits = torch.finfo(dtype)
+        # of 16 bits and less sums are float32: such a value is off by its one rounding
+        off *= self._dice.digits if limits.bits > 16 else min(self._dice.digits, 2.0)
         if exact.is_complex() or limits.tiny < torch.finfo(torch.float64).tiny * 2:
             return exact * (1 + limits.eps * off)
         size = exact.abs()
@@ -211,7 +285,7 @@ class DoublePrecision(tp.DISPATCH_MODE.get()):  # type: ignore[misc]
     def _adopt(self, tensor: torch.Tensor) -> None:
         """Take the value as it is for the exact one, with all of its storage."""
         whole = _whole(tensor).to(_WIDE[tensor.dtype])
-        exact = self._rounded(whole, tensor.dtype)
+        exact = whole if self._follows_decisions else self._rounded(whole, tensor.dtype)
         key, known = _key(tensor), self._twins.get(_key(tensor))
         if known is not None and known.numel() == whole.numel():
             known.copy_(exact)
@@ -228,7 +302,10 @@ class DoublePrecision(tp.DISPATCH_MODE.get()):  # type: ignore[misc]
             and exact.shape == tensor.shape
             and not _overlaps(tensor)
         ):
-            self._seen(tensor).copy_(self._rounded(exact, tensor.dtype))
+            rounded = self._rounded(exact, tensor.dtype)
+            if self._follows_decisions:  # 3.0 of a round is not rounded: 2.9999 would become 2
+                rounded = torch.where(exact == exact.to(tensor.dtype), exact, rounded)
+            self._seen(tensor).copy_(rounded)
 
 
 def _as(tensor: torch.Tensor, whole: torch.Tensor) -> torch.Tensor:
@@ -259,6 +336,17 @@ def _is_number(leaf: Any) -> bool:
     return (
         isinstance(leaf, torch.Tensor)
         and leaf.dtype in _WIDE
+        and leaf.layout is torch.strided
+        and leaf.device.type == "cpu"
+        and not leaf.is_nested
+    )
+
+
+def _is_decision(leaf: Any) -> bool:
+    """Whole numbers and bools: what is computed of them is another thing, not a rounded one."""
+    return (
+        isinstance(leaf, torch.Tensor)
+        and (leaf.dtype in _WHOLE)
         and leaf.layout is torch.strided
         and leaf.device.type == "cpu"
         and not leaf.is_nested

@@ -16,7 +16,7 @@ from workbench.compiler.comparison.output_comparison import (
     KernelComparison,
     compare_tensors,
 )
-from workbench.compiler.comparison.second_opinion import settle_difference
+from workbench.compiler.comparison.second_opinion import Samples, settle_difference
 from workbench.compiler.internals.tensor_like import TensorLike
 from workbench.compiler.interpreter.kernel_draws import ONE_EACH, Drawing
 from workbench.compiler.interpreter.loop_reference import LoopsNotComputed, computed, flattened
@@ -57,6 +57,7 @@ class Checker:
         values: Mapping[str, Any],
         tolerance: Tolerance,
         in_double: Callable[[], Mapping[str, Any]] = dict,
+        decisions_of: Callable[[str], Samples] = lambda node: lambda dice: (),
         *,
         float64: bool = False,
         drawing: Drawing = ONE_EACH,
@@ -64,6 +65,7 @@ class Checker:
     ):
         """`before` are the inputs that the graph writes to, as they were: see `written_inputs`."""
         self._in_double = in_double
+        self._decisions_of = decisions_of
         self._float64 = float64
         self._exact: Mapping[str, Any] | None = None
         self._tolerance = tolerance
@@ -141,7 +143,8 @@ class Checker:
             same = same.to(value.dtype)
         row = compare_tensors(name, same, value, *self._tolerance.of(same))
         if not row.ok:
-            row = settle_difference(row, (name, same, value), self._wide(node, value))
+            pair, wide = (name, same, value), self._wide(node, value)
+            row = settle_difference(row, pair, wide, self._decisions_of(node))
         return KernelComparison(
             step, name, node, row.dtype, row.shape, row.max_abs_error,
             row.max_rel_error, row.rtol, row.atol, row.verdict, self._name, row.reason,

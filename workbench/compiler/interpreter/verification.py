@@ -22,7 +22,6 @@ from workbench.compiler.call_state.random_states import TORCH_RANDOM
 from workbench.compiler.calls.paths import Path, leaves
 from workbench.compiler.captured_graphs.captured import CapturedGraph
 from workbench.compiler.captured_graphs.program_parts import NoProgram, Program
-from workbench.compiler.comparison.double_precision import DoublePrecision, InDouble
 from workbench.compiler.comparison.effects import (
     Effects,
     RowMaker,
@@ -39,7 +38,13 @@ from workbench.compiler.comparison.output_comparison import (
     get_absolute_tolerance,
     report_not_checked,
 )
-from workbench.compiler.comparison.second_opinion import Several, settle_difference
+from workbench.compiler.comparison.second_opinion import (
+    Dice,
+    DoublePrecision,
+    InDouble,
+    Several,
+    settle_difference,
+)
 from workbench.compiler.interpreter import buffer_checks, compared_leaves, serialized_function
 from workbench.compiler.interpreter.buffer_checks import Tolerance as Tolerance
 from workbench.compiler.interpreter.gpu_program import extract_kernel_sources, run_on_cpu
@@ -300,14 +305,14 @@ class _Verifier:
 
         return interpret_users_kernels(self._graphs, self._sources, launch)
 
-    def _run_in_double(self, seed: int | None = None) -> tuple[Effects | None, InDouble]:
+    def _run_in_double(self, dice: Dice | None = None) -> tuple[Effects | None, InDouble]:
         """The original once more, and its values in double precision where it has them.
 
         What a Triton kernel of the user gives counts as exact, and so is no reference of its own.
         """
         if self._question.float64 and any(graph.kernels for graph in self._graphs):
             return None, InDouble()
-        mode = DoublePrecision(seed)
+        mode = DoublePrecision(dice)
         try:
             wide = self._run_original(mode)
         except (RuntimeError, TypeError, NotImplementedError, DrawsDifferError):
@@ -357,7 +362,7 @@ class _Verifier:
         if question.float64 or all(row.verdict != "failed" for row in rows):
             return rows
         _, wide = self._run_in_double()
-        several = Several(lambda seed: self._run_in_double(seed)[1].exact)
+        several = Several(lambda dice: self._run_in_double(dice)[1].exact)
         return [
             settle_difference(
                 row,
@@ -518,10 +523,20 @@ class _Verifier:
                     torch.random.set_rng_state(state)
                     return wide.run(graph, again, buffer_checks.select_wanted_nodes(graph))[1]
 
+            def run_decided(dice: Dice) -> Mapping[str, torch.Tensor | None]:
+                if not dice.decisions:
+                    return {}  # a kernel's floats are held to the largest error of eager
+                mode, wanted = DoublePrecision(dice), buffer_checks.select_wanted_nodes(graph)
+                with torch.random.fork_rng(), torch.no_grad(), mode:
+                    torch.random.set_rng_state(state)
+                    followed = runner.run(graph, copy_inputs(again), wanted)[1]
+                return mode.values(followed).exact
+
             with torch.random.fork_rng(), torch.no_grad():
                 _, values = runner.run(graph, given, buffer_checks.select_wanted_nodes(graph))
             checker = buffer_checks.Checker(
-                graph, values, question.tolerance, in_double, float64=question.float64,
+                graph, values, question.tolerance, in_double, Several(run_decided).of,
+                float64=question.float64,
                 drawing=read_drawing(compiled.source_code), before=before,
             )  # fmt: skip
             self._checkers.append(checker)

@@ -10,9 +10,15 @@ from typing import Any
 import numpy as np
 import torch
 
-from workbench.compiler.comparison.double_precision import DoublePrecision, InDouble
 from workbench.compiler.comparison.output_comparison import Comparison, compare_tensors
-from workbench.compiler.comparison.second_opinion import Samples, Several, settle_difference
+from workbench.compiler.comparison.second_opinion import (
+    Dice,
+    DoublePrecision,
+    InDouble,
+    Samples,
+    Several,
+    settle_difference,
+)
 from workbench.compiler.interpreter.verification import Tolerance
 from workbench.compiler.interpreter.watched.watched_call import (
     AccessLog,
@@ -47,7 +53,7 @@ def compare_values(
     """
     expected = run_reference(call, reference, writes)
     wide: InDouble | None = None
-    several = Several(lambda seed: _run_in_double(call, reference, writes, seed).exact)
+    several = Several(lambda dice: _run_in_double(call, reference, writes, dice).exact)
     found = []
     for name in writes:
         held = next(each for each in watched.log.arguments if name in each.names)
@@ -65,7 +71,7 @@ def compare_values(
             known = torch.as_strided(torch.from_numpy(mask), actual.shape, actual.stride())
             same = torch.where(known, same, actual)
         row = compare_tensors(name, same, actual, *Tolerance().of(same))
-        if not row.ok and actual.is_floating_point():
+        if not row.ok:
             wide = wide or _run_in_double(call, reference, writes)
             exact = wide.exact.get(name)
             row = _settle(row, same, actual, known, exact, several.of(name))
@@ -136,19 +142,19 @@ def _bind(
 
 
 def _run_in_double(
-    call: KernelCall, reference: Callable[..., Any], writes: Sequence[str], seed: int | None = None
+    call: KernelCall, reference: Callable[..., Any], writes: Sequence[str], dice: Dice | None = None
 ) -> InDouble:
     """The reference beside itself in double precision, its casts to other dtypes too.
 
     A reference that leaves torch (numpy) is called with wide arguments.
     """
-    mode = DoublePrecision(seed)
+    mode = DoublePrecision(dice)
     try:
         with mode:
             followed = mode.values(run_reference(call, reference, writes))
         if not followed.foreign:
             return followed
-        widened = run_reference(call, reference, writes, _widen) if seed is None else {}
+        widened = run_reference(call, reference, writes, _widen) if dice is None else {}
     except NotCompared:
         return InDouble()
     better = {
@@ -164,15 +170,18 @@ def _settle(
     exact: torch.Tensor | None, samples: Samples,
 ) -> Comparison:  # fmt: skip
     """The opinion of double precision on what differs; of a sample, on what is `known`."""
-    if exact is None or exact.numel() != actual.numel():
+    if exact is not None and exact.numel() != actual.numel():
         return row
+    is_float = actual.is_floating_point()
 
     def fit(value: torch.Tensor) -> torch.Tensor:
         value = value.detach().reshape(actual.shape)
+        value = value if is_float else value.to(actual.dtype)
         return value if known is None else torch.where(known, value, actual.to(value.dtype))
 
+    wide = None if exact is None else fit(exact)
     pair = (row.leaf, same, actual)
-    return settle_difference(row, pair, fit(exact), lambda: [fit(each) for each in samples()])
+    return settle_difference(row, pair, wide, lambda dice: [fit(each) for each in samples(dice)])
 
 
 def _widen(tensor: torch.Tensor) -> torch.Tensor:

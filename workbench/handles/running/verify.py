@@ -11,7 +11,6 @@ import torch
 
 from workbench.compiler.call_state.reachable import Root
 from workbench.compiler.captured_code.specialized_values import resolve
-from workbench.compiler.comparison.double_precision import DoublePrecision, InDouble
 from workbench.compiler.comparison.effects import Effects, RowMaker, Subject, pairs, subject_of
 from workbench.compiler.comparison.output_comparison import (
     DRAWN,
@@ -22,7 +21,13 @@ from workbench.compiler.comparison.output_comparison import (
     compare_tensors,
     get_absolute_tolerance,
 )
-from workbench.compiler.comparison.second_opinion import Several, settle_difference
+from workbench.compiler.comparison.second_opinion import (
+    Dice,
+    DoublePrecision,
+    InDouble,
+    Several,
+    settle_difference,
+)
 from workbench.compiler.internals import torch_private as tp
 from workbench.errors import UsageError
 from workbench.handles.running.verify_ranks import verify_ranks as verify_ranks
@@ -204,10 +209,10 @@ class Comparing:
 
 
 def in_double(
-    original: Callable[..., Any], subject: Subject, actual: Effects, seed: int | None = None
+    original: Callable[..., Any], subject: Subject, actual: Effects, dice: Dice | None = None
 ) -> InDouble:
     """The original once more, and its values in double precision where it has them."""
-    mode = DoublePrecision(seed)
+    mode = DoublePrecision(dice)
 
     def both() -> AbstractContextManager[Any]:
         stack = ExitStack()
