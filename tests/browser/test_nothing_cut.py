@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 
+import workbench as wb
 from tests.browser.panes import addresses, show
 from tests.report.session.sample import session
 from tests.views.sweep.test_sweep_views import sweep
@@ -18,11 +21,14 @@ from workbench.report.session.session_record import Session
 from workbench.report.table import Table
 
 RECORDS = Path(__file__).parents[1] / "records"
+TRACE = RECORDS.parent / "gpu" / "traces" / "h100" / "patches_step_eager.json.gz"
 CLIPPED = Path(__file__).with_name("clipped.js").read_text()
 
 
 @pytest.mark.parametrize("width", [900, 1280, 1600])
-@pytest.mark.parametrize("record", ["block", "norm_h100", "layers"])
+@pytest.mark.parametrize(
+    "record", ["block", "norm_h100", "layers", "accesses", "numerics", "checks", "program_checks"]
+)
 def test_no_text_is_cut_without_a_way_to_see_it(
     open_page: Callable[..., Any], tmp_path: Path, record: str, width: int
 ) -> None:
@@ -267,3 +273,119 @@ def test_code_in_a_sentence_of_the_sandbox_stays_in_its_line(
     show(page, f"{path.as_uri()}#pane=breaks")
     code = page.locator(".sandbox p code").first
     assert code.evaluate("one => getComputedStyle(one).display") == "inline"
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(900, "dark"), (1280, "light")])
+def test_the_values_of_an_axis_stand_clear_of_lines(
+    open_page: Callable[..., Any], tmp_path: Path, width: int, scheme: str
+) -> None:
+    """As seen: the lines of settings crossed "1", "2" and "32" of the axes between."""
+    sweep().to_html(tmp_path / "sweep.html")
+    page = open_page(width=width, scheme=scheme).page
+    page.goto((tmp_path / "sweep.html").as_uri())
+    page.get_by_role("tab", name="Axes").click()
+    values = page.locator(".sweep-chart text.on").all()[2:-2]
+    assert [each.text_content() for each in values] == ["1", "2", "1", "8", "32"]
+    for value in values:
+        x, y, width, height = value.evaluate(LETTERS)
+        for left in (x - 2, x + width + 1):
+            edge = {"x": left, "y": y + 3, "width": 1, "height": height - 6}
+            assert len(colours(page, edge)) == 1, value.text_content()
+
+
+LETTERS = """text => {
+    const { x, y, width, height } = text.getBBox(), around = text.closest("svg");
+    const { left, top } = around.getBoundingClientRect();
+    return [left + x, top + y, width, height];
+}"""
+
+
+def colours(page: Any, clip: dict[str, float]) -> list[Any]:
+    """The colours in a part of what is seen, with how often each is."""
+    found = Image.open(BytesIO(page.screenshot(clip=clip))).convert("RGB").getcolors()
+    assert found is not None
+    return found
+
+
+def test_numbers_alone_stand_beside_one_another(
+    open_page: Callable[..., Any], tmp_path: Path
+) -> None:
+    """As seen: *Compiling* of a session's steps took the room that no other column needs."""
+    session().to_html(tmp_path / "session.html")
+    page = open_page(width=1280).page
+    page.goto((tmp_path / "session.html").as_uri())
+    page.get_by_role("tab", name="Steps").click()
+    ends = [
+        box["x"] + box["width"]
+        for box in (each.bounding_box() for each in page.get_by_role("columnheader").all())
+    ]
+    assert len(ends) == 6
+    assert max(b - a for a, b in zip(ends, ends[1:], strict=False)) < 120
+
+
+@pytest.mark.parametrize(("record", "pane"), [("numerics", "numerics"), ("layers", "memory")])
+def test_a_place_that_is_too_long_keeps_its_line(
+    open_page: Callable[..., Any], tmp_path: Path, record: str, pane: str
+) -> None:
+    """As seen: "record_numeri…" and "record_layers.py…"; which line it is was cut off."""
+    path = tmp_path / "report.html"
+    Report.load(RECORDS / f"{record}.wbr").to_html(path)
+    page = open_page(width=1280).page
+    show(page, f"{path.as_uri()}#pane={pane}")
+    cells = page.locator(".td[data-tip-of=Line]", has_text=".py:").all()
+    assert cells
+    assert any(cell.evaluate("one => one.scrollWidth > one.clientWidth") for cell in cells)
+    assert all(cell.evaluate(SEES_END) for cell in cells)
+
+
+SEES_END = """cell => {
+    const text = cell.lastChild, end = document.createRange(), box = cell.getBoundingClientRect();
+    end.setStart(text, text.length - 2);
+    end.setEnd(text, text.length);
+    const { left, right } = end.getBoundingClientRect();
+    return left >= box.left && right <= box.right + 1;
+}"""
+SEEN_ROWS = """table => {
+    let [top, bottom] = [0, innerHeight];
+    for (let at = table; at; at = at.parentElement) {
+        if (getComputedStyle(at).overflowY === 'visible') continue;
+        const box = at.getBoundingClientRect();
+        [top, bottom] = [Math.max(top, box.top), Math.min(bottom, box.bottom)];
+    }
+    top = Math.max(top, table.querySelector('.thead').getBoundingClientRect().bottom);
+    return [...table.querySelectorAll('.tbody .tr')].filter(row => {
+        const box = row.getBoundingClientRect();
+        return box.top >= top - 1 && box.bottom <= bottom + 1;
+    }).length;
+}"""
+
+
+@pytest.mark.parametrize(("record", "pane"), [("numerics", "numerics"), ("layers", "memory")])
+def test_a_low_pane_keeps_rows_of_its_table(
+    open_page: Callable[..., Any], tmp_path: Path, record: str, pane: str
+) -> None:
+    """As seen at 900 × 700 with a row selected: one row of the storages, of *Deviations* none."""
+    path = tmp_path / "report.html"
+    report = Report.load(RECORDS / f"{record}.wbr")
+    report.to_html(path)
+    page = open_page(width=900).page
+    page.set_viewport_size({"width": 900, "height": 700})
+    show(page, addresses(report, path.as_uri())[pane])
+    assert page.locator(".table:visible").evaluate(SEEN_ROWS) >= 3
+
+
+@pytest.mark.parametrize("is_selected", [False, True])
+def test_a_low_profile_keeps_rows_of_its_table(
+    open_page: Callable[..., Any], tmp_path: Path, is_selected: bool
+) -> None:
+    """As seen at 900 × 700: one kernel of 76."""
+    wb.read_profile(TRACE).to_html(tmp_path / "profile.html")
+    page = open_page(width=900).page
+    page.set_viewport_size({"width": 900, "height": 700})
+    page.goto((tmp_path / "profile.html").as_uri())
+    page.locator(".prof-tracks canvas").wait_for()
+    if is_selected:
+        page.locator(".tbody .tr").first.click()
+    assert page.locator(".table:visible").evaluate(SEEN_ROWS) >= (4 if is_selected else 5)
+    assert page.locator(".prof-change:visible").count() >= 2
+    assert page.get_by_role("group", name="Inspector").is_visible() == is_selected

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, is_dataclass, replace
 
 import pytest
 
 from docs.generate.tables import meanings, of_reports
 from workbench.analysis.diff.number_changes import FIGURES
+from workbench.analysis.forecast import forecast_rows
 from workbench.command_line.documents import kernels_of
-from workbench.report import Kernel, Report, Table
+from workbench.report import Kernel, Report, Table, machine_rows, rows
+from workbench.report.cluster import cluster_rows
 from workbench.report.machine_rows import MatrixCell, Resources
 from workbench.report.measures import Place, describe, measures, number
+from workbench.report.profile import profile_rows
 from workbench.views.document import document
 from workbench.views.tables.column import Column
 from workbench.views.tables.columns import COLUMNS, add_numbers, number_of
 
+ROWS = {
+    name: each
+    for module in (cluster_rows, profile_rows, forecast_rows, rows, machine_rows)
+    for name, each in vars(module).items()
+    if is_dataclass(each) and isinstance(each, type) and measures(each)
+}
 KERNEL = Kernel("k0", "triton_0", "triton", "i0", bytes_read=4096, time_us=12.5, occupancy=0.5)
 
 
@@ -33,6 +42,13 @@ def test_a_number_is_unknown_unless_its_row_must_have_it() -> None:
     with pytest.raises(TypeError, match="loads"):
         Load("k0")  # type: ignore[call-arg]
     assert list(measures(Load)) == ["loads", "wait_us"]
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_no_title_has_the_unit_that_cells_have(name: str) -> None:
+    """As seen: "Modelled, µs" above "68.7 µs"."""
+    titles = [each.title for each in measures(ROWS[name]).values()]
+    assert [title for title in titles if title.endswith((", µs", ", ms", ", s"))] == []
 
 
 def test_a_column_has_title_unit_and_hint_of_its_field() -> None:

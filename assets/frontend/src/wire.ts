@@ -1926,7 +1926,7 @@ export interface ColumnSpec {
   field?: string;
   kind?: ColumnKind;
   unit?: Unit;
-  look?: "mono" | "mut";
+  look?: "mono" | "mut" | "end";
   full?: string;
   hint?: string;
   absent?: string;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -140,6 +141,8 @@ def test_the_error_of_a_step_is_the_largest_and_that_of_what_is_exposed_its_own(
         pytest.approx(1.15 * row.exposed_us),
     )
     assert "took 1.27 and 1.56 times as long" in str(found.sentences)
+    twice = replace(found, rows=(row, replace(row, mesh="dp 16")))
+    assert " on dp 8 and on dp 16, of which its kernels wait " in twice.sentences[0]
 
 
 def build_hidden(mesh: Any) -> Any:

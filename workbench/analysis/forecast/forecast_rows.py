@@ -30,7 +30,7 @@ class KernelForecast:
     kernel: str  # the kernel, by its id
     name: str  # its name
     calls: int
-    us: float = number("Modelled, µs", "us", _MODELLED, default=0.0, source="model")
+    us: float = number("Modelled", "us", _MODELLED, default=0.0, source="model")
     error: float | None = number("± of it", "share", _ERROR, source="model")
     source: str = "modelled"
     why: str = ""
@@ -38,7 +38,7 @@ class KernelForecast:
     kind: str = ""
     language: str = ""  # "triton", or "extern" for a call of a library
     bound_us: float | None = number(
-        "Bound, µs", "us", "The least time that the roofline allows, of all calls", source="model"
+        "Bound", "us", "The least time that the roofline allows, of all calls", source="model"
     )
 
 
@@ -55,14 +55,14 @@ class LineForecast:
     file: str
     line: int | None
     code: str = ""
-    us: float = number("Modelled, µs", "us", _MODELLED, default=0.0, source="model")
+    us: float = number("Modelled", "us", _MODELLED, default=0.0, source="model")
     own_us: float = number(
-        "Own, µs", "us", "Without what it calls", default=0.0, source="model"
+        "Own", "us", "Without what it calls", default=0.0, source="model"
     )  # fmt: skip
     share: float = number("Share", "share", "Of all kernels", default=0.0, source="model")
     error: float | None = number("± of it", "share", _ERROR, source="model")
     bound_us: float = number(
-        "Bound, µs", "us", "The least time that the roofline allows", default=0.0, source="model"
+        "Bound", "us", "The least time that the roofline allows", default=0.0, source="model"
     )
     kernels: int = 0
     line_id: str = ""
@@ -80,14 +80,12 @@ class ModuleForecast:
 
     module: str
     depth: int
-    us: float = number("Modelled, µs", "us", _MODELLED, default=0.0, source="model")
-    own_us: float = number(
-        "Own, µs", "us", "Without the modules in it", default=0.0, source="model"
-    )
+    us: float = number("Modelled", "us", _MODELLED, default=0.0, source="model")
+    own_us: float = number("Own", "us", "Without the modules in it", default=0.0, source="model")
     share: float = number("Share", "share", "Of all kernels", default=0.0, source="model")
     error: float | None = number("± of it", "share", _ERROR, source="model")
     bound_us: float = number(
-        "Bound, µs", "us", "The least time that the roofline allows", default=0.0, source="model"
+        "Bound", "us", "The least time that the roofline allows", default=0.0, source="model"
     )
     kernels: int = 0
 

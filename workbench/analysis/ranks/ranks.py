@@ -222,7 +222,8 @@ def _explain(ranks: Ranks, first: int, same: tuple[int, ...]) -> str:
             if code.changes
             else "its kernels and graphs match, its generated lines do not."
         )
-        return f"{who} {_agree('has', same)} the same shards and other code: {words}"
+        has = _agree("has", same)
+        return f"{who} (b) {has} the shards of rank {first} (a) and other code: {words}"
     words = f"{who} {_compare_shards(first, *shards[0], same)}"
     if shards[1:]:
         words += f", and {plural(len(shards) - 1, 'more shard')} of another size"

@@ -207,11 +207,15 @@ def _tell(found: Scaling) -> Iterator[str]:
 
 
 def _tell_times(rows: Sequence[ScalingRow]) -> str:
+    meshes: dict[tuple[str, str], list[str]] = {}
+    for row in (rows[0], *([rows[-1]] if rows[1:] else [])):
+        if row.step_us:
+            took = number_text(row.step_us * 1e-6, "seconds")
+            waits = number_text((row.exposed_us or 0) / row.step_us, "percent")
+            meshes.setdefault((took, waits), []).append(row.mesh)
     parts = [
-        f"{number_text((row.step_us or 0) * 1e-6, 'seconds')} on {row.mesh}, of which its kernels "
-        f"wait {number_text((row.exposed_us or 0) / row.step_us, 'percent')} for collectives"
-        for row in (rows[0], *([rows[-1]] if rows[1:] else []))
-        if row.step_us
+        f"{took} on {' and on '.join(on)}, of which its kernels wait {waits} for collectives"
+        for (took, waits), on in meshes.items()
     ]
     return f"A step takes {'; '.join(parts)} (modelled)."
 

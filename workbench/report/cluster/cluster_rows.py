@@ -126,11 +126,11 @@ class Collective:
     lines: tuple[str, ...] = ()  # the user's lines that cause it, by their `L:` ids
     called_from: tuple[str, ...] = ()  # the lines that called its function, nearest first
     est_us: float | None = number(
-        "Modelled, µs", "us", "By NCCL's own model, with the links that its group has",
+        "Modelled", "us", "By NCCL's own model, with the links that its group has",
         source="model",
     )  # fmt: skip
     exposed_us: float | None = number(
-        "Exposed, µs", "us", "The kernels wait for it; modelled", source="model",
+        "Exposed", "us", "The kernels wait for it; modelled", source="model",
         meaning="µs that the kernels wait for it, by the model.",
     )  # fmt: skip
     algorithm: str | None = None  # NCCL's algorithm and protocol by that model, as `ring/LL128`
@@ -139,11 +139,11 @@ class Collective:
     merged_from: tuple[str, ...] = ()  # the FX nodes that it took the place of, by their ids
     moves: tuple[str, ...] = ()  # by pass: how many places it was moved, and why no farther
     torch_est_us: float | None = number(
-        "By torch, µs", "us", "By torch's own formula, which its passes go by", source="model",
+        "By torch", "us", "By torch's own formula, which its passes go by", source="model",
         meaning="µs of it by torch's own formula, which its passes go by.",
     )  # fmt: skip
     torch_exposed_us: float | None = number(
-        "Exposed by torch, µs", "us", "What torch's passes expect the kernels to wait",
+        "Exposed by torch", "us", "What torch's passes expect the kernels to wait",
         source="model",
         meaning="µs that torch's passes expect the kernels to wait for it; None where none ran.",
     )  # fmt: skip
@@ -199,27 +199,27 @@ class ScalingRow:
     nodes: int = number("Nodes", "number", meaning="On how many nodes they are.", default=0)
     program: int | None = None  # which of the different programs it runs, from 0
     step_us: float | None = number(
-        "Step, µs", "us", "Forward and backward, until the last collective ends; modelled",
+        "Step", "us", "Forward and backward, until the last collective ends; modelled",
         source="model", meaning="µs of a step, until its last kernel and collective end.",
     )  # fmt: skip
     exposed_us: float | None = number(
-        "Exposed, µs", "us", "The kernels wait for collectives; modelled", source="model",
+        "Exposed", "us", "The kernels wait for collectives; modelled", source="model",
         meaning="µs that the kernels wait for collectives, by the model.",
     )  # fmt: skip
     exposed_least_us: float | None = number(
-        "Exposed at least, µs", "us", "With kernels slow and links fast, by their errors",
+        "Exposed at least", "us", "With kernels slow and links fast, by their errors",
         source="model",
         meaning="µs that are waited for where kernels are as slow and links as fast as their "
         "errors allow.",
     )  # fmt: skip
     exposed_most_us: float | None = number(
-        "Exposed at most, µs", "us", "With kernels fast and links slow, by their errors",
+        "Exposed at most", "us", "With kernels fast and links slow, by their errors",
         source="model",
         meaning="µs that are waited for where kernels are as fast and links as slow as their "
         "errors allow.",
     )  # fmt: skip
     kernels_us: float | None = number(
-        "Kernels, µs", "us", "By themselves; modelled", source="model",
+        "Kernels", "us", "By themselves; modelled", source="model",
         meaning="µs of the kernels by themselves, by the model.",
     )  # fmt: skip
     error: float | None = number(

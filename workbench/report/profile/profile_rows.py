@@ -10,9 +10,9 @@ from workbench.report.measures import LEAST, describe, number
 Sizes = tuple[tuple[Any, ...], ...]
 """The sizes of each argument of an operator: of a list those of its tensors, of a number `()`."""
 
-_DEVICE_US = describe("Time, µs", "us", "Time on the device, all calls together", source="measured")
+_DEVICE_US = describe("Time", "us", "Time on the device, all calls together", source="measured")
 _SHARE = describe("Share", "share", "Of the busy time of the device", source="measured")
-_START = describe("Start, µs", "us", "Since the device began", source="measured")
+_START = describe("Start", "us", "Since the device began", source="measured")
 
 
 @dataclass(frozen=True)
@@ -81,9 +81,9 @@ class RanKernel:
     occupancy: float | None = number(
         "Occupancy", "share", "As the profiler estimates it", source="model"
     )
-    bound_us: float | None = number("Bound, µs", "us", f"{LEAST}, of one call", source="model")
+    bound_us: float | None = number("Bound", "us", f"{LEAST}, of one call", source="model")
     modelled_us: float | None = number(
-        "Modelled, µs", "us", "What a calibrated model expects of one call", source="model"
+        "Modelled", "us", "What a calibrated model expects of one call", source="model"
     )
     reached: float | None = number("Of its bound", "share", "Bound by measured", source="model")
     why_slow: str = ""  # why it is far from its bound, in a sentence
@@ -91,8 +91,8 @@ class RanKernel:
     kernel_hash: str = ""
     kind: str = "kernel"
     is_backward: bool = False  # whether autograd started it
-    least_us: float = number("Least, µs", "us", "Its fastest call", default=0.0, source="measured")
-    most_us: float = number("Most, µs", "us", "Its slowest call", default=0.0, source="measured")
+    least_us: float = number("Least", "us", "Its fastest call", default=0.0, source="measured")
+    most_us: float = number("Most", "us", "Its slowest call", default=0.0, source="measured")
     modules: int = 0
     strides: Sizes = ()  # of the inputs of the operator
     inputs: tuple[str, ...] = ()  # the concrete ones: numbers and flags as text
@@ -127,14 +127,14 @@ class ModuleTime:
     calls: int = number("Calls", default=0, meaning="How often it was called in the profile.")
     time_us: float = field(default=0.0, metadata=_DEVICE_US)
     own_us: float = number(
-        "Own, µs", "us", "Without the modules that it calls", default=0.0, source="measured"
+        "Own", "us", "Without the modules that it calls", default=0.0, source="measured"
     )
     share: float = field(default=0.0, metadata=_SHARE)
     backward_us: float = number(
-        "Backward, µs", "us", "What its backward takes of it", default=0.0, source="measured"
+        "Backward", "us", "What its backward takes of it", default=0.0, source="measured"
     )
     kernels: int = number("Kernels", default=0, meaning="Calls of kernels, copies and fills.")
-    host_us: float = number("Host, µs", "us", "On the CPU", default=0.0, source="measured")
+    host_us: float = number("Host", "us", "On the CPU", default=0.0, source="measured")
     rank: int | None = None  # which rank it is of, where several were read
 
 
@@ -151,11 +151,11 @@ class LineTime:
     calls: int = number("Calls", default=0, meaning="How often it was called in the profile.")
     time_us: float = field(default=0.0, metadata=_DEVICE_US)
     own_us: float = number(
-        "Own, µs", "us", "Without the functions that it calls", default=0.0, source="measured"
+        "Own", "us", "Without the functions that it calls", default=0.0, source="measured"
     )
     share: float = field(default=0.0, metadata=_SHARE)
     kernels: int = number("Kernels", default=0, meaning="Calls of kernels, copies and fills.")
-    host_us: float = number("Host, µs", "us", "On the CPU", default=0.0, source="measured")
+    host_us: float = number("Host", "us", "On the CPU", default=0.0, source="measured")
     file: str = ""  # the whole path of the file
     rank: int | None = None  # which rank it is of, where several were read
 
@@ -179,7 +179,7 @@ class Gap:
 
     start_us: float = field(default=0.0, metadata=_START)
     duration_us: float = number(
-        "Idle, µs", "us", "No stream of the device works", default=0.0, source="measured"
+        "Idle", "us", "No stream of the device works", default=0.0, source="measured"
     )
     cause: str = "unknown"  # what the device waited for
     why: str = ""  # the same in a sentence
@@ -200,13 +200,11 @@ class StreamTime:
     device: int | None = None  # the number of the device
     stream: int | None = None  # its number, as the driver has it
     calls: int = number("Calls", default=0, meaning="Kernels, copies and fills on it.")
-    busy_us: float = number("Busy, µs", "us", default=0.0, source="measured")
-    alone_us: float = number(
-        "Alone, µs", "us", "No other stream works", default=0.0, source="measured"
-    )
+    busy_us: float = number("Busy", "us", default=0.0, source="measured")
+    alone_us: float = number("Alone", "us", "No other stream works", default=0.0, source="measured")
     share: float = field(default=0.0, metadata=_SHARE)
     first_us: float = field(default=0.0, metadata=_START)
-    last_us: float = number("End, µs", "us", "Since the device began", default=0.0)
+    last_us: float = number("End", "us", "Since the device began", default=0.0)
     kinds: str = ""  # what ran on it
     rank: int | None = None  # which rank it is of, where several were read
 
@@ -228,7 +226,7 @@ class CollectiveTime:
     calls: int = number("Calls", default=0, meaning="How often it ran in the profile.")
     time_us: float = field(default=0.0, metadata=_DEVICE_US)
     exposed_us: float = number(
-        "Exposed, µs", "us", "Nothing else ran on the device", default=0.0, source="measured"
+        "Exposed", "us", "Nothing else ran on the device", default=0.0, source="measured"
     )
     bytes: int | None = number("Bytes", "B", meaning="Bytes of one call on one rank.")
     dtype: str = ""  # of its elements
@@ -238,7 +236,7 @@ class CollectiveTime:
         "Bus, GB/s", "amount", "As nccl-tests count it, of the fastest call", source="measured"
     )
     model_us: float | None = number(
-        "A call, modelled, µs", "us", "By NCCL's own model, 8 GPUs on a node", source="model"
+        "A call, modelled", "us", "By NCCL's own model, 8 GPUs on a node", source="model"
     )
     kernel: str = ""
     rank: int | None = None  # which rank it is of, where several were read
@@ -255,7 +253,7 @@ class ProfiledStep:
     name: str = ""  # as the program calls it
     kind: str = "annotation"
     start_us: float = field(default=0.0, metadata=_START)
-    host_us: float = number("Host, µs", "us", "On the CPU", default=0.0, source="measured")
+    host_us: float = number("Host", "us", "On the CPU", default=0.0, source="measured")
     device_us: float = field(default=0.0, metadata=_DEVICE_US)
     kernels: int = number("Kernels", default=0, meaning="Calls of kernels, copies and fills.")
     launches: int = number("Launches", default=0, meaning="A replay of a CUDA graph is one.")
@@ -289,10 +287,8 @@ class LaunchTime:
     name: str = ""  # as the driver calls it
     calls: int = number("Calls", default=0, meaning="How often it was called.")
     kernels: int = number("Kernels", default=0, meaning="Kernels, copies and fills it started.")
-    host_us: float = number("Host, µs", "us", "On the CPU", default=0.0, source="measured")
-    delay_us: float = number(
-        "Until it runs, µs", "us", "The median", default=0.0, source="measured"
-    )
+    host_us: float = number("Host", "us", "On the CPU", default=0.0, source="measured")
+    delay_us: float = number("Until it runs", "us", "The median", default=0.0, source="measured")
     is_graph: bool = False  # whether it replays a CUDA graph
     rank: int | None = None  # which rank it is of, where several were read
 
@@ -308,7 +304,7 @@ class DeviceEvent:
 
     kernel: str = ""  # a row of `kernels` by its id
     start_us: float = field(default=0.0, metadata=_START)
-    duration_us: float = number("Time, µs", "us", default=0.0, source="measured")
+    duration_us: float = number("Time", "us", default=0.0, source="measured")
     device: int | None = None  # the number of the device
     stream: int | None = None  # the stream of the device
     launch_us: float | None = None
@@ -331,7 +327,7 @@ class HostSpan:
     name: str = ""  # what it did
     kind: str = "module"
     start_us: float = field(default=0.0, metadata=_START)
-    duration_us: float = number("Time, µs", "us", default=0.0, source="measured")
+    duration_us: float = number("Time", "us", default=0.0, source="measured")
     depth: int = 0
     rank: int | None = None  # which rank it is of, where several were read
 
@@ -347,11 +343,11 @@ class RankTime:
     rank: int | None = None  # which rank it is of, where several were read
     file: str = ""  # the file that was read
     device_name: str = ""  # the name of the GPU
-    total_us: float = number("Total, µs", "us", default=0.0, source="measured")
-    busy_us: float = number("Busy, µs", "us", default=0.0, source="measured")
-    idle_us: float = number("Idle, µs", "us", default=0.0, source="measured")
+    total_us: float = number("Total", "us", default=0.0, source="measured")
+    busy_us: float = number("Busy", "us", default=0.0, source="measured")
+    idle_us: float = number("Idle", "us", default=0.0, source="measured")
     collectives_us: float = number(
-        "Collectives, µs", "us", "Exposed: nothing else ran", default=0.0, source="measured"
+        "Collectives", "us", "Exposed: nothing else ran", default=0.0, source="measured"
     )
     began_us: float = 0.0
 
@@ -371,9 +367,9 @@ class ProfileOpportunity:
     title: str = ""  # what to do, in a few words
     why: str = ""  # the reason, with its numbers
     code: str = ""
-    of_us: float = field(default=0.0, metadata=describe("Of, µs", "us", source="measured"))
-    least_us: float | None = number("At least, µs", "us", "What it saves", source="model")
-    most_us: float | None = number("At most, µs", "us", "What it saves", source="model")
+    of_us: float = field(default=0.0, metadata=describe("Of", "us", source="measured"))
+    least_us: float | None = number("At least", "us", "What it saves", source="model")
+    most_us: float | None = number("At most", "us", "What it saves", source="model")
     kernels: tuple[str, ...] = ()
     gaps: tuple[int, ...] = ()
     line: str = ""
@@ -397,7 +393,7 @@ class RecordedKernel:
     nodes: tuple[str, ...] = ()
     operations: tuple[str, ...] = ()
     time_us: float | None = number(
-        "Time, µs", "us", "Of one call of the program, the median", source="measured"
+        "Time", "us", "Of one call of the program, the median", source="measured"
     )
     rank: int | None = None  # which rank it is of, where several were read
     of: str = ""

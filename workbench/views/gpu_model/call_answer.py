@@ -29,7 +29,6 @@ _HOST, _DEVICE = KERNEL_COLOURS[1], KERNEL_COLOURS[0]
 _THINNEST = 0.001  # of the width of the figure, so that a bar can be seen
 _ROWS = 6
 _LETTERS = 44
-_IN_CELLS = ", µs"  # of a title: here each figure has its unit
 _NOT_MEASURED = "error not measured"
 _TIMES = ("us", "share", "error", "bound_us", "own_us")
 _COLUMNS: Mapping[str, tuple[Column, ...]] = {
@@ -179,10 +178,6 @@ def _grid(
     name: str, title: str, row_type: Any, rows: Sequence[Mapping[str, Any]], limits: Limits
 ) -> Grid | None:
     said = {"share": measures(LineForecast)["share"], **measures(row_type)}
-    times = (
-        Column(said[key].title.removesuffix(_IN_CELLS), key, said[key].unit)
-        for key in _TIMES
-        if key in said
-    )
+    times = (Column(said[key].title, key, said[key].unit) for key in _TIMES if key in said)
     columns = (*_COLUMNS[name], *times)
     return grid(title, columns, rows, limits, call=f'.frame("{name}")') if rows else None

@@ -94,7 +94,7 @@ def _tell_error(rows: Sequence[Collective], streams: Streams) -> str:
     if nodes > MOST_CHECKED_NODES:
         own = f"collectives of more than {MOST_CHECKED_NODES} nodes held against no measurement"
     error = streams.kernels_error
-    kernels = "error not measured" if error is None else f"± {format_percent(error)}"
+    kernels = "with no measured error" if error is None else f"± {format_percent(error)}"
     return f"Modelled: {own}; kernels {kernels}. Not in it: {MISSING}."
 
 

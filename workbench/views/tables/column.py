@@ -64,7 +64,7 @@ class Column:
     width: str = ""
     field: str = ""
     kind: ColumnKind = "text"
-    look: Literal["", "mono", "mut"] = ""
+    look: Literal["", "mono", "mut", "end"] = ""
     full: str = ""
     hint: str = ""
     absent: str = ""

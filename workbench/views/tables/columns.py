@@ -95,7 +95,7 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
         Column("Storage", "value", "code", "minmax(90px, 1.2fr)", full="reuse"),
         Column("Kind", "kind", width="minmax(128px, 0.6fr)", look="mut"),
         Column("Bytes", "bytes", "B", "76px"),
-        Column("Line", "place", width="minmax(126px, 0.8fr)", look="mono"),
+        Column("Line", "place", width="minmax(126px, 0.8fr)", look="end"),
         Column("Module", "module", width="minmax(60px, 0.8fr)", is_wide=True, is_optional=True),
         Column("From birth to death", "lives", width="minmax(136px, 1.6fr)", field="start"),
         Column("Lowers peak", "lowers", "B", "96px"),
@@ -164,7 +164,7 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
     ),
     "deviations": (
         replace(_KERNEL, width="52px"),
-        Column("Value", "value", "code", "minmax(84px, 1.2fr)", full="part"),
+        Column("Value", "value", "code", "minmax(84px, 1.2fr)"),
         Column("Cause", "cause", width="minmax(140px, 1.6fr)", full="detail"),
         Column("Verdict", "verdict", width="minmax(100px, 0.9fr)", look="mut"),
         Column("Off", "own_off", "eps", "54px"),
@@ -172,7 +172,7 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
         Column("Noise", "noise", "eps", "56px"),
         Column("Differ", "differ", "share", "52px"),
         Column("Most units", "max_ulp", "count", "78px", is_wide=True),
-        Column("Line", "place", width="minmax(104px, 0.8fr)", look="mono", is_wide=True),
+        Column("Line", "place", width="minmax(104px, 0.8fr)", look="end", is_wide=True),
     ),
     "accesses": (
         Column("Line", "text", "code", "minmax(120px, 1.4fr)", full="text"),
@@ -184,7 +184,7 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
         Column("Used", "used", "share", "52px"),
         Column("Used, L1", "used_l1", "share", "64px"),
         Column("What", "said", width="minmax(120px, 1.6fr)", full="said"),
-        Column("Place", "place", width="minmax(90px, 0.6fr)", look="mono", is_wide=True),
+        Column("Place", "place", width="minmax(90px, 0.6fr)", look="end", is_wide=True),
     ),
     "collectives": (
         Column("Kernel", "kernel", width="52px", kind="kernel"),

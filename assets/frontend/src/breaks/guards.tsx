@@ -219,7 +219,7 @@ function GuardRow({ row }: { row: Extract<TreeRow, { kind: "guard" }> }) {
         <Icon name={guard.kept ? "captured" : "cross"} />
         <span class="sr">{guard.kept ? "kept" : "dropped"}</span>
       </span>
-      <span class="cut" data-tip={`${guard.source} ${guard.text}`}>
+      <span class="cut" data-tip={`${guard.source} ${guard.text || kind}`}>
         {label && <span class="mono">{label} </span>}
         <span class={what === kind ? "mut" : "mut mono"}>{what}</span>
       </span>

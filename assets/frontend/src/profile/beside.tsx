@@ -110,7 +110,7 @@ interface CardProps {
 export function Card({ card, note = "", hint, canOpen, open }: CardProps) {
   if (!card)
     return (
-      <div class="insp" role="group" aria-label="Inspector">
+      <div class={note ? "insp" : "insp hint"} role="group" aria-label="Inspector">
         <p class="mut">{note || hint}</p>
       </div>
     );

@@ -151,7 +151,7 @@ function Path({ doc, at, go }: { doc: ProfileDocument; at: number; go(id: string
   if (at < 0) return null;
   const path = pathOf(doc.boxes, at);
   return (
-    <span class="cut prof-path" data-tip={path.map((each) => doc.boxes[each]!.title).join(" › ")}>
+    <span class="cut end" data-tip={path.map((each) => doc.boxes[each]!.title).join(" › ")}>
       {path.map((each, i) => (
         <>
           {i > 0 && <span aria-hidden="true"> › </span>}

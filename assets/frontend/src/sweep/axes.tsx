@@ -57,9 +57,9 @@ export function Axes({ state, doc }: { state: SweepState; doc: SweepDocument }) 
               <text
                 class="on"
                 key={text}
-                x={px(at) - 7}
+                x={px(at) - (at ? 0 : 7)}
                 y={py(rail(texts.length, n)) + 4}
-                text-anchor="end"
+                text-anchor={at ? "middle" : "end"}
               >
                 {text.length > LETTERS ? `${text.slice(0, LETTERS - 1)}…` : text}
               </text>

@@ -28,14 +28,14 @@ const LETTER = 7.3; // px, of code at 12 px
 const BOLD = 8.6;
 const MOST_LETTERS = 24;
 
-/** What is longest takes the room that is left, the other columns no more than their texts. */
+/** The longest text takes the room that is left, what else there is no more than it has. */
 function fitted(columns: Column<ShownRow>[], rows: readonly ShownRow[]): Column<ShownRow>[] {
   const texts = columns.map((column) => longestOf(column, rows));
   const longest = texts.indexOf(Math.max(...texts));
   return columns.map((column, at) => {
     const [, given] = SHARES.exec(column.width) ?? [];
     const letters = texts[at]!;
-    if (at === longest || given === undefined || !letters) return column;
+    if ((at === longest && !column.number) || given === undefined || !letters) return column;
     const head = Math.ceil(BOLD * column.title.length);
     const least = column.number ? Math.max(Number(given), head) : Number(given);
     const most = Math.max(least, head, Math.ceil(LETTER * Math.min(letters, MOST_LETTERS)));
