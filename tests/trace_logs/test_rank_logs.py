@@ -70,6 +70,26 @@ def test_all_programs_of_a_compile_are_compared(log: Callable[[str], Path]) -> N
     assert first.programs == ((0,), (1,))
 
 
+@pytest.mark.parametrize(("cut", "is_sure"), [('"frame_id": 1', True), ('"compilation_m', False)])
+def test_what_a_log_that_is_cut_off_lacks_is_not_known(
+    log: Callable[[str], Path], cut: str, is_sure: bool
+) -> None:
+    """Its rank was said not to have compiled what is cut off; what ends before that is compared."""
+    folder = log("unlike")
+    file = next(folder.glob("*rank_0*"))
+    text = file.read_text()
+    file.write_text(text[: text.rindex(cut)])
+    found = wb.read_trace(folder).ranks()
+    assert (found.compiles[-1].without, found.compiles[-1].unknown) == ((), (0,))
+    said = " ".join(found.sentences)
+    assert "The log of rank 0 is not whole: the log ends inside of a record" in said
+    assert "Not known: whether rank 0 compiled 2/0 (rounded)." in said
+    assert "did not" not in said
+    assert bool(found.hangs) is is_sure
+    assert ("Not compared: the collectives of ranks 0 and 1 in 1/0 (gathered)" in said) != is_sure
+    assert found.is_same is (False if is_sure else None)
+
+
 def test_a_log_of_one_rank_is_refused() -> None:
     with pytest.raises(UsageError, match=r"of at least two ranks\. Of 1 read"):
         wb.read_trace(LOGS / "recompiles.log.gz").ranks()

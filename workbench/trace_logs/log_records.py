@@ -63,6 +63,11 @@ class Damage:
     cut_off: bool = False  # whether the last record lacks its end
     given_up: str = ""  # why the rest was not read
 
+    @property
+    def is_lossy(self) -> bool:
+        """Whether a record may be missing anywhere, not at the end alone."""
+        return bool(self.foreign or self.unreadable or self.changed or self.oversized)
+
     def sentences(self) -> Iterator[str]:
         """What was passed over, in words."""
         if self.foreign:

@@ -125,28 +125,36 @@ def _captured(contents: Sequence[LogContent]) -> Iterator[str]:
 def _notes(contents: Sequence[LogContent]) -> Iterator[str]:
     for content in contents:
         where = f"{content.label}: " if content.label else ""
-        yield from (where + sentence for sentence in content.damage.sentences())
+        yield from (where + sentence for sentence in tell_losses(content))
         if content.unknown:
             kinds = ", ".join(sorted(content.unknown))
             yield f"{where}records of kinds that are not known here, in report.extra: {kinds}"
         yield from (where + sentence for sentence in _endings(content))
 
 
-def _endings(content: LogContent) -> Iterator[str]:
-    """Compilations that Dynamo gave up without an error, and those that did not end."""
-    names = functions([content])
-    failed = {piece.compile_id for piece in content.failures()}
+def tell_losses(content: LogContent) -> Iterator[str]:
+    """What a log lacks, in words: what was passed over, and the compiles that do not end in it."""
+    yield from content.damage.sentences()
+    if unfinished := list_unfinished(content):
+        name = named(functions([content]).get((content.label, unfinished[0]), ""))
+        yield f"{_listed(unfinished)} of {name} does not end in this log"
+
+
+def list_unfinished(content: LogContent) -> list[str]:
+    """The ids of the compiles that begin in a log and do not end in it."""
     ended = {compile_id for compile_id, _ in content.metrics}
+    return [compile_id for compile_id in content.starts if compile_id not in ended]
+
+
+def _endings(content: LogContent) -> Iterator[str]:
+    """Compilations that Dynamo gave up without an error."""
+    failed = {piece.compile_id for piece in content.failures()}
     given_up: dict[str, list[str]] = {}
     for compile_id, row in content.metrics:
         if row.get("fail_type") and compile_id is not None and compile_id not in failed:
             given_up.setdefault(named(str(row.get("co_name", ""))), []).append(str(compile_id))
     for name, ids in given_up.items():
         yield f"{name} was left to Python in {_listed(ids)}"
-    open_ = [compile_id for compile_id in content.starts if compile_id not in ended]
-    if open_:
-        name = named(names.get((content.label, open_[0]), ""))
-        yield f"{_listed(open_)} of {name} does not end in this log"
 
 
 def _listed(ids: list[str]) -> str:

@@ -18,6 +18,7 @@ from workbench.report import Report
 from workbench.report.cluster.cluster_rows import Collective
 from workbench.report.session.session_rows import Compile
 from workbench.trace_logs.content import LogContent
+from workbench.trace_logs.log_summary import list_unfinished, tell_losses
 from workbench.trace_logs.log_tables import Building
 from workbench.trace_logs.session_tables import build_session
 
@@ -65,6 +66,12 @@ def compare_ranks(
         for id, stack in content.starts.items()
         if stack
     }
+    unfinished = {
+        building.prefix(content) + id for content in contents for id in list_unfinished(content)
+    }
+    is_lossy = {int(content.rank or 0): content.damage.is_lossy for content in contents}
+    lacks = {int(content.rank or 0): tuple(tell_losses(content)) for content in contents}
+    lacks = {rank: reasons for rank, reasons in lacks.items() if reasons}
     programs = []
     for prefix, rank in rank_of.items():
         ids = [id for id in dict.fromkeys([*compiles, *code]) if id.startswith(prefix)]
@@ -76,10 +83,12 @@ def compare_ranks(
                 code[id],
                 tuple(starts[id]),
                 began.get(id, ""),
+                id not in unfinished and not is_lossy[rank],
             )
             for id in ids
         ]
-    return compare_logs(", ".join(report.request.name.split(", ")[:3]), rank_of.values(), programs)
+    name = ", ".join(report.request.name.split(", ")[:3])
+    return compare_logs(name, rank_of.values(), programs, dict(sorted(lacks.items())))
 
 
 def _name_begun(content: LogContent, frame: Mapping[str, Any]) -> str:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from workbench.analysis.ranks.logged_ranks import LoggedProgram, compare_logs
@@ -79,7 +80,45 @@ def test_what_no_log_has_code_of_is_not_called_the_same() -> None:
     )
     assert found.sentences == ("Not compared: 1 compile of which no log has code.",)
     found = compare_logs("step", [0, 1], [program(0), program(1, code={}, starts=())])
-    assert "Not compared: rank 1 in 0/0 (step), of which its log has no code." in found.sentences
+    assert found.sentences == ("Not compared: rank 1 in 0/0 (step), of which its log has no code.",)
+
+
+CUT = {1: ("the log ends inside of a record",)}
+
+
+def test_what_a_log_lacks_that_is_not_whole_is_not_known() -> None:
+    found = compare_logs("step", [0, 1], [program(0), program(1), program(0, "1/0")], CUT)
+    assert (found.compiles[1].without, found.compiles[1].unknown) == ((), (1,))
+    assert found.is_same is None
+    assert found.sentences == (
+        "Ranks 0 and 1 compiled the same 1 program.",
+        "The log of rank 1 is not whole: the log ends inside of a record.",
+        "Not known: whether rank 1 compiled 1/0 (step).",
+        "Collectives come in the same order on the ranks of each group: 1 compared.",
+    )
+    assert list(found.frame().unknown) == [(), (1,)]
+    whole = compare_logs("step", [0, 1], [program(0), program(1), program(1, "1/0")], CUT)
+    assert "Rank 1 compiled 1/0 (step), rank 0 did not." in whole.sentences  # of a whole log
+    assert whole.is_same is False
+
+
+def test_collectives_that_a_log_may_have_lost_hang_nobody() -> None:
+    code = {"captured": "graph", "forward": "kernels", "backward": "kernels"}
+    later = replace(started("reduce_scatter"), is_backward=True)
+    first = program(0, code=code, starts=(started(), later))
+    found = compare_logs("step", [0, 1], [first, program(1)], CUT)
+    assert not found.hangs
+    assert "Not compared: the collectives of ranks 0 and 1 in 0/0 (step)." in found.sentences
+    assert compare_logs("step", [0, 1], [first, program(1)]).hangs  # of whole logs
+    other = program(1, code={"captured": "graph", "forward": "other"}, starts=(), is_whole=False)
+    found = compare_logs("step", [0, 1], [program(0), other], CUT)
+    assert (found.hangs, found.compiles[0].programs) == ((), ((0,),))
+    assert (
+        "Not compared: rank 1 in 0/0 (step), of which its log may have lost code."
+        in found.sentences
+    )
+    differs = compare_logs("step", [0, 1], [program(0), replace(other, is_whole=True)], CUT)
+    assert differs.hangs  # the compile ends in the log before it is cut
 
 
 def test_a_rank_that_starts_something_else_would_hang_in_that_compile() -> None:

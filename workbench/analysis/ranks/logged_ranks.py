@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from workbench.analysis.ranks.collective_order import ALL_RANKS, compare_started
@@ -32,7 +32,8 @@ class LoggedProgram:
     """What one log says of one compile: `compiles` are its forward and backward.
 
     `code` is what torch wrote, without comments: the generated programs, by forward and backward,
-    and the captured graph; `starts` are the collectives of the programs.
+    and the captured graph; `starts` are the collectives of the programs. What of it is not whole is
+    no sign of a difference: its log may have lost what others have.
     """
 
     rank: int
@@ -41,6 +42,7 @@ class LoggedProgram:
     code: Mapping[str, str]
     starts: tuple[Collective, ...]
     began: str = ""  # the function and its place, as the log has them where the compile begins
+    is_whole: bool = True  # whether it ends in its log, of which no record is lost
 
     @property
     def frame(self) -> str:
@@ -72,7 +74,9 @@ class LoggedRanks(Presented):
 
     Nothing is known of ranks without a log, and of what a program calls outside its graphs, as
     DDP's own collectives. `order` compares the collectives of compiles of the same id, for each
-    group, the first rank with each other one.
+    group, the first rank with each other one. `lacks` says by rank why a log is not whole: what
+    such a log does not have is not known, and no difference; `unsure_starts` are those that differ
+    by collectives which one of their logs may have lost.
     """
 
     name: str
@@ -80,6 +84,8 @@ class LoggedRanks(Presented):
     compiles: tuple[RankCompile, ...]
     order: tuple[CollectiveOrder, ...]
     unsure_groups: tuple[str, ...] = ()  # in which some rank starts nothing, as it may have to
+    lacks: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+    unsure_starts: tuple[tuple[str, int, int], ...] = ()  # a compile and two ranks
 
     @property
     def hangs(self) -> tuple[str, ...]:
@@ -87,9 +93,14 @@ class LoggedRanks(Presented):
         return tuple(row.note for row in self.order if row.note)
 
     @property
-    def is_same(self) -> bool:
-        """Whether all ranks compiled the same, as far as the logs have code of it."""
-        return all(not row.without and len(row.programs) < 2 for row in self.compiles)
+    def is_same(self) -> bool | None:
+        """Whether all ranks compiled the same, as far as the logs have code of it.
+
+        None where nothing differs, and a log is not whole.
+        """
+        if any(row.without or len(row.programs) > 1 for row in self.compiles):
+            return False
+        return None if self.lacks else True
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -106,17 +117,48 @@ class LoggedRanks(Presented):
         return presenter().rows_frame(self.compiles, RankCompile)
 
 
-def compare_logs(name: str, ranks: Iterable[int], programs: Iterable[LoggedProgram]) -> LoggedRanks:
-    """What logs say, compared: compiles of one function, by their numbers among its variants."""
+def compare_logs(
+    name: str,
+    ranks: Iterable[int],
+    programs: Iterable[LoggedProgram],
+    lacks: Mapping[int, tuple[str, ...]] | None = None,
+) -> LoggedRanks:
+    """What logs say, compared: compiles of one function, by their numbers among its variants.
+
+    `lacks` are the ranks whose logs are not whole, each with the reasons.
+    """
+    lacks = lacks or {}
     all_ranks = tuple(sorted(ranks))
     ordered = sorted(programs, key=lambda each: (_place(each.compile_id), each.rank))
     compiles: list[RankCompile] = []
     order: list[CollectiveOrder] = []
+    unsure_starts: list[tuple[str, int, int]] = []
     for group in _match(ordered):
-        compiles.append(_join(group, all_ranks))
-        order += _compare_starts(compiles[-1], [each for each in group if each.has_program])
+        compiles.append(_join(group, all_ranks, lacks))
+        for row in _compare_starts(compiles[-1], [each for each in group if each.has_program]):
+            if row.note and not _is_sure(row, group, lacks):
+                unsure_starts.append((_name(compiles[-1]), row.other, row.rank))
+            else:
+                order.append(row)
     unsure = tuple(_list_unsure(ordered, len(all_ranks)))
-    return LoggedRanks(name, all_ranks, tuple(compiles), tuple(order), unsure)
+    return LoggedRanks(
+        name, all_ranks, tuple(compiles), tuple(order), unsure, lacks,
+        tuple(dict.fromkeys(unsure_starts)),
+    )  # fmt: skip
+
+
+def _is_sure(
+    row: CollectiveOrder, group: Sequence[LoggedProgram], lacks: Mapping[int, tuple[str, ...]]
+) -> bool:
+    """Whether logs that differ in what is started do so by more than what one of them lost."""
+    pair = [each for each in group if each.rank in (row.rank, row.other)]
+    if not all(each.is_whole for each in pair):
+        return False
+    # a backward is compiled later, and may be all that a log lacks
+    return all(
+        each.rank not in lacks or {part for other in pair for part in other.code} <= {*each.code}
+        for each in pair
+    )
 
 
 def _list_unsure(programs: Sequence[LoggedProgram], ranks: int) -> Iterator[str]:
@@ -163,8 +205,11 @@ def _place(compile_id: str) -> tuple[tuple[int, str], ...]:
     )
 
 
-def _join(group: Sequence[LoggedProgram], ranks: Sequence[int]) -> RankCompile:
+def _join(
+    group: Sequence[LoggedProgram], ranks: Sequence[int], lacks: Mapping[int, tuple[str, ...]]
+) -> RankCompile:
     have = tuple(each.rank for each in group)
+    absent = [rank for rank in ranks if rank not in have]
     seconds = [sum(row.total_s for row in each.compiles) for each in group if each.compiles]
     known = [len(each.starts) for each in group if each.has_program]
     return RankCompile(
@@ -172,7 +217,8 @@ def _join(group: Sequence[LoggedProgram], ranks: Sequence[int]) -> RankCompile:
         ids=tuple(each.compile_id for each in group),
         function=next((row.function for each in group for row in each.compiles), ""),
         ranks=have,
-        without=tuple(rank for rank in ranks if rank not in have),
+        without=tuple(rank for rank in absent if rank not in lacks),
+        unknown=tuple(rank for rank in absent if rank in lacks),
         programs=_group_by_code(group),
         cache=_tell_caches(group),
         shortest_s=min(seconds, default=0.0),
@@ -182,9 +228,13 @@ def _join(group: Sequence[LoggedProgram], ranks: Sequence[int]) -> RankCompile:
 
 
 def _group_by_code(group: Sequence[LoggedProgram]) -> tuple[tuple[int, ...], ...]:
-    """Ranks whose logs agree in all that both have; those without any code are in none."""
+    """Ranks whose logs agree in all that both have; those without any code are in none.
+
+    What is not whole and agrees with no other is in none either: what is lost may be all the
+    difference.
+    """
     found: list[list[LoggedProgram]] = []
-    for each in group:
+    for each in sorted(group, key=lambda each: not each.is_whole):
         if not each.code:
             continue
         for same in found:
@@ -192,8 +242,9 @@ def _group_by_code(group: Sequence[LoggedProgram]) -> tuple[tuple[int, ...], ...
                 same.append(each)
                 break
         else:
-            found.append([each])
-    return tuple(tuple(each.rank for each in same) for same in found)
+            if each.is_whole or not found:
+                found.append([each])
+    return tuple(sorted(tuple(sorted(each.rank for each in same)) for same in found))
 
 
 def _agree(one: Mapping[str, str], other: Mapping[str, str]) -> bool:
@@ -238,16 +289,17 @@ def _tell(found: LoggedRanks) -> Iterator[str]:
     yield from found.hangs
     read = _name_ranks(found.ranks)
     apart = [row for row in found.compiles if row.without or len(row.programs) > 1]
-    compared = [row for row in found.compiles if row.programs]
+    compared = [row for row in found.compiles if not row.unknown and _is_compared(row)]
     if not apart and compared:
         yield f"{read} compiled the same {plural(len(compared), 'program')}."
     for row in apart[:_MOST_TOLD]:
         yield _explain(row)
     if apart[_MOST_TOLD:]:
         yield f"{plural(len(apart) - _MOST_TOLD, 'more compile')} differ: see .frame()."
+    yield from _tell_lacks(found)
     yield from _tell_times(found.compiles)
     yield from _tell_ids(found.compiles)
-    yield from _tell_uncompared(found.compiles)
+    yield from _tell_uncompared(found)
     if count := len(found.unsure_groups):
         yield (
             f"Not compared: {plural(count, 'group')} with the ranks that start nothing in "
@@ -257,6 +309,24 @@ def _tell(found: LoggedRanks) -> Iterator[str]:
     if alike and not found.hangs:
         count = sum(row.collectives for row in alike)
         yield f"Collectives come in the same order on the ranks of each group: {count} compared."
+
+
+def _tell_lacks(found: LoggedRanks) -> Iterator[str]:
+    """Which log is not whole and why, and what is not known for it."""
+    for rank, reasons in found.lacks.items():
+        yield f"The log of rank {rank} is not whole: {'; '.join(reasons)}."
+    missing: dict[tuple[int, ...], list[str]] = {}
+    for row in found.compiles:
+        if row.unknown:
+            missing.setdefault(row.unknown, []).append(_name(row))
+    for ranks, names in missing.items():
+        more = [f"{len(names) - _MOST_TOLD} more"] if names[_MOST_TOLD:] else []
+        yield (
+            f"Not known: whether {_name_ranks(ranks).lower()} compiled "
+            f"{join_words([*names[:_MOST_TOLD], *more])}."
+        )
+    for name, first, rank in found.unsure_starts:
+        yield f"Not compared: the collectives of ranks {first} and {rank} in {name}."
 
 
 def _tell_times(compiles: Iterable[RankCompile]) -> Iterator[str]:
@@ -282,15 +352,21 @@ def _tell_ids(compiles: Iterable[RankCompile]) -> Iterator[str]:
                 return
 
 
-def _tell_uncompared(compiles: Sequence[RankCompile]) -> Iterator[str]:
-    compared = [row for row in compiles if row.programs]
-    if count := len(compiles) - len(compared):
+def _tell_uncompared(found: LoggedRanks) -> Iterator[str]:
+    compared = [row for row in found.compiles if row.programs]
+    if count := len(found.compiles) - len(compared):
         yield f"Not compared: {plural(count, 'compile')} of which no log has code."
     lost = {
         rank: row for row in compared for rank in row.ranks if rank not in sum(row.programs, ())
     }
     for rank, row in lost.items():
-        yield f"Not compared: rank {rank} in {_name(row)}, of which its log has no code."
+        why = "may have lost code" if rank in found.lacks else "has no code"
+        yield f"Not compared: rank {rank} in {_name(row)}, of which its log {why}."
+
+
+def _is_compared(row: RankCompile) -> bool:
+    """Whether the logs of all ranks that compiled it have code of it."""
+    return bool(row.programs) and set(row.ranks) == set(sum(row.programs, ()))
 
 
 def _explain(row: RankCompile) -> str:

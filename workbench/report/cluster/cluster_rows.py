@@ -282,11 +282,12 @@ class CollectiveOrder:
 class RankCompile:
     """One compile of the processes of a run, by what their logs say.
 
-    `ranks` compiled it, `without` are the other ranks that were read. Ranks have the same one of
+    `ranks` compiled it, `without` did not, and of `unknown` it is not known: their logs are not
+    whole. Ranks have the same one of
     `programs` where what torch wrote for them is the same but for comments, the numbers of devices
     and the names of groups: the generated program, and where a log has none the captured graph.
-    Ranks whose logs have neither are in none of them, and are not compared. Seconds are as torch
-    counts them.
+    Ranks whose logs have neither, or may have lost some of it, are in none of them, and are not
+    compared. Seconds are as torch counts them.
     """
 
     compile_id: str  # torch's id on the first of `ranks`, as `0/1`: frame 0, second variant
@@ -307,3 +308,4 @@ class RankCompile:
     collectives: int | None = number(
         "Collectives", meaning="How many its programs start; None where no log has a program."
     )
+    unknown: tuple[int, ...] = ()  # whose logs do not have it, and are not whole

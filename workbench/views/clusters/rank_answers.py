@@ -28,6 +28,7 @@ _COMPILES = (
     Column("Function", "function", "code"),
     Column("Ranks", "ranks"),
     Column("Without", "without"),
+    Column("Not known", "unknown"),
     Column("Programs", "programs", "number"),
     Column("Caches", "cache"),
     *(Column(each.title, name, exact(each.unit)) for name, each in measures(RankCompile).items()),
@@ -102,6 +103,7 @@ def _list_logged_grids(ranks: LoggedRanks, limits: Limits) -> Iterator[Grid | No
             **asdict(row),
             "ranks": _list_numbers(row.ranks),
             "without": _list_numbers(row.without),
+            "unknown": _list_numbers(row.unknown),
             "programs": len(row.programs) or None,
         }
         for row in ranks.compiles
