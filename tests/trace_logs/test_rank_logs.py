@@ -8,6 +8,8 @@ import pytest
 
 import workbench as wb
 from workbench.errors import UsageError
+from workbench.trace_logs.kernel_code import parse_program
+from workbench.trace_logs.logged_collectives import tell_results
 from workbench.trace_logs.rank_logs import _strip
 
 LOGS = Path(__file__).parents[1] / "records" / "traces"
@@ -98,3 +100,37 @@ def test_a_log_of_one_rank_is_refused() -> None:
 def test_sessions_of_logs_tell_what_the_caches_answered() -> None:
     compiles = wb.read_trace(LOGS / "unlike").session().frame("compiles")
     assert set(compiles.cache) == {"AOTAutograd miss, FX graph miss"}
+
+
+CHAIN = """
+def call(args):
+    arg0_1, = args
+    args.clear()
+    {check}assert_size_stride(arg0_1, (8, 16), (16, 1), 'input')
+    buf0 = empty_strided_cpu((8, 16), (16, 1), torch.bfloat16)
+    buf1 = torch.ops._c10d_functional.reduce_scatter_tensor.default(buf0, 'sum', 4, '0')
+    {check}assert_size_stride(buf1, (2, 16), (16, 1), 'torch.ops._c10d_functional')
+    torch.ops._c10d_functional.wait_tensor.default(buf1)
+    buf2 = torch.ops._c10d_functional.all_gather_into_tensor.default(buf1, 4, '0')
+    {check}assert_size_stride(buf2, (8, 16), (16, 1), 'torch.ops._c10d_functional')
+    torch.ops._c10d_functional.wait_tensor.default(buf2)
+    torch.ops._c10d_functional.all_reduce_.default(buf2, 'sum', '0')
+    torch.ops._c10d_functional.wait_tensor.default(buf2)
+    buf3 = torch.ops._c10d_functional.all_to_all_single.default(buf2, [2, 6], [4, 4], '0')
+    {check}assert_size_stride(buf3, (8, 16), (16, 1), 'torch.ops._c10d_functional')
+    torch.ops._c10d_functional.wait_tensor.default(buf3)
+    buf4 = torch.ops._c10d_functional.all_gather_into_tensor.default(buf3, 4, '0')
+    return (buf4, )
+"""
+
+
+@pytest.mark.parametrize("is_checked", [True, False])
+def test_what_is_made_from_results_of_collectives_has_their_size(is_checked: bool) -> None:
+    """As seen: of an all-gather of what a reduce-scatter gave no bytes were known."""
+    program = parse_program(CHAIN.format(check="" if is_checked else "# "))
+    buffers = {one.name: one for one in program.buffers}
+    tell_results(program.kernels, buffers, {})
+    sizes = [None if (one := buffers.get(f"buf{n}")) is None else one.bytes() for n in range(4)]
+    last = 8 * 16 * 2 if is_checked else None  # of an all-to-all its rows are not followed
+    assert sizes == [8 * 16 * 2, 2 * 16 * 2, 8 * 16 * 2, last]
+    assert buffers["buf3"].dtype == "bfloat16"

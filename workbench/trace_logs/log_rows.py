@@ -20,7 +20,7 @@ from workbench.trace_logs.kernel_code import (
     parse_aoti,
     parse_program,
 )
-from workbench.trace_logs.logged_collectives import list_collectives
+from workbench.trace_logs.logged_collectives import list_collectives, tell_results
 from workbench.trace_logs.source_places import LogPlaces, LogSources
 
 _COLUMNS = tuple(f.name for f in fields(Node))
@@ -205,6 +205,8 @@ class KernelRows:
                 self.links.append(Link(lowered.id, id, "graph-lowered"))
             sizes = {} if lowered is None else lowered.sizes
             _tell_results(program, lowering, sizes)
+            dtypes = {name: dtype for name, (dtype, _) in sizes.items() if dtype}
+            tell_results(program.kernels, {one.name: one for one in program.buffers}, dtypes)
             self.buffers += [_buffer(id, one, sizes) for one in program.buffers]
 
     @property

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
+from workbench.artifacts.programs import Dims
 from workbench.report import Buffer, Kernel
 from workbench.report.cluster.cluster_rows import Collective, name_kind
-from workbench.trace_logs.kernel_code import CodeKernel
+from workbench.trace_logs.kernel_code import CodeBuffer, CodeKernel
 
 _CALL = re.compile(r"torch\.ops\._c10d_functional\.(\w+?)_?\.")
 _WAIT = "wait_tensor"
@@ -53,6 +54,42 @@ def list_collectives(
             why=_UNMODELLED,
         )
         first += 1
+
+
+def tell_results(
+    program: Sequence[CodeKernel], buffers: Mapping[str, CodeBuffer], dtypes: Mapping[str, str]
+) -> None:
+    """Give what collectives return the dtype of what they are given, and the shape that follows.
+
+    A program checks the shapes of results where torch does not leave that out, and tells no dtype.
+    `buffers` are those of the program by name, `dtypes` those that its graph tells. In the order of
+    the calls, so that what is made from a result is known too.
+    """
+    for code in program:
+        called = _CALL.match(code.name)
+        if called is None or called[1] == _WAIT:
+            continue
+        given = [buffers[name] for name in code.reads if name in buffers]
+        results = [buffers[name] for name in code.writes if name in buffers]
+        told = {one.dtype or dtypes.get(one.name) for one in given}
+        for result in results:
+            if result.dtype is None and len(told) == 1:
+                result.dtype = next(iter(told))
+            if result.shape is None and len(given) == len(results) == 1:
+                kind = name_kind(called[1])
+                ranks = _read_group_size(kind, code.arguments)
+                result.shape = _follow_shape(kind, given[0].shape, ranks)
+
+
+def _follow_shape(kind: str, given: Dims | None, ranks: int | None) -> Dims | None:
+    """Of the result; None where it takes more than the shape of what is given."""
+    if kind in ("all_reduce", "broadcast"):
+        return given
+    first = given[0] if given else None
+    if not given or not isinstance(first, int) or not ranks:
+        return None
+    rows = {"all_gather": first * ranks, "reduce_scatter": first // ranks}.get(kind)
+    return None if rows is None else (rows, *given[1:])
 
 
 def _count_bytes(given: Sequence[Buffer], times: int) -> int | None:
