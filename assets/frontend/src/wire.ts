@@ -1915,7 +1915,8 @@ export type Unit = "" | "count" | "B" | "s" | "ms" | "us" | "share" | "amount" |
  * is the field of a row that it shows, `key` where it is not said; a dot leads into a field.
  * `kind` is "text" unless it is said: a number has the `unit` that it is given in, a "length"
  * counts a list, a "bar" is as long as its part of the largest. `full` is the field with the
- * whole text, where the column has only the gist; `hint` says of all cells what they are.
+ * whole text, where the column has only the gist; `hint` says of all cells what they are. What
+ * is read from its "end", as a file with a line, loses its beginning where it is too long.
  * `absent` stands for a value that is unknown. `is_wide` columns are left out where there is
  * little room.
  */

@@ -251,6 +251,24 @@ def test_an_operator_that_torch_only_orders_is_recorded_as_what_it_calls(
     }
 
 
+@pytest.mark.parametrize("options", [{}, OVERLAP], ids=["plain", "ordered"])
+def test_what_only_comes_after_attention_does_not_take_its_bytes(
+    mesh: Any, options: dict[str, Any]
+) -> None:
+    """As seen: attention behind a collective wrote 0 B where torch put the two in an order."""
+    group = mesh["tp"].get_group()
+
+    def attend(x: torch.Tensor, q: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        sent = functional.all_reduce(x, "sum", group)
+        return torch.nn.functional.scaled_dot_product_attention(q, q, q) * 2, sent + 1
+
+    q = torch.empty(2, 4, 128, 64, dtype=torch.bfloat16, device="meta")
+    given = torch.empty(1024, 1024, device="meta"), q
+    report = wb.aot_compile(attend, given, target="h100", grad=False, options=options).report
+    (kernel,) = [row for row in report.kernels if "attention" in row.name]
+    assert (kernel.bytes_read, kernel.bytes_written) == (q.nbytes, q.nbytes)
+
+
 def test_a_bucket_says_which_collectives_it_was_merged_from(merged: wb.Report) -> None:
     (row,) = merged.collectives
     nodes = {node.id: node for node in merged.nodes}

@@ -68,15 +68,23 @@ def _read(node: Any) -> int:
 def _sizes(node: Any, **wanted: bool) -> int:
     """Inductor's traffic model; torch's other methods of it keep what they return.
 
-    It counts what a node only has to come after as read, in whole (2.11 to 2.15).
+    It counts what a node only has to come after as read, in whole, and takes a node that only has
+    to come after one for a user of what that makes: several outputs are then no bytes, and what is
+    fused away is written (2.11 to 2.15).
     """
-    counted = node.read_writes
+    counted, known = node.read_writes, node.scheduler.name_to_buf
     real = [dep for dep in counted.reads if not isinstance(dep, tp.WEAK_DEP.get())]
+    made = [known[dep.name] for dep in counted.writes if dep.name in known]
+    users = [buffer.users for buffer in made]
     node.read_writes = replace(counted, reads=type(counted.reads)(real))
     try:
+        for buffer in made:
+            buffer.users = [user for user in buffer.users if not user.is_weak]
         return int(node.get_read_write_buffers_sizes_impl(**wanted))
     finally:
         node.read_writes = counted
+        for buffer, before in zip(made, users, strict=True):
+            buffer.users = before
 
 
 def _constants_read(node: Any) -> int:
