@@ -44,6 +44,18 @@ def test_the_sentence_says_that_it_was_modelled_and_how_far_that_was_off() -> No
     assert "Modelled, not measured. Of 198 published winners" in TUNED.sentence
 
 
+def test_a_first_that_the_model_cannot_tell_from_others_says_so() -> None:
+    near = [replace(SMALL, stages=n, model_us=9.0 + n / 100) for n in (1, 2, 40)]
+    case = make_case(1, *near, LOST)
+    assert case.doubt == "the model cannot tell it from 1 other"
+    told = Tuned("mm", "pointwise", (case,)).sentence
+    assert "9.01 µs by the model: the model cannot tell it from 1 other." in told
+    assert repr(Tuned("mm", "pointwise", (case,))).count("the model cannot tell it from 1") == 1
+    unknown = make_case(1, replace(SMALL, model_us=None), replace(BEST, model_us=None))
+    assert (make_case(1, LOST).doubt, unknown.doubt) == ("", "")
+    assert "cannot tell" not in TUNED.sentence
+
+
 def test_the_best_of_a_case_is_found_by_its_size() -> None:
     assert [each.stages for each in TUNED.best(5, M=64)] == [3, 5]
     assert TUNED.why("BLOCK_M=256", 1, M=1).endswith("does not fit, 300 kB of 228 kB.")

@@ -12,7 +12,7 @@ from workbench.specs import Gpu
 
 RANKED = "ranked"
 NOT_COMPILED = "not compiled"
-_ALIKE = 1.02  # times the other's: a difference that the model cannot tell
+ALIKE = 1.02  # times the other's: a difference that the model cannot tell
 _FULL = 0.995  # of the last wave, from which on nothing of it is idle
 
 
@@ -109,7 +109,7 @@ def explain_order(gpu: Gpu, one: Candidate, other: Candidate) -> str:
         f"The model gives {first.name} {format_us(first.model_us)} and {second.name} "
         f"{format_us(second.model_us)}, {times:.2f} times as long"
     )
-    if times < _ALIKE:
+    if times < ALIKE:
         head += ": it cannot tell which of them is faster"
     waits = {each.because for each in (first, second) if each.because}
     if len(waits) == 1:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import inf
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING
 from workbench.analysis.kernel_configs.triton_source import make_decorator
 from workbench.analysis.tuning import tuned_formats as formats
 from workbench.analysis.tuning.candidate import (
+    ALIKE,
     RANKED,
     Candidate,
     count_verdicts,
@@ -53,6 +55,13 @@ class TunedCase:
         return tuple(each for each in self.candidates if each.verdict == RANKED)
 
     @property
+    def doubt(self) -> str:
+        """How many others the model cannot tell from the first, in words; "" where it can."""
+        times = [each.ranked_us for each in self.ranked if each.ranked_us < inf]
+        alike = sum(us < ALIKE * times[0] for us in times[1:])
+        return f"the model cannot tell it from {plural(alike, 'other')}" if alike else ""
+
+    @property
     def name(self) -> str:
         """The GPU, and the sizes in words: "h100, M=16, N=7168, K=2048"."""
         return ", ".join([self.gpu.name, *(f"{name}={size}" for name, size in self.sizes.items())])
@@ -86,7 +95,10 @@ class Tuned(Presented):
             first, whole = case.ranked[0], plural(len(case.candidates), "configuration")
             us = first.model_us
             time = f", {format_us(us)} by the model" if us is not None else ""
-            parts.append(f"{self.kernel} on {case.name}: {first.name} is first of {whole}{time}.")
+            doubt = f": {case.doubt}" if case.doubt else ""
+            parts.append(
+                f"{self.kernel} on {case.name}: {first.name} is first of {whole}{time}{doubt}."
+            )
         return " ".join([*parts, self.error])
 
     @property

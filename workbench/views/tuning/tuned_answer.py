@@ -121,6 +121,7 @@ def text(tuned: Tuned) -> str:
         lines.append(f"  {case.name}: {told or 'nothing to try'}")
         few = _FIRST if len(tuned.cases) == 1 else 1
         lines += ["    " + "  ".join(_list_words(each)).rstrip() for each in case.ranked[:few]]
+        lines += [f"         {case.doubt}"] if case.doubt else []
     return "\n".join([*lines, *(f"  {each}" for each in (*tuned.remarks, tuned.error))])
 
 
