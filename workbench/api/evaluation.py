@@ -140,10 +140,10 @@ def verify(
     With `ranks` every rank of a small virtual cluster is run in this process, each in a thread,
     with collectives that send: the graphs after AOTAutograd of each rank, captured there, against
     the program without a compiler on that rank, forward and backward. What Inductor makes of these
-    graphs is not run. The record holds graphs with the sizes of its own cluster, so `ranks` is the
-    size of that: to check a program of 512 ranks, compile it on a mesh of 4 or 8, too. Ranks that
-    start other collectives, or wait for one another, are named. Torch's process group is
-    afterwards as before.
+    graphs is run only with `per_kernel`, for a virtual GPU. The record holds graphs with the sizes
+    of its own cluster, so `ranks` is the size of that: to check a program of 512 ranks, compile it
+    on a mesh of 4 or 8, too. Ranks that start other collectives, or wait for one another, are
+    named. Torch's process group is afterwards as before.
 
     Parameters
     ----------
@@ -153,6 +153,8 @@ def verify(
         held against their part of what that gives, as well.
     per_kernel
         Compare after every kernel with the captured graph, so that the first wrong one is named.
+        With `ranks` the generated program of each rank is run, its kernels in the interpreter and
+        its collectives sending, and the first wrong kernel is named with its rank.
     float64
         Compare with the original in double precision, on a virtual GPU.
     rtol, atol
@@ -199,14 +201,16 @@ def verify(
                 "ranks= is for what aot_compile makes inside `with wb.virtual_cluster(...)`; this "
                 f"is of type {type(x).__name__}."
             )
-        for name in [n for n, on in (("per_kernel", per_kernel), ("float64", float64)) if on]:
+        if float64:
             raise UsageError(
-                f"{name}=True is for one program: with ranks= the captured graphs are run, and no "
-                "kernels. Leave one of them out."
+                "float64=True is for one program: on several ranks a difference is held to double "
+                "precision anyway. Leave it out, or leave out ranks=."
             )
+        if per_kernel and isinstance(x, Compiled):
+            refuse_for_host(per_kernel=True)
         return verify_ranks(
-            x, tuple(args), dict(kwargs or {}),
-            ranks=ranks, build=build, reference=reference, loss=loss, rtol=rtol, atol=atol,
+            x, tuple(args), dict(kwargs or {}), ranks=ranks, build=build, reference=reference,
+            loss=loss, per_kernel=per_kernel, rtol=rtol, atol=atol,
         )  # fmt: skip
     if build is not None:
         raise UsageError("build= makes the program on every rank: give ranks=, too.")

@@ -33,6 +33,9 @@ from workbench.compiler.internals.tensor_like import TensorLike
 PANE = "captured_graphs"
 WITHOUT_BIAS = " without its bias"
 """Behind the name of a convolution: what it gives without the bias."""
+AS_COMPUTED = " as computed"
+"""Behind the name of a node: what it gave, before a collective changed it in place."""
+_COLLECTIVES = "_c10d_functional"
 
 
 @dataclass(frozen=True)
@@ -40,12 +43,15 @@ class Write:
     """A buffer that a kernel writes, and the node whose value it then holds.
 
     `buffer` is the variable of the program: for a mutation the one that is changed. Buffers that
-    are allocated only have nothing written to them. `node` may end in `WITHOUT_BIAS`.
+    are allocated only have nothing written to them. `node` may end in `WITHOUT_BIAS`. A collective
+    that changes its buffer in place leaves the value of its own node there, as one that is awaited
+    does.
     """
 
     buffer: str
     node: str | None
     is_allocation: bool = False
+    is_collective: bool = False
 
 
 @dataclass(frozen=True)
@@ -136,12 +142,18 @@ def _list_sendable(stages: Mapping[str, CapturedGraph]) -> Iterator[tuple[str, b
 def _writes(node: Any, scheduler: Any) -> tuple[Write, ...]:
     writes = []
     is_allocation = type(node).__name__ == "NopKernelSchedulerNode"
+    called = str(getattr(node.node, "op_overload", ""))
+    is_collective = called.startswith(_COLLECTIVES)
     for output in node.get_outputs():
         name = output.get_name()
-        held = _value_of(output.node, is_library=node.is_extern())
+        if is_collective:
+            own = [n for n in node.node.origins if str(n.target) == called]
+            held = max(own).name if own else None
+        else:
+            held = _value_of(output.node, is_library=node.is_extern())
         for real in output.get_mutations() or (name,):
             root = scheduler.mutation_real_name.get(real, real)
-            writes.append(Write(root, held, is_allocation))
+            writes.append(Write(root, held, is_allocation, is_collective))
     return tuple(writes)
 
 
@@ -151,6 +163,10 @@ def _value_of(buffer: Any, *, is_library: bool) -> str | None:
     The last of the convolutions that it comes from is its own.
     """
     origin = buffer.get_origin_node()
+    if origin is not None and str(origin.target).startswith(_COLLECTIVES):
+        # torch overwrites it: what a collective changes in place counts as its result
+        nodes = [n for n in buffer.origins if not str(n.target).startswith(_COLLECTIVES)]
+        return max(nodes).name if nodes and is_library else None
     if origin is not None or not is_library:
         return None if origin is None else str(origin.name)
     nodes = [n for n in buffer.origins if str(n.target) == "aten.convolution.default"]

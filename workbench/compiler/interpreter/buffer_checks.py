@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from workbench.compiler.captured_graphs.captured import CapturedGraph, Write
+from workbench.compiler.captured_graphs.captured import AS_COMPUTED, CapturedGraph, Write
 from workbench.compiler.comparison.output_comparison import (
     TOLERANCES,
     KernelComparison,
@@ -20,6 +20,10 @@ from workbench.compiler.comparison.second_opinion import Samples, settle_differe
 from workbench.compiler.internals.tensor_like import TensorLike
 from workbench.compiler.interpreter.kernel_draws import ONE_EACH, Drawing
 from workbench.compiler.interpreter.loop_reference import LoopsNotComputed, computed, flattened
+
+NO_DOUBLE = (RuntimeError, TypeError, ValueError, NotImplementedError)
+"""What operators raise that have no form in double precision."""
+UNDECIDED = "whole numbers differ, which roundings may decide: that is not judged on several ranks"
 
 
 @dataclass(frozen=True)
@@ -57,13 +61,16 @@ class Checker:
         values: Mapping[str, Any],
         tolerance: Tolerance,
         in_double: Callable[[], Mapping[str, Any]] = dict,
-        decisions_of: Callable[[str], Samples] = lambda node: lambda dice: (),
+        decisions_of: Callable[[str], Samples] | None = lambda node: lambda dice: (),
         *,
         float64: bool = False,
         drawing: Drawing = ONE_EACH,
         before: Mapping[str, torch.Tensor] | None = None,
     ):
-        """`before` are the inputs that the graph writes to, as they were: see `written_inputs`."""
+        """`before` are the inputs that the graph writes to, as they were: see `written_inputs`.
+
+        Without `decisions_of`, whole numbers that differ are not checked.
+        """
         self._in_double = in_double
         self._decisions_of = decisions_of
         self._float64 = float64
@@ -76,6 +83,7 @@ class Checker:
             for buffer in {write.buffer for write in group if not write.is_allocation}
         )
         self._all = Counter(self._left)
+        self._in_turn = _list_collective_writes(graph)
         self._reference = _References(graph, values, drawing, self._times_left, before or {})
         self._writes_now: set[str] = set()
         self.rows: list[KernelComparison] = []
@@ -107,7 +115,10 @@ class Checker:
         return self._left[name], done, max(done - (name in self._writes_now), 0)
 
     def _expected(self, name: str, *, is_first: bool) -> Callable[[], tuple[str, torch.Tensor]]:
-        """What a buffer should hold now: in between only its own loops say it."""
+        """What a buffer should hold now: in between only its own loops say it, or a collective."""
+        if name in self._in_turn:
+            node = self._in_turn[name][self._all[name] - self._left[name] - 1]
+            return lambda: self._reference.then(name, node, is_first=is_first)
         if not self._left[name]:
             return lambda: self._reference.value(name)
         return lambda: self._reference.by_loops(name, known=is_first)
@@ -117,8 +128,8 @@ class Checker:
         if self._exact is None:
             try:
                 self._exact = self._in_double()
-            except (RuntimeError, TypeError, ValueError, NotImplementedError):
-                self._exact = {}  # not every operator has a form in double precision
+            except NO_DOUBLE:
+                self._exact = {}
         exact = self._exact.get(node)
         if not isinstance(exact, torch.Tensor) or exact.numel() != like.numel():
             return None
@@ -136,17 +147,19 @@ class Checker:
         except LoopsNotComputed as error:
             return self._unchecked(step, name, str(error), value)
         if expected.numel() != value.numel():
-            reason = f"{node} has the shape {list(expected.shape)}"
+            reason = f"{node.removesuffix(AS_COMPUTED)} has the shape {list(expected.shape)}"
             return self._unchecked(step, name, reason, value)
         same = expected.reshape(value.shape)
         if self._float64 and same.is_floating_point() and value.is_floating_point():
             same = same.to(value.dtype)
         row = compare_tensors(name, same, value, *self._tolerance.of(same))
         if not row.ok:
-            pair, wide = (name, same, value), self._wide(node, value)
-            row = settle_difference(row, pair, wide, self._decisions_of(node))
+            if self._decisions_of is None and not same.is_floating_point():
+                return self._unchecked(step, name, UNDECIDED, value)
+            samples = self._decisions_of(node) if self._decisions_of is not None else tuple
+            row = settle_difference(row, (name, same, value), self._wide(node, value), samples)
         return KernelComparison(
-            step, name, node, row.dtype, row.shape, row.max_abs_error,
+            step, name, node.removesuffix(AS_COMPUTED), row.dtype, row.shape, row.max_abs_error,
             row.max_rel_error, row.rtol, row.atol, row.verdict, self._name, row.reason,
         )  # fmt: skip
 
@@ -186,6 +199,14 @@ class _References:
             return node, tensor
         return self.by_loops(name)
 
+    def then(self, name: str, node: str | None, *, is_first: bool) -> tuple[str, torch.Tensor]:
+        """What one write leaves in a buffer that a collective changes, before or after it."""
+        held = f"{node}{AS_COMPUTED}"
+        tensor = self._values.get(held)
+        if isinstance(tensor, torch.Tensor):
+            return held, tensor
+        return self.by_loops(name, known=is_first)
+
     def by_loops(self, name: str, *, known: bool = True) -> tuple[str, torch.Tensor]:
         """What its loops compute; not `known` is what a buffer holds between two writes."""
         if not known:
@@ -214,7 +235,7 @@ class _References:
         return flattened(value, layout)
 
 
-def failed(kernel: str, reason: str) -> KernelComparison:
+def report_failed(kernel: str, reason: str) -> KernelComparison:
     """A kernel that could not be run to its end."""
     return KernelComparison(
         kernel, "", "", "", (), inf, inf, 0.0, 0.0, "failed", reason=reason
@@ -231,6 +252,17 @@ def _final_nodes(graph: CapturedGraph) -> dict[str, str]:
     return by_buffer
 
 
+def _list_collective_writes(graph: CapturedGraph) -> dict[str, list[str | None]]:
+    """The node of every write, in their order, of each buffer that a collective writes."""
+    sent = {write.buffer for group in graph.writes for write in group if write.is_collective}
+    nodes: dict[str, list[str | None]] = {name: [] for name in sent}
+    for group in graph.writes:
+        held = {w.buffer: w.node for w in group if w.buffer in sent and not w.is_allocation}
+        for name, node in held.items():
+            nodes[name].append(node)
+    return nodes
+
+
 def written_inputs(graph: CapturedGraph, inputs: Sequence[Any]) -> dict[str, torch.Tensor]:
     """A copy of each input that a kernel of the graph writes to, by its name."""
     written = {write.buffer for group in graph.writes for write in group}
@@ -243,5 +275,6 @@ def written_inputs(graph: CapturedGraph, inputs: Sequence[Any]) -> dict[str, tor
 
 
 def select_wanted_nodes(graph: CapturedGraph) -> set[str]:
-    """The nodes whose values are compared."""
-    return set(_final_nodes(graph).values())
+    """The nodes whose values are compared, at the end or as they were computed."""
+    in_turn = (node for nodes in _list_collective_writes(graph).values() for node in nodes)
+    return set(_final_nodes(graph).values()) | {f"{n}{AS_COMPUTED}" for n in in_turn if n}

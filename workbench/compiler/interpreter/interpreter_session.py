@@ -15,6 +15,11 @@ import torch
 
 from workbench.compiler.internals.tensor_like import TensorLike
 from workbench.compiler.interpreter import interpreter_messages
+from workbench.compiler.interpreter.repeated_launches import (
+    RepeatedLaunches,
+    digest_launch,
+    view_bytes,
+)
 from workbench.compiler.interpreter.watched.watched_call import Watched
 from workbench.compiler.virtual_gpu.client import HIDDEN, list_own_caches
 from workbench.processes.worker import Worker, WorkerEnded
@@ -99,7 +104,10 @@ class Session:
         edit: Edit | None = None,
         products: interpreter_messages.Products = interpreter_messages.IN_FLOAT32,
         watch_s: float = 0.0,
+        repeated: RepeatedLaunches | None = None,
     ):
+        """With `repeated`, a launch that was run before, in any session, is not run again."""
+        self._repeated = repeated
         self.products = products
         self._interpreter = interpreter
         self._arena = arena
@@ -152,6 +160,14 @@ class Session:
 
         Raises `KernelFailed`.
         """
+        everything = (*args, *named.values())
+        digest = b""
+        if self._repeated is not None:
+            source = self._defined[key][1].source
+            digest = digest_launch(f"{name}\0{source}", [*named], everything, grid, self.products)
+            if (known := self._repeated.find(digest, everything)) is not None:
+                self.configs[name], self._written = known
+                return
         self._define(key)
         moved: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
         values = [self._sent(arg, moved) for arg in args]
@@ -171,12 +187,14 @@ class Session:
         if not isinstance(ended, interpreter_messages.Finished):
             raise KernelFailed(name, ended.reason)
         self.configs[name] = ended.config
-        everything = (*args, *named.values())
         written = {_storage(everything[n]) for n in ended.written}
         for place, (original, copied) in moved.items():
             if place in written:
-                _bytes(original).copy_(_bytes(copied)[: original.untyped_storage().nbytes()])
+                size = original.untyped_storage().nbytes()
+                view_bytes(original).copy_(view_bytes(copied)[:size])
         self._written = frozenset(written)
+        if self._repeated is not None:
+            self._repeated.keep(digest, everything, ended.config, self._written)
 
     def _define(self, key: str) -> None:
         self._interpreter.start()
@@ -220,7 +238,3 @@ class Kernel:
 
 def _storage(tensor: torch.Tensor) -> int:
     return tensor.untyped_storage().data_ptr()
-
-
-def _bytes(tensor: torch.Tensor) -> torch.Tensor:
-    return torch.empty(0, dtype=torch.uint8).set_(tensor.untyped_storage())

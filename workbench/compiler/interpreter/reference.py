@@ -9,7 +9,11 @@ from typing import Any
 
 import torch
 
-from workbench.compiler.captured_graphs.captured import WITHOUT_BIAS, CapturedGraph
+from workbench.compiler.captured_graphs.captured import (
+    AS_COMPUTED,
+    WITHOUT_BIAS,
+    CapturedGraph,
+)
 from workbench.compiler.captured_graphs.captured_nodes import (
     CapturedNode,
     HigherOrderRef,
@@ -67,6 +71,8 @@ class GraphRunner:
                 values[node.name] = self._wide(self._value(graph, node, values))
             if node.name in kept:
                 kept_values[node.name] = values[node.name]
+            if (then := f"{node.name}{AS_COMPUTED}") in kept:
+                kept_values[then] = _copied(values[node.name])
             if (bare := f"{node.name}{WITHOUT_BIAS}") in kept:
                 kept_values[bare] = self._wide(self._value(graph, _without_bias(node), values))
             for name in last.get(number, ()):
@@ -138,6 +144,10 @@ def find_function(target: Any) -> Any:
     for part in parts:
         operator = getattr(operator, part)
     return operator
+
+
+def _copied(value: Any) -> Any:
+    return value.clone() if isinstance(value, torch.Tensor) else value
 
 
 def _without_bias(convolution: CapturedNode) -> CapturedNode:

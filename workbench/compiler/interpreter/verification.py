@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import (
     AbstractContextManager,
@@ -17,10 +16,8 @@ from typing import Any
 
 import torch
 
-from workbench.compiler.call_state.call_leaves import copy_inputs
 from workbench.compiler.call_state.random_states import TORCH_RANDOM
 from workbench.compiler.calls.paths import Path, leaves
-from workbench.compiler.captured_graphs.captured import CapturedGraph
 from workbench.compiler.captured_graphs.program_parts import NoProgram, Program
 from workbench.compiler.comparison.effects import (
     Effects,
@@ -45,24 +42,25 @@ from workbench.compiler.comparison.second_opinion import (
     Several,
     settle_difference,
 )
-from workbench.compiler.interpreter import buffer_checks, compared_leaves, serialized_function
+from workbench.compiler.interpreter import buffer_checks, serialized_function
 from workbench.compiler.interpreter.buffer_checks import Tolerance as Tolerance
-from workbench.compiler.interpreter.gpu_program import extract_kernel_sources, run_on_cpu
+from workbench.compiler.interpreter.buffer_checks import report_failed as report_failed
+from workbench.compiler.interpreter.checked_program import OTHER_REFERENCE
+from workbench.compiler.interpreter.checked_program import CheckedProgram as CheckedProgram
+from workbench.compiler.interpreter.checked_program import Peers as Peers
+from workbench.compiler.interpreter.checked_program import reword_errors as reword_errors
+from workbench.compiler.interpreter.compared_leaves import Rounded as Rounded
 from workbench.compiler.interpreter.interpreted_call import InterpretedCall as InterpretedCall
-from workbench.compiler.interpreter.interpreter_messages import Arena
+from workbench.compiler.interpreter.interpreter_messages import Arena as Arena
 from workbench.compiler.interpreter.interpreter_messages import Products as Products
-from workbench.compiler.interpreter.interpreter_session import (
-    PROGRAMS,
-    Edit,
-    Interpreter,
-    Session,
-)
 from workbench.compiler.interpreter.interpreter_session import Before as Before
+from workbench.compiler.interpreter.interpreter_session import Edit as Edit
+from workbench.compiler.interpreter.interpreter_session import Interpreter
 from workbench.compiler.interpreter.interpreter_session import KernelFailed as KernelFailed
+from workbench.compiler.interpreter.interpreter_session import Session as Session
 from workbench.compiler.interpreter.interpreter_session import (
     keep_warm_interpreter as keep_warm_interpreter,
 )
-from workbench.compiler.interpreter.kernel_draws import read_drawing
 from workbench.compiler.interpreter.original import (
     interpret_users_kernels as interpret_users_kernels,
 )
@@ -74,10 +72,14 @@ from workbench.compiler.interpreter.random_draws import (
     Replay,
     has_draws,
 )
-from workbench.compiler.interpreter.reference import GraphRunner
+from workbench.compiler.interpreter.repeated_launches import RepeatedLaunches as RepeatedLaunches
+from workbench.compiler.interpreter.serialized_function import Regions as Regions
+from workbench.compiler.interpreter.serialized_function import (
+    enter_device_autocast as enter_device_autocast,
+)
 from workbench.compiler.request.callables import Callee, resolve
 from workbench.device_kinds import CPU, GPU
-from workbench.errors import UsageError, WorkbenchError
+from workbench.errors import UsageError
 from workbench.report.cluster.cluster_rows import NOTHING_SENT
 from workbench.tasks.progress_events import ProgressCallback, step
 
@@ -153,8 +155,6 @@ _NO_GRAPH = (
     "The captured graph was not kept ({}): random numbers are not those of the program, and it is "
     "not known which stage a difference comes from."
 )
-_OTHER_REFERENCE = "Pass what to compare with: verify(x, args, reference=function)."
-_NO_GRAPH_RUN = f"Leave out per_kernel. {_OTHER_REFERENCE}"
 _ON_A_GPU = "Where it calls what only a GPU has, compare on one, or compile for 'host'."
 _AUTOCAST = {
     GPU: "Autocast for cuda is of one device: the original was run under that of the CPU, whose "
@@ -188,9 +188,11 @@ class _Verifier:
         self._callee = callee
         self._question = question
         self._session = session
-        self._graphs: tuple[CapturedGraph, ...] = (
-            pickle.loads(program.graphs) if program.graphs else ()
-        )
+        self._made = CheckedProgram(
+            program, callee, session, question.tolerance,
+            question.per_kernel, question.float64, question.edit,
+        )  # fmt: skip
+        self._graphs = self._made.graphs
         self._subject = self._reached(callee.entry, [*callee.receiver, callee.entry])
         self._original: Callable[..., Any] = question.reference or self._eager
         self._judged = self._subject
@@ -200,10 +202,8 @@ class _Verifier:
             self._judged = replace(judged, held=self._subject.held)
         self._draws = Draws()
         self._regions = serialized_function.Regions()
-        self._sources: dict[str, str] = {}
         self._no_replay = ""
         self._of_graph: Effects | None = None
-        self._checkers: list[buffer_checks.Checker] = []
 
     def _reached(
         self, function: Any, roots: Sequence[Any], places: Mapping[int, Any] | None = None
@@ -216,19 +216,20 @@ class _Verifier:
         )  # fmt: skip
 
     def verified(self) -> Verification:
+        what = f"The generated program of {self._callee.name}"
         try:
-            with _said(f"The generated program of {self._callee.name}", _ON_A_GPU):
-                program = self._callable(self._start)
+            with reword_errors(what, _ON_A_GPU):
+                program = self._made.generated()
             if has_draws(self._graphs):
                 self._graph_run()
             with step(self._progress, "running the original on the CPU"):
                 expected, exact = self._expected()
             its_run = step(self._progress, "running the generated program on the CPU")
-            with its_run, _said(f"The generated program of {self._callee.name}", _ON_A_GPU):
+            with its_run, reword_errors(what, _ON_A_GPU):
                 as_drawn = AsDrawn(self._draws) if self._draws.by_library else _NOTHING
                 actual = self._run_without_autocast(program, as_drawn)
         except KernelFailed as failure:
-            return self._verification((), [buffer_checks.failed(failure.kernel, str(failure))])
+            return self._verification((), [report_failed(failure.kernel, str(failure))])
         rows = self._rows(expected, actual, exact)
         if any(row.verdict == "failed" for row in rows) and self._may_follow():
             expected, rows = self._following(actual, expected, rows)
@@ -258,7 +259,7 @@ class _Verifier:
 
     def _expected(self) -> tuple[Effects, Mapping[str, torch.Tensor | None]]:
         """What the original does; with `float64` its values in double precision, too."""
-        with _said(self._name(), _OTHER_REFERENCE):
+        with reword_errors(self._name(), OTHER_REFERENCE):
             if self._question.float64:
                 wide, exact = self._run_in_double()
                 if wide is None:
@@ -301,9 +302,9 @@ class _Verifier:
         """Launches of Triton kernels by code of the user go to the interpreter."""
 
         def launch(name: str, grid: tuple[int, int, int], given: Mapping[str, Any]) -> None:
-            self._session.unedited(name, self._sources[name], name).run_on(grid, given)
+            self._session.unedited(name, self._made.sources[name], name).run_on(grid, given)
 
-        return interpret_users_kernels(self._graphs, self._sources, launch)
+        return interpret_users_kernels(self._graphs, self._made.sources, launch)
 
     def _run_in_double(self, dice: Dice | None = None) -> tuple[Effects | None, InDouble]:
         """The original once more, and its values in double precision where it has them.
@@ -331,7 +332,7 @@ class _Verifier:
         """What the captured graph gives, once; None where it cannot be run here."""
         if self._of_graph is None and self._graphs:
             with suppress(UsageError):
-                self._of_graph = self._run_without_autocast(self._captured())
+                self._of_graph = self._run_without_autocast(self._made.captured(self._draws))
         return self._of_graph
 
     def _rows(
@@ -349,7 +350,7 @@ class _Verifier:
         """The leaves of two runs, those that differ with the opinion of double precision."""
         question = self._question
         as_dtype = self._regions.dtype
-        rounded = compared_leaves.Rounded(question.tolerance, question.float64, as_dtype)
+        rounded = Rounded(question.tolerance, question.float64, as_dtype)
         is_own = question.tolerance.atol is None and not question.float64
         unit = (lambda dtype: get_absolute_tolerance(as_dtype or dtype)) if is_own else None
         maker = RowMaker(rounded, compare_objects, unit=unit)
@@ -410,7 +411,7 @@ class _Verifier:
         if graph is None:
             return "Which stage is wrong was not judged: the captured graph cannot be run here."
         leaves = {r.leaf for r in self._compared(expected, graph, {}) if r.verdict == "failed"}
-        return name_stage(self._name(), wrong, leaves, [r for c in self._checkers for r in c.rows])
+        return name_stage(self._name(), wrong, leaves, self._made.kernels)
 
     def _verification(
         self,
@@ -419,14 +420,11 @@ class _Verifier:
         cause: str = "",
         form: str = "",
     ) -> Verification:
-        kernels = [row for checker in self._checkers for row in checker.rows]
-        configs = ", ".join(f"{k} ({v})" for k, v in self._session.configs.items() if v)
-        ran = (f"One configuration of each kernel was run: {configs}.",) if configs else ()
+        ran = note_configs(self._session.configs)
         lost = () if self._graphs else (_NO_GRAPH.format(self._program.no_graphs),)
-        dtype = str(self._regions.dtype).removeprefix("torch.")
-        casts = tuple(_AUTOCAST[kind].format(dtype) for kind in self._regions.devices)
+        casts = note_autocast(self._regions)
         notes = (NOT_MODELLED, *casts, *ran, *lost, *filter(None, [form]))
-        return Verification(rows, self._name(), (*kernels, *stopped), notes, cause)
+        return Verification(rows, self._name(), (*self._made.kernels, *stopped), notes, cause)
 
     def _name(self) -> str:
         """The reference, and what was done to it."""
@@ -443,121 +441,20 @@ class _Verifier:
         said = ", ".join(filter(None, how))
         return f"{name} ({said})" if said else name
 
-    def _captured(self) -> Callable[..., Any]:
-        """The function with its captured graphs in place of the generated programs."""
-
-        def start(compiled: Any, is_backward: bool) -> serialized_function.GraphCall:
-            graph = self._graph(is_backward)
-            if graph is None:
-                raise UsageError("The captured graph of the program was not kept.")
-            runner = self._runner(compiled, float64=False, draws=self._draws)
-
-            def call(inputs: list[Any]) -> Any:
-                given = list(inputs)
-                inputs.clear()
-                with _said(f"The captured graph of {self._callee.name}", _NO_GRAPH_RUN):
-                    return runner.run(graph, given)[0]
-
-            return call
-
-        return self._callable(start)
-
-    def _runner(self, compiled: Any, *, float64: bool, draws: Draws | None = None) -> GraphRunner:
-        sources = extract_kernel_sources(compiled.source_code)
-
-        def launch(graph: CapturedGraph, kwargs: Mapping[str, Any]) -> None:
-            kernel = graph.kernels[kwargs["kernel_idx"], kwargs["constant_args_idx"]]
-            made = self._session.unedited(kernel.name, sources[kernel.name], kernel.name)
-            x, y, z, *_ = (*map(int, kwargs["grid"][0]), 1, 1)
-            made.run_on((x, y, z), {**kernel.constants, **kwargs["kwargs"]})
-
-        return GraphRunner(
-            float64=float64, launch=launch, drawing=read_drawing(compiled.source_code),
-            on_draw=None if draws is None else draws.note,
-        )  # fmt: skip
-
     def _eager(self, /, *args: Any, **kwargs: Any) -> Any:
         return self._callee.entry(*args, **kwargs)
 
-    def _graph(self, is_backward: bool) -> CapturedGraph | None:
-        graphs = [graph for graph in self._graphs if graph.is_backward == is_backward]
-        return graphs[-1] if graphs else None
 
-    def _start(self, graph: Any, is_backward: bool) -> serialized_function.GraphCall:
-        source, edit = graph.source_code, self._question.edit
-        self._sources.update(extract_kernel_sources(source))
-        if edit is not None:
-            source = edit(PROGRAMS[is_backward], source)
-        module = run_on_cpu(
-            source, graph.cache_key, self._session, serialized_function.list_constants(graph)
-        )
-        call: serialized_function.GraphCall = module.call
-        if not self._question.per_kernel:
-            return call
-        captured = self._graph(is_backward)
-        if captured is None:
-            raise UsageError(
-                f"The kernels of {self._callee.name} cannot be compared one by one: the graph "
-                f"they were made from was not kept ({self._program.no_graphs}). Verify without "
-                "per_kernel."
-            )
-        return self._checked(call, captured, graph)
+def note_configs(configs: Mapping[str, str]) -> tuple[str, ...]:
+    """Which configuration of each kernel was run, where it has several."""
+    named = ", ".join(f"{kernel} ({config})" for kernel, config in configs.items() if config)
+    return (f"One configuration of each kernel was run: {named}.",) if named else ()
 
-    def _checked(
-        self, call: serialized_function.GraphCall, graph: CapturedGraph, compiled: Any
-    ) -> serialized_function.GraphCall:
-        question, session = self._question, self._session
-        runner = self._runner(compiled, float64=question.float64)
 
-        def checked(inputs: list[Any]) -> Any:
-            given, again = (
-                copy_inputs(inputs),
-                copy_inputs(inputs),
-            )
-            before = buffer_checks.written_inputs(graph, inputs)
-            state = torch.random.get_rng_state()
-
-            def in_double() -> Mapping[str, Any]:
-                wide = self._runner(compiled, float64=True)
-                with torch.random.fork_rng(), torch.no_grad():
-                    torch.random.set_rng_state(state)
-                    return wide.run(graph, again, buffer_checks.select_wanted_nodes(graph))[1]
-
-            def run_decided(dice: Dice) -> Mapping[str, torch.Tensor | None]:
-                if not dice.decisions:
-                    return {}  # a kernel's floats are held to the largest error of eager
-                mode, wanted = DoublePrecision(dice), buffer_checks.select_wanted_nodes(graph)
-                with torch.random.fork_rng(), torch.no_grad(), mode:
-                    torch.random.set_rng_state(state)
-                    followed = runner.run(graph, copy_inputs(again), wanted)[1]
-                return mode.values(followed).exact
-
-            with torch.random.fork_rng(), torch.no_grad():
-                _, values = runner.run(graph, given, buffer_checks.select_wanted_nodes(graph))
-            checker = buffer_checks.Checker(
-                graph, values, question.tolerance, in_double, Several(run_decided).of,
-                float64=question.float64,
-                drawing=read_drawing(compiled.source_code), before=before,
-            )  # fmt: skip
-            self._checkers.append(checker)
-            session.observer = checker
-            try:
-                return call(inputs)
-            finally:
-                session.observer = None
-
-        return checked
-
-    def _callable(
-        self, start: Callable[[Any, bool], serialized_function.GraphCall]
-    ) -> Callable[..., Any]:
-        program = self._program
-        return serialized_function.make_callable_here(
-            program.serialized,
-            program.contract,
-            self._callee,
-            serialized_function.GraphParts(start),
-        )
+def note_autocast(regions: serialized_function.Regions) -> tuple[str, ...]:
+    """How the original was run where autocast was met."""
+    dtype = str(regions.dtype).removeprefix("torch.")
+    return tuple(_AUTOCAST[kind].format(dtype) for kind in regions.devices)
 
 
 def name_stage(
@@ -607,15 +504,3 @@ def _as(expected: Any, actual: Any) -> Any:
     if all(isinstance(part, torch.Tensor) and part.is_floating_point() for part in both):
         return expected.to(actual.dtype)
     return expected
-
-
-@contextmanager
-def _said(what: str, cure: str) -> Iterator[None]:
-    """Raise `UsageError` for what a library, or the user's code, raises on the CPU."""
-    try:
-        yield
-    except (WorkbenchError, KernelFailed, DrawsDifferError):
-        raise
-    except Exception as error:
-        words = str(error).strip().partition("\n")[0].partition(". ")[0] or type(error).__name__
-        raise UsageError(f"{what} cannot be run on the CPU ({words}). {cure}") from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 from math import nan
@@ -10,6 +11,7 @@ from typing import Any
 
 import torch
 
+from workbench.compiler.call_state.random_states import TORCH_RANDOM
 from workbench.compiler.calls.paths import Path, leaves
 from workbench.compiler.comparison.effects import (
     Effects,
@@ -28,10 +30,17 @@ from workbench.compiler.comparison.output_comparison import (
 from workbench.compiler.comparison.second_opinion import settle_difference
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.interpreter.stage_checks import tensors_of, wrap_writing_back
+from workbench.compiler.interpreter.verification import KernelFailed, Rounded
 from workbench.compiler.pipeline.pipeline import compile_ahead
 from workbench.compiler.request.callables import Callee, resolve
 from workbench.compiler.request.compile_request import CompileOptions, CompileRequest
 from workbench.errors import UsageError
+from workbench.handles.running.rank_kernels import (
+    Generated,
+    KernelQuestion,
+    RankKernels,
+    list_generated,
+)
 from workbench.handles.running.rank_results import RankVerification as RankVerification
 from workbench.handles.running.rank_threads import (
     Rank,
@@ -52,6 +61,10 @@ _BUILT_OTHERWISE = (
     "build gives other values, or the same model, when it is called again: double precision cannot "
     "tell whether the difference is one of rounding"
 )
+_LEFT_OUT = (
+    "the program without a compiler enters autocast for the device of a tensor, which is the CPU "
+    "here and the GPU where it was compiled"
+)
 
 
 @dataclass(frozen=True)
@@ -59,7 +72,8 @@ class RankQuestion:
     """What is to be verified on every rank.
 
     `build` makes the program on a mesh. `args` and `kwargs` are those of every rank, unless `build`
-    gives a rank its own. `record` is of the compilation that is judged, made on `rank`.
+    gives a rank its own. `record` is of the compilation that is judged, made on `rank`. With
+    `kernels` the programs that are generated for a GPU are run, in place of graphs.
     """
 
     build: Callable[[Any], Any]
@@ -73,6 +87,12 @@ class RankQuestion:
     whole: Whole | None = None
     rtol: float | None = None
     atol: float | None = None
+    kernels: KernelQuestion | None = None
+
+    @property
+    def runs(self) -> str:
+        """What is run of each rank, in words."""
+        return "The captured graphs" if self.kernels is None else "The generated programs"
 
 
 class NoNumbers(UsageError):
@@ -90,6 +110,7 @@ class RankRun:
     sent_eagerly: tuple[Sent, ...]
     whole: tuple[Comparison, ...] = ()
     cause: str = ""
+    generated: Generated = ()
 
 
 def read_graph(report: Report, stages: Collection[str] = ("dynamo",)) -> Graph:
@@ -120,20 +141,36 @@ class _OneRank:
         self._rank = rank
 
     def run(self) -> RankRun:
+        with ExitStack() as stack:
+            return self._run(stack)
+
+    def _run(self, stack: ExitStack) -> RankRun:
         question, rank = self._question, self._rank
         callee, args, kwargs = self._built()
-        with rank.compiling():
-            request = CompileRequest(callee.entry, args, kwargs, question.options)
-            code = compile_ahead(request)
-        compiled = wrap_writing_back(code.aot_fn, callee)
+        request = CompileRequest(callee.entry, args, kwargs, question.options)
+        kernels = None
+        if question.kernels is None:
+            with rank.compiling():
+                code = compile_ahead(request)
+            report, compiled = code.report, wrap_writing_back(code.aot_fn, callee)
+        else:
+            kernels = RankKernels(question.kernels, rank, callee)
+            with rank.compiling():
+                report = kernels.compile(request, stack)
+            compiled = kernels.callable(compares=True)
         subject = self._subject(callee, args, kwargs)
         rank.begin()
         with rank.during("The program, without a compiler"):
             expected = subject.run(_eager(callee))
         sent_eagerly = tuple(rank.sent)
         rank.begin()
-        with rank.during("The captured graphs"):
-            actual = subject.run(compiled)
+        try:
+            with rank.during(question.runs):
+                actual = subject.run(compiled)
+        except KernelFailed as failure:
+            if kernels is not None:
+                kernels.fail(failure)
+            raise
         sent = tuple(rank.sent)
         rows = self._rows(callee, subject, expected, actual)
         whole: list[Comparison] = []
@@ -142,11 +179,13 @@ class _OneRank:
             judged = WholeRows(
                 question.whole, rank, callee.module, sent_eagerly, question.rtol, question.atol
             )
-            with rank.during("The captured graphs"):
-                whole, cause = judged.rows(subject, compiled)
+            again = compiled if kernels is None else kernels.callable(compares=False)
+            with rank.during(question.runs):
+                whole, cause = judged.rows(subject, again)
         return RankRun(
-            tuple(rows), read_graph(code.report), read_program(code.report),
+            tuple(rows), read_graph(report), read_program(report),
             sent, sent_eagerly, tuple(whole), cause,
+            () if kernels is None else list_generated(report),
         )  # fmt: skip
 
     def _built(self) -> tuple[Callee, tuple[Any, ...], Mapping[str, Any]]:
@@ -208,15 +247,26 @@ class _OneRank:
         self, callee: Callee, subject: Subject, expected: Effects, actual: Effects
     ) -> list[Comparison]:
         question = self._question
+        as_dtype = None if question.kernels is None else question.kernels.regions.dtype
         maker = RowMaker(
-            lambda leaf, left, right, scale: compare_tensors(
-                leaf, left, right, question.rtol, question.atol, scale
-            ),
+            (
+                lambda leaf, left, right, scale: compare_tensors(
+                    leaf, left, right, question.rtol, question.atol, scale
+                )
+            )
+            if question.kernels is None
+            else Rounded(question.kernels.tolerance, as_dtype=as_dtype),
             compare_objects,
             DRAWN if expected.random else "",
-            get_absolute_tolerance if question.atol is None else None,
+            (lambda dtype: get_absolute_tolerance(as_dtype or dtype))
+            if question.atol is None
+            else None,
         )
-        sides = [*pairs(subject, expected, actual)]
+        sides = [
+            pair
+            for pair in pairs(subject, expected, actual)
+            if question.kernels is None or not pair.name.startswith(TORCH_RANDOM)
+        ]
         rows = maker.rows(sides)
         if not any(self._rank.exchange(any(row.verdict == "failed" for row in rows))):
             return rows
@@ -232,10 +282,14 @@ class _OneRank:
             else row
             for row, p in zip(rows, sides, strict=True)
         ]
-        if not expected.random:
+        is_left_out = question.kernels is not None and question.kernels.regions.left_out
+        unknown = DRAWN if expected.random else _LEFT_OUT if is_left_out else ""
+        if not unknown:
             return settled
         return [
-            replace(row, verdict="not checked", reason=DRAWN, max_abs_error=nan, max_rel_error=nan)
+            replace(
+                row, verdict="not checked", reason=unknown, max_abs_error=nan, max_rel_error=nan
+            )
             if row.verdict == "failed"
             else row
             for row in settled

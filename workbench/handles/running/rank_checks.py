@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from math import nan
@@ -15,10 +16,18 @@ from workbench.compiler.comparison.output_comparison import (
     Verdict,
     find_largest_error,
 )
+from workbench.compiler.interpreter.verification import KernelFailed, enter_device_autocast
 from workbench.errors import UsageError, WorkbenchError, read_first_line
 from workbench.handles.running.one_rank import AFTER_AUTOGRAD as AFTER_AUTOGRAD
 from workbench.handles.running.one_rank import Graph, NoNumbers, RankRun, read_graph, run_rank
 from workbench.handles.running.one_rank import RankQuestion as RankQuestion
+from workbench.handles.running.rank_kernels import (
+    Generated,
+    RankKernel,
+    find_first_wrong,
+    list_generated,
+)
+from workbench.handles.running.rank_kernels import KernelQuestion as KernelQuestion
 from workbench.handles.running.rank_results import RankNumbers
 from workbench.handles.running.rank_results import RankVerification as RankVerification
 from workbench.handles.running.rank_threads import (
@@ -36,16 +45,23 @@ def check_ranks(question: RankQuestion) -> RankVerification:
     Raises `UsageError` for a program that cannot be built or run here, and for one that is another
     than the one that was compiled.
     """
+    kernels = question.kernels
     try:
-        runs = run_on_ranks(question.sizes, partial(run_rank, question))
+        with nullcontext() if kernels is None else enter_device_autocast(kernels.regions):
+            runs = run_on_ranks(question.sizes, partial(run_rank, question))
     except RanksDisagree as differ:
         rows = [make_failed_row(f"rank {r}: collectives", str(differ)) for r in differ.wrong]
-        notes = _notes(question)
-        return RankVerification(tuple(rows), question.name, notes=notes, cause=str(differ))
+        return RankVerification(
+            tuple(rows), question.name, _list_kernels(question), _notes(question), str(differ)
+        )
     except RankFailed as failure:
         raised = failure.error
         if isinstance(raised, NoNumbers):
             return RankVerification((), question.name, cause=str(raised))
+        if isinstance(raised, KernelFailed):
+            return RankVerification(
+                (), question.name, _list_kernels(question), _notes(question), str(raised)
+            )
         if isinstance(raised, WorkbenchError):
             raise type(raised)(f"On rank {failure.rank}: {raised}") from raised
         raise UsageError(
@@ -55,6 +71,7 @@ def check_ranks(question: RankQuestion) -> RankVerification:
             "build(mesh)`."
         ) from raised
     _refuse_other_program(question, runs[question.rank].captured)
+    _refuse_other_kernels(question, runs[question.rank].generated)
     return _judge(question, runs)
 
 
@@ -74,6 +91,30 @@ def _refuse_other_program(question: RankQuestion, built: Graph) -> None:
     )
 
 
+def _refuse_other_kernels(question: RankQuestion, generated: Generated) -> None:
+    """Raise `UsageError` where other kernels were run than those of the record."""
+    if question.kernels is None:
+        return
+    made = list_generated(question.record)
+    if made == generated:
+        return
+    other = next(
+        (name for (name, _), two in zip(made, generated, strict=False) if (name, _) != two),
+        f"kernel {min(len(made), len(generated)) + 1}",
+    )
+    raise UsageError(
+        f"{question.name} was compiled for rank {question.rank} again, and other kernels were "
+        f"generated than the record has, from {other} on. Verify under the options of torch that "
+        "it was compiled under, or compile it again."
+    )
+
+
+def _list_kernels(question: RankQuestion) -> tuple[RankKernel, ...]:
+    """What kernels gave, rank by rank, each in the order of its program."""
+    rows = question.kernels.rows if question.kernels is not None else ()
+    return tuple(sorted(rows, key=lambda row: row.rank))
+
+
 def _say_call(graph: Graph, at: int) -> str:
     if at >= len(graph):
         return "nothing"
@@ -82,20 +123,27 @@ def _say_call(graph: Graph, at: int) -> str:
 
 
 def _notes(question: RankQuestion) -> tuple[str, ...]:
-    kind = (
-        "The graphs after AOTAutograd of each rank were run, each captured on its rank, with "
-        "collectives that send. Passes of Inductor over them and the generated kernels were not."
-        if question.options.backend == AFTER_AUTOGRAD
-        else f"What backend {question.options.backend_name!r} makes on each rank was run, with "
-        "collectives that send."
-    )
+    kinds = question.kernels.notes if question.kernels is not None else (_note_graphs(question),)
     against = (
         "Nothing was compared with an unsharded model: give it as reference= to check the sharding."
         if question.whole is None
         else f"Gradients against {question.whole.name} are of the {question.whole.loss} of the "
         "losses of ranks that hold different parts of an output."
     )
-    return kind, against
+    return *kinds, against
+
+
+def _note_graphs(question: RankQuestion) -> str:
+    if question.options.backend == AFTER_AUTOGRAD:
+        return (
+            "The graphs after AOTAutograd of each rank were run, each captured on its rank, with "
+            "collectives that send. Passes of Inductor over them and the generated kernels were "
+            "not."
+        )
+    return (
+        f"What backend {question.options.backend_name!r} makes on each rank was run, with "
+        "collectives that send."
+    )
 
 
 def _judge(question: RankQuestion, runs: Sequence[RankRun]) -> RankVerification:
@@ -112,7 +160,7 @@ def _judge(question: RankQuestion, runs: Sequence[RankRun]) -> RankVerification:
         numbers.append(_count(question, rank, run))
     name = question.name if question.whole is None else f"{question.name} and {question.whole.name}"
     return RankVerification(
-        tuple(rows), name, notes=(*_notes(question), *_say_graphs(runs)),
+        tuple(rows), name, _list_kernels(question), (*_notes(question), *_say_graphs(runs)),
         cause=_explain(question, runs), ranks=tuple(numbers),
     )  # fmt: skip
 
@@ -120,8 +168,10 @@ def _judge(question: RankQuestion, runs: Sequence[RankRun]) -> RankVerification:
 def _count(question: RankQuestion, rank: int, run: RankRun) -> RankNumbers:
     both = [*run.rows, *run.whole]
     verdicts = {row.verdict for row in both}
+    kernels = {row.verdict for row in _list_kernels(question) if row.rank == rank}
     verdict: Verdict = (
-        "failed" if "failed" in verdicts
+        "failed" if "failed" in verdicts | kernels
+        else "not checked" if kernels and "passed" not in kernels
         else "passed" if verdicts == {"passed"}
         else "not checked"
     )  # fmt: skip
@@ -149,11 +199,20 @@ def _say_graphs(runs: Sequence[RankRun]) -> tuple[str, ...]:
 
 def _explain(question: RankQuestion, runs: Sequence[RankRun]) -> str:
     """What makes a difference, first of the compiled graphs, then of the program."""
+    if find_first_wrong(_list_kernels(question)) is not None:
+        return ""  # it is named, and what it gives may make all the others wrong
     for rank, run in enumerate(runs):
         if all(row.verdict != "failed" for row in run.rows):
             continue
         if [_name(one) for one in run.sent] == [_name(one) for one in run.sent_eagerly]:
-            return "The captured graphs start the collectives of the program, in its order."
+            sent = f"{question.runs} start the collectives of the program, in its order."
+            if question.kernels is None:
+                return sent
+            return (
+                f"{sent} Every kernel that was compared agrees with the graph that was lowered: "
+                "the capture, a pass over the graph, or what is around the kernels is wrong."
+            )
+        of_rank = f"{question.runs.removesuffix('s')} of rank {rank}"
         missing = list(run.sent_eagerly)
         for one in run.sent:
             same = [each for each in missing if _name(each) == _name(one)]
@@ -161,8 +220,8 @@ def _explain(question: RankQuestion, runs: Sequence[RankRun]) -> str:
                 missing.remove(same[0])
         if missing:
             more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
-            return f"The captured graph of rank {rank} leaves out {missing[0]}{more}."
-        return f"The captured graph of rank {rank} starts other collectives than the program."
+            return f"{of_rank} leaves out {missing[0]}{more}."
+        return f"{of_rank} starts other collectives than the program."
     return next((run.cause for run in runs if run.cause), "")
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.arguments import checked
 from workbench.compiler.comparison.output_comparison import Comparison, Verdict, Verification
+from workbench.handles.running.rank_kernels import RankKernel, find_first_wrong
 from workbench.handles.running.sent_collectives import say_ranks
 from workbench.number_text import plural
 from workbench.report.presenter import presenter
@@ -41,17 +42,30 @@ class RankVerification(Verification):
     """Whether every rank of a cluster gives what the program without a compiler gives there.
 
     `ranks` has a row for each rank that was run; `frame("ranks")` shows them. Leaves are named
-    after their rank: "rank 3: output".
+    after their rank: "rank 3: output". `kernels` are those of all ranks, where it was asked for.
     """
 
+    kernels: tuple[RankKernel, ...] = ()
     ranks: tuple[RankNumbers, ...] = field(default=())
 
     @checked
     def frame(self, name: str = "leaves") -> pandas.DataFrame:
-        """The `ranks`, or the `leaves` as `Verification.frame` has them."""
+        """The `ranks`, the `kernels`, or the `leaves` as `Verification.frame` has them."""
         if name == "ranks":
             return presenter().rows_frame(self.ranks, RankNumbers)
+        if name == "kernels":
+            return presenter().rows_frame(self.kernels, RankKernel)
         return super().frame(name)
+
+    @property
+    def first_wrong(self) -> RankKernel | None:
+        """The wrong kernel that others may be wrong for, with its rank, or None."""
+        return find_first_wrong(self.kernels)
+
+    @property
+    def wrong_kernel(self) -> str | None:
+        """The name of `first_wrong`."""
+        return None if self.first_wrong is None else self.first_wrong.kernel
 
     @property
     def sentence(self) -> str:
@@ -62,20 +76,32 @@ class RankVerification(Verification):
             if row.verdict == "not checked":
                 lost.setdefault(row.reason, []).append(row)
         parts += [f"Not checked: {self._name(rows)}: {why}." for why, rows in lost.items()]
+        kernels: dict[str, dict[str, set[int]]] = {}
+        for one in self.kernels:
+            if one.verdict == "not checked":
+                kernels.setdefault(one.reason, {}).setdefault(one.kernel, set()).add(one.rank)
+        for why, names in kernels.items():
+            where = [f"{name} on {say_ranks(sorted(ranks))}" for name, ranks in names.items()]
+            parts.append(f"Not checked: {', '.join(where)}: {why}.")
         return " ".join(filter(None, [*parts, self.cause]))
 
     @property
     def _summary(self) -> str:
         wrong = [row for row in self.rows if row.verdict == "failed"]
+        first = self.first_wrong
+        named = [f"kernel {first}" if first else "", self._name(wrong)]
         known = sum(row.verdict != "not checked" for row in self.rows)
         verdict = (
-            f"differs in {self._name(wrong)}" if wrong
+            f"differs in {'; '.join(filter(None, named))}" if first or wrong
             else "ok" if self.ok
             else "not all was checked" if known
             else "nothing was checked"
         )  # fmt: skip
         ranks = f" on {plural(len(self.ranks), 'rank')}" if self.ranks else ""
         count = f"{known} of {plural(len(self.rows), 'leaf', 'leaves')} checked{ranks}"
+        if self.kernels:
+            done = sum(row.verdict != "not checked" for row in self.kernels)
+            count += f", {done} of {plural(len(self.kernels), 'value')} of kernels"
         notes = f", {plural(len(self.notes), 'note')}" if self.notes else ""
         return f"{verdict}, {count} against {self.reference}{notes}"
 

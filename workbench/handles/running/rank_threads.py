@@ -100,6 +100,16 @@ class Rank:
         self.sent, self.change = [], change
 
     @contextmanager
+    def apart(self) -> Iterator[None]:
+        """While it runs something whose collectives are not counted, nor changed."""
+        kept = self.sent, self.change
+        self.begin()
+        try:
+            yield
+        finally:
+            self.sent, self.change = kept
+
+    @contextmanager
     def during(self, step: str) -> Iterator[None]:
         """While this rank runs something, which messages then name."""
         before, self.step = self.step, step

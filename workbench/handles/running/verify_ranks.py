@@ -11,6 +11,7 @@ from workbench.errors import UsageError
 from workbench.report.cluster.cluster_rows import CLUSTER, RANK_NUMBERS
 
 if TYPE_CHECKING:
+    from workbench.compiler.interpreter.verification import Edit
     from workbench.handles.compiled_base import CompiledBase
     from workbench.handles.running.rank_checks import RankVerification
 
@@ -31,22 +32,30 @@ def verify_ranks(
     build: Callable[[Any], Any] | None = None,
     reference: Callable[..., Any] | None = None,
     loss: str = "mean",
+    per_kernel: bool = False,
     rtol: float | None = None,
     atol: float | None = None,
+    edit: Callable[[int], Edit | None] = lambda rank: None,
 ) -> RankVerification:
     """Run a program of a virtual cluster on all of its ranks and compare each; see `wb.verify`.
 
+    `edit` changes, by the rank, the sources of what `per_kernel` runs.
+
     What was found is kept in the record.
     """
+    from workbench.compiler.interpreter.verification import Tolerance
+    from workbench.handles.cross_compiled import CrossCompiled
     from workbench.handles.running.rank_checks import (
         AFTER_AUTOGRAD,
         LOSSES,
+        KernelQuestion,
         RankQuestion,
         RankVerification,
         Whole,
         check_ranks,
     )
 
+    gpu = compiled.gpu.name if isinstance(compiled, CrossCompiled) else None
     report = compiled.report
     cluster: Mapping[str, Any] = report.extra.get(CLUSTER, {})
     _check_ranks(compiled.name, cluster, ranks)
@@ -64,14 +73,19 @@ def verify_ranks(
     whole = None
     if reference is not None:
         whole = Whole.of(reference, args, kwargs, grad=grad, loss=loss)
-    options = compiled.recipe.options("host")
-    backend = AFTER_AUTOGRAD if options.backend == "inductor" else options.backend
-    options = replace(
-        options, backend=backend, mode=None, options={}, fusion=None, grad=grad, budgets=()
-    )
+    kernels = None
+    if per_kernel and gpu is not None:
+        kernels = KernelQuestion(compiled.recipe, Tolerance(rtol, atol), edit)
+        options = replace(compiled.recipe.options(gpu), grad=grad)
+    else:
+        options = compiled.recipe.options("host")
+        backend = AFTER_AUTOGRAD if options.backend == "inductor" else options.backend
+        options = replace(
+            options, backend=backend, mode=None, options={}, fusion=None, grad=grad, budgets=()
+        )
     question = RankQuestion(
         build, cluster.get("mesh") or {"ranks": ranks}, args, kwargs, options, report,
-        cluster["rank"], compiled.name, whole, rtol, atol,
+        cluster["rank"], compiled.name, whole, rtol, atol, kernels,
     )  # fmt: skip
     found = check_ranks(question)
     compiled.update(replace(report, extra={**report.extra, RANK_NUMBERS: found.facts}))
