@@ -1,7 +1,12 @@
 from __future__ import annotations
 
+import re
+
+import torch
 from recording import weighted
 
+import workbench as wb
+from workbench.analysis.diff.report_comparison import is_same_code
 from workbench.report import Report
 
 
@@ -49,3 +54,20 @@ def test_buffers_know_who_writes_and_reads_them(trained: Report) -> None:
     for buffer in trained.buffers:
         assert set(buffer.written_by) | set(buffer.read_by) <= nodes
         assert buffer.bytes is None or buffer.bytes > 0
+
+
+def scaled(numbers: list[float]) -> Report:
+    def scale(x: torch.Tensor) -> torch.Tensor:
+        return x * torch.tensor(numbers)
+
+    return wb.aot_compile(scale, (torch.ones(2, len(numbers)),), grad=False).report
+
+
+def test_a_constant_is_told_by_what_it_holds() -> None:
+    """Torch writes its address, so that two compilations of one program seemed to differ."""
+    numbers = [float(number) for number in range(40)]
+    first, again = scaled(numbers), scaled(numbers)
+    (program,) = (first.texts[wrapper.text or ""] for wrapper in first.wrappers)
+    assert re.search(r"_tensor_constant0 = None  # .*\(40,\) \(1,\) sha256 [0-9a-f]{12}\n", program)
+    assert is_same_code(first, again)
+    assert not is_same_code(first, scaled([*numbers[1:], 7.0]))

@@ -65,7 +65,10 @@ def test_names_of_the_functions_own_are_its_own() -> None:
         ({"ranks": 4.5}, "ranks is 4.5"),
         ({"ranks": 4, "build": 3}, "build is 3"),
         ({"ranks": 4, "loss": "product", "build": BUILD}, "loss is 'product': expected 'mean'"),
-        ({"ranks": 4, "build": BUILD, "per_kernel": True}, "per_kernel=True is for programs of a virt"),
+        (
+            {"ranks": 4, "build": BUILD, "per_kernel": True},
+            "per_kernel=True is for programs of a",
+        ),
         ({"ranks": 4, "build": BUILD, "float64": True}, "float64=True is for one program"),
         ({"build": BUILD}, "build= makes the program on every rank: give ranks="),
         (

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import torch
+
 from workbench.artifacts.programs import find_kernels
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Hook, Patches
+from workbench.compiler.internals.tensor_like import PLAIN
 from workbench.compiler.internals.trace import Record
 from workbench.compiler.recording.code_lines import Body, map_nodes_by_line
 from workbench.compiler.recording.collective_nodes import is_collective, unwrap_ordered
@@ -34,6 +38,8 @@ from workbench.report import (
 
 PANE = "kernels"
 _BODY = re.compile(r"r?'''(.*)'''", re.DOTALL)
+_CONSTANT = re.compile(r"^(\w+)( = None  # .*) [0-9a-f]+$", re.MULTILINE)
+_MOST_HASHED = 1 << 26  # bytes of one constant, a tenth of a second
 _CPP_PROGRAM = "inductor_aot_wrapper_code"
 LineId = Callable[[str, int], str | None]
 
@@ -73,6 +79,7 @@ class KernelRecorder:
         self._programs: dict[str, str] = {}  # the file of each graph's program in Python
         self.on_kernel: Callable[[str], object] | None = None
         self._cached: Lowered | None = None  # while torch takes a graph from its cache
+        self._cached_constants: Mapping[str, Any] = {}
 
     def list_hooks(self) -> Iterator[Hook]:
         """Watch code generation."""
@@ -126,6 +133,7 @@ class KernelRecorder:
         def cached(graph: Any, *args: Any, **kwargs: Any) -> Any:
             is_backward = bool((getattr(graph, "fx_kwargs", None) or {}).get("is_backward"))
             self._cached = Lowered(f"c{len(self.wrappers)}", None, is_backward)
+            self._cached_constants = getattr(graph, "constants", None) or {}
             try:
                 return inner(graph, *args, **kwargs)
             finally:
@@ -138,7 +146,8 @@ class KernelRecorder:
         wholes = (low for low in reversed(self._lowering.lowered) if not low.is_part)
         lowered = known or next(wholes, None)
         lowered = lowered or Lowered(f"c{len(self.wrappers)}", None, is_backward=False)
-        text = self._texts.add(self._places.shared(record.payload or ""))
+        program = _name_constants(record.payload or "", self._constants())
+        text = self._texts.add(self._places.shared(program))
         number, sizes = f"w{len(self.wrappers)}", lowered.sizes
         wrapper = Wrapper(number, lowered.id, lowered.is_backward, text, sizes)
         self.wrappers.append(wrapper)
@@ -149,6 +158,12 @@ class KernelRecorder:
                 key = known.id, each.name
                 self._kernels[key] = _Kernel(each.name, known, is_extern=False, calls=1)
                 self._bodies[key] = f"async_compile.{each.language}('''{each.source}''')"
+
+    def _constants(self) -> Mapping[str, Any]:
+        """The constants of the program that torch has just written, by their names."""
+        if self._cached is not None:
+            return self._cached_constants
+        return getattr(tp.VIRTUALIZED.get().graph, "constants", None) or {}
 
     def _on_dump(self, record: Record) -> None:
         """The program in C++ of a package; its kernels are known one by one."""
@@ -268,3 +283,24 @@ def _all(values: Iterator[int | None]) -> int | None:
 def _source(body: str) -> str:
     match = _BODY.search(body)
     return (match[1] if match else body).strip("\n")
+
+
+def _name_constants(program: str, values: Mapping[str, Any]) -> str:
+    """Constants by what they hold: torch writes where they lie, which each compilation has anew."""
+
+    def named(found: re.Match[str]) -> str:
+        digest = _digest(values.get(found[1]))
+        return found[0] if digest is None else f"{found[1]}{found[2]} sha256 {digest}"
+
+    return _CONSTANT.sub(named, program)
+
+
+def _digest(value: Any) -> str | None:
+    """What a plain tensor holds, in a word; None of a large one, or without numbers here."""
+    if type(value) not in PLAIN or value.is_meta or value.layout != torch.strided:
+        return None
+    if value.numel() * value.itemsize > _MOST_HASHED:
+        return None
+    with tp.UNSET_FAKE.get()():
+        content = value.detach().cpu().contiguous().view(-1).view(torch.uint8)
+        return hashlib.sha256(content.numpy().data).hexdigest()[:12]
