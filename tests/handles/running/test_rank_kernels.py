@@ -168,6 +168,25 @@ def test_a_wrong_rank_before_a_collective_is_the_cause_of_later_ones() -> None:
     assert find_first_wrong(rows[:1]) is None
 
 
+class Rounded(Product):
+    """The same in bfloat16, whose kernels round once where the model rounds after each step."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        own = x[:, self.size * self.place : self.size * (self.place + 1)].bfloat16()
+        part = torch.softmax(own @ self.weight.bfloat16(), -1)
+        whole = functional.all_reduce(part, "sum", (self.mesh, 0))
+        return torch.nn.functional.layer_norm(whole, (8,))
+
+
+def test_roundings_of_a_half_precision_are_no_finding() -> None:
+    """Forward and backward, where a sum of gradients is made in place of one that it copies."""
+    made = compiled(Rounded, {"tp": 2})
+    found = wb.verify(made, (torch.randn(4, 8),), ranks=2, build=Rounded, per_kernel=True)
+    assert found.ok, found.sentence
+    assert {row.verdict for row in found.kernels} == {"passed"}
+    assert {row.graph for row in found.kernels} == {"forward", "backward"}
+
+
 def test_what_is_compiled_for_the_host_has_no_interpreter() -> None:
     with wb.virtual_cluster({"tp": 2}) as mesh:
         host = wb.aot_compile(small(mesh), (torch.randn(4, 8),), grad=False, backend="aot_eager")

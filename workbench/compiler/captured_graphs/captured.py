@@ -147,7 +147,7 @@ def _writes(node: Any, scheduler: Any) -> tuple[Write, ...]:
     for output in node.get_outputs():
         name = output.get_name()
         if is_collective:
-            own = [n for n in node.node.origins if str(n.target) == called]
+            own = [n for n in node.node.origins if _name_op(n.target) == _name_op(called)]
             held = max(own).name if own else None
         else:
             held = _value_of(output.node, is_library=node.is_extern())
@@ -155,6 +155,11 @@ def _writes(node: Any, scheduler: Any) -> tuple[Write, ...]:
             root = scheduler.mutation_real_name.get(real, real)
             writes.append(Write(root, held, is_allocation, is_collective))
     return tuple(writes)
+
+
+def _name_op(target: Any) -> str:
+    """An operator by its name, that in place as the other: torch chooses between the two."""
+    return str(target).rpartition(".")[0].removesuffix("_")
 
 
 def _value_of(buffer: Any, *, is_library: bool) -> str | None:

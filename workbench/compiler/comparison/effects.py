@@ -8,8 +8,8 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -43,7 +43,12 @@ from workbench.compiler.call_state.reachable import (
 )
 from workbench.compiler.calls.paths import Path, leaves
 from workbench.compiler.comparison.output_comparison import Comparison, report_not_checked
-from workbench.compiler.comparison.second_opinion import sharpened
+from workbench.compiler.comparison.second_opinion import (
+    Dice,
+    DoublePrecision,
+    InDouble,
+    sharpened,
+)
 from workbench.compiler.internals.tensor_subclass import mapped
 
 _SEED = 20
@@ -367,3 +372,23 @@ def make_failed_row(name: str, reason: str) -> Comparison:
     """A row that differs in another way than by its numbers."""
     inf = float("inf")
     return Comparison(name, "", (), inf, inf, 0.0, 0.0, "failed", reason)
+
+
+def run_in_double_precision(
+    original: Callable[..., Any], subject: Subject, actual: Effects, dice: Dice | None = None
+) -> InDouble:
+    """The original once more, and its values in double precision where it has them."""
+    mode = DoublePrecision(dice)
+
+    def both() -> AbstractContextManager[Any]:
+        stack = ExitStack()
+        stack.enter_context(subject.around())
+        stack.enter_context(mode)
+        return stack
+
+    try:
+        wide = replace(subject, around=both).run(original)
+    except (RuntimeError, TypeError, NotImplementedError):
+        return InDouble()  # code that looks at what tensors are may refuse the mode
+    by_name = {pair.name: pair.expected for pair in pairs(subject, wide, actual)}
+    return mode.values(by_name)

@@ -15,9 +15,11 @@ from workbench.compiler.call_state.random_states import TORCH_RANDOM
 from workbench.compiler.calls.paths import Path, leaves
 from workbench.compiler.comparison.effects import (
     Effects,
+    LeafPair,
     RowMaker,
     Subject,
     pairs,
+    run_in_double_precision,
     subject_of,
 )
 from workbench.compiler.comparison.output_comparison import (
@@ -270,18 +272,11 @@ class _OneRank:
         rows = maker.rows(sides)
         if not any(self._rank.exchange(any(row.verdict == "failed" for row in rows))):
             return rows
-        wide, unsettled = self._in_double(callee, expected, maker)
-        if unsettled:
-            rows = [
-                replace(row, reason=row.reason or unsettled) if row.verdict == "failed" else row
-                for row in rows
-            ]
-        settled = [
-            settle_difference(row, (row.leaf, p.expected, p.actual), wide.get(row.leaf))
-            if row.verdict == "failed"
-            else row
-            for row, p in zip(rows, sides, strict=True)
-        ]
+        settled = (
+            self._settled(rows, sides, callee, expected, maker)
+            if question.kernels is None
+            else self._settled_widely(rows, sides, callee, subject, actual)
+        )
         is_left_out = question.kernels is not None and question.kernels.regions.left_out
         unknown = DRAWN if expected.random else _LEFT_OUT if is_left_out else ""
         if not unknown:
@@ -293,6 +288,41 @@ class _OneRank:
             if row.verdict == "failed"
             else row
             for row in settled
+        ]
+
+    def _settled_widely(
+        self, rows: list[Comparison], sides: list[LeafPair], callee: Callee, subject: Subject,
+        actual: Effects,
+    ) -> list[Comparison]:  # fmt: skip
+        """With the opinion of the program whose casts are widened too: kernels round less often."""
+        wide = run_in_double_precision(_eager(callee), subject, actual)
+        return [
+            settle_difference(
+                row,
+                (row.leaf, wide.rounded.get(row.leaf), pair.actual),
+                wide.exact.get(row.leaf),
+                is_foreign=row.leaf in wide.foreign,
+            )
+            if row.verdict == "failed" and not row.reason
+            else row
+            for row, pair in zip(rows, sides, strict=True)
+        ]
+
+    def _settled(
+        self, rows: list[Comparison], sides: list[LeafPair], callee: Callee, expected: Effects,
+        maker: RowMaker,
+    ) -> list[Comparison]:  # fmt: skip
+        wide, unsettled = self._in_double(callee, expected, maker)
+        if unsettled:
+            rows = [
+                replace(row, reason=row.reason or unsettled) if row.verdict == "failed" else row
+                for row in rows
+            ]
+        return [
+            settle_difference(row, (row.leaf, p.expected, p.actual), wide.get(row.leaf))
+            if row.verdict == "failed"
+            else row
+            for row, p in zip(rows, sides, strict=True)
         ]
 
     def _in_double(

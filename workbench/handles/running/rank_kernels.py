@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
-from typing import Any
+from typing import Any, Protocol, cast
 
-from workbench.compiler.captured_graphs.program_parts import NoProgram
+from workbench.compiler.captured_graphs.program_parts import NoProgram, Program
 from workbench.compiler.cluster.cluster import refuse_hooks
 from workbench.compiler.comparison.output_comparison import KernelComparison
 from workbench.compiler.interpreter.verification import (
@@ -32,7 +32,6 @@ from workbench.compiler.request.callables import Callee
 from workbench.compiler.request.compile_request import CompileRequest
 from workbench.errors import UsageError
 from workbench.handles.compiled_base import Recipe
-from workbench.handles.cross_compiled import CrossCompiled
 from workbench.handles.running.rank_threads import Rank
 from workbench.number_text import plural
 from workbench.report import Report
@@ -66,11 +65,22 @@ class RankKernel(KernelComparison):
         return f"{self.kernel} on rank {self.rank}" + (f" ({where})" if where else "")
 
 
+class _ForGpu(Protocol):
+    """A compilation for a virtual GPU."""
+
+    @property
+    def program(self) -> Program | NoProgram: ...
+
+    @property
+    def report(self) -> Report: ...
+
+
 @dataclass(frozen=True)
 class KernelQuestion:
-    """How the kernels of all ranks are run: compiled by `recipe`, `edit(rank)` changes sources.
+    """How the kernels of all ranks are run: compiled for a virtual GPU by `recipe`.
 
-    `rows` and `configs` are added to by the ranks, of which one runs at a time.
+    `edit(rank)` changes sources before they run. `rows` and `configs` are added to by the ranks, of
+    which one runs at a time.
     """
 
     recipe: Recipe
@@ -118,8 +128,7 @@ class RankKernels:
         """
         question, name = self._question, self._callee.name
         refuse_hooks(name, self._callee.module)
-        compiled = question.recipe.compile_other(request)
-        assert isinstance(compiled, CrossCompiled)
+        compiled = cast("_ForGpu", question.recipe.compile_other(request))
         program = compiled.program
         if isinstance(program, NoProgram):
             raise UsageError(f"The generated program cannot be run here: {program.reason}")

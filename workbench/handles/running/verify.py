@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,14 @@ import torch
 
 from workbench.compiler.call_state.reachable import Root
 from workbench.compiler.captured_code.specialized_values import resolve
-from workbench.compiler.comparison.effects import Effects, RowMaker, Subject, pairs, subject_of
+from workbench.compiler.comparison.effects import (
+    Effects,
+    RowMaker,
+    Subject,
+    pairs,
+    run_in_double_precision,
+    subject_of,
+)
 from workbench.compiler.comparison.output_comparison import (
     DRAWN,
     Comparison,
@@ -22,9 +29,6 @@ from workbench.compiler.comparison.output_comparison import (
     get_absolute_tolerance,
 )
 from workbench.compiler.comparison.second_opinion import (
-    Dice,
-    DoublePrecision,
-    InDouble,
     Several,
     settle_difference,
 )
@@ -192,8 +196,10 @@ class Comparing:
     ) -> list[Comparison]:
         """The rows with the second opinion of the original in double precision."""
         sides = {pair.name: pair for pair in pairs(self._other, expected, actual)}
-        wide = in_double(self._original, self._other, actual)
-        several = Several(lambda s: in_double(self._original, self._other, actual, s).exact)
+        wide = run_in_double_precision(self._original, self._other, actual)
+        several = Several(
+            lambda s: run_in_double_precision(self._original, self._other, actual, s).exact
+        )
         return [
             settle_difference(
                 row,
@@ -206,26 +212,6 @@ class Comparing:
             else row
             for row in rows
         ]
-
-
-def in_double(
-    original: Callable[..., Any], subject: Subject, actual: Effects, dice: Dice | None = None
-) -> InDouble:
-    """The original once more, and its values in double precision where it has them."""
-    mode = DoublePrecision(dice)
-
-    def both() -> AbstractContextManager[Any]:
-        stack = ExitStack()
-        stack.enter_context(subject.around())
-        stack.enter_context(mode)
-        return stack
-
-    try:
-        wide = replace(subject, around=both).run(original)
-    except (RuntimeError, TypeError, NotImplementedError):
-        return InDouble()  # code that looks at what tensors are may refuse the mode
-    by_name = {pair.name: pair.expected for pair in pairs(subject, wide, actual)}
-    return mode.values(by_name)
 
 
 def refuse_for_host(**wanted: bool) -> None:

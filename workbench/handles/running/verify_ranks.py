@@ -44,7 +44,6 @@ def verify_ranks(
     What was found is kept in the record.
     """
     from workbench.compiler.interpreter.verification import Tolerance
-    from workbench.handles.cross_compiled import CrossCompiled
     from workbench.handles.running.rank_checks import (
         AFTER_AUTOGRAD,
         LOSSES,
@@ -55,7 +54,6 @@ def verify_ranks(
         check_ranks,
     )
 
-    gpu = compiled.gpu.name if isinstance(compiled, CrossCompiled) else None
     report = compiled.report
     cluster: Mapping[str, Any] = report.extra.get(CLUSTER, {})
     _check_ranks(compiled.name, cluster, ranks)
@@ -74,9 +72,9 @@ def verify_ranks(
     if reference is not None:
         whole = Whole.of(reference, args, kwargs, grad=grad, loss=loss)
     kernels = None
-    if per_kernel and gpu is not None:
+    if per_kernel:
         kernels = KernelQuestion(compiled.recipe, Tolerance(rtol, atol), edit)
-        options = replace(compiled.recipe.options(gpu), grad=grad)
+        options = replace(compiled.recipe.options(report.request.target), grad=grad)
     else:
         options = compiled.recipe.options("host")
         backend = AFTER_AUTOGRAD if options.backend == "inductor" else options.backend
