@@ -141,7 +141,7 @@ class RankKernels:
         session.configs = question.configs
         self._made = CheckedProgram(
             program, self._callee, session, question.tolerance, edit=edit,
-            peers=Peers(True, self._rank.apart, self._tell),
+            peers=Peers(are_there=True, apart=self._rank.apart, tell=self._tell),
         )  # fmt: skip
         if any(graph.kernels for graph in self._made.graphs):
             raise UsageError(
