@@ -187,6 +187,26 @@ def test_roundings_of_a_half_precision_are_no_finding() -> None:
     assert {row.graph for row in found.kernels} == {"forward", "backward"}
 
 
+class Signs(Product):
+    """Whole numbers that the last digit of a sum decides."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return super().forward(x).gt(1.0)
+
+
+def test_whole_numbers_that_roundings_may_decide_are_not_judged() -> None:
+    made = compiled(Signs, {"tp": 2}, grad=False)
+    ways: dict[str, Any] = {"ranks": 2, "build": Signs, "per_kernel": True}
+    x = torch.randn(4, 8)
+    assert verify_ranks(made, (x,), {}, **ways).ok
+    found = verify_ranks(
+        made, (x,), {}, **ways,
+        edit=lambda rank: lambda name, src: src.replace(" > ", " < ") if rank else src,
+    )  # fmt: skip
+    assert found.verdict == "not checked"
+    assert "output on rank 1: whole numbers differ, which roundings may decide" in found.sentence
+
+
 def test_what_is_compiled_for_the_host_has_no_interpreter() -> None:
     with wb.virtual_cluster({"tp": 2}) as mesh:
         host = wb.aot_compile(small(mesh), (torch.randn(4, 8),), grad=False, backend="aot_eager")

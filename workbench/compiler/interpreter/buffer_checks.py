@@ -156,8 +156,10 @@ class Checker:
         if not row.ok:
             if self._decisions_of is None and not same.is_floating_point():
                 return self._unchecked(step, name, UNDECIDED, value)
-            samples = self._decisions_of(node) if self._decisions_of is not None else tuple
-            row = settle_difference(row, (name, same, value), self._wide(node, value), samples)
+            pair, wide = (name, same, value), self._wide(node, value)
+            row = settle_difference(
+                row, pair, wide, self._decisions_of(node) if self._decisions_of else lambda dice: ()
+            )
         return KernelComparison(
             step, name, node.removesuffix(AS_COMPUTED), row.dtype, row.shape, row.max_abs_error,
             row.max_rel_error, row.rtol, row.atol, row.verdict, self._name, row.reason,

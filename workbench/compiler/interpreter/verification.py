@@ -43,6 +43,7 @@ from workbench.compiler.comparison.second_opinion import (
     settle_difference,
 )
 from workbench.compiler.interpreter import buffer_checks, serialized_function
+from workbench.compiler.interpreter.buffer_checks import UNDECIDED as UNDECIDED
 from workbench.compiler.interpreter.buffer_checks import Tolerance as Tolerance
 from workbench.compiler.interpreter.buffer_checks import report_failed as report_failed
 from workbench.compiler.interpreter.checked_program import OTHER_REFERENCE

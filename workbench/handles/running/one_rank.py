@@ -28,11 +28,12 @@ from workbench.compiler.comparison.output_comparison import (
     compare_objects,
     compare_tensors,
     get_absolute_tolerance,
+    report_not_checked,
 )
 from workbench.compiler.comparison.second_opinion import settle_difference
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.interpreter.stage_checks import tensors_of, wrap_writing_back
-from workbench.compiler.interpreter.verification import KernelFailed, Rounded
+from workbench.compiler.interpreter.verification import UNDECIDED, KernelFailed, Rounded
 from workbench.compiler.pipeline.pipeline import compile_ahead
 from workbench.compiler.request.callables import Callee, resolve
 from workbench.compiler.request.compile_request import CompileOptions, CompileRequest
@@ -296,17 +297,20 @@ class _OneRank:
     ) -> list[Comparison]:  # fmt: skip
         """With the opinion of the program whose casts are widened too: kernels round less often."""
         wide = run_in_double_precision(_eager(callee), subject, actual)
-        return [
-            settle_difference(
+
+        def settled(row: Comparison, pair: LeafPair) -> Comparison:
+            if row.verdict != "failed" or row.reason:
+                return row
+            if isinstance(pair.actual, torch.Tensor) and not pair.actual.is_floating_point():
+                return report_not_checked(row.leaf, UNDECIDED)
+            return settle_difference(
                 row,
                 (row.leaf, wide.rounded.get(row.leaf), pair.actual),
                 wide.exact.get(row.leaf),
                 is_foreign=row.leaf in wide.foreign,
             )
-            if row.verdict == "failed" and not row.reason
-            else row
-            for row, pair in zip(rows, sides, strict=True)
-        ]
+
+        return [settled(row, pair) for row, pair in zip(rows, sides, strict=True)]
 
     def _settled(
         self, rows: list[Comparison], sides: list[LeafPair], callee: Callee, expected: Effects,
