@@ -33,6 +33,17 @@ def test_every_finding_has_its_line_and_its_programs() -> None:
     assert (head["count"], head["is_problem"], head["empty"]) == (2, True, None)
 
 
+def test_what_is_not_judged_is_no_finding_of_the_tab() -> None:
+    """As seen: 3 on the tab beside "2 findings" in the head, of what triton-viz said besides."""
+    first = REPORT.kernel_findings[0]
+    more = replace(first, kind="not judged", text="Not judged: triton-viz says otherwise.")
+    rows = Table.of(KernelFinding, [*REPORT.kernel_findings, more])
+    shown = document(replace(REPORT, tables={**REPORT.tables, "kernel_findings": rows}))
+    assert len(shown["check_findings"]) == 3
+    head = next(pane for pane in shown["panes"] if pane["id"] == "checks")
+    assert (head["count"], head["is_problem"]) == (2, True)
+
+
 def test_kernels_of_a_program_are_shown_as_they_were_generated() -> None:
     shown = document(Report.load(PATH))
     found, (finding,) = shown["checks"], shown["check_findings"]

@@ -80,7 +80,7 @@ def document(report: Report, context: ViewContext) -> Content:
     }
     return Content(
         {"checks": data, "check_findings": findings},
-        len(findings) if findings or is_judged else None,
+        len(found.faults) if findings or is_judged else None,
         is_problem=found.ok is False,
     )
 
