@@ -88,3 +88,9 @@ describe("the state", () => {
     expect([state.pane.value, state.kernel.value]).toEqual(["kernels", 1]);
   });
 });
+
+test("where no source differs, what is on one side alone is looked at first", () => {
+  const alike = { ...kernels(lines("s")), relation: "same" as const };
+  const alone = { ...kernels([]), relation: "only in b" as const };
+  expect(new DiffState({ ...DOCUMENT, kernels: [alike, alike, alone] }).kernel.value).toBe(2);
+});

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 
 const SRC = resolve(__dirname, "../src");
 const MOST_FILES = 24; // in a folder, styles too
-const MOST_LINES = 31_230; // written by hand, styles too
+const MOST_LINES = 31_231; // written by hand, styles too
 const IMPORT = /(?:from|import)\s*\(?\s*"(\.[^"]*)"/g;
 
 /** The files of `src/` with what each imports, types included; styles and data are not code. */

@@ -24,7 +24,8 @@ export class DiffState implements Remembering {
     ];
     this.pane = signal(this.heads.some((head) => head.id === pane) ? pane : SUMMARY);
     const differing = doc.kernels.findIndex((each) => each.source.some((l) => l.kind !== "same"));
-    this.kernel = signal(Math.max(0, differing));
+    const apart = doc.kernels.findIndex(({ relation }) => relation !== "same");
+    this.kernel = signal(Math.max(0, differing < 0 ? apart : differing));
   }
 
   part(id: string): DiffPart | undefined {
