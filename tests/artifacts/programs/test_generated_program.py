@@ -61,6 +61,17 @@ def read(body: str, more: str = "") -> Program:
             "buf1 = aten._scaled_dot_product_flash_attention.default(q, k, v, 0.0, True)",
             [Call("aten._scaled_dot_product_flash_attention.default", "buf1", absent=(2, 3, 4, 5))],
         ),
+        (
+            "buf1 = torch.ops.higher_order.graphsafe_run_with_rng_state("
+            "aten._scaled_dot_product_flash_attention.default, q, k, v, 0.0, rng_state=s)",
+            [
+                Call(
+                    "torch.ops.higher_order.graphsafe_run_with_rng_state",
+                    "buf1",
+                    absent=(2, 3, 4, 5),
+                )
+            ],
+        ),
         ("stream0 = get_raw_stream(0)", []),
         ("assert_size_stride(a, (2,), (1,), 'input')", []),
         ("assert_size_stride_grouped((a, b), ((2,), (3,)), ((1,), (1,)), 'input')", []),

@@ -6,7 +6,9 @@ import pytest
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch.utils.checkpoint import checkpoint
 
+import workbench as wb
 from tests.compiler.virtual_gpu.jobs import job
 from workbench.compiler.virtual_gpu.client import CrossCompiler
 from workbench.specs import Catalogue
@@ -72,3 +74,36 @@ def test_the_backward_pass_calls_the_same_kernel(worker: CrossCompiler) -> None:
     found = calls(worker, causal, "a100", q, k, v)
     assert f"aten._scaled_dot_product_{FLASH}.default" in found
     assert f"aten._scaled_dot_product_{FLASH}_backward.default" in found
+
+
+class Attending(torch.nn.Module):
+    """Causal attention behind a projection."""
+
+    def __init__(self, is_computed_again: bool) -> None:
+        super().__init__()
+        self.all = torch.nn.Linear(64, 3 * 64)
+        self.is_computed_again = is_computed_again
+
+    def attend(self, x: Tensor) -> Tensor:
+        return causal(*self.all(x).unflatten(-1, (3, 4, 16)).transpose(1, 3).unbind(2))
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self.is_computed_again:
+            return checkpoint(self.attend, x, use_reentrant=False).sum()
+        return self.attend(x).sum()
+
+
+def test_attention_that_is_computed_again_is_timed_and_counted_as_itself() -> None:
+    def compile_for_training(is_computed_again: bool) -> wb.Report:
+        with torch.device("meta"):
+            model = Attending(is_computed_again).bfloat16()
+            x = torch.empty(2, 128, 64, dtype=torch.bfloat16)
+        return wb.aot_compile(model, (x,), target="h100", grad=True).report
+
+    once, twice = compile_for_training(False), compile_for_training(True)
+    own, *_ = [row.us for row in wb.forecast(once).rows if row.kind == "attention"]
+    again = [row for row in wb.forecast(twice).rows if "run_with_rng_state" in row.name]
+    assert own > 1
+    assert [row.us for row in again] == [own, own]  # in the forward, and before the backward
+    assert {row.kind for row in again} == {"attention"}
+    assert "of unknown size" not in wb.memory(twice).missing

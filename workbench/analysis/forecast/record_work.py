@@ -42,6 +42,10 @@ _CONVOLVED = re.compile(
 )
 _CALLED = re.compile(r"^ +(\w+)(?:: \"[^\"]*\")? = (torch\.ops\.[^;\n]*\))(?:;|$)", re.MULTILINE)
 _CONTROL_DEPS = "torch.ops.higher_order.control_deps("
+_WITH_RANDOM_STATE = re.compile(
+    r"torch\.ops\.higher_order\.(?:graphsafe_run_with|run_with|run_and_save)_rng_state\("
+)
+"""How torch calls an operator that may draw and is computed again: with the same random state."""
 _ORDERED = re.compile(
     r"^ +class (\w+)\(torch\.nn\.Module\):\n +def forward\(self[^\n]*\n(?: +#[^\n]*\n)*"
     r" +\w+(?:: \"[^\"]*\")? = (torch\.ops\.[^;\n]*\))(?:;|$)",
@@ -189,15 +193,15 @@ def _read_call(
     report: Report, node: NodeFacts, nodes: Mapping[str, NodeFacts]
 ) -> OperatorCall | None:
     """The operator that a library computes, with the tensors and numbers that it takes."""
-    inputs = [nodes[id] for id in node.inputs if id in nodes]
-    if any(_count(each.shape) is None for each in inputs):
-        return None
-    named = {each.id.partition(":")[2]: each for each in inputs}
-    written = report.once(_read_calls).get(node.id)
+    target, written = report.once(_read_calls).get(node.id, (node.target, None))
+    named = {id.partition(":")[2]: nodes[id] for id in node.inputs if id in nodes}
     arguments = written if written is not None else [ast.Name(name) for name in named]
+    taken = {each.id for each in arguments if isinstance(each, ast.Name)}
+    if any(_count(each.shape) is None for name, each in named.items() if name in taken):
+        return None
     tensors = [named.get(each.id) if isinstance(each, ast.Name) else None for each in arguments]
     call = OperatorCall(
-        "::".join(node.target.split(".")[:2]),
+        "::".join(target.split(".")[:2]),
         [() if each is None else each.shape for each in tensors],
         ["" if each is None else PROFILED.get(each.dtype or "", "") for each in tensors],
         [() if each is None else each.stride or () for each in tensors],
@@ -211,19 +215,21 @@ def _find_library_node(kernel: Kernel, nodes: Mapping[str, NodeFacts]) -> NodeFa
     name = kernel.name.removeprefix("torch.ops.").split(".")
     own = [nodes[id] for id in kernel.nodes if id in nodes]
     for node in own:
-        if node.target.split(".")[1:2] == name[1:2]:
+        target = node.target.split(".")
+        if (target[1:2] or target) == name[1:2]:  # one of higher order has a name alone
             return node
     return next((node for node in own if node.target == next(iter(kernel.ops), "")), None)
 
 
-def _read_calls(report: Report) -> dict[str, list[ast.expr]]:
-    """By id of a node that a library computes the arguments of its call, as torch prints it."""
+def _read_calls(report: Report) -> dict[str, tuple[str, list[ast.expr]]]:
+    """By id of a node that a library computes its operator and arguments, as torch prints them."""
     kernels = [kernel for kernel in report.kernels if not kernel.is_generated]
     wanted: dict[str, set[str]] = defaultdict(set)
     for id in {id for kernel in kernels for id in kernel.nodes}:
         of, _, name = id.partition(":")
         wanted[of].add(name)
-    found: dict[str, list[ast.expr]] = {}
+    found: dict[str, tuple[str, list[ast.expr]]] = {}
+    targets = {node.id: node.target for node in report.nodes}
     for graph in report.graphs:
         text = report.texts.get(graph.text or "", "")
         inner = dict(_ORDERED.findall(text)) if _CONTROL_DEPS in text else {}
@@ -231,8 +237,23 @@ def _read_calls(report: Report) -> dict[str, list[ast.expr]]:
             if name in wanted[graph.id] and (arguments := _parse_arguments(code)) is not None:
                 if _CONTROL_DEPS in code:
                     arguments = _unwrap_arguments(arguments, inner)
-                found[f"{graph.id}:{name}"] = arguments
+                id = f"{graph.id}:{name}"
+                target = targets.get(id, "")
+                if _WITH_RANDOM_STATE.match(code):
+                    target, arguments = _unwrap_operator(arguments)
+                found[id] = target, arguments
     return found
+
+
+def _unwrap_operator(given: list[ast.expr]) -> tuple[str, list[ast.expr]]:
+    """The operator that is called with a random state, and what it is called with.
+
+    `(operator, *arguments, rng_state=…)`, or `(rng_state, operator, *arguments)`.
+    """
+    for place, each in enumerate(given):
+        if (name := ast.unparse(each)).startswith("torch.ops."):
+            return name.removeprefix("torch.ops."), given[place + 1 :]
+    return "", []
 
 
 def _unwrap_arguments(given: list[ast.expr], inner: Mapping[str, str]) -> list[ast.expr]:

@@ -239,7 +239,9 @@ def _add_call(code: str, name: str | None, line: int, made: list[Event]) -> None
     elif short in _VIEWS:
         _add_view(name, owner, short, split_parts(arguments), line, made)
     elif name.startswith(_MADE):
-        known = (parts for n, parts in _WITHOUT_MEMORY.items() if n in function)
+        # with the random state of the forward, the operator is an argument
+        called = arguments if short.endswith("run_with_rng_state") else function
+        known = (parts for n, parts in _WITHOUT_MEMORY.items() if n in called)
         absent = next(known, None) or _masked(arguments)
         made.append(Call(function, name, absent, arguments, line=line))
     elif short in ("max", "min"):

@@ -10,6 +10,7 @@ import torch
 
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import ProcessPatches
+from workbench.device_kinds import GPU
 from workbench.errors import WorkbenchError
 from workbench.specs.device import Device
 
@@ -27,6 +28,34 @@ class NoOpContext:
 
     def __exit__(self, /, *_: object) -> None:
         pass
+
+
+class VirtualGenerator(torch.Generator):
+    """The random state of a virtual GPU, which a build without CUDA cannot make.
+
+    Where an operator that may draw, such as attention, is computed again, torch hands the state to
+    the program, and has to know of which device it is.
+    """
+
+    _index: int
+
+    def __new__(cls, index: int) -> VirtualGenerator:
+        """One for the CPU, whatever it says."""
+        made = super().__new__(cls)
+        made._index = index
+        return made
+
+    def __init__(self, index: int) -> None:
+        super().__init__()
+
+    @property
+    def device(self) -> torch.device:  # type: ignore[override]  # torch's is no property
+        """The virtual GPU of this number."""
+        return torch.device(GPU, self._index)
+
+    def clone_state(self) -> VirtualGenerator:
+        """Another one: nothing is drawn from it."""
+        return VirtualGenerator(self._index)
 
 
 def patch_cuda_api(gpu: Device, process_patches: ProcessPatches, count: int = 1) -> None:
@@ -84,7 +113,7 @@ def _queries(gpu: Device, count: int) -> dict[str, Any]:
         # Dynamo keeps and restores the random state around a capture
         "get_rng_state": lambda device=None: torch.zeros(16, dtype=torch.uint8, device="cpu"),
         "set_rng_state": _always(None),
-        "default_generators": (torch.Generator(),),
+        "default_generators": tuple(map(VirtualGenerator, range(count))),
     }
 
 
