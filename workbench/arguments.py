@@ -13,6 +13,7 @@ import inspect
 import math
 import numbers
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Any, Literal, ParamSpec, TypeVar, get_args, get_origin
 
@@ -295,3 +296,12 @@ _NAMED: Mapping[str, _Kind] = {
         for name in ("Report", "Session", "Opportunity", "Trial")
     },
 }
+
+
+def check_executor(executor: object) -> None:
+    """Raise `UsageError` for what is no executor; None is this machine."""
+    if executor is not None and not isinstance(executor, Executor):
+        raise UsageError(
+            f"executor is a {type(executor).__name__}: expected a concurrent.futures.Executor, "
+            "such as Dask's client.get_executor()."
+        )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -213,6 +214,7 @@ def scaling(
     mode: str | None = None,
     options: Mapping[str, Any] | None = None,
     grad: bool | None = None,
+    executor: Executor | None = None,
     progress: ProgressCallback | None = None,
 ) -> Scaling:
     """What a step takes, waits for and holds on meshes of several sizes, none of which is there.
@@ -246,16 +248,23 @@ def scaling(
         As in `virtual_cluster`.
     mode, options, grad
         As in `aot_compile`.
+    executor
+        Where programs are compiled, each in a process of its own: any concurrent.futures.Executor,
+        such as Dask's `client.get_executor()`; by default here, one after the other. The table is
+        the same.
     progress
         Called with each mesh and its phases, and the seconds since the start; without it a line
-        says how far it is, in a terminal and a person's notebook.
+        says how far it is, in a terminal and a person's notebook. Of an executor's workers it is
+        told how many meshes are done.
 
     Raises
     ------
     UsageError
         There is no mesh, one is given twice or too large, the depths or the optimizer are none, the
-        target has no data of its links, or no mesh could be compiled. There is no process group
-        afterwards.
+        target has no data of its links, `build` cannot be sent to the workers of an executor, or
+        no mesh could be compiled. There is no process group afterwards.
+    KeyboardInterrupt
+        On an interrupt; the table of the meshes that are done is its attribute `scaling`.
 
     Examples
     --------
@@ -285,6 +294,7 @@ def scaling(
             optimizer=optimizer,
             moments=moments,
             largest_batch=largest_batch,
+            executor=executor,
             progress=told,
         )
         return compile_scaling(request)

@@ -18,6 +18,7 @@ import torch
 
 from workbench.analysis.sweep.store import Store, reader, store_path
 from workbench.analysis.sweep.sweep import Sweep, note
+from workbench.arguments import check_executor
 from workbench.compiler.request.compile_request import check_mapping
 from workbench.errors import UsageError
 from workbench.report.trials import Trial
@@ -162,12 +163,8 @@ def _id(runner: Runner, space: Space, wanted: Wanted) -> str:
 @contextmanager
 def _executor(wanted: Wanted) -> Iterator[tuple[Executor, int]]:
     """Where trials run, and how many are handed over at a time."""
+    check_executor(wanted.executor)
     if wanted.executor is not None:
-        if not isinstance(wanted.executor, Executor):
-            raise UsageError(
-                f"executor is a {type(wanted.executor).__name__}: expected a "
-                "concurrent.futures.Executor, such as Dask's client.get_executor()."
-            )
         yield wanted.executor, wanted.jobs or 10_000
         return
     cores = len(os.sched_getaffinity(0))

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import io
 import os
 import signal
 import threading
 import time
-import zipfile
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cache
@@ -16,8 +14,7 @@ from pathlib import Path
 
 from workbench.processes.child import Child
 from workbench.processes.parent import Start
-from workbench.processes.shipping.caller_context import CallerContext
-from workbench.processes.shipping.shipped_values import REQUEST
+from workbench.processes.shipping.shipped_values import Parcel
 from workbench.report.trials import Trial
 from workbench.sweeps.space import Setting
 from workbench.sweeps.strategies import Plan
@@ -26,24 +23,6 @@ from workbench.temporary import make_temporary_folder
 CANCELLED = "cancelled"
 _TAIL = 1500  # characters of what a worker wrote
 _LOOK_S = 0.05
-
-
-@dataclass(frozen=True)
-class Parcel:
-    """What every trial needs: a folder, and for other machines its content."""
-
-    folder: str
-    context: CallerContext
-    content: bytes | None = None
-
-    def with_content(self) -> Parcel:
-        """The parcel as it travels to a machine that does not have the folder."""
-        buffer = io.BytesIO()
-        with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
-            for file in sorted(Path(self.folder).iterdir()):
-                if file.name != CANCELLED:
-                    archive.write(file, file.name)
-        return replace(self, content=buffer.getvalue())
 
 
 @dataclass(frozen=True)
@@ -96,21 +75,10 @@ def _run(task: Task) -> Ended:
             place=Start(context.import_path, context.folder, (os.fspath(folder),)),
         )
         with child:
-            parcel = os.fspath(_parcel(task.parcel, folder))
+            parcel = os.fspath(task.parcel.find_folder(folder))
             with contextlib.suppress(OSError):  # that it ended is what waiting for it says
                 child.send((parcel, context, pickled))
             return _ended(child, task, Path(task.parcel.folder) / CANCELLED)
-
-
-def _parcel(parcel: Parcel, folder: Path) -> Path:
-    """The parcel's folder, unpacked from its content where it is not there."""
-    here = Path(parcel.folder)
-    if (here / REQUEST).exists() or parcel.content is None:
-        return here
-    there = folder / "parcel"
-    with zipfile.ZipFile(io.BytesIO(parcel.content)) as archive:
-        archive.extractall(there)
-    return there
 
 
 def _ended(child: Child, task: Task, cancelled: Path) -> Ended:

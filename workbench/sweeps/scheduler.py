@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future, wait
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -22,10 +19,9 @@ from workbench.compiler.calls.content_key import ContentKey, hash_case
 from workbench.compiler.internals.torch_state import TorchState
 from workbench.compiler.recording.recorder import read_environment
 from workbench.compiler.request.callables import resolve
-from workbench.processes.shipping.caller_context import CallerContext
-from workbench.processes.shipping.shipped_values import pack
+from workbench.processes.shipping.shipped_values import Parcel, packed
 from workbench.report.trials import Trial
-from workbench.sweeps.isolated import CANCELLED, Ended, Parcel, Task, run_isolated
+from workbench.sweeps.isolated import CANCELLED, Ended, Task, run_isolated
 from workbench.sweeps.space import Setting
 from workbench.sweeps.strategies import Plan
 
@@ -53,22 +49,6 @@ def describe_machine_line() -> str:
     here = read_environment()
     gpus = ", ".join(gpu.name for gpu in describe_current_machine().gpus) or "no GPU"
     return f"{here.cpu}, {here.isa}, {here.cores} cores, {gpus}, torch {here.torch}"
-
-
-@contextmanager
-def packed(subject: SweptFunction) -> Iterator[Parcel]:
-    """Everything that the trials need in a folder, which is removed afterwards."""
-    content = {
-        "function": subject.function,
-        "args": subject.args,
-        "kwargs": dict(subject.kwargs),
-        "state": TorchState.current(),
-    }
-    folder = pack(content, subject.name)
-    try:
-        yield Parcel(os.fspath(folder), CallerContext.current())
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 @dataclass
@@ -101,7 +81,14 @@ class Runner:
             self._tell(row, from_store=True)
         left = [(s, t) for s, t in zip(settings, trials, strict=True) if t.key not in rows]
         if left:
-            with packed(self.subject) as parcel:
+            subject = self.subject
+            content = {
+                "function": subject.function,
+                "args": subject.args,
+                "kwargs": dict(subject.kwargs),
+                "state": TorchState.current(),
+            }
+            with packed(content, subject.name) as parcel:
                 self._parcel = parcel
                 rows |= self._run(parcel if self.is_local else parcel.with_content(), left, plan)
         return [rows[trial.key] for trial in trials]

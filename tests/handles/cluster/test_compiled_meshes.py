@@ -45,6 +45,8 @@ def test_a_program_of_two_meshes_is_compiled_once_and_its_groups_are_those_of_ea
     assert streams is not None
     assert (third.step_us, third.exposed_us) == (streams.whole_us, streams.exposed_us)
     assert third.peak_bytes == wb.memory(report).peak  # no backward: nothing of an optimizer
+    assert third.reserved_bytes == wb.memory(report).peaks[-1].reserved_bytes
+    assert "for which torch's allocator reserves up to" in " ".join(found.sentences)
     assert third.batch == 2
     assert first.error is None  # messages of 2 kB: times were held against those of 64 KiB on
     assert "with 2 different programs" in " ".join(found.sentences)
@@ -89,12 +91,18 @@ def test_two_depths_are_extended_to_what_the_whole_takes_and_holds() -> None:
     assert row.step_us == pytest.approx(told.step_us, rel=1e-3)
     assert row.exposed_us == pytest.approx(told.exposed_us, rel=1e-3)
     assert (row.peak_bytes, row.why) == (told.peak_bytes, "")
+    kept = whole.reports[0]
+    assert kept is not None
+    state = 2 * (told.parameter_bytes or 0)
+    assert told.reserved_bytes == (wb.memory(kept).peaks[-1].reserved_bytes or 0) + state
+    assert row.reserved_bytes == pytest.approx(told.reserved_bytes, abs=2 << 20)  # a segment
     assert (told.largest_batch, row.batch) == (None, 32)
     assert (row.largest_batch or 0) > 32
     assert "from 3 and 5 layers to 6" in " ".join(lined.sentences)
     without = wb.scaling(build_deep, meshes, layers=(1, 2), largest_batch=False)
     assert len(without.plot().axes) == 2  # times alone: no memory is told
     bent = without.rows[0]
+    assert (bent.peak_bytes, bent.reserved_bytes) == (None, None)
     assert (bent.peak_bytes, bent.step_us) == (None, pytest.approx(told.step_us, rel=1e-3))
     assert "the two depths hold other temporaries" in bent.why
     checked = wb.scaling(build_deep, meshes, layers=(1, 2, 4), largest_batch=False).rows[0]

@@ -231,6 +231,9 @@ def _tell_memory(found: Scaling, rows: Sequence[ScalingRow]) -> str:
         f"A rank holds {between} of {number_text(found.capacity, 'bytes')}, counted"
         f"{f', with {found.optimizer}' if found.optimizer else ''}"
     )
+    if most.reserved_bytes is not None:
+        reserved = number_text(most.reserved_bytes, "bytes")
+        words = f"{words}, for which torch's allocator reserves up to {reserved} (modelled)"
     return f"{words}: too much on {join_words(too_much)}." if too_much else f"{words}."
 
 

@@ -1,4 +1,4 @@
-"""Compiles the first rank of meshes of several sizes, and reads times and memory off the programs.
+"""Compiles the first rank of meshes of several sizes, here or by the workers of an executor.
 
 A model of many equal layers may be compiled at several depths and extended on a line, and the
 same with twice the batch says how memory grows with it. Where the shallowest program of a mesh is
@@ -7,52 +7,43 @@ that of an earlier one, nothing else is compiled for it: groups of other sizes t
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from concurrent.futures import Executor
+from dataclasses import dataclass, field, replace
 from math import prod
 
 from workbench.analysis.cluster.links import find_links
 from workbench.analysis.cluster.streams import time_collectives
-from workbench.analysis.layers.fit import AXES, MISSING_OF_STEP, Depth, Fit, extend_line, read_depth
 from workbench.analysis.layers.optimizers import name_optimizer, state_bytes
-from workbench.analysis.memory.memory import memory
 from workbench.analysis.ranks.ranks import RankProgram
 from workbench.analysis.ranks.scaling import (
     MOST_GPUS,
     MeshProgram,
     Scaling,
-    StepTime,
-    extend_step,
     group_alike,
     name_mesh,
-    time_step,
 )
-from workbench.compiler.cluster.cluster import (
-    Cluster,
-    Topology,
-    check_mesh,
-    enter_virtual_cluster,
-    find_cluster,
+from workbench.arguments import check_executor
+from workbench.compiler.cluster.cluster import Topology, check_mesh
+from workbench.compiler.request.compile_request import CompileOptions
+from workbench.errors import CaptureError, UsageError, WorkbenchError
+from workbench.handles.cluster.compiled_parts import (
+    Hand,
+    Part,
+    Subject,
+    Waiting,
+    Wanted,
+    enter_compiler,
 )
-from workbench.compiler.request.callables import resolve
-from workbench.compiler.request.compile_request import CompileOptions, CompileRequest
-from workbench.errors import UsageError, WorkbenchError, read_first_line
-from workbench.handles.cluster.compiled_ranks import Build, list_groups, locate_error, read_pair
-from workbench.handles.cluster.shards import list_layouts, list_shards
-from workbench.handles.dispatch import compile_for_target
-from workbench.handles.memory.fits import call_shape, copy_without_data, cut_layers
+from workbench.handles.cluster.compiled_ranks import Build
+from workbench.handles.cluster.mesh_rows import Mesh, read_row, shorten
 from workbench.number_text import join_words
-from workbench.report import Report
 from workbench.report.cluster.cluster_rows import CLUSTER, Collective, ScalingRow
 from workbench.report.table import Table
 from workbench.specs import Gpu
 from workbench.tasks.progress_events import ProgressCallback, step, tell_count
 
-_NO_LINE = (
-    "no memory, since the two depths hold other temporaries, so that it may leave the line: give a "
-    "third, such as layers=(2, 3, 4), which says how far"
-)
+_INTERRUPTED = CaptureError("it was interrupted before that")
 
 
 @dataclass(frozen=True)
@@ -67,86 +58,179 @@ class ScalingRequest:
     optimizer: str | float | None = "adamw"
     moments: str = "float32"
     largest_batch: bool = True
+    executor: Executor | None = None
     progress: ProgressCallback | None = None
 
     @property
-    def gpu(self) -> Gpu:
-        """The virtual GPU of each rank."""
-        gpu = self.options.gpu
-        assert gpu is not None
-        return gpu
+    def subject(self) -> Subject:
+        """What is compiled on each of the meshes."""
+        how = self.topology, self.options, self.optimizer, self.moments
+        return Subject(self.build, *how, self.progress)
 
 
-@dataclass(frozen=True)
-class _Part:
-    """One program of the first rank: of so many layers, with the batch as it is or twice that."""
+@dataclass
+class _Begun:
+    """A mesh whose shallowest program is there, and what is to come of the others."""
 
-    layers: int
-    total: int
-    name: str
-    program: RankProgram
-    cluster: Cluster
-    shape: tuple[int, ...]
-    state: int
-    seconds: float
-    can_double: bool
+    place: int
+    mesh: Mapping[str, int]
+    first: Part
+    alike: tuple[_Begun, ...]
+    deeper: list[Waiting] = field(default_factory=list)
+    doubled: list[Waiting] = field(default_factory=list)
+    is_handed: bool = False
+    found: Mesh | None = None
 
-    @property
-    def report(self) -> Report:
-        """What it compiled to."""
-        assert self.program.report is not None
-        return self.program.report
-
-    @property
-    def trains(self) -> bool:
-        """Whether it has a backward."""
-        return any(kernel.is_backward for kernel in self.report.kernels)
+    def is_there(self) -> bool:
+        """Whether nothing of it has to be waited for."""
+        waiting = (*self.deeper, *self.doubled)
+        is_known = any(other.found is not None for other in self.alike)
+        return is_known or (self.is_handed and all(each.done() for each in waiting))
 
 
-@dataclass(frozen=True)
-class _Mesh:
-    """The programs of a mesh by their layers, and those of twice the batch."""
+@dataclass
+class _Table:
+    """The meshes as far as they are."""
 
-    depths: tuple[_Part, ...]
-    doubled: tuple[_Part, ...]
-    why_not_doubled: str = ""
+    request: ScalingRequest
+    made: dict[int, MeshProgram] = field(default_factory=dict)
+    known: dict[str, Mesh] = field(default_factory=dict)
+    failed: list[tuple[Mapping[str, int], Exception]] = field(default_factory=list)
+    compilations: int = 0
+
+    def keep(self, begun: _Begun, found: Mesh, compilations: int) -> None:
+        """A mesh with all its programs."""
+        begun.found = self.known[name_mesh(begun.mesh)] = found
+        self.compilations += compilations
+        row = read_row(self.request.subject, begun.mesh, found)
+        self.made[begun.place] = MeshProgram(row, found.depths[-1].program)
+
+    def fail(self, place: int, error: Exception) -> None:
+        """A mesh without a program, and why."""
+        mesh = self.request.meshes[place]
+        self.failed.append((mesh, error))
+        self.made[place] = _fail(self.request, mesh, error)
+
+    def write(self) -> Scaling:
+        """The answer; meshes that are not there were interrupted."""
+        request = self.request
+        if not self.known:
+            told = {str(error): name_mesh(mesh) for mesh, error in self.failed[::-1]}
+            words = " ".join(f"On {name}: {why}" for why, name in reversed(told.items()))
+            raise UsageError(f"No mesh was compiled. {words}") from self.failed[0][1]
+        for place in range(len(request.meshes)):
+            if place not in self.made:
+                self.made[place] = _fail(request, request.meshes[place], _INTERRUPTED)
+        order = [name for name in map(name_mesh, request.meshes) if name in self.known]
+        known = {name: self.known[name] for name in order}
+        first = known[order[0]].depths[0]
+        held = name_optimizer(request.optimizer, request.moments)
+        return Scaling(
+            name=first.name,
+            target=request.options.target,
+            capacity=request.subject.gpu.dram_bytes,
+            meshes=tuple(self.made[place] for place in sorted(self.made)),
+            compilations=self.compilations,
+            optimizer=held if first.trains else "",
+            extended=_tell_extended(known),
+        )
 
 
 def compile_scaling(request: ScalingRequest) -> Scaling:
-    """Build and compile the first rank on each mesh; see `workbench.scaling`."""
+    """Build and compile the first rank on each mesh; see `workbench.scaling`.
+
+    On an interrupt what is done is the `scaling` attribute of the KeyboardInterrupt.
+    """
     _check(request)
-    known: dict[str, _Mesh] = {}
-    made: list[MeshProgram] = []
-    failed: list[tuple[Mapping[str, int], Exception]] = []
-    compilations = 0
-    for number, mesh in enumerate(request.meshes):
-        name = name_mesh(mesh)
-        with step(request.progress, name):
-            tell_count(request.progress, number, len(request.meshes), "mesh")
+    table = _Table(request)
+    begun: list[_Begun] = []
+    with enter_compiler(request.subject, request.executor) as hand:
+        try:
+            _compile_meshes(table, begun, hand)
+        except KeyboardInterrupt as interrupt:
+            for each in begun:  # what workers have done until now
+                if each.place not in table.made and each.is_there():
+                    _finish(table, each, hand)
+            if table.known:
+                interrupt.scaling = table.write()  # type: ignore[attr-defined]
+            raise
+    return table.write()
+
+
+def _compile_meshes(table: _Table, begun: list[_Begun], hand: Hand) -> None:
+    """Shallowest programs first, those of workers all at once; here a mesh after the other."""
+    request, asked = table.request, _list_depths(table.request)
+    is_here = request.executor is None
+    firsts = [hand(Wanted(mesh, asked[0])) for mesh in request.meshes]
+    count = len(firsts)
+    for place, mesh in enumerate(request.meshes):
+        with step(request.progress, name_mesh(mesh)):
+            if is_here:
+                tell_count(request.progress, place, count, "mesh")
             try:
-                found, count = _compile_mesh(request, mesh, [*known.values()])
+                first = firsts[place].result()
             except WorkbenchError as error:
-                failed.append((mesh, error))
-                made.append(_fail(request, mesh, error))
+                table.fail(place, error)
                 continue
-        known[name] = found
-        compilations += count
-        made.append(MeshProgram(_read_row(request, mesh, found), found.depths[-1].program))
-    if not known:
-        told = {str(error): name_mesh(mesh) for mesh, error in failed[::-1]}
-        words = " ".join(f"On {name}: {why}" for why, name in reversed(told.items()))
-        raise UsageError(f"No mesh was compiled. {words}") from failed[0][1]
-    first = next(iter(known.values())).depths[0]
-    held = name_optimizer(request.optimizer, request.moments)
-    return Scaling(
-        name=first.name,
-        target=request.options.target,
-        capacity=request.gpu.dram_bytes,
-        meshes=tuple(made),
-        compilations=compilations,
-        optimizer=held if first.trains else "",
-        extended=_tell_extended(known),
-    )
+            alike = tuple(each for each in begun if _is_same(each.first, first))
+            begun.append(_Begun(place, mesh, first, alike))
+            if is_here:
+                _finish(table, begun[-1], hand)
+            elif not alike:
+                _begin(request, begun[-1], hand)
+    if is_here:
+        return
+    with step(request.progress, "waiting for workers"):
+        for each in begun:
+            tell_count(request.progress, len(table.made), count, "mesh")
+            _finish(table, each, hand)
+        tell_count(request.progress, len(table.made), count, "mesh")
+
+
+def _list_depths(request: ScalingRequest) -> Sequence[int | None]:
+    return sorted(set(request.layers)) if request.layers else [None]
+
+
+def _is_same(one: Part, other: Part) -> bool:
+    holds_same = (one.total, one.program.shards) == (other.total, other.program.shards)
+    return holds_same and len(group_alike([one.program, other.program])) == 1
+
+
+def _begin(request: ScalingRequest, begun: _Begun, hand: Hand) -> None:
+    """Have the other programs of a mesh compiled: deeper ones, and those of twice the batch."""
+    mesh, first, asked = begun.mesh, begun.first, _list_depths(request)
+    begun.is_handed = True
+    count = 1 + sum(before is not None and before < first.total for before in asked[:-1])
+    begun.deeper = [hand(Wanted(mesh, layers)) for layers in asked[1:count]]
+    if request.largest_batch and first.can_double:
+        begun.doubled = [hand(Wanted(mesh, layers, is_doubled=True)) for layers in asked[:count]]
+
+
+def _finish(table: _Table, begun: _Begun, hand: Hand) -> None:
+    """Wait for the programs of a mesh; those of an earlier one that is alike are taken over."""
+    request, first = table.request, begun.first
+    for other in begun.alike:
+        if other.found is not None:
+            deeper = (_retime(part, first, request.subject.gpu) for part in other.found.depths[1:])
+            table.keep(begun, replace(other.found, depths=(first, *deeper)), 1)
+            return
+    if not begun.is_handed:
+        _begin(request, begun, hand)
+    try:
+        depths = (first, *(each.result() for each in begun.deeper))
+    except WorkbenchError as error:
+        table.fail(begun.place, error)
+        return
+    found = Mesh(depths, ())
+    if request.largest_batch and not first.can_double:
+        why = "only inputs of a module that are plain tensors, batch first, can be made larger"
+        found = replace(found, why_not_doubled=why)
+    try:
+        found = replace(found, doubled=tuple(each.result() for each in begun.doubled))
+    except WorkbenchError as error:
+        why = f"twice the batch was not compiled: {shorten(error)}"
+        found = replace(found, why_not_doubled=why)
+    table.keep(begun, found, len(depths) + len(found.doubled))
 
 
 def _check(request: ScalingRequest) -> None:
@@ -169,6 +253,7 @@ def _check(request: ScalingRequest) -> None:
             f"layers is {request.layers}: give two depths or more, such as (1, 2), through which a "
             "line goes, or None to compile the whole model."
         )
+    check_executor(request.executor)
     state_bytes([], request.optimizer, request.moments)  # one that is not known is refused at once
     if request.options.gpu is None:
         raise UsageError(
@@ -179,81 +264,12 @@ def _check(request: ScalingRequest) -> None:
         "nvlink_gb_s": request.topology.nvlink_gb_s,
         "nic_gb_s": request.topology.nic_gb_s,
     }
-    links = find_links(request.gpu, cluster)
+    links = find_links(request.subject.gpu, cluster)
     if isinstance(links, str):
         raise UsageError(f"What collectives take on this target is not known: {links}.")
 
 
-def _compile_mesh(
-    request: ScalingRequest, mesh: Mapping[str, int], known: Sequence[_Mesh]
-) -> tuple[_Mesh, int]:
-    """All programs of a mesh, and how many were compiled for it.
-
-    Where the first is that of an earlier mesh, the others are taken from there.
-    """
-    asked = sorted(set(request.layers)) if request.layers else [None]
-    first = _compile_part(request, mesh, asked[0])
-    for other in known:
-        there = other.depths[0]
-        holds_same = (there.total, there.program.shards) == (first.total, first.program.shards)
-        if holds_same and len(group_alike([there.program, first.program])) == 1:
-            deeper = (_retime(part, first, request.gpu) for part in other.depths[1:])
-            return replace(other, depths=(first, *deeper)), 1
-    depths = [first]
-    for count in asked[1:]:
-        if depths[-1].layers < first.total:
-            depths.append(_compile_part(request, mesh, count))
-    found = _Mesh(tuple(depths), ())
-    if not request.largest_batch:
-        return found, len(depths)
-    if not first.can_double:
-        why = "only inputs of a module that are plain tensors, batch first, can be made larger"
-        return replace(found, why_not_doubled=why), len(depths)
-    try:
-        twice = [
-            _compile_part(request, mesh, count, AXES["batch"])
-            for count, _ in zip(asked, depths, strict=False)
-        ]
-    except WorkbenchError as error:
-        why = f"twice the batch was not compiled: {_shorten(error)}"
-        return replace(found, why_not_doubled=why), len(depths)
-    return replace(found, doubled=tuple(twice)), 2 * len(depths)
-
-
-def _compile_part(
-    request: ScalingRequest, mesh: Mapping[str, int], layers: int | None, axis: int | None = None
-) -> _Part:
-    started = time.perf_counter()
-    with enter_virtual_cluster(mesh, 0, request.topology) as virtual:
-        try:
-            built = request.build(virtual)
-        except Exception as error:  # of the user's code, on this mesh alone
-            raise UsageError(locate_error(error)) from error
-        model, args = read_pair(built, 0)
-        callee = resolve(model)
-        shape = call_shape(args, {})
-        can_double = callee.module is not None and not list_layouts(None, args)
-        if axis is not None:
-            args = copy_without_data(args, axis, shape)
-        with cut_layers(callee.module, callee.name, layers) as (depth, total):
-            shards = list_shards(callee.module, args)
-            call = CompileRequest.of(model, args, None, request.options)
-            report = compile_for_target(call, request.progress).report
-        cluster = find_cluster()
-        assert cluster is not None
-    coordinates = dict.fromkeys(mesh, 0)
-    groups = list_groups(cluster)
-    if len(mesh) == 1:  # torch makes none of its own for a single dimension
-        everyone = groups[cluster.world]
-        groups[cluster.world] = replace(everyone, label=next(iter(mesh)))
-    program = RankProgram(0, coordinates, shards, groups, report)
-    learned = [shard.shape for shard in shards if shard.is_parameter and shard.needs_grad]
-    state = state_bytes(learned, request.optimizer, request.moments)
-    seconds = time.perf_counter() - started
-    return _Part(depth, total, callee.name, program, cluster, shape, state, seconds, can_double)
-
-
-def _retime(part: _Part, first: _Part, gpu: Gpu) -> _Part:
+def _retime(part: Part, first: Part, gpu: Gpu) -> Part:
     """A program of another mesh with the groups, and so the times, of this one."""
     own = {group.label: group.ranks for group in first.program.groups.values()}
 
@@ -273,100 +289,7 @@ def _retime(part: _Part, first: _Part, gpu: Gpu) -> _Part:
     return replace(part, program=program, cluster=first.cluster)
 
 
-def _read_row(request: ScalingRequest, mesh: Mapping[str, int], found: _Mesh) -> ScalingRow:
-    first = found.depths[0]
-    why: list[str] = []
-    size = prod(mesh.values())
-    row = ScalingRow(
-        mesh=name_mesh(mesh),
-        gpus=size,
-        nodes=first.cluster.count_nodes(range(size)),
-        batch=first.shape[0],
-    )
-    steps = [(part.layers, time_step(part.report)) for part in found.depths]
-    timed = [(count, told) for count, told in steps if isinstance(told, StepTime)]
-    if len(timed) == len(steps):
-        whole = extend_step(timed, first.total)
-        row = replace(
-            row,
-            step_us=whole.whole_us,
-            exposed_us=whole.exposed_us,
-            exposed_least_us=whole.exposed_least_us,
-            exposed_most_us=whole.exposed_most_us,
-            kernels_us=whole.kernels_us,
-            error=whole.error,
-        )
-    else:
-        why += [f"no time of a step, since {told}" for _, told in steps if isinstance(told, str)][
-            :1
-        ]
-    try:
-        fit = _count_memory(request, found)
-        off = _explain_line(fit, found)
-        if off is None:
-            why.append(_NO_LINE)
-        else:
-            why += [off] if off else []
-            row = replace(row, peak_bytes=fit.peak)
-            if found.doubled:
-                row = replace(row, largest_batch=fit.largest_batch())
-        if found.why_not_doubled:
-            why.append(f"no largest batch, since {found.why_not_doubled}")
-    except UsageError as error:
-        why.append(f"no memory, since {_shorten(error)}")
-    return replace(row, parameter_bytes=_count_parameters(found), why="; ".join(why))
-
-
-def _shorten(error: WorkbenchError) -> str:
-    return read_first_line(error).rstrip(".")
-
-
-def _count_parameters(found: _Mesh) -> int:
-    points = [
-        (part.layers, sum(shard.bytes for shard in part.program.shards if shard.is_parameter))
-        for part in found.depths
-    ]
-    return round(extend_line(points, found.depths[0].total))
-
-
-def _count_memory(request: ScalingRequest, found: _Mesh) -> Fit:
-    """What the first rank needs at all layers, and with other batches: by the two most depths."""
-    first = found.depths[0]
-    twice = tuple(map(_read_depth, found.doubled[-2:]))
-    return Fit(
-        name=first.name,
-        gpu=request.gpu.title,
-        capacity=request.gpu.dram_bytes,
-        layers=first.total,
-        is_training=first.trains,
-        optimizer=name_optimizer(request.optimizer, request.moments),
-        shape=first.shape,
-        depths=tuple(map(_read_depth, found.depths[-2:])),
-        missing=MISSING_OF_STEP,
-        doubled=lambda _: twice,
-    )
-
-
-def _explain_line(fit: Fit, found: _Mesh) -> str | None:
-    """How far a further depth is from the line of the memory; None where that is to be known."""
-    counts = [depth.layers for depth in fit.depths]
-    if counts[-1] >= fit.layers or not fit.has_growing_temporaries:
-        return ""
-    if not found.depths[2:]:
-        return None
-    held = _read_depth(found.depths[0])
-    told = replace(fit, layers=held.layers).peak
-    off = told / replace(fit, layers=held.layers, depths=(held,)).peak - 1
-    words = f"memory through {join_words([*map(str, counts)])} layers is {off:+.1%} off at"
-    return f"{words} {held.layers}"
-
-
-def _read_depth(part: _Part) -> Depth:
-    state = part.state if part.trains else 0
-    return read_depth(memory(part.report), part.layers, state, part.seconds)
-
-
-def _tell_extended(known: Mapping[str, _Mesh]) -> str:
+def _tell_extended(known: Mapping[str, Mesh]) -> str:
     """From which depths figures were extended; empty where the whole was compiled."""
     meshes: dict[str, list[str]] = {}
     for name, found in known.items():

@@ -50,6 +50,7 @@ from workbench.analysis.tuning.spaces import (
     make_standard,
 )
 from workbench.analysis.tuning.tuned import Tuned, TunedCase
+from workbench.arguments import check_executor
 from workbench.compiler.internals.triton_functions import is_autotuner
 from workbench.compiler.kernels.helion_kernels import HELION
 from workbench.compiler.kernels.kernel_call import (
@@ -139,11 +140,7 @@ def tune(
     See `OwnKernel.tune`. With `check` the first of each case are checked until `CHECKED` of them
     are left. Raises `UsageError` for what is no size, space or budget.
     """
-    if executor is not None and not isinstance(executor, Executor):
-        raise UsageError(
-            f"executor is a {type(executor).__name__}: expected a concurrent.futures.Executor, "
-            "such as Dask's client.get_executor()."
-        )
+    check_executor(executor)
     kind = find_kind(call)
     if prior is not None and not kind.startswith("product"):
         raise UsageError(f"prior is for products of matrices: {call.name} is none.")

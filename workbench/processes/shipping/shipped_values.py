@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import io
 import mmap
+import os
 import pickle
 import shutil
+import zipfile
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import FunctionType
 from typing import Any
@@ -16,11 +19,13 @@ import torch
 
 from workbench.compiler.internals.tensor_like import PLAIN, TensorLike
 from workbench.errors import UsageError, read_first_line
+from workbench.processes.shipping.caller_context import CallerContext
 from workbench.temporary import make_folder
 
 REQUEST, ROWS, TENSORS = "request.pkl", "rows.pkl", "tensors.bin"
 _SHARED = Path("/dev/shm")  # memory that another process maps without copying it again
 _ALIGNMENT = 64  # bytes
+_CURE = "Compile it here with aot_compile, or keep that object out of what is compiled."
 _DEPTH = 6  # attributes of attributes that are looked through
 
 
@@ -29,7 +34,7 @@ def explain_unsendable(
     parcel: Mapping[str, Any],
     what: str,
     dump: Callable[[Any], object],
-    cure: str = "Compile it here with aot_compile, or keep that object out of what is compiled.",
+    cure: str = _CURE,
 ) -> UsageError:
     """The error in words, naming the innermost part; `what` is the name of the function."""
     place = _culprit(parcel, dump)
@@ -123,16 +128,19 @@ class _Tensors:
         return self.storages[key][0]
 
 
-def pack(parcel: Mapping[str, Any], what: str) -> Path:
+def pack(parcel: Mapping[str, Any], what: str, cure: str = _CURE) -> Path:
     """Write a parcel into a new private folder, in shared memory where there is room.
 
-    Raises `UsageError` naming what cannot be pickled; `what` is the name of the function.
+    Raises `UsageError` naming what cannot be pickled, and how to do without; `what` is the name of
+    the function.
     """
     tensors = _Tensors()
     try:
         content = _dump(dict(parcel), tensors)
     except Exception as error:  # pickling raises whatever the objects raise
-        raise explain_unsendable(error, parcel, what, lambda part: _dump(part, tensors)) from error
+        raise explain_unsendable(
+            error, parcel, what, lambda part: _dump(part, tensors), cure
+        ) from error
     room = 1.2 * tensors.size + (1 << 24)
     is_roomy = _SHARED.is_dir() and shutil.disk_usage(_SHARED).free > room
     folder = make_folder("workbench-", _SHARED if is_roomy else None)
@@ -201,3 +209,40 @@ def _made(
             content = torch.frombuffer(memory, dtype=torch.uint8, count=size, offset=start)
         storages[row.region] = content.to(row.like.device).untyped_storage()
     return row.like.dressed(row.like.view(storages[row.region]))
+
+
+@dataclass(frozen=True)
+class Parcel:
+    """What work elsewhere needs: a folder of `pack`, and for other machines its content."""
+
+    folder: str
+    context: CallerContext
+    content: bytes | None = None
+
+    def with_content(self) -> Parcel:
+        """The parcel as it travels to a machine that does not have the folder."""
+        buffer = io.BytesIO()
+        with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
+            for name in (REQUEST, ROWS, TENSORS):
+                archive.write(Path(self.folder) / name, name)
+        return replace(self, content=buffer.getvalue())
+
+    def find_folder(self, temporary: Path) -> Path:
+        """The folder; where it is not on this machine, its content inside of `temporary`."""
+        here = Path(self.folder)
+        if (here / REQUEST).exists() or self.content is None:
+            return here
+        there = temporary / "parcel"
+        with zipfile.ZipFile(io.BytesIO(self.content)) as archive:
+            archive.extractall(there)
+        return there
+
+
+@contextmanager
+def packed(content: Mapping[str, Any], what: str, cure: str = _CURE) -> Iterator[Parcel]:
+    """A parcel whose folder is removed afterwards; raises as `pack` does."""
+    folder = pack(content, what, cure)
+    try:
+        yield Parcel(os.fspath(folder), CallerContext.current())
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)

@@ -191,7 +191,7 @@ class ScalingRow:
     `program` tells meshes apart that run other code. What is None is not known, and `why` says so.
     `error` is the relative one of `step_us`, None where a part was held against no measurement;
     what is exposed is a difference, and has an interval of its own by the same errors.
-    `peak_bytes` has the optimizer's state in it.
+    `peak_bytes` and `reserved_bytes` have the optimizer's state in them.
     """
 
     mesh: str  # its dimensions, such as `dp 64 × tp 8`
@@ -235,6 +235,12 @@ class ScalingRow:
     peak_bytes: int | None = number(
         "Peak", "B", "The most that lives at once, with the optimizer's state",
         meaning="The most bytes that live at once, with the optimizer's state.",
+    )  # fmt: skip
+    reserved_bytes: int | None = number(
+        "Reserved", "B", "By a model of torch's allocator, with the optimizer's state",
+        source="model",
+        meaning="Bytes that torch's caching allocator reserves, by a model of it with its default "
+        "options on one stream, with the optimizer's state.",
     )  # fmt: skip
     batch: int | None = number("Batch", meaning="The first size of the inputs of a rank.")
     largest_batch: int | None = number(
