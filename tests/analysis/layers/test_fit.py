@@ -133,6 +133,17 @@ def test_temporaries_that_grow_with_the_depth_are_noticed() -> None:
     assert replace(fit(32, 300, 310), depths=(shallow, placed)).has_growing_temporaries
 
 
+def test_what_one_depth_calls_otherwise_is_not_extended_as_growth() -> None:
+    shallow, deep = (
+        replace(made, kinds={**made.kinds, "library result": [0] * made.steps})
+        for made in (depth(2, 300, 310), depth(4, 300, 310))
+    )
+    renamed = {"temporary": [0] * deep.steps, "library result": deep.kinds["temporary"]}
+    placed = replace(deep, kinds={**deep.kinds, **renamed})
+    told = replace(fit(32, 300, 310), depths=(shallow, placed))
+    assert told.peak == replace(told, depths=(shallow, deep)).peak == peak(32, 300, 310)
+
+
 def test_an_answer_is_its_own_copy_and_says_what_to_keep_of_it() -> None:
     """It compiles a larger batch when it is asked for one, which no pickle can."""
     found = fit(8, 10, 5)

@@ -334,8 +334,8 @@ class Fit(LiveOnly, Presented):
                 shallow = points[0][1]
                 once = shallow + (grown[0][1] - shallow) * (factor - 1)
                 value = once + (value - shallow) * factor
-            by_kind[kind] = max(value, 0.0)
-        return by_kind
+            by_kind[kind] = value
+        return _settle(by_kind)
 
     @cached_property
     def _optimizer(self) -> int:
@@ -390,6 +390,19 @@ class Fit(LiveOnly, Presented):
     def to_html(self, path: str | PathLike[str] | None = None) -> str:
         """A page; without a path its text."""
         return presenter().page(self, path)
+
+
+def _settle(by_kind: Mapping[str, float]) -> Bytes:
+    """No kind below zero, and the sum of what passes as it is on the line.
+
+    The same buffer may be a temporary of one depth and the result of a library call of another: the
+    lines of both kinds leave for opposite sides then.
+    """
+    least = {kind: max(size, 0.0) for kind, size in by_kind.items()}
+    passing = [kind for kind in _PASSING if kind in by_kind]
+    total, kept = (max(sum(of[kind] for kind in passing), 0.0) for of in (by_kind, least))
+    share = total / kept if kept else 0.0
+    return {kind: size * share if kind in passing else size for kind, size in least.items()}
 
 
 def extend_line(points: Sequence[tuple[int, float]], at: int) -> float:

@@ -12,9 +12,10 @@ from workbench.analysis.memory.memory import memory
 from workbench.analysis.ranks.scaling import StepTime, extend_step, name_mesh, time_step
 from workbench.errors import UsageError, WorkbenchError, read_first_line
 from workbench.handles.cluster.compiled_parts import Part, Subject
-from workbench.number_text import join_words
+from workbench.number_text import join_words, number_text
 from workbench.report.cluster.cluster_rows import ScalingRow
 
+_FAR_APART = 0.1  # of the memory of all layers
 _NO_LINE = (
     "no memory, since the two depths hold other temporaries, so that it may leave the line: give a "
     "third, such as layers=(2, 3, 4), which says how far"
@@ -65,7 +66,12 @@ def read_row(subject: Subject, mesh: Mapping[str, int], found: Mesh) -> ScalingR
             why.append(_NO_LINE)
         else:
             why += [off] if off else []
-            row = replace(row, peak_bytes=fit.peak, reserved_bytes=_count_reserved(found))
+            row = replace(row, peak_bytes=fit.peak)
+            reserved = _count_reserved(found)
+            if reserved is not None and reserved < fit.peak:
+                why.append("nothing of the allocator, whose line falls below what lives at once")
+            else:
+                row = replace(row, reserved_bytes=reserved)
             if found.doubled:
                 row = replace(row, largest_batch=fit.largest_batch())
         if found.why_not_doubled:
@@ -107,9 +113,12 @@ def _count_memory(subject: Subject, found: Mesh) -> Fit:
 
 
 def _count_reserved(found: Mesh) -> int | None:
-    """What the allocator reserves with all layers, on the line of the peak; None where unknown."""
+    """What the allocator reserves with all layers; None where it is not known of a depth.
+
+    On the line through the least and the most layers: every second one finds other blocks free.
+    """
     points = []
-    for part in found.depths[-2:]:
+    for part in found.depths:
         whole = memory(part.report).peaks[-1]
         if whole.reserved_bytes is None:
             return None
@@ -119,13 +128,23 @@ def _count_reserved(found: Mesh) -> int | None:
 
 
 def _explain_line(fit: Fit, found: Mesh) -> str | None:
-    """How far a further depth is from the line of the memory; None where that is to be known."""
+    """How far a further depth is from the line of the memory; None where that is to be known.
+
+    Raises `UsageError` where another two depths say something else of all layers.
+    """
     counts = [depth.layers for depth in fit.depths]
     if counts[-1] >= fit.layers or not fit.has_growing_temporaries:
         return ""
     if not found.depths[2:]:
         return None
     held = _read_depth(found.depths[0])
+    wide = replace(fit, depths=(held, fit.depths[-1])).peak
+    if abs(wide / fit.peak - 1) > _FAR_APART:
+        raise UsageError(
+            f"lines through its depths lie apart: {number_text(fit.peak, 'bytes')} by that of "
+            f"{join_words([*map(str, counts)])} layers, {number_text(wide, 'bytes')} by that of "
+            f"{held.layers} and {counts[-1]}"
+        )
     told = replace(fit, layers=held.layers).peak
     off = told / replace(fit, layers=held.layers, depths=(held,)).peak - 1
     words = f"memory through {join_words([*map(str, counts)])} layers is {off:+.1%} off at"
