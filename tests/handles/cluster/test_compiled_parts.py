@@ -91,7 +91,7 @@ def test_dask_gives_the_row_of_one_machine(client: Any, here: Any) -> None:
 def test_a_worker_that_is_lost_costs_its_mesh_alone(client: Any, here: Any) -> None:
     found = scale(client.get_executor(), build_or_end_the_worker)
     assert [row.step_us for row in found.rows] == [*(row.step_us for row in here.rows[:2]), None]
-    assert "not compiled: the executor lost its worker (KilledWorker" in found.rows[2].why
+    assert "not compiled: no worker of the executor compiled it (KilledWorker" in found.rows[2].why
 
 
 @pytest.mark.slow
@@ -114,7 +114,7 @@ class Losing(Executor):
 def test_where_every_worker_is_lost_that_is_the_answer() -> None:
     with pytest.raises(wb.errors.UsageError) as raised:
         scale(Losing())
-    words = "the executor lost its worker (ConnectionError: the scheduler is gone)"
+    words = "no worker of the executor compiled it (ConnectionError: the scheduler is gone)"
     assert str(raised.value) == f"No mesh was compiled. On dp 2 × tp 4: {words}"
 
 

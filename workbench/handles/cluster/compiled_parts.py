@@ -153,9 +153,10 @@ class _Elsewhere:
     def result(self) -> Part:
         try:
             found = self.future.result()
-        except Exception as error:  # the executor lost its worker
+        except Exception as error:  # of the executor: a worker was lost, or has no workbench
             raise CaptureError(
-                f"the executor lost its worker ({type(error).__name__}: {read_first_line(error)})"
+                f"no worker of the executor compiled it ({type(error).__name__}: "
+                f"{read_first_line(error)})"
             ) from error
         if isinstance(found, Failed):
             raise found.error()
