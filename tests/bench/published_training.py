@@ -11,8 +11,9 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, replace
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -27,53 +28,119 @@ TOKENS_WITHIN, MEMORY_WITHIN = 0.25, 0.1
 TOKENS_OF_A_GPU = 2 * 8192
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Published:
-    """One run; tokens per second and GPU, and GiB that the allocator reserved at most."""
+    """One run; tokens per second and GPU, and GiB that the allocator reserved at most.
+
+    `build` makes it in tests.bench.llama_training, `parameters` are those of all its ranks.
+    """
 
     table: int
     techniques: str
     mesh: Mapping[str, int]
     tokens_per_s: int
     memory_gib: float
-    not_checked: str = ""
+    build: str
+    parameters: float
+    is_eager: bool = False
+
+    @property
+    def step_s(self) -> float:
+        """What a step of it took."""
+        return TOKENS_OF_A_GPU / self.tokens_per_s
 
 
-_EAGER = "not compiled there: of eager kernels nothing is modelled"
-_FLOAT8 = "its float8 linear layers are torchao's, which is not installed here"
+_8B, _70B = 8.03e9, 70.6e9
 PUBLISHED = (
-    Published(1, "Llama 3.1 8B, FSDP", {"dp": 8}, 5762, 82.4, _EAGER),
-    Published(1, "Llama 3.1 8B, FSDP + torch.compile", {"dp": 8}, 6667, 77.0),
-    Published(1, "Llama 3.1 8B, FSDP + torch.compile + Float8", {"dp": 8}, 8532, 76.8, _FLOAT8),
-    Published(3, "Llama 3.1 8B, FSDP + torch.compile", {"dp": 128}, 6514, 62.0),
+    Published(1, "Llama 3.1 8B, FSDP", {"dp": 8}, 5762, 82.4, "build_8b", _8B, is_eager=True),
+    Published(1, "Llama 3.1 8B, FSDP + torch.compile", {"dp": 8}, 6667, 77.0, "build_8b", _8B),
     Published(
-        4, "Llama 3.1 70B, 2D + torch.compile + Float8", {"dp": 32, "tp": 8}, 829, 71.9, _FLOAT8
+        1, "Llama 3.1 8B, FSDP + torch.compile + Float8", {"dp": 8}, 8532, 76.8,
+        "build_8b_float8", _8B,
     ),
-)
+    Published(3, "Llama 3.1 8B, FSDP + torch.compile", {"dp": 128}, 6514, 62.0, "build_8b", _8B),
+    Published(
+        4, "Llama 3.1 70B, 2D + torch.compile + Float8", {"dp": 32, "tp": 8}, 829, 71.9,
+        "build_70b_float8", _70B,
+    ),
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Compared:
-    """A run beside what is told of it; `why` is the reason of what is missed or not checked."""
+    """A run beside what is told of it; `why` is the likely reason of what is off or not told.
+
+    Of memory the run's is what was reserved: that is told of the compiled ones, and `counted_gib`
+    is what lives at once.
+    """
 
     run: Published
     told_tokens_per_s: float | None = None
+    kernels_ms: float | None = None
+    exposed_ms: float | None = None
     told_memory_gib: float | None = None
+    counted_gib: float | None = None
     tokens: str = "not checked"
     memory: str = "not checked"
     why: str = ""
 
 
-WHY_TOKENS = (
-    "tokens: its GPUs were held to 500 W, for which the source knows no peak; products are told at "
-    "85 % of the peak for 700 W, as short calls at full clock reach it. Not in it are the "
-    "optimizer's step and launches. The collectives here are waited for at once, where FSDP2 "
-    "gathers a layer ahead: without these waits the miss would be larger"
+_AT_ONCE = 2  # programs, of some GB of memory each
+_BANDWIDTH = 2.4e12
+_GIB = 2**30
+
+
+def explain_tokens(run: Published, kernels_ms: float, exposed_ms: float) -> str:
+    """By which part a step is off, and what of that can be counted."""
+    own = run.parameters / prod(run.mesh.values())
+    gathered = run.parameters / run.mesh.get("tp", 1)
+    adam = 40 * own / _BANDWIDTH  # 28 B of AdamW as one kernel, 12 B of clipping the gradients
+    copies = 2 * 4 * gathered / _BANDWIDTH  # out of the gathered buffers, in bf16, twice a step
+    words = (
+        f"tokens: a step took {run.step_s * 1e3:,.0f} ms, told are {kernels_ms:,.0f} ms of kernels "
+        f"and {exposed_ms:,.0f} ms of waits. Of what is left out, the optimizer, clipping and the "
+        f"copies of FSDP2 take at least {(adam + copies) * 1e3:.0f} ms at 2.4 TB/s"
+    )
+    if "tp" in run.mesh:
+        return (
+            f"{words}; messages between the ranks of tensor parallelism are told in bf16, where "
+            "torchao sends float8"
+        )
+    least = run.step_s * 1e3 / kernels_ms
+    hidden = "FSDP2 hides waits by gathering a layer ahead"
+    if least < 1:
+        return f"{words}. {hidden}"
+    return (
+        f"{words}. {hidden}: without any, kernels would take {least:.2f} times what is told. The "
+        "GPUs were held to 500 W, for which the source knows no peak; products are told by those "
+        "of 700 W, as short calls at full clock reach it, and that is the likely reason"
+    )
+
+
+def explain_memory(run: Published, told_gib: float) -> str:
+    """What FSDP2 holds beyond the form that is compiled, counted."""
+    own = run.parameters / prod(run.mesh.values())
+    ranks, layers, width = (8, 80, 8192) if "tp" in run.mesh else (1, 32, 4096)
+    embedding = 128_256 * width
+    gradients = 4 * own / _GIB
+    root = 2 * embedding / ranks / _GIB
+    ahead = 2 * 2 * (run.parameters - 2 * embedding) / layers / ranks / _GIB
+    return (
+        f"memory: FSDP2 reduces on a stream of its own, whose memory nothing else takes again: "
+        f"{gradients:.1f} GiB of gradients; it keeps the embedding gathered, {root:.1f} GiB, and "
+        f"the buffers of two layers, {ahead:.1f} GiB. With these it would be "
+        f"{told_gib + gradients + root + ahead:.1f} GiB. Its launcher asks for expandable "
+        "segments, with which less is reserved than the model has it"
+    )
+
+
+_WHY_NO_MEMORY = (
+    "memory: not told, since the lines through 3 and 4 and through 2 and 4 layers lie too far "
+    "apart at 80"
 )
-WHY_MEMORY = (
-    "memory: published is what the allocator reserved, told what is allocated; FSDP2's buffers of "
-    "two layers, and the root's parameters that it keeps gathered, are not in this form. Which of "
-    "these makes how much was not measured"
+WHY_EAGER = (
+    "tokens: of eager kernels nothing is modelled; memory: counted, where reserved is published: "
+    "how its allocator places what eager makes is not modelled, and neither are FSDP2's buffers"
 )
 
 
@@ -83,61 +150,97 @@ def judge(told: float, published: float, within: float) -> str:
 
 
 def compare() -> list[Compared]:
-    """Every run; those that can be told are compiled at two, three and four layers."""
-    import workbench as wb
-    from tests.bench.llama_training import build_8b
+    """Every run; those that are compiled are so at two, three and four layers."""
+    compiled = [run for run in PUBLISHED if not run.is_eager]
+    told: dict[Published, Compared] = {}
+    for build in dict.fromkeys(run.build for run in compiled):
+        runs = [run for run in compiled if run.build == build]
+        told |= zip(runs, _tell_compiled(build, runs), strict=True)
+    return [_count_eager(run) if run.is_eager else told[run] for run in PUBLISHED]
 
-    runs = [run for run in PUBLISHED if not run.not_checked]
-    found = wb.scaling(
-        build_8b,
-        [run.mesh for run in runs],
-        target="h100-96gb",
-        layers=(2, 3, 4),
-        grad=True,
-        largest_batch=False,
-    )
-    print(found)
-    rows = iter(found.rows)
-    made = []
-    for run in PUBLISHED:
-        if run.not_checked:
-            made.append(Compared(run, why=run.not_checked))
-            continue
-        row = next(rows)
-        tokens = TOKENS_OF_A_GPU / ((row.step_us or 0) * 1e-6)
-        memory = (row.peak_bytes or 0) / 2**30
-        verdicts = (
-            judge(tokens, run.tokens_per_s, TOKENS_WITHIN),
-            judge(memory, run.memory_gib, MEMORY_WITHIN),
+
+def _tell_compiled(build: str, runs: Sequence[Published]) -> Iterator[Compared]:
+    import workbench as wb
+    from tests.bench import llama_training
+
+    with ThreadPoolExecutor(_AT_ONCE) as executor:
+        found = wb.scaling(
+            getattr(llama_training, build),
+            [run.mesh for run in runs],
+            target="h100-96gb",
+            layers=(2, 3, 4),
+            grad=True,
+            largest_batch=False,
+            executor=executor,
         )
-        reasons = zip(verdicts, (WHY_TOKENS, WHY_MEMORY), strict=True)
-        why = "; ".join(reason for verdict, reason in reasons if verdict == "missed")
-        made.append(Compared(run, round(tokens), round(memory, 1), *verdicts, why))
-    return made
+    print(found)
+    for run, row in zip(runs, found.rows, strict=True):
+        tokens = TOKENS_OF_A_GPU / ((row.step_us or 0) * 1e-6)
+        reserved = None if row.reserved_bytes is None else row.reserved_bytes / _GIB
+        kernels, exposed = (row.kernels_us or 0) / 1e3, (row.exposed_us or 0) / 1e3
+        yield Compared(
+            run,
+            round(tokens),
+            round(kernels),
+            round(exposed),
+            None if reserved is None else round(reserved, 1),
+            None if row.peak_bytes is None else round(row.peak_bytes / _GIB, 1),
+            judge(tokens, run.tokens_per_s, TOKENS_WITHIN),
+            "not checked" if reserved is None else judge(reserved, run.memory_gib, MEMORY_WITHIN),
+            f"{explain_tokens(run, kernels, exposed)}; "
+            f"{_WHY_NO_MEMORY if reserved is None else explain_memory(run, reserved)}",
+        )
+
+
+def _count_eager(run: Published) -> Compared:
+    """What lives at once in eager, of all layers: the call itself runs, without data."""
+    from tests.bench import llama_training
+    from workbench.compiler.cluster.cluster import Topology
+    from workbench.compiler.request.composition import choose_options
+    from workbench.handles.cluster.compiled_parts import Subject, Wanted, compile_part
+
+    build = getattr(llama_training, run.build)
+    options = choose_options(build, None, None, None, grad=True, target="h100-96gb")
+    options = replace(options, counts_eager=True)
+    part = compile_part(Subject(build, Topology(), options), Wanted(run.mesh, None))
+    (counted,) = part.report.eager_memory
+    held = (counted.bytes + part.state) / _GIB
+    return Compared(
+        run,
+        told_memory_gib=round(held, 1),
+        counted_gib=round(held, 1),
+        memory=judge(held, run.memory_gib, MEMORY_WITHIN),
+        why=WHY_EAGER,
+    )
 
 
 def write_table(rows: Sequence[Mapping[str, Any]]) -> str:
-    """The figures that were told, beside the published ones, as the page has them."""
+    """The figures that were told, beside the published ones, and why they are off."""
     lines = [
         "| | published | told | off by | to reach |",
         "| --- | --- | --- | --- | --- |",
     ]
     for row in rows:
         run = row["run"]
-        gpus = prod(run["mesh"].values())
         for what, unit, published, told, within in (
             ("tokens", " per second and GPU", "tokens_per_s", "told_tokens_per_s", TOKENS_WITHIN),
             ("memory", ", GiB of a GPU", "memory_gib", "told_memory_gib", MEMORY_WITHIN),
         ):
-            if row[told] is None:
-                continue
-            off = row[told] / run[published] - 1
-            verdict = ", **missed**" if row[what] == "missed" else ""
+            off = "not checked"
+            if row[told] is not None:
+                verdict = ", **missed**" if row[what] == "missed" else ""
+                off = f"{row[told] / run[published] - 1:+.1%}{verdict}"
             lines.append(
-                f"| {run['techniques']}, {gpus} GPUs: {what}{unit} | {run[published]:,} | "
-                f"{row[told]:,} | {off:+.0%}{verdict} | within {within:.0%} |"
+                f"| {_name(run)}: {what}{unit} | {run[published]:,} | "
+                f"{'–' if row[told] is None else format(row[told], ',')} | {off} | "
+                f"within {within:.0%} |"
             )
-    return "\n".join(lines) + "\n"
+    reasons = (f"- {_name(row['run'])}: {row['why']}." for row in rows)
+    return "\n".join((*lines, "", *reasons)) + "\n"
+
+
+def _name(run: Mapping[str, Any]) -> str:
+    return f"{run['techniques']}, {prod(run['mesh'].values())} GPUs"
 
 
 def main() -> None:

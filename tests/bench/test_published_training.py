@@ -43,7 +43,9 @@ def test_the_page_has_every_figure_that_was_told() -> None:
 def test_what_wb_scaling_says_of_published_runs_is_what_the_table_has() -> None:
     told = [row for row in ROWS if row["told_tokens_per_s"] is not None]
     longer = [row["told_tokens_per_s"] / row["run"]["tokens_per_s"] for row in told]
-    larger = [row["run"]["memory_gib"] / row["told_memory_gib"] for row in told]
+    held = [row for row in told if row["told_memory_gib"] is not None]
+    larger = [row["run"]["memory_gib"] / row["told_memory_gib"] for row in held]
+    assert (len(told), len(held)) == (4, 3)  # as the sentence counts them
     assert tuple((round(min(of), 2), round(max(of), 2)) for of in (longer, larger)) == PUBLISHED
 
 
