@@ -149,7 +149,8 @@ def test_the_error_of_a_step_is_the_largest_and_that_of_what_is_exposed_its_own(
         pytest.approx(1.15 * row.exposed_us),
     )
     assert "took 0.9 to 1.56 times as long" in str(found.sentences)
-    twice = replace(found, rows=(row, replace(row, mesh="dp 16")))
+    (mesh,) = found.meshes
+    twice = replace(found, meshes=(mesh, replace(mesh, row=replace(row, mesh="dp 16"))))
     assert " on dp 8 and on dp 16, of which its kernels wait " in twice.sentences[0]
 
 
