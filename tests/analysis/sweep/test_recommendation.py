@@ -147,6 +147,20 @@ def test_what_is_slower_than_the_original_is_not_to_be_taken() -> None:
     assert found.code == ""
 
 
+def test_what_is_faster_at_one_size_is_not_said_to_be_faster_at_none() -> None:
+    rows = [
+        trial(us, settings={"mode": "a", "batch": n}, baseline_us=100.0)
+        for n, us in (("1", 150.0), ("64", 50.0))
+    ]
+    found = best(*rows, sizes=("batch",))
+    words = (
+        "Nothing to take: no setting is faster than the original at every size beyond the noise."
+    )
+    assert found.sentence.startswith(words)
+    assert "2.00 × (2.0" in found.sentence
+    assert found.code == ""
+
+
 def test_sizes_alone_are_not_recommended_between() -> None:
     rows = [
         trial(us, settings={"batch": n}, baseline_us=base)

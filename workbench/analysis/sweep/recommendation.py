@@ -93,7 +93,9 @@ def _timed(choice: Choice, sizes: tuple[str, ...]) -> Iterator[str]:
         yield f"No winner between {name} and {second}."
         yield f"{name}: {against}."
     else:
-        yield "Nothing to take: no setting is faster than the original beyond the noise."
+        is_mixed = any(pairs.verdict == "faster" for pairs in winner.pairs)
+        where = " at every size" if is_mixed else ""
+        yield f"Nothing to take: no setting is faster than the original{where} beyond the noise."
         yield f"The shortest median has {name}: {against}."
     if choice.runner_up is not None and pair is not None:
         yield f"{second}, the next, against it: {pair.words}."
