@@ -63,5 +63,6 @@ def test_the_table_is_what_scaling_tells_now(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setenv("AOT_WORKBENCH_DATA", str(published.HERE))
     made = published.compare()
     for row, now in zip(ROWS, made, strict=True):
-        assert row["told_tokens_per_s"] == pytest.approx(now.told_tokens_per_s, rel=0.01)
-        assert row["told_memory_gib"] == pytest.approx(now.told_memory_gib, rel=0.01)
+        for name in ("told_tokens_per_s", "told_memory_gib"):
+            told = getattr(now, name)  # None where nothing is told
+            assert row[name] == (told and pytest.approx(told, rel=0.01))
