@@ -28,6 +28,11 @@ def quantize_into(x: Tensor) -> Tensor:
     return out
 
 
+def quantize_beside_float8(x: Tensor) -> Tensor:
+    assert x.mul(2.0).to(torch.float8_e4m3fn).numel()
+    return quantize(x)
+
+
 def pack(x: Tensor) -> Tensor:
     whole = quantize(x)
     return (whole[:500] & 15) | (whole[500:1000] << 4)
@@ -60,7 +65,7 @@ def change(function: Callable[[Tensor], Tensor], at: int, by: int) -> Tensor:
     return changed
 
 
-@pytest.mark.parametrize("function", [quantize, quantize_into, is_large])
+@pytest.mark.parametrize("function", [quantize, quantize_into, quantize_beside_float8, is_large])
 def test_next_to_a_tie_a_whole_number_may_be_either(function: Callable[[Tensor], Tensor]) -> None:
     other = 61 - 2 * int(function(X)[TIE])  # 30 becomes 31, and 31 becomes 30
     row = settle(function, change(function, TIE, other))

@@ -304,7 +304,8 @@ class DoublePrecision(tp.DISPATCH_MODE.get()):  # type: ignore[misc]
         ):
             rounded = self._rounded(exact, tensor.dtype)
             if self._follows_decisions:  # 3.0 of a round is not rounded: 2.9999 would become 2
-                rounded = torch.where(exact == exact.to(tensor.dtype), exact, rounded)
+                as_held = exact.to(tensor.dtype).to(exact.dtype)  # float8 is compared with no other
+                rounded = torch.where(exact == as_held, exact, rounded)
             self._seen(tensor).copy_(rounded)
 
 
