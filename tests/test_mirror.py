@@ -28,7 +28,8 @@ WHOLE_WAYS = {
     "wild": "every causal language model of transformers",
 }
 """Folders that mirror no room, each with what its tests go through."""
-MOST_WITHOUT_TWIN = 90
+MOST_WITHOUT_TWIN = 1 / 5
+"""As a share of the tests of rooms."""
 
 
 def list_mirroring() -> Iterator[Path]:
@@ -46,8 +47,9 @@ def has_twin(test: Path) -> bool:
 
 
 def test_most_tests_stand_where_their_module_does() -> None:
-    without = [test for test in list_mirroring() if not has_twin(test)]
-    assert len(without) <= MOST_WITHOUT_TWIN, without
+    mirroring = list(list_mirroring())
+    without = [test for test in mirroring if not has_twin(test)]
+    assert len(without) <= MOST_WITHOUT_TWIN * len(mirroring), without
 
 
 @pytest.mark.parametrize("folder", WHOLE_WAYS)

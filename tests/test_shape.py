@@ -1,6 +1,6 @@
-"""Ceilings of the shape of the code: each measure is as good as here, or better.
+"""Ceilings of what a stranger meets: the walk of a call, names that occur twice, vendors' names.
 
-A ceiling goes down when the code does better, never up.
+A ceiling goes down when the code does better, never up. How long the code is has none.
 """
 
 from __future__ import annotations
@@ -15,11 +15,7 @@ import workbench as wb
 from tests.shape import shape
 from tests.walk import COMPILER, compile_small, find_road, walk
 
-MOST_LINES = 147_102
-LEAST_MEAN_FUNCTION = 9.66
-MOST_PRIVATE_ONCE = 8.9
 MOST_REPEATED_NAMES = 1
-LEAST_VERBS = 0.55
 MOST_DEVICE_FILES = 7
 
 ONLY_2_13 = pytest.mark.skipif(
@@ -30,11 +26,7 @@ ONLY_2_13 = pytest.mark.skipif(
 
 def test_the_measures_of_the_package_do_not_get_worse() -> None:
     found = shape()
-    assert found.lines <= MOST_LINES
-    assert found.mean_function >= LEAST_MEAN_FUNCTION
-    assert found.private_once <= MOST_PRIVATE_ONCE
     assert found.repeated_names <= MOST_REPEATED_NAMES
-    assert found.verbs >= LEAST_VERBS
     assert found.device_files <= MOST_DEVICE_FILES
 
 
