@@ -199,6 +199,9 @@ UNPICKLE_GUARDED_TENSOR = _guards(
 UNSET_FAKE = _fake("unset_fake_temporarily", "guards of code for another GPU")
 DISPATCH_KEYS = Name("torch._C:_dispatch_keys", "guards of code for another GPU")
 DISPATCH_KEY = Name("torch._C:DispatchKey", "guards of code for another GPU")
+PRESERVE_DISPATCH_KEYS = Name(
+    "torch._C:_PreserveDispatchKeyGuard", "letting go of a failed compilation"
+)
 GLOBAL_STATE_GUARD = Name(
     "torch._C._dynamo.guards:GlobalStateGuard", "checking grad mode, autocast and the like"
 )
@@ -330,6 +333,8 @@ SCALAR_LOG = _dynamo("variables.tensor:log", "keeping quiet of a break that is a
 BREAK_REGISTRY = _exc("_load_gb_type_to_gb_id_map", "ids of graph breaks")
 UNCAPTURED = _exc("UncapturedHigherOrderOpError", "a branch of torch.cond that is not captured")
 USER_ERROR = _exc("UserError", "recognising a graph break")
+SKIPPED_FRAME = _exc("SkipFrame", "recognising a frame that holds nothing to compile")
+BACKEND_FALLBACKS = _exc("exceptions_allowed_to_be_fallback", "failures that break the graph")
 
 # What plain torch.compile does in a running program.
 COMPILE_FRAME = _dynamo("convert_frame:_compile", "compiles of a running program")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import itertools
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import CodeType
 from typing import Any, ClassVar
 
 import torch
@@ -15,6 +17,7 @@ from workbench.analysis.source.caught_errors import find_caught_errors
 from workbench.compiler.call_state.call_leaves import copy_all_inputs, restore_state
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.dynamo_state import preserved
+from workbench.compiler.internals.failed_frames import release_frames
 from workbench.compiler.internals.patches import Patches, hold_messages, hold_torch_warnings
 from workbench.compiler.measuring.silence import silent
 from workbench.compiler.recording.recorder import Recorder
@@ -37,6 +40,12 @@ _NO_SECOND = (
     "the function takes no second call with the same inputs, so it is not known which breaks a "
     "first call only meets"
 )
+NOT_LOWERED = "captured and traced, Inductor was not run"
+_TRACED = "aot_eager_decomp_partition"
+_BY_DYNAMO = "torch cannot compile the call"
+_BY_AUTOGRAD = "torch cannot compile the graph"
+_FELL_BACK = "Backend compiler exception"
+_EXPECTED = (tp.UNSUPPORTED, tp.USER_ERROR, tp.UNCAPTURED, tp.SKIPPED_FRAME)
 _OPS = ("call_function", "call_method", "call_module")
 
 
@@ -74,7 +83,7 @@ class Explanation(LiveOnly):
         """The summary and one paragraph for each break."""
         lines = [f"{plural(self.graph_count, 'graph')} with {plural(self.op_count, 'operator')}"]
         if not self.breaks:
-            lines.append("no graph break")
+            lines.append(f"no graph break; {NOT_LOWERED}")
         for b in self.breaks:
             times = f" ({b.count} times)" if b.count > 1 else ""
             lines += ["", f"{b.file}:{b.line} in {b.function}{times}", f"    {b.text}"]
@@ -87,16 +96,94 @@ class Explanation(LiveOnly):
 
 
 @dataclass
-class _Count:
-    """A backend that runs each graph as it is and counts it."""
+class _Capture:
+    """Runs calls under Dynamo, with a backend that counts each graph and runs it as it is.
 
+    AOTAutograd traces a graph first, with the operators that Inductor takes apart: that is all
+    that torch.compile does before it generates code. What fails, and runs without the compiler,
+    becomes a break of the recorder, and its graph does not count.
+    """
+
+    recorder: Recorder
     graphs: int = 0
     ops: int = 0
+    guards: list[Any] = field(default_factory=list)
+    _codes: list[CodeType] = field(default_factory=list)
 
     def __call__(self, module: torch.fx.GraphModule, inputs: Any) -> Callable[..., Any]:
+        copied = torch.fx.GraphModule(module, copy.deepcopy(module.graph))
+        try:
+            with self.recorder.paused():
+                tp.BACKEND_WRAPPER.get()(_TRACED, None, None, None)(copied, inputs)
+        except Exception as error:
+            self.recorder.breaks.take_compile_failure(_BY_AUTOGRAD, error, self._codes[-1])
+            if isinstance(error, tp.BACKEND_FALLBACKS.get()):
+                raise  # torch.compile breaks the graph here, and so does this capture
+            release_frames(error)
+            return module.forward
         self.graphs += 1
         self.ops += sum(node.op in _OPS for node in module.graph.nodes)
         return module.forward
+
+    def run(self, target: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """Call it once as `torch.compile` would, keeping every guard; returns what it gives."""
+        config = tp.DYNAMO_CONFIG.get()
+        settings = {
+            "recompile_limit": 64,
+            "accumulated_recompile_limit": 1024,
+            "suppress_errors": True,
+            "automatic_dynamic_local_pgo": False,  # it would keep the sizes of this run in a file
+            "automatic_dynamic_remote_pgo": False,
+        }
+        known = {key: value for key, value in settings.items() if hasattr(config, key)}
+        # torch prints a break once for each process, though the break says it
+        log = tp.SCALAR_LOG.find()
+        quiet = hold_torch_warnings()
+        self.recorder.breaks.ignored |= {_FELL_BACK}  # of which the backend has made a row
+        with (
+            config.patch(known),
+            hold_messages(log, "Graph break from"),
+            quiet,
+            warnings.catch_warnings(),
+            Patches() as patches,
+        ):
+            warnings.filterwarnings("ignore", message="Dynamo does not know how to trace")
+            warnings.filterwarnings("ignore", module=r"torch(\.|$)")
+            patches.wrap(tp.COMPILE_FRAME, self._frame)
+            options: dict[str, Any] = {"guard_filter_fn": self._keep}
+            compiled: Callable[..., Any] = torch.compile(target, backend=self, options=options)
+            return compiled(*args, **kwargs)
+
+    def run_again(self, target: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+        """Run silently on copies of the inputs; buffers are put back."""
+        module = target if isinstance(target, torch.nn.Module) else None
+        given, named = copy_all_inputs(tuple(args), kwargs)
+        with silent(), preserved(), restore_state(module):
+            self.run(target, given, named)
+
+    def _keep(self, entries: Sequence[Any]) -> list[bool]:
+        self.guards.extend(entries)
+        return [True] * len(entries)
+
+    def _frame(self, inner: Callable[..., Any]) -> Callable[..., Any]:
+        """Record a frame that Dynamo hands to eager because it failed, which its log alone says.
+
+        What the program itself does wrong then ends the run with its own error.
+        """
+
+        def compile_frame(code: CodeType, *args: Any, **kwargs: Any) -> Any:
+            self._codes.append(code)
+            try:
+                return inner(code, *args, **kwargs)
+            except Exception as error:
+                if not isinstance(error, tuple(row.get() for row in _EXPECTED)):
+                    self.recorder.breaks.take_compile_failure(_BY_DYNAMO, error, code)
+                release_frames(error)
+                raise
+            finally:
+                self._codes.pop()
+
+        return compile_frame
 
 
 def explain(
@@ -105,6 +192,9 @@ def explain(
     kwargs: Mapping[str, Any] | None = None,
 ) -> Explanation:
     """Find every graph break of a call; never raises because of one.
+
+    Each graph is captured by Dynamo and traced by AOTAutograd: a call that either cannot compile
+    has a row among the breaks. Inductor is not run.
 
     The function is **executed**, with its side effects, once as `torch.compile` would run it; when
     there are breaks, once more, silently, to see which of them a first call only meets; and when
@@ -126,11 +216,11 @@ def explain(
         target = inner
     name = getattr(target, "__qualname__", type(target).__name__)
     recorder = Recorder(request=Request(name=name, backend="eager", kind="explanation"))
-    count, entries = _Count(), list[Any]()
+    capture = _Capture(recorder)
     notes: tuple[str, ...] = ()
     with preserved(), recorder:
         try:
-            _run(target, args, kwargs or {}, count, entries)
+            capture.run(target, args, kwargs or {})
         except tp.UNCAPTURED.get() as error:  # torch.compile does not go on after it either
             recorder.breaks.take(error)
             notes = (_ENDED,)
@@ -138,13 +228,15 @@ def explain(
     if recorder.breaks.gave_up:
         notes += _look_further(recorder, target, args, kwargs or {})
     recorder.request = replace(recorder.request, notes=notes)
-    recorder.guards.note(entries, [True] * len(entries), [None] * len(entries))
+    count = len(capture.guards)
+    recorder.guards.note(capture.guards, [True] * count, [None] * count)
     report = recorder.report(Outcome())
     notes += find_caught_errors(report)
     report = replace(report, request=replace(report.request, notes=notes))
     if met and _ENDED not in notes:
         report = _marked(report, met, target, args, kwargs or {})
-    return Explanation(tuple(report.breaks), count.graphs, count.ops, tuple(report.guards), report)
+    breaks, guards = tuple(report.breaks), tuple(report.guards)
+    return Explanation(breaks, capture.graphs, capture.ops, guards, report)
 
 
 @dataclass(frozen=True)
@@ -165,11 +257,11 @@ def capture(target: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Capt
 
     What Dynamo had compiled before stays. Raises what the function raises.
     """
-    recorder, count = Recorder(level="light", request=Request(kind="explanation")), _Count()
-    with preserved(), recorder:
-        result = _run(target, args, kwargs, count, [])
-    breaks = recorder.breaks
-    return Captured(result, count.graphs, tuple(breaks.rows()), breaks.gave_up)
+    captured = _Capture(Recorder(level="light", request=Request(kind="explanation")))
+    with preserved(), captured.recorder:
+        result = captured.run(target, args, kwargs)
+    breaks = captured.recorder.breaks
+    return Captured(result, captured.graphs, tuple(breaks.rows()), breaks.gave_up)
 
 
 def _marked(
@@ -183,7 +275,7 @@ def _marked(
     again = Recorder(level="light", request=report.request)
     try:
         with again:
-            _run_again(target, args, kwargs)
+            _Capture(again).run_again(target, args, kwargs)
     except Exception:  # the function does not take a second call
         request = replace(report.request, notes=(*report.request.notes, _NO_SECOND))
         return replace(report, request=request)
@@ -195,48 +287,6 @@ def _marked(
         for row in report.breaks
     ]
     return replace(report, tables={**report.tables, "breaks": Table.of(Break, rows)})
-
-
-def _run_again(target: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
-    """Run silently on copies of the inputs; buffers are put back."""
-    module = target if isinstance(target, torch.nn.Module) else None
-    given, named = copy_all_inputs(tuple(args), kwargs)
-    with silent(), preserved(), restore_state(module):
-        _run(target, given, named, _Count(), [])
-
-
-def _run(
-    target: Any, args: Sequence[Any], kwargs: Mapping[str, Any], count: _Count, guards: list[Any]
-) -> Any:
-    """Run under Dynamo, keeping every guard and adding it to `guards`; returns what it gives."""
-
-    def keep(entries: Sequence[Any]) -> list[bool]:
-        guards.extend(entries)
-        return [True] * len(entries)
-
-    config = tp.DYNAMO_CONFIG.get()
-    options: dict[str, Any] = {"guard_filter_fn": keep}
-    settings = {
-        "recompile_limit": 64,
-        "accumulated_recompile_limit": 1024,
-        "suppress_errors": True,
-        "automatic_dynamic_local_pgo": False,  # it would keep the sizes of this run in a file
-        "automatic_dynamic_remote_pgo": False,
-    }
-    known = {key: value for key, value in settings.items() if hasattr(config, key)}
-    # torch prints a break once for each process, though the break says it
-    log = tp.SCALAR_LOG.find()
-    quiet = hold_torch_warnings()
-    with (
-        config.patch(known),
-        hold_messages(log, "Graph break from"),
-        quiet,
-        warnings.catch_warnings(),
-    ):
-        warnings.filterwarnings("ignore", message="Dynamo does not know how to trace")
-        warnings.filterwarnings("ignore", module=r"torch(\.|$)")
-        compiled: Callable[..., Any] = torch.compile(target, backend=count, options=options)
-        return compiled(*args, **kwargs)
 
 
 def _look_further(
@@ -253,7 +303,7 @@ def _look_further(
     notes: tuple[str, ...] = ()
     try:
         with further, _resumable():
-            _run_again(target, args, kwargs)
+            _Capture(further).run_again(target, args, kwargs)
     except Exception as error:  # whatever the user's own function catches otherwise
         notes = (
             "the second run, which looks past breaks in a loop or a try, ended with "

@@ -39,6 +39,7 @@ from workbench.compiler.guards.inlined_places import find_inlined
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.cpython_costs import gc_throttle, large_stack_chunk
 from workbench.compiler.internals.dynamo_state import patch_torch, restore_automatic_dynamic
+from workbench.compiler.internals.failed_frames import release_frames
 from workbench.compiler.internals.local_device import has_gpu
 from workbench.compiler.internals.older_releases import add_builtins_to_globals
 from workbench.compiler.internals.patches import hold_messages
@@ -395,6 +396,7 @@ def recorded(
             shown = explained(error)
             is_own = explain_own_error(str(getattr(error, "msg", error))) is not None
             words = read_first_line(shown) if is_own else words
+            release_frames(error)
         outcome = Outcome(ok=False, step=recorder.step, error=words, is_cancelled=is_cancelled)
         shown.report = recorder.report(outcome)  # type: ignore[attr-defined]
         if shown is raised:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
-from types import MappingProxyType
+from types import CodeType, MappingProxyType
 from typing import Any
 
 from workbench.compiler.internals import torch_private as tp
@@ -97,6 +97,19 @@ class BreakRecorder:
             explanation=self._named(self._places.shared(parts.explanation)),
             hints=tuple(self._places.shared(hint) for hint in parts.hints),
         )
+
+    def take_compile_failure(self, kind: str, error: BaseException, code: CodeType) -> None:
+        """Record that torch cannot compile a frame that runs without it, on the line that it names.
+
+        `code` is of the frame: its first line stands in where the error names none.
+        """
+        message = str(getattr(error, "msg", error)).strip()
+        stack = getattr(error, "real_stack", None) or dynamo_messages.find_frames(message)
+        frame = self._frame(stack) or (code.co_filename, code.co_firstlineno, code.co_name)
+        reason = dynamo_messages.explain_failed_compile(error)
+        hints = list(dynamo_messages.hint_failed_compile(message))
+        parts = dynamo_messages.BreakMessage(kind, f"{kind}: {reason}", f"{reason}.", hints, None)
+        self._add(*frame, kind, parts)
 
     def _frame(self, stack: Iterable[Any]) -> tuple[str, int, str] | None:
         """The innermost frame outside of torch and Python; of these, when there is no other.

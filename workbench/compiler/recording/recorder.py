@@ -175,6 +175,16 @@ class Recorder:
             for part in (self.breaks, self.graphs, self.passes, self.lowering, self.kernels):
                 part.close()
 
+    @contextlib.contextmanager
+    def paused(self) -> Iterator[None]:
+        """Record nothing of this thread inside."""
+        ident = threading.get_ident()
+        self._patches.threads.discard(ident)
+        try:
+            yield
+        finally:
+            self._patches.threads.add(ident)
+
     def report(self, outcome: Outcome | None = None) -> Report:
         """Everything that was recorded, as plain data."""
         sources = SourceTable(self.places, self.texts)

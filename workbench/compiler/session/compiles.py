@@ -15,6 +15,7 @@ from torch.nn import Module
 from workbench.analysis.source.recompile_reasons import Reason, read_reason
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.cpython_costs import gc_throttle
+from workbench.compiler.internals.failed_frames import release_frames
 from workbench.compiler.internals.older_releases import find_backward_hook, variants
 from workbench.compiler.internals.patches import Patches
 from workbench.compiler.recording.recorder import Recorder
@@ -103,6 +104,7 @@ class Compiles:
                 result = self._run(row, inner, code, *args, **kwargs)
             except Exception as error:
                 self._failed(row, code, error)
+                release_frames(error)
                 raise
             row.outcome = "graph" if row.ops else "no graph"
             self._patches.guarded(PANE, row.keep_bytecode, result)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import os
 import re
+import traceback
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -65,8 +66,18 @@ _NOT_HELD = re.compile(
 _LOWERED = re.compile(
     r"^(?P<text>[^\n]+)\s+While executing %\S+ : .*?target=(?P<target>[\w.]+)\]", re.DOTALL
 )
-_FRAME = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+), in \S+$', re.MULTILINE)
+_FRAME = re.compile(
+    r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<name>\S+)$', re.MULTILINE
+)
 _NO_KERNEL = re.compile(r"could not find kernel for ([\w.:]+) at dispatch key")
+_BACKEND = "Backend compiler exception"
+_WHERE = re.compile(r"While executing %\S+ : .*?target=(?P<target>[\w.]+)\]")
+_NUMBER_FROM = "aten._local_scalar_dense"  # how AOTAutograd reads the number out of a tensor
+_INDEXED = {"setitem": "a write at an index", "getitem": "a read at an index"}
+_AS_INDEX = (
+    "Index with a tensor of one element: `value[:, at.view(1)]` reads, with `.squeeze(1)` behind "
+    "it; `value.index_copy_(1, at.view(1), new.unsqueeze(1))` writes."
+)
 _IDENTITY = re.compile(r"\b\d{9,}\b")
 _TEXTS = re.compile(
     r"""(?P<key>(?<=[\w\])])\[)?(?P<text>b?(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"))"""
@@ -198,6 +209,52 @@ def explain_refused_when_lowered(message: str) -> tuple[str, str, int] | None:
         return None
     name = match["target"].rpartition(".")[2]
     return f"{name}: {_said(match['text'])}", frames[-1]["file"], int(frames[-1]["line"])
+
+
+def find_frames(message: str) -> list[traceback.FrameSummary]:
+    """The frames of the traceback that torch.fx puts under a failure in a captured graph."""
+    _, mark, trace = message.partition("Original traceback:")
+    return [
+        traceback.FrameSummary(frame["file"], int(frame["line"]), frame["name"], lookup_line=False)
+        for frame in _FRAME.finditer(trace if mark else "")
+    ]
+
+
+def explain_failed_compile(error: BaseException) -> str:
+    """Why torch cannot compile what runs without it, as a sentence without its full stop."""
+    message = str(getattr(error, "msg", error)).strip()
+    if raised := _RAISED.search(message):
+        operator, _, kind, _, reason = raised.groups()
+        names = _OPERATOR.match(operator)
+        name = names[1] or names[2] if names else operator
+        return (
+            f"{name} runs without the compiler and fails under it: {kind}: {_flat(reason)}".rstrip(
+                "."
+            )
+        )
+    if _NUMBER_FROM in message:
+        where = _WHERE.search(message)
+        name = where["target"].rpartition(".")[2] if where else "an operator"
+        return (
+            f"{_INDEXED[name]} needs the number in a tensor, which the compiler does not have"
+            if name in _INDEXED
+            else f"{name} needs the number in a tensor, which the compiler does not have"
+        )
+    words = message.partition("\n")[0].strip() or read_assertion(error)
+    return f"{type(error.__cause__ or error).__name__}: {words}".rstrip(".: ")
+
+
+def read_assertion(error: BaseException) -> str:
+    """The line of a bare assertion, which says nothing else; empty for other errors."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return (frames[-1].line or "") if isinstance(error, AssertionError) and frames else ""
+
+
+def hint_failed_compile(message: str) -> Iterator[str]:
+    """What to write in place of a line that the compiler behind Dynamo refuses."""
+    where = _WHERE.search(message)
+    if _NUMBER_FROM in message and where and where["target"].rpartition(".")[2] in _INDEXED:
+        yield _AS_INDEX
 
 
 def _said(text: str) -> str:
