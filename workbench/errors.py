@@ -64,6 +64,30 @@ class CaptureError(WorkbenchError):
     """The callable could not be captured in one graph, or its graph could not be compiled."""
 
 
+class RefusedCall(CaptureError):
+    """An operator refused its inputs, or the program raised, while torch captured the call.
+
+    `parts`: the name of the function, what was refused, the lines of the program, and what became
+    of the call without the compiler: "fails", the device that it runs on, or "" where not tried.
+    """
+
+    def __init__(self, name: str, refused: str, where: str = "", eager: str = ""):
+        self.parts = (name, refused, where, eager)
+        if eager == "fails":
+            head = f"{name} fails on these inputs: {refused}."
+            end = "The call fails in the same way without the compiler: correct that first."
+        elif eager:
+            head = f"torch cannot compile {name}. While it is traced, {refused}."
+            end = (
+                f"Without the compiler the call runs here, on {eager}. wb.explain(fn, args) lists "
+                "what torch cannot compile."
+            )
+        else:
+            head = f"torch cannot compile {name}. While it is traced, {refused}."
+            end = "Call it without compiling: where it fails there, too, correct that first."
+        super().__init__("\n".join(part for part in (head, where, end) if part))
+
+
 class ContractError(WorkbenchError):
     """A call does not fit what was compiled: inputs, grad mode, autocast, mode or globals."""
 

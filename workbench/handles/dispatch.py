@@ -23,7 +23,7 @@ from workbench.compiler.pipeline.pipeline import compile_ahead
 from workbench.compiler.request.callables import BoundCall
 from workbench.compiler.request.compile_request import CompileOptions, CompileRequest, FusionChoice
 from workbench.device_kinds import is_gpu
-from workbench.errors import ArtifactError, UsageError
+from workbench.errors import ArtifactError, RefusedCall, UsageError
 from workbench.handles.chosen_fusion import compile_again, refuse_for_other_torch
 from workbench.handles.compiled import Compiled
 from workbench.handles.compiled_base import CompiledBase, Recipe
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from workbench.analysis.gpu_model.matrix import Matrix
     from workbench.compiler.virtual_gpu.client import CrossCompiler
     from workbench.handles.cross_compiled import CrossCompiled
+    from workbench.specs.gpu import Gpu
     from workbench.tasks.background_task import Job
 
 
@@ -53,24 +54,34 @@ def compile_for_target(
     if hooked is not None:
         request = hooked.request
     gpu = request.options.gpu
-    made: Compiled | CrossCompiled
+    try:
+        made = _compile(request, gpu, progress)
+    except RefusedCall as refused:
+        from workbench.handles.refused_call import try_without_compiler
+
+        raise try_without_compiler(request, refused) from refused.__cause__
+    if hooked is not None:
+        made.update(add_hook_collectives(made.report, hooked, gpu))
+    return made
+
+
+def _compile(
+    request: CompileRequest, gpu: Gpu | None, progress: ProgressCallback | None
+) -> Compiled | CrossCompiled:
+    """Compile for a virtual GPU, a GPU of this machine, or the processor."""
     if gpu is not None:
         from workbench.handles.cross_compiled import compile_for_gpu
 
         _require_traceable(request)
-        made = compile_for_gpu(request, gpu, progress=progress, recipe=build_recipe(request))
-    else:
-        if request.options.backend == "inductor" and _is_on_gpu(request):
-            from workbench.handles.local_gpu import compile_on_gpu
+        return compile_for_gpu(request, gpu, progress=progress, recipe=build_recipe(request))
+    if request.options.backend == "inductor" and _is_on_gpu(request):
+        from workbench.handles.local_gpu import compile_on_gpu
 
-            code = compile_on_gpu(replace_fakes(request), progress)
-        else:
-            with tp.UNSET_FAKE.get()():  # a mode of fake tensors around the call is not compiled
-                code = compile_ahead(replace_fakes(request), progress)
-        made = make_compiled(code, build_recipe(request))
-    if hooked is not None:
-        made.update(add_hook_collectives(made.report, hooked, gpu))
-    return made
+        code = compile_on_gpu(replace_fakes(request), progress)
+    else:
+        with tp.UNSET_FAKE.get()():  # a mode of fake tensors around the call is not compiled
+            code = compile_ahead(replace_fakes(request), progress)
+    return make_compiled(code, build_recipe(request))
 
 
 def compile_in_background(request: CompileRequest) -> Job[Compiled] | Job[CrossCompiled]:

@@ -59,28 +59,33 @@ class Done:
 class Failed:
     """The last message of an answer: the class in `workbench.errors`, its words, a record.
 
-    The class of work that was stopped is "KeyboardInterrupt". `cause` is what `pack_causes` says.
+    The class of work that was stopped is "KeyboardInterrupt". `cause` is what `pack_causes` says,
+    `parts` are those of a `RefusedCall`.
     """
 
     kind: str
     message: str
     report: Report | None = None
     cause: str | None = None
+    parts: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, error: WorkbenchError) -> Failed:
-        """What is said of an error."""
+    def of(cls, error: WorkbenchError | KeyboardInterrupt, report: Report | None = None) -> Failed:
+        """What is said of an error, with its own record where none is given."""
         from workbench.report import Report  # not before something failed
 
-        report = whole(error.report) if isinstance(error.report, Report) else None
-        return cls(type(error).__name__, str(error), report, pack_causes(error))
+        held = getattr(error, "report", None)
+        if report is None and isinstance(held, Report):
+            report = whole(held)
+        parts = error.parts if isinstance(error, errors.RefusedCall) else ()
+        return cls(type(error).__name__, str(error), report, pack_causes(error), parts)
 
     def error(self) -> WorkbenchError:
         """The error, to be raised on the other side."""
         kind: Any = getattr(errors, self.kind, None)
         if not (isinstance(kind, type) and issubclass(kind, WorkbenchError)):
             kind = errors.CaptureError
-        error: WorkbenchError = kind(self.message)
+        error: WorkbenchError = kind(*self.parts or (self.message,))
         error.report = self.report
         error.__cause__ = None if self.cause is None else ChildError(self.cause)
         return error

@@ -16,6 +16,9 @@ from typing import Literal
 
 from workbench.report.measures import OCCUPANCY, Place, describe, number
 
+REFUSED_CALL = "torch cannot compile the call"
+REFUSED_GRAPH = "torch cannot compile the graph"
+"""Kinds of breaks that torch raises an error for: where Dynamo traces, and behind it."""
 LOOP_HINT = "It is in a loop, so the whole function runs without being compiled."
 
 

@@ -27,10 +27,12 @@ from workbench.analysis.breaks.broken_statement import (
 from workbench.analysis.breaks.counts import list_changes
 from workbench.analysis.breaks.host_calls import rewrite_clock, rewrite_message, rewrite_progress
 from workbench.analysis.breaks.host_values import copy_changes, read_changes, rewrite_unused
+from workbench.analysis.breaks.indices import rewrite_index
 from workbench.analysis.breaks.loops import rewrite_while
 from workbench.analysis.breaks.python_draws import rewrite_random
 from workbench.analysis.breaks.python_numbers import number_change
 from workbench.report import Break, Report
+from workbench.report.rows import REFUSED_GRAPH
 
 _TITLE = "Pick with index_select"
 _PICKED = (
@@ -231,6 +233,8 @@ def _rules(item: Break) -> list[_Rule]:
             rewrite_table_lookup,
         ]
         return [first, *others]
+    if item.kind == REFUSED_GRAPH:
+        return [rewrite_index]
     if item.kind.startswith(_SHAPE):
         return [_only(rewrite_masked_sum), list_changes]
     calls = [rewrite_message, rewrite_unused, rewrite_clock, rewrite_progress, rewrite_random]

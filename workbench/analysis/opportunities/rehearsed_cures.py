@@ -73,6 +73,7 @@ class Rehearsal(Presented):
     breaks_after: int
     chosen: tuple[str, ...]
     chosen_patch: str = field(repr=False)
+    compiled: str = "Inductor was not run"  # where nothing breaks, what it made of the call
 
     @property
     def advice(self) -> Mapping[str, str]:

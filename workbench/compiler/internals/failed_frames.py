@@ -10,7 +10,6 @@ import torch
 
 from workbench.compiler.internals import torch_private as tp
 
-
 _TORCH = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
 
 

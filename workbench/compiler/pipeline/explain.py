@@ -25,6 +25,7 @@ from workbench.compiler.request.callables import resolve, uncompiled
 from workbench.live_only import LiveOnly
 from workbench.number_text import plural
 from workbench.report import Break, Guard, Outcome, Report, Request, Table
+from workbench.report.rows import REFUSED_CALL, REFUSED_GRAPH
 from workbench.tasks.live_action import LiveAction
 
 _TRIES_IN_LOOP = 10
@@ -42,8 +43,6 @@ _NO_SECOND = (
 )
 NOT_LOWERED = "captured and traced, Inductor was not run"
 _TRACED = "aot_eager_decomp_partition"
-_BY_DYNAMO = "torch cannot compile the call"
-_BY_AUTOGRAD = "torch cannot compile the graph"
 _FELL_BACK = "Backend compiler exception"
 _EXPECTED = (tp.UNSUPPORTED, tp.USER_ERROR, tp.UNCAPTURED, tp.SKIPPED_FRAME)
 _OPS = ("call_function", "call_method", "call_module")
@@ -116,7 +115,7 @@ class _Capture:
             with self.recorder.paused():
                 tp.BACKEND_WRAPPER.get()(_TRACED, None, None, None)(copied, inputs)
         except Exception as error:
-            self.recorder.breaks.take_compile_failure(_BY_AUTOGRAD, error, self._codes[-1])
+            self.recorder.breaks.take_compile_failure(REFUSED_GRAPH, error, self._codes[-1])
             if isinstance(error, tp.BACKEND_FALLBACKS.get()):
                 raise  # torch.compile breaks the graph here, and so does this capture
             release_frames(error)
@@ -177,7 +176,7 @@ class _Capture:
                 return inner(code, *args, **kwargs)
             except Exception as error:
                 if not isinstance(error, tuple(row.get() for row in _EXPECTED)):
-                    self.recorder.breaks.take_compile_failure(_BY_DYNAMO, error, code)
+                    self.recorder.breaks.take_compile_failure(REFUSED_CALL, error, code)
                 release_frames(error)
                 raise
             finally:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import traceback
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -14,6 +15,8 @@ from workbench.compiler.sizes import dim_errors
 from workbench.compiler.sources.dynamo_messages import (
     explain_own_error,
     explain_refused_when_lowered,
+    find_frames,
+    hint_failed_compile,
     parse_break_message,
 )
 from workbench.compiler.sources.size_symbols import (
@@ -24,7 +27,7 @@ from workbench.compiler.sources.size_symbols import (
     find_undecided,
 )
 from workbench.compiler.sources.sources import Places
-from workbench.errors import CaptureError
+from workbench.errors import CaptureError, RefusedCall
 
 _AUTOGRAD = "trace_autograd_ops"
 _TRACE_AUTOGRAD = (
@@ -41,10 +44,6 @@ _EVERY_BREAK = (
     "function. workbench.rehearse(fn, args) tries cures on a copy; workbench.variants(fn, "
     "[args]) saves it with its breaks, on the CPU."
 )
-_CALL_IT = (
-    "Call it without compiling to see the same error, and mend that; where it does not fail there, "
-    "wb.explain(fn, args) tells what torch cannot trace."
-)
 _NO_GRAPH = re.compile(r"backend_input (must not be|is not) None")
 
 
@@ -56,13 +55,20 @@ def explain(error: Exception, name: str, recorder: Recorder) -> CaptureError:
             f"({damaged[2]}). A compilation that was killed while it wrote leaves such a file: "
             "delete it and compile again."
         )
-    return CaptureError(recorder.places.shared(_words(error, name, recorder)))
+    shared, named = recorder.places.shared, recorder.sizes.named
+    if own := explain_own_error(str(getattr(error, "msg", error))):
+        where = "\n".join(_line(error, recorder.places))
+        return RefusedCall(name, shared(named(own)), shared(where))
+    lowered = explain_refused_when_lowered(str(error).strip())
+    if lowered is not None and find_undecided(str(error)) is None:
+        refused, file, line = lowered
+        where = f"  at {recorder.places.shown(file)}:{line}"
+        return RefusedCall(name, shared(named(refused)), where)
+    return CaptureError(shared(_words(error, name, recorder)))
 
 
 def _words(error: Exception, name: str, recorder: Recorder) -> str:
     places, sizes = recorder.places, recorder.sizes
-    if own := explain_own_error(str(getattr(error, "msg", error))):
-        return _raised(error, name, places, sizes.named(own))
     if isinstance(error, (tp.UNSUPPORTED.get(), tp.UNCAPTURED.get())):
         return _graph_break(error, name, places, sizes)
     words = str(error).strip() or _asserted(error) or type(error).__name__
@@ -105,12 +111,8 @@ def _words(error: Exception, name: str, recorder: Recorder) -> str:
 
 
 def _other(error: Exception, words: str, name: str, recorder: Recorder) -> str:
-    """An operator that refuses what the captured graph gives it, or what nobody foresaw."""
+    """What nobody foresaw."""
     named = recorder.sizes.named
-    if lowered := explain_refused_when_lowered(words):
-        refused, file, line = lowered
-        where = f"  at {recorder.places.shown(file)}:{line}"
-        return f"{name} fails on these inputs: {named(refused)}.\n{where}\n{_CALL_IT}"
     return (
         f"Compiling {name} failed: {type(error.__cause__ or error).__name__}: "
         f"{named(_excerpt(words))}\n"
@@ -146,21 +148,19 @@ def _asserted(error: Exception) -> str:
     return (frames[-1].line or "") if isinstance(error, AssertionError) and frames else ""
 
 
-def _raised(error: Any, name: str, places: Places, refused: str) -> str:
-    """What the program itself does wrong on the example inputs, as it does without a compiler."""
-    lines = [f"{name} fails on these inputs: {refused}.", *_line(error, places)]
-    return "\n".join([*lines, _CALL_IT])
-
-
 def _line(error: Any, places: Places) -> list[str]:
     """The user's own line, then the one inside a library that it led to."""
     stack = list(getattr(error, "real_stack", None) or [])
     if stack:
-        own = [frame for frame in stack if places.is_own(frame.filename)]
-        return list(dict.fromkeys(_at(frame, places) for frame in (*own[-1:], stack[-1])))
+        return _lines(stack, places)
     cause = error.__cause__
     frames = traceback.extract_tb(cause.__traceback__) if cause else []
     return [f"  at {places.shown(frames[-1].filename)}:{frames[-1].lineno}"] if frames else []
+
+
+def _lines(stack: Sequence[Any], places: Places) -> list[str]:
+    own = [frame for frame in stack if places.is_own(frame.filename)]
+    return list(dict.fromkeys(_at(frame, places) for frame in (*own[-1:], stack[-1])))
 
 
 def _at(frame: Any, places: Places) -> str:
@@ -170,13 +170,16 @@ def _at(frame: Any, places: Places) -> str:
 
 def _undecided(error: Any, name: str, places: Places, reason: str) -> str:
     """What depends on data: a decision or a number that only a run knows."""
-    undecided = find_undecided(str(error))
+    message = str(error)
+    undecided = find_undecided(message)
     assert undecided is not None
     _, cure = NUMBER if undecided[1] else BRANCH
-    stack = error if getattr(error, "real_stack", None) else None
-    lines = _line(stack, places) if stack is not None else []
+    cure = next(hint_failed_compile(message), cure)
+    frames = getattr(error, "real_stack", None) or find_frames(message)
+    lines = _lines(frames, places) if frames else []
     head = f"{name} cannot be captured in one graph: it depends on data."
-    return "\n".join([head, *lines, f"  Reason: {reason}.", f"  Cure: {cure}.", _EVERY_BREAK])
+    why = [f"  Reason: {reason}.", f"  Cure: {cure.rstrip('.')}."]
+    return "\n".join([head, *lines, *why, _EVERY_BREAK])
 
 
 def _graph_break(error: Any, name: str, places: Places, sizes: SizeSymbols) -> str:

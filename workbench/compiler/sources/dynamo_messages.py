@@ -17,6 +17,18 @@ RESUMED = re.compile(r"torch_dynamo_resume_in_(.+)_at_(\d+)$")
 ANOTHER = "*** While handling this graph break, another graph break occurred: ***"
 IN_LOOP = "graph break in loop"
 _URL = re.compile(r"gb(\d{4})\.html")
+_IDLE_HINT = re.compile(
+    r"(?:report|file|open) an issue|fullgraph=False|may result in an error when running in eager"
+)
+_OTHER_HINTS = {
+    "compiled_autograd": (
+        "Remove the backward hook from what is compiled; register it on a module of your own that "
+        "calls the compiled one."
+    ),
+    "move sparse tensor creation": (
+        "Compile what runs before and after the sparse tensor as functions of dense tensors."
+    ),
+}
 _WRAPPED = "Got graph break/error:"  # of torch.cond and its like, before the reason itself
 _COMMENT = "  # "  # before the line of code that a guard came from, whose file torch cuts short
 _SCRIPT = "`_CachedForward.__get__`"  # how Dynamo sees the call of a module of torch.jit
@@ -39,7 +51,6 @@ _OF_BACKWARD = (
     "on what the compiled function returns."
     "\n  Hint: To capture the call itself, set torch._dynamo.config.trace_autograd_ops."
 )
-_CALL_IT = "Call it without compiling to see the same error, and mend that."
 _STACK = "\nUser stack trace:"
 _RAISED = re.compile(
     r"with fake tensors: call_\w+ (.+?)\(\*\((.*)\), \*\*\{.*\}\): got (\w+)\((['\"])(.*?)\4\)",
@@ -72,7 +83,8 @@ _FRAME = re.compile(
 _NO_KERNEL = re.compile(r"could not find kernel for ([\w.:]+) at dispatch key")
 _BACKEND = "Backend compiler exception"
 _WHERE = re.compile(r"While executing %\S+ : .*?target=(?P<target>[\w.]+)\]")
-_NUMBER_FROM = "aten._local_scalar_dense"  # how AOTAutograd reads the number out of a tensor
+# AOTAutograd reads a number out of a tensor; the second where Dynamo captures such numbers
+_NUMBER_FROM = re.compile(r"aten\._local_scalar_dense|Could not extract specialized integer")
 _INDEXED = {"setitem": "a write at an index", "getitem": "a read at an index"}
 _AS_INDEX = (
     "Index with a tensor of one element: `value[:, at.view(1)]` reads, with `.squeeze(1)` behind "
@@ -116,12 +128,12 @@ def parse_break_message(message: str) -> BreakMessage:
     if missing := find_missing_kernel(message):
         explanation, hints, context = missing, [], ""
     elif refused := explain_refused_inputs(message):
-        explanation, hints, context = f"{refused}. {_CALL_IT}", [], ""
+        explanation, hints, context = f"While it is traced, {refused}.", [], ""
     return BreakMessage(
         kind=kind,
         reason=f"{kind}: {_flat(context)}" if context else kind,
         explanation=_flat(explanation),
-        hints=[_flat(hint) for hint in hints if hint.strip()],
+        hints=list(choose_hints(hints)),
         gb_id=f"GB{url[1]}" if url else None,
     )
 
@@ -136,6 +148,20 @@ def parse_data_break(condition: str, is_number: bool) -> BreakMessage:
 def strip_foreign_words(message: str) -> str:
     """A message without what torch.cond and its like put before the reason."""
     return message.rpartition(_WRAPPED)[2]
+
+
+def choose_hints(hints: Iterable[str]) -> Iterator[str]:
+    """Torch's hints without those that help nobody here; what replaces one, in its place.
+
+    Reports to PyTorch take no break away, an option fullgraph=False is not one of the workbench,
+    and with compiled autograd switched on torch 2.13 captures no module with a backward hook.
+    """
+    for hint in map(_flat, hints):
+        other = next((text for mark, text in _OTHER_HINTS.items() if mark in hint), None)
+        if other is not None:
+            yield other
+        elif hint and not _IDLE_HINT.search(hint):
+            yield hint
 
 
 def _flat(text: str) -> str:
@@ -232,7 +258,7 @@ def explain_failed_compile(error: BaseException) -> str:
                 "."
             )
         )
-    if _NUMBER_FROM in message:
+    if _NUMBER_FROM.search(message):
         where = _WHERE.search(message)
         name = where["target"].rpartition(".")[2] if where else "an operator"
         return (
@@ -253,7 +279,7 @@ def read_assertion(error: BaseException) -> str:
 def hint_failed_compile(message: str) -> Iterator[str]:
     """What to write in place of a line that the compiler behind Dynamo refuses."""
     where = _WHERE.search(message)
-    if _NUMBER_FROM in message and where and where["target"].rpartition(".")[2] in _INDEXED:
+    if _NUMBER_FROM.search(message) and where and where["target"].rpartition(".")[2] in _INDEXED:
         yield _AS_INDEX
 
 

@@ -16,6 +16,7 @@ _UNDECIDED = re.compile(
 )
 SYMBOL_RECORDS = ("create_symbol", "create_unbacked_symbol", "symbolic_shape_specialization")
 """The kinds of torch's records that `SizeSymbols` takes."""
+_UNNAMED = re.compile(r"[us]\d+")  # of which torch's trace does not say where it came from
 BRANCH = (
     "the line takes a decision by the values of a tensor; the program is captured once, before "
     "there are any",
@@ -120,5 +121,5 @@ def explain_data_dependence(
     condition, is_number = undecided
     shown = symbols.named(condition, compile_id)
     if is_number:
-        return f"{NUMBER[0]}. Torch asked for {shown}"
+        return NUMBER[0] if _UNNAMED.fullmatch(shown) else f"{NUMBER[0]}. Torch asked for {shown}"
     return f"{BRANCH[0]}. Torch cannot tell whether {shown}"

@@ -64,10 +64,10 @@ class Places:
         return dict(names or {})
 
     def is_user(self, file: str) -> bool:
-        """Whether a file is neither torch's nor made up by torch."""
+        """Whether a file is neither torch's nor made up by torch, nor of this compiler."""
         known = self._is_torch.get(file)
         if known is None:
-            known = file.startswith(self._torch_folder) or file.startswith("<eval_with_key>")
+            known = file.startswith((self._torch_folder, "<eval_with_key>", _COMPILER))
             self._is_torch[file] = known
         return not known
 

@@ -47,7 +47,7 @@ from workbench.compiler.virtual_gpu.shipped_calls import ShippedCall, unpack
 from workbench.compiler.virtual_gpu.shipped_operators import forget
 from workbench.compiler.virtual_gpu.worker_messages import CrossCompilation, Job
 from workbench.errors import ArtifactError, CaptureError, WorkbenchError
-from workbench.processes.parent import Done, Failed, pack_causes, whole
+from workbench.processes.parent import Done, Failed, whole
 from workbench.report import AutotuneChoice, Report, Table
 from workbench.report.cluster.cluster_rows import has_fake_collectives
 from workbench.specs import Gpu
@@ -209,12 +209,7 @@ def compile_job(
                 report, program = _compile(job, recorder, progress, no_training, stoppable)
     except (WorkbenchError, KeyboardInterrupt) as error:
         record = getattr(error, "report", None)
-        return Failed(
-            type(error).__name__,
-            str(error),
-            None if record is None else whole_record(job.gpu, record),
-            pack_causes(error),
-        )
+        return Failed.of(error, None if record is None else whole_record(job.gpu, record))
     return Done(CrossCompilation(whole_record(job.gpu, report), program))
 
 

@@ -30,7 +30,7 @@ from workbench.compiler.virtual_gpu.toolkit import make_cuda_toolkit
 from workbench.compiler.virtual_gpu.worker_messages import CrossPackage, PackageJob
 from workbench.device_kinds import GPU
 from workbench.errors import CaptureError, WorkbenchError
-from workbench.processes.parent import Done, Failed, pack_causes
+from workbench.processes.parent import Done, Failed
 from workbench.report import Outcome
 from workbench.specs.device import Device
 from workbench.tasks.progress_events import ProgressCallback
@@ -60,8 +60,7 @@ def run_package_job(
                 return Done(_compiled(job, folder / "model", machine, kernels, progress, stoppable))
     except (WorkbenchError, KeyboardInterrupt) as error:
         report = getattr(error, "report", None)
-        told = None if report is None else whole_record(job.gpu, report)
-        return Failed(type(error).__name__, str(error), told, pack_causes(error))
+        return Failed.of(error, None if report is None else whole_record(job.gpu, report))
 
 
 def _compiled(

@@ -67,6 +67,7 @@ def rehearse(fn: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Rehea
         breaks_after=len(explanation.breaks) if together.breaks is None else together.breaks,
         chosen=tuple(row.id for row, _ in chosen),
         chosen_patch=call.patch([cure for _, cure in chosen]),
+        compiled="" if explanation.breaks else call.describe_compiled(),
     )
 
 
@@ -88,6 +89,16 @@ class BrokenCall:
     def explained(self) -> Explanation:
         """The breaks of the call, run silently on copies of the inputs."""
         return self._explain(self._target)
+
+    def describe_compiled(self) -> str:
+        """What became of the call itself when Inductor compiled and ran it, without a full stop."""
+        try:
+            compiled = run_compiled_outcome(self._target, self._inputs, fullgraph=True)
+        except Exception as error:
+            return f"Inductor fails on it: {type(error).__name__}: {_first_line(error)}"
+        agrees, checked = difference(*self._expected, compiled)
+        head = "Inductor compiles it, and it runs" if agrees else "compiled by Inductor"
+        return f"{head}. {checked}".rstrip(".")
 
     def rehearsed(self, id: str, item: Break, cure: Cure) -> RehearsedCure:
         """Try one cure of a break by itself."""

@@ -203,7 +203,8 @@ def describe_rehearsal(trial: Rehearsal) -> str:
 def summarize_rehearsal(trial: Rehearsal) -> str:
     """How many graphs there are, and how many with the cures that help together."""
     if not trial.breaks:
-        return f"{trial.name}: no graph break, {plural(trial.graphs_before, 'graph')}."
+        graphs = plural(trial.graphs_before, "graph")
+        return f"{trial.name}: no graph break, {graphs}; {trial.compiled}."
     now = f"{plural(trial.graphs_before, 'graph')} and {plural(len(trial.breaks), 'break')}"
     if not trial.chosen:
         return f"{trial.name}: {now}; no cure that is known helps."
