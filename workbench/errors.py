@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,9 @@ __all__ = [
     "UsageError",
     "WorkbenchError",
 ]
+
+
+_COMPILER_OUTPUT = re.compile(r"C\+\+ compile error.*?\n\s*Output:\s*\n(.*)", re.DOTALL)
 
 
 def suggest(word: object, known: Iterable[object]) -> str:
@@ -133,6 +137,25 @@ def wrap_failed_call(name: str, error: BaseException) -> RunError:
     )
 
 
+def describe_error(error: BaseException) -> str:
+    """The class of an error and what it says, in a form that a sentence can hold.
+
+    Of a failed C++ compilation that is the compiler's first error without its command, of a bare
+    assertion the line that does not hold; of an error without words the class alone.
+    """
+    words = str(error).strip()
+    output = _COMPILER_OUTPUT.search(words)
+    if output is not None:
+        lines = output[1].splitlines() or [""]
+        words = next((line for line in lines if "error:" in line), lines[0]).strip()
+    if not words and isinstance(error, AssertionError):
+        import traceback  # which every import of the package would wait for
+
+        frames = traceback.extract_tb(error.__traceback__)
+        words = (frames[-1].line or "") if frames else ""
+    return f"{type(error).__name__}: {words}".removesuffix(": ")
+
+
 def read_first_line(error: BaseException) -> str:
     """The first line of what an error says, or its class where it says nothing.
 
@@ -141,4 +164,4 @@ def read_first_line(error: BaseException) -> str:
     first, _, rest = str(error).strip().partition("\n")
     if first.endswith(":") and rest:
         first = f"{first} {rest.strip().partition(chr(10))[0].strip()}"
-    return first or type(error).__name__
+    return first or describe_error(error)

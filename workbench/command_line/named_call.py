@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from workbench.compiler.internals.signatures import signature_of
-from workbench.errors import UsageError
+from workbench.errors import UsageError, describe_error
 
 
 @contextmanager
@@ -58,7 +58,7 @@ def called(name: str, inputs: str) -> tuple[Callable[..., Any], tuple[Any, ...],
     try:
         args, kwargs = eval(f"__given({inputs})", {"torch": torch, **names, "__given": given})
     except Exception as error:  # whatever the user's own expression raises
-        raise UsageError(f"--inputs {inputs!r}: {type(error).__name__}: {error}.") from error
+        raise UsageError(f"--inputs {inputs!r}: {describe_error(error)}.") from error
     _check(name, function, args, kwargs)
     return function, args, kwargs
 
@@ -92,7 +92,7 @@ def _names(where: str) -> dict[str, Any]:
     except Exception as error:  # whatever the user's own module raises
         if isinstance(error, ModuleNotFoundError) and error.name in _parts(where):
             raise UsageError(f"There is no module {where}: {error}.") from error
-        raise UsageError(f"{where} cannot be imported: {type(error).__name__}: {error}.") from error
+        raise UsageError(f"{where} cannot be imported: {describe_error(error)}.") from error
     finally:
         if folder in sys.path:
             sys.path.remove(folder)

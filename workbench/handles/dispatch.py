@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from workbench.analysis.gpu_model.matrix import Matrix
     from workbench.compiler.virtual_gpu.client import CrossCompiler
     from workbench.handles.cross_compiled import CrossCompiled
-    from workbench.specs.gpu import Gpu
+    from workbench.specs import Gpu
     from workbench.tasks.background_task import Job
 
 

@@ -17,7 +17,7 @@ from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any
 
 from workbench import errors
-from workbench.errors import WorkbenchError
+from workbench.errors import WorkbenchError, describe_error
 from workbench.tasks.progress_events import ProgressEvent
 
 if TYPE_CHECKING:
@@ -164,7 +164,7 @@ class Parent:
             try:
                 reply = answer(request)
             except Exception as error:  # the other side waits for an answer to every request
-                words = f"The worker failed: {type(error).__name__}: {error}"
+                words = f"The worker failed: {describe_error(error)}"
                 reply = Failed("CaptureError", words)
             if reply is not None:
                 self.send(reply)

@@ -19,6 +19,7 @@ from workbench.compiler.calls.content_key import ContentKey, hash_case
 from workbench.compiler.internals.torch_state import TorchState
 from workbench.compiler.recording.recorder import read_environment
 from workbench.compiler.request.callables import resolve
+from workbench.errors import describe_error
 from workbench.processes.shipping.shipped_values import Parcel, packed
 from workbench.report.trials import Trial
 from workbench.sweeps.isolated import CANCELLED, Ended, Task, run_isolated
@@ -171,7 +172,7 @@ class Runner:
         except CancelledError:
             row = _cancelled(trial)
         except Exception as error:  # the executor lost its worker
-            row = replace(trial, status="crashed", reason=f"{type(error).__name__}: {error}")
+            row = replace(trial, status="crashed", reason=describe_error(error))
         else:
             row = self.store.keep(self.sweep, ended.trial, ended.report)
         self._tell(row, from_store=False)

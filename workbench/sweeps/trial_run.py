@@ -27,7 +27,7 @@ from workbench.compiler.comparison.output_comparison import (
 from workbench.compiler.internals.local_device import wait_where_used
 from workbench.compiler.pairs.paired_rounds import measure_in_turn
 from workbench.compiler.request.compile_request import CompileRequest
-from workbench.errors import WorkbenchError, read_first_line
+from workbench.errors import WorkbenchError, describe_error, read_first_line
 from workbench.handles.compiled import Compiled
 from workbench.handles.dispatch import compile_for_target
 from workbench.number_text import number_text
@@ -93,7 +93,7 @@ def run_trial(
         if isinstance(error, WorkbenchError):
             kept = error.report if isinstance(error.report, Report) else None
             return replace(trial, status="failed", reason=str(error)), kept
-        return replace(trial, status="failed", reason=f"{type(error).__name__}: {error}"), None
+        return replace(trial, status="failed", reason=describe_error(error)), None
 
 
 def _is_full(error: BaseException | None) -> bool:

@@ -18,6 +18,7 @@ from workbench.analysis.breaks.broken_statement import (
 from workbench.analysis.breaks.host_calls import is_message, join_dotted
 from workbench.analysis.breaks.rewrites import find_rewrites
 from workbench.report import Break, Report
+from workbench.report.rows import REFUSED_CALL, REFUSED_GRAPH
 
 CureKind = Literal["rewrite", "move", "option", "explicit"]
 
@@ -326,9 +327,20 @@ _OUTSIDE = (
 )
 
 
+_DEFINITION = re.compile(r"(?:async )?def |class |@|lambda\b")
+_UNCOMPILED = (
+    "leave this function out of what is compiled, with torch.compiler.disable, or compile the "
+    "functions that it calls"
+)
+
+
 def find_advice(item: Break) -> str:
     """What takes a break away where no cure is known that does, as a part of a sentence."""
+    if item.kind in (REFUSED_CALL, REFUSED_GRAPH) and item.hints:
+        return item.hints[0][:1].lower() + item.hints[0][1:].rstrip(".")
     text = item.text.strip()
+    if _DEFINITION.match(text):
+        return _UNCOMPILED
     if text.startswith("for ") and item.kind.startswith(_DECIDED):
         return _LOOP
     for pattern, advice in _ADVICE:

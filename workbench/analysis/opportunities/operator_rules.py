@@ -64,6 +64,11 @@ def _is(value: ast.expr | None, wanted: int) -> bool:
 _NEIGHBOURS = "counted: what the operator and its generated neighbours exchange through memory"
 _PRODUCTS = frozenset(("mm", "bmm", "addmm", "baddbmm"))
 _VIEWS = frozenset(("view_as_complex", "view_as_real"))
+_ROTATION = (
+    "real, imag = x[..., 0::2], x[..., 1::2]",
+    "turned = torch.stack((real * cos - imag * sin, real * sin + imag * cos), -1)",
+)
+"""A product of complex numbers, as a rotary embedding has it, with real ones."""
 _ONE_CALL = 1 << 18
 """Bytes of complex numbers above which a CPU gains nothing, as measured: what separate calls cost
 is small beside them, and C++ for every second element is not vectorized."""
@@ -129,6 +134,7 @@ def find_complex_numbers(facts: Facts) -> Iterator[Opportunity]:
     computing = [k for k in kernels if not {base(op) for op in k.ops} <= _VIEWS]
     if not computing or (facts.gpu is None and _largest(facts, computing) > _ONE_CALL):
         return
+    operators = {base(op) for k in computing for op in k.ops} - _VIEWS
     only_views = [k for k in kernels if k not in computing]
     views = sum(count_moved_bytes(k) or 0 for k in only_views)
     low = sum(facts.between(k) for k in kernels)
@@ -152,10 +158,7 @@ def find_complex_numbers(facts: Facts) -> Iterator[Opportunity]:
         saved_us_low=facts.least_microseconds(*sure) if sure[1] else 0.0,
         saved_us_high=facts.microseconds(low + views, kernels),
         fewer_kernels=sum(max(k.calls, 1) for k in kernels) - 1 or None,
-        after=(
-            "real, imag = x[..., 0::2], x[..., 1::2]",
-            "turned = torch.stack((real * cos - imag * sin, real * sin + imag * cos), -1)",
-        ),
+        after=_ROTATION if operators == {"mul"} else (),
     )
 
 

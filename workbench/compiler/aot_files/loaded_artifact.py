@@ -33,7 +33,7 @@ from workbench.compiler.captured_code.specialized_values import resolve
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.held_logs import hold_logs
 from workbench.compiler.internals.torch_state import restore_autocast
-from workbench.errors import ArtifactError, WorkbenchError
+from workbench.errors import ArtifactError, WorkbenchError, describe_error
 from workbench.temporary import make_temporary_folder
 
 if TYPE_CHECKING:
@@ -273,7 +273,7 @@ def explained(path: str, again: str | None = None) -> Iterator[None]:
         if missing := _missing(error):
             raise ArtifactError(f"{path} needs {missing} before loading; else {again}.") from error
         raise ArtifactError(
-            f"{path} could not be loaded: {type(error).__name__}: {error}\nIf the code that it "
+            f"{path} could not be loaded: {describe_error(error)}\nIf the code that it "
             f"refers to has changed or is not installed here, restore that; else {again}."
         ) from error
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.compiler.interpreter import interpreter_messages
 from workbench.compiler.interpreter.watched.watched_call import Watch, Watched
-from workbench.errors import WorkbenchError
+from workbench.errors import WorkbenchError, describe_error
 from workbench.processes.parent import Done, Failed, Parent
 
 if TYPE_CHECKING:
@@ -58,9 +58,7 @@ class _Served:
         try:
             kernel = InterpretedKernel(message.name, message.source, self._builder)
         except Exception as error:  # its source is run, which may raise whatever Python can
-            kernel = interpreter_messages.Stopped(
-                f"cannot be defined: {type(error).__name__}: {error}"
-            )
+            kernel = interpreter_messages.Stopped(f"cannot be defined: {describe_error(error)}")
         self._kernels[message.key] = kernel
 
     def _watch(self, message: Watch) -> Done | Failed:

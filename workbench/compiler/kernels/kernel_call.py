@@ -16,7 +16,7 @@ import torch
 
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.triton_functions import has_type, is_autotuner, is_jitted
-from workbench.errors import UsageError, suggest
+from workbench.errors import UsageError, describe_error, suggest
 from workbench.number_text import plural
 from workbench.processes.shipping import shipped_values
 
@@ -188,7 +188,7 @@ class KernelCall:
                 meta[name] = compute({**self.arguments, **meta})
             except Exception as error:  # it is the user's, and may need what is not there
                 raise UsageError(
-                    f"{self.name}: the heuristic for {name} raised {type(error).__name__}: {error}."
+                    f"{self.name}: the heuristic for {name} raised {describe_error(error)}."
                 ) from error
         return meta
 
@@ -205,7 +205,7 @@ class KernelCall:
             except UsageError:
                 raise
             except Exception as error:  # it is the user's
-                said = f"{type(error).__name__}: {error}"
+                said = describe_error(error)
                 lacking = " No value of that name is known." if isinstance(error, KeyError) else ""
                 raise UsageError(f"{self.name}: its grid raised {said}.{lacking}") from error
             if callable(found):

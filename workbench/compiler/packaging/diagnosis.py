@@ -22,7 +22,7 @@ from workbench.compiler.sources.size_symbols import (
     in_words,
 )
 from workbench.compiler.sources.sources import Places
-from workbench.errors import CaptureError, UsageError, WorkbenchError
+from workbench.errors import CaptureError, UsageError, WorkbenchError, describe_error
 
 _OURS = str(Path(__file__).parents[2])
 _SHOWN = 2  # lines of decisions about sizes that are spelled out
@@ -93,7 +93,7 @@ def explain_compile(error: Exception, title: str) -> CaptureError:
             explain_refusal(title, [f"{file}:{line}" for file, line in places[-1:]], *_OF_CONSTANT)
         )
     cause = error.__cause__ or error
-    words = f"{type(cause).__name__}: {_first_lines(str(error) or repr(error), most=6)}"
+    words = _first_lines(describe_error(cause), most=6)
     return CaptureError(
         f"{title} was captured, but AOTInductor cannot compile it: {words}\n"
         "  error.report holds every step until then. If wb.aot_compile takes the same call, save "

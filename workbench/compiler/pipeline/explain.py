@@ -22,6 +22,7 @@ from workbench.compiler.internals.patches import Patches, hold_messages, hold_to
 from workbench.compiler.measuring.silence import silent
 from workbench.compiler.recording.recorder import Recorder
 from workbench.compiler.request.callables import resolve, uncompiled
+from workbench.errors import describe_error
 from workbench.live_only import LiveOnly
 from workbench.number_text import plural
 from workbench.report import Break, Guard, Outcome, Report, Request, Table
@@ -94,9 +95,24 @@ class Explanation(LiveOnly):
         return "\n".join(lines)
 
 
+class _Backend:
+    """What torch.compile calls with each graph, until `take` is taken off it.
+
+    Dynamo keeps every backend for the life of the process (2.11 to 2.15, `cached_backends`), and
+    with it whatever it holds.
+    """
+
+    def __init__(self, take: Callable[[torch.fx.GraphModule, Any], Callable[..., Any]]):
+        self.take: Callable[..., Callable[..., Any]] | None = take
+
+    def __call__(self, module: torch.fx.GraphModule, inputs: Any) -> Callable[..., Any]:
+        assert self.take is not None
+        return self.take(module, inputs)
+
+
 @dataclass
 class _Capture:
-    """Runs calls under Dynamo, with a backend that counts each graph and runs it as it is.
+    """Runs calls under Dynamo, counts each graph and runs it as it is.
 
     AOTAutograd traces a graph first, with the operators that Inductor takes apart: that is all
     that torch.compile does before it generates code. What fails, and runs without the compiler,
@@ -109,7 +125,7 @@ class _Capture:
     guards: list[Any] = field(default_factory=list)
     _codes: list[CodeType] = field(default_factory=list)
 
-    def __call__(self, module: torch.fx.GraphModule, inputs: Any) -> Callable[..., Any]:
+    def _take(self, module: torch.fx.GraphModule, inputs: Any) -> Callable[..., Any]:
         copied = torch.fx.GraphModule(module, copy.deepcopy(module.graph))
         try:
             with self.recorder.paused():
@@ -150,8 +166,12 @@ class _Capture:
             warnings.filterwarnings("ignore", module=r"torch(\.|$)")
             patches.wrap(tp.COMPILE_FRAME, self._frame)
             options: dict[str, Any] = {"guard_filter_fn": self._keep}
-            compiled: Callable[..., Any] = torch.compile(target, backend=self, options=options)
-            return compiled(*args, **kwargs)
+            backend = _Backend(self._take)
+            try:
+                compiled = torch.compile(target, backend=backend, options=options)
+                return compiled(*args, **kwargs)
+            finally:
+                backend.take = None
 
     def run_again(self, target: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
         """Run silently on copies of the inputs; buffers are put back."""
@@ -306,7 +326,7 @@ def _look_further(
     except Exception as error:  # whatever the user's own function catches otherwise
         notes = (
             "the second run, which looks past breaks in a loop or a try, ended with "
-            f"{type(error).__name__}: {error}; breaks after that point are not listed",
+            f"{describe_error(error)}; breaks after that point are not listed",
         )
     recorder.breaks.add(further.breaks)
     return notes

@@ -27,7 +27,7 @@ from workbench.compiler.sources.size_symbols import (
     find_undecided,
 )
 from workbench.compiler.sources.sources import Places
-from workbench.errors import CaptureError, RefusedCall
+from workbench.errors import CaptureError, RefusedCall, describe_error
 
 _AUTOGRAD = "trace_autograd_ops"
 _TRACE_AUTOGRAD = (
@@ -71,7 +71,7 @@ def _words(error: Exception, name: str, recorder: Recorder) -> str:
     places, sizes = recorder.places, recorder.sizes
     if isinstance(error, (tp.UNSUPPORTED.get(), tp.UNCAPTURED.get())):
         return _graph_break(error, name, places, sizes)
-    words = str(error).strip() or _asserted(error) or type(error).__name__
+    words = str(error).strip() or describe_error(error)
     if reason := explain_data_dependence(words, sizes):
         return _undecided(error, name, places, reason)
     if "does not implement SerializableCallable" in words:
@@ -114,11 +114,17 @@ def _other(error: Exception, words: str, name: str, recorder: Recorder) -> str:
     """What nobody foresaw."""
     named = recorder.sizes.named
     return (
-        f"Compiling {name} failed: {type(error.__cause__ or error).__name__}: "
-        f"{named(_excerpt(words))}\n"
+        f"Compiling {name} failed: {named(_excerpt(_said(error, words)))}\n"
         "error.report holds every step until then. Compile with backend='eager' to see whether "
         "the capture or the code generation is to blame."
     )
+
+
+def _said(error: Exception, words: str) -> str:
+    """The class of what failed, and its words; of a C++ compiler the error without its command."""
+    if "C++ compile error" in words or not str(error).strip():
+        return describe_error(error.__cause__ or error)
+    return f"{type(error.__cause__ or error).__name__}: {words}"
 
 
 def _folder_with_space(words: str) -> str | None:
@@ -140,12 +146,6 @@ def _excerpt(words: str) -> str:
     if len(lines) <= 2 * _KEPT:
         return "\n".join(lines)
     return "\n".join([*lines[:_KEPT], "…", *lines[-_KEPT:]])
-
-
-def _asserted(error: Exception) -> str:
-    """The line of a bare assertion, which says nothing else."""
-    frames = traceback.extract_tb(error.__traceback__)
-    return (frames[-1].line or "") if isinstance(error, AssertionError) and frames else ""
 
 
 def _line(error: Any, places: Places) -> list[str]:

@@ -40,7 +40,7 @@ from workbench.compiler.session.open_compile import OpenCompile, request_of
 from workbench.compiler.session.steps import HOOK, Steps
 from workbench.compiler.sources.dynamo_messages import RESUMED, explain_own_error, strip_reason
 from workbench.compiler.sources.sources import Places
-from workbench.errors import UsageError
+from workbench.errors import UsageError, describe_error
 from workbench.report.report_header import Request
 from workbench.report.session.session_rows import Compile, SessionRecompile, place
 
@@ -234,7 +234,7 @@ class Compiles:
         if HOOK in message:  # a compiled optimizer stops before the session's own hook
             row.outcome = "no graph"
             return
-        text = self.describe_own_error(error) or _sentence(message)
+        text = self.describe_own_error(error) or _sentence(message) or describe_error(error)
         row.outcome = "limit" if _LIMIT in text else "skipped"
         row.why = row.why or text
         self.on_failure(code, row, text)

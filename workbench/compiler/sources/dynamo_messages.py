@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from workbench.compiler.sources.size_symbols import BRANCH, NUMBER, find_undecided
+from workbench.errors import describe_error
 from workbench.plain_data import parse_json
 
 RESUMED = re.compile(r"torch_dynamo_resume_in_(.+)_at_(\d+)$")
@@ -266,14 +267,7 @@ def explain_failed_compile(error: BaseException) -> str:
             if name in _INDEXED
             else f"{name} needs the number in a tensor, which the compiler does not have"
         )
-    words = message.partition("\n")[0].strip() or read_assertion(error)
-    return f"{type(error.__cause__ or error).__name__}: {words}".rstrip(".: ")
-
-
-def read_assertion(error: BaseException) -> str:
-    """The line of a bare assertion, which says nothing else; empty for other errors."""
-    frames = traceback.extract_tb(error.__traceback__)
-    return (frames[-1].line or "") if isinstance(error, AssertionError) and frames else ""
+    return describe_error(error.__cause__ or error).partition("\n")[0].rstrip(". ")
 
 
 def hint_failed_compile(message: str) -> Iterator[str]:

@@ -46,7 +46,7 @@ from workbench.compiler.virtual_gpu.sent_modules import import_sent_modules
 from workbench.compiler.virtual_gpu.shipped_calls import ShippedCall, unpack
 from workbench.compiler.virtual_gpu.shipped_operators import forget
 from workbench.compiler.virtual_gpu.worker_messages import CrossCompilation, Job
-from workbench.errors import ArtifactError, CaptureError, WorkbenchError
+from workbench.errors import ArtifactError, CaptureError, WorkbenchError, describe_error
 from workbench.processes.parent import Done, Failed, whole
 from workbench.report import AutotuneChoice, Report, Table
 from workbench.report.cluster.cluster_rows import has_fake_collectives
@@ -99,9 +99,7 @@ def program_of(
         held = find_tensors_outside(compiled.aot_fn)
         return NoProgram(_of_tensors(held) if held else str(error))
     except Exception as error:  # the report of a compilation that worked is not to be lost
-        return NoProgram(
-            f"The compiled code cannot be taken apart: {type(error).__name__}: {error}"
-        )
+        return NoProgram(f"The compiled code cannot be taken apart: {describe_error(error)}")
     packed = {kernel.name for kernel in built_for.kernels}
     contract = {**plan.to_json(request), "imports": saveable.imports}
     specialized = tuple(add_setters(plan.specialized_to_json(saveable.emptied), plan.inlined))
@@ -318,7 +316,7 @@ def _unpacked(job: Job, mode: Any) -> ShippedCall:
     except Exception as error:
         raise CaptureError(
             f"The code cannot be rebuilt in the process that compiles for {job.gpu.name}: "
-            f"{type(error).__name__}: {error}. What it imports must be importable there: install "
+            f"{describe_error(error)}. What it imports must be importable there: install "
             "it, or define it in the notebook."
         ) from error
 

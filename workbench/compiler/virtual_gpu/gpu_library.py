@@ -29,7 +29,7 @@ from workbench.compiler.virtual_gpu.fidelity import add_fidelity
 from workbench.compiler.virtual_gpu.toolkit import make_cuda_toolkit
 from workbench.compiler.virtual_gpu.worker_messages import CrossPackage, PackageJob
 from workbench.device_kinds import GPU
-from workbench.errors import CaptureError, WorkbenchError
+from workbench.errors import CaptureError, WorkbenchError, describe_error
 from workbench.processes.parent import Done, Failed
 from workbench.report import Outcome
 from workbench.specs.device import Device
@@ -103,7 +103,7 @@ def _named(library: Library, held: Mapping[str, Any]) -> Iterator[PackagedConsta
 
 def _words(error: BaseException) -> WorkbenchError:
     return CaptureError(
-        f"AOTInductor cannot compile this program for the GPU: {type(error).__name__}: {error}"
+        f"AOTInductor cannot compile this program for the GPU: {describe_error(error)}"
     )
 
 

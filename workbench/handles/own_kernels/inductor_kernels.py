@@ -21,7 +21,7 @@ from workbench.analysis.kernel_script.script import find_call
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.kernels.kernel_call import KernelCall
 from workbench.compiler.virtual_gpu.kernel_choice import find_kernel, values_of
-from workbench.errors import UsageError
+from workbench.errors import UsageError, describe_error
 from workbench.number_text import plural
 from workbench.report import Kernel, Report
 
@@ -92,7 +92,7 @@ def _define(kernel: Kernel, source: str) -> Any:
         exec(compile(module, file, "exec"), scope)
     except Exception as error:  # it is run, and may raise whatever Python can
         raise UsageError(
-            f"{kernel.id} cannot be defined by itself: {type(error).__name__}: {error}."
+            f"{kernel.id} cannot be defined by itself: {describe_error(error)}."
         ) from error
     return scope[name]
 

@@ -23,7 +23,7 @@ from workbench.compiler.internals.dynamo_state import forget_automatic_dynamic, 
 from workbench.compiler.internals.patches import hold_torch_warnings
 from workbench.compiler.measuring.silence import silent
 from workbench.compiler.session.session_recorder import KeptCall, SessionRecorder
-from workbench.errors import UsageError, read_first_line
+from workbench.errors import UsageError, describe_error
 from workbench.handles.changed_copy import apply_line_changes, rewrite_callable
 from workbench.handles.rehearsing.cell_thread import run_after_cells
 from workbench.handles.rehearsing.outcomes import Leaves, difference
@@ -130,7 +130,7 @@ def _try_patch(
         except UsageError as error:
             return TriedPatch("not checked", str(error), len(calls), patch=diff)
         except Exception as error:  # of the program, whose state is another one by now
-            why = f"The calls cannot be made again: {type(error).__name__}: {_first_line(error)}."
+            why = f"The calls cannot be made again: {_first_line(error)}."
             return TriedPatch("not checked", why, len(calls), patch=diff)
         steps(f"making {plural(len(calls), 'call')} again, with the change", 0.0)
         try:
@@ -138,7 +138,7 @@ def _try_patch(
         except UsageError as error:  # the change cannot be made in a copy
             return TriedPatch("not checked", str(error), len(calls), patch=diff)
         except Exception as error:  # the change is wrong here: it is refused
-            why = f"It raises {type(error).__name__}: {_first_line(error)}."
+            why = f"It raises {_first_line(error)}."
             return TriedPatch("refused", why, 0, before.recompiles, patch=diff)
     agrees, checked = difference(expected.leaves, again.leaves, after.leaves)
     made = TriedPatch(
@@ -162,7 +162,7 @@ def _try_patch(
 
 
 def _first_line(error: Exception) -> str:
-    return read_first_line(error).rstrip(".")
+    return describe_error(error).partition("\n")[0].rstrip(".")
 
 
 def _run(

@@ -21,7 +21,7 @@ from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.measuring.silence import silent
 from workbench.compiler.pipeline.explain import Captured, Explanation, capture, explain
 from workbench.compiler.request.callables import resolve, uncompiled
-from workbench.errors import UsageError
+from workbench.errors import UsageError, describe_error
 from workbench.handles.changed_copy import apply_line_changes, holder, rewrite_callable
 from workbench.handles.rehearsing.outcomes import (
     Inputs,
@@ -95,7 +95,7 @@ class BrokenCall:
         try:
             compiled = run_compiled_outcome(self._target, self._inputs, fullgraph=True)
         except Exception as error:
-            return f"Inductor fails on it: {type(error).__name__}: {_first_line(error)}"
+            return f"Inductor fails on it: {_first_line(error)}"
         agrees, checked = difference(*self._expected, compiled)
         head = "Inductor compiles it, and it runs" if agrees else "compiled by Inductor"
         return f"{head}. {checked}".rstrip(".")
@@ -167,7 +167,7 @@ class BrokenCall:
                 compiled = run_compiled_outcome(made, self._inputs, fullgraph=seen.breaks == 0)
         except Exception as error:
             if self._expected_compiled is None:
-                why = f"{_NOT_COMPILED} ({type(error).__name__}: {_first_line(error)})."
+                why = f"{_NOT_COMPILED} ({_first_line(error)})."
                 return replace(seen, verdict="not checked", checked=why)
             return _refused(error)
         agrees, checked = difference(*self._expected, compiled)
@@ -244,7 +244,7 @@ class BrokenCall:
 
 
 def _refused(error: Exception) -> _Result:
-    return _Result("refused", f"It raises {type(error).__name__}: {_first_line(error)}.")
+    return _Result("refused", f"It raises {_first_line(error)}.")
 
 
 def _worst(result: tuple[bool | None, str]) -> int:
@@ -327,4 +327,4 @@ def _above(lines: Sequence[str], line: int) -> int:
 
 
 def _first_line(error: Exception) -> str:
-    return str(error).strip().partition("\n")[0].rstrip(".")
+    return describe_error(error).partition("\n")[0].rstrip(".")
