@@ -57,7 +57,7 @@ def compile_for_target(
     try:
         made = _compile(request, gpu, progress)
     except RefusedCall as refused:
-        from workbench.handles.refused_call import try_without_compiler
+        from workbench.handles.rehearsing.refused_call import try_without_compiler
 
         raise try_without_compiler(request, refused) from refused.__cause__
     if hooked is not None:

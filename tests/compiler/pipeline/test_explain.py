@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import gc
 import warnings
+import weakref
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -9,10 +11,12 @@ import explained
 import explained_helper
 import pytest
 import torch
+from torch.func import jacfwd, vmap
 
 import workbench as wb
 from workbench.analysis.opportunities.rules import opportunities
 from workbench.compiler.pipeline.explain import explain
+from workbench.report.rows import REFUSED_CALL, REFUSED_GRAPH
 from workbench.views.document import document
 from workbench.views.overview.answer import answer_text
 from workbench.views.overview.cost_tree import list_tree_rows
@@ -262,3 +266,53 @@ def chatting(x: torch.Tensor) -> torch.Tensor:
     y = x + 1
     print("in between")
     return y * 2
+
+
+def write_at(cache: torch.Tensor, x: torch.Tensor, pos: torch.Tensor) -> torch.Tensor:
+    cache[:, pos] = x
+    return cache * 2
+
+
+def read_at(cache: torch.Tensor, pos: torch.Tensor) -> torch.Tensor:
+    return cache[:, pos] * 2
+
+
+def chunked(x: torch.Tensor) -> Any:
+    return vmap(jacfwd(lambda y: y * 2), chunk_size=2)(x)
+
+
+CACHE, POSITION = torch.zeros(2, 8, 3), torch.tensor(3)
+
+
+@pytest.mark.parametrize(
+    ("fn", "args", "kind", "words"),
+    [
+        (write_at, (CACHE, torch.ones(2, 3), POSITION), REFUSED_GRAPH, "a write at an index needs"),
+        (read_at, (CACHE, POSITION), REFUSED_GRAPH, "a read at an index needs the number"),
+        (chunked, (torch.ones(4, 3),), REFUSED_CALL, "mul runs without the compiler and fails"),
+    ],
+)
+def test_what_torch_cannot_compile_is_a_break_on_its_line(
+    fn: Callable[..., Any], args: tuple[Any, ...], kind: str, words: str
+) -> None:
+    found = explain(fn, args)
+    assert [row.kind for row in found.breaks] == [kind]
+    assert words in found.breaks[0].reason
+    assert found.breaks[0].line == fn.__code__.co_firstlineno + 1
+    assert found.graph_count == 0
+    assert "no graph break" not in str(found)
+
+
+def test_a_call_without_a_break_is_not_said_to_be_compiled() -> None:
+    assert "no graph break; captured and traced, Inductor was not run" in str(
+        explain(explained.clean, (X,))
+    )
+
+
+def test_dynamo_keeps_nothing_of_an_explanation() -> None:
+    x = torch.ones(3)
+    gone = weakref.ref(x)
+    explain(lambda y: y + 1, (x,))
+    del x
+    gc.collect()
+    assert gone() is None

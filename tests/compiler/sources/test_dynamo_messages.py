@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from workbench.compiler.sources.dynamo_messages import (
+    choose_hints,
     explain_refused_inputs,
     find_missing_kernel,
     parse_break_message,
@@ -60,3 +61,16 @@ def test_an_operator_without_a_kernel_is_not_blamed_on_the_inputs() -> None:
     assert "neither a kernel of aten._thnn_fused_gru_cell.default nor" in found.explanation
     assert "without compiling" not in found.explanation
     assert not found.hints
+
+
+def test_hints_that_help_nobody_are_left_out_or_replaced() -> None:
+    hints = [
+        "It may be possible to write Dynamo tracing rules for this code. Please report an issue to "
+        "PyTorch if you encounter this graph break often.",
+        "Make sure fullgraph=False and error_on_graph_break=False.",
+        "Enable compiled autograd by setting torch._dynamo.config.compiled_autograd = True.",
+        "Move the call outside.",
+    ]
+    hook, kept = choose_hints(hints)
+    assert hook.startswith("Remove the backward hook from what is compiled")
+    assert kept == "Move the call outside."

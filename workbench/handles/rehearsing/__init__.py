@@ -2,6 +2,7 @@
 
 DOORS = {
     "live_cures": "What a view asks to be tried: cures of a live call, patches of a session.",
+    "refused_call": "Runs a call that torch refused without the compiler.",
     "rehearse": "Rehearses the cures of graph breaks: one, each alone, those that help together.",
 }
 """What other rooms import of this one."""
