@@ -168,7 +168,9 @@ class _Capture:
             options: dict[str, Any] = {"guard_filter_fn": self._keep}
             backend = _Backend(self._take)
             try:
-                compiled = torch.compile(target, backend=backend, options=options)
+                compiled: Callable[..., Any] = torch.compile(
+                    target, backend=backend, options=options
+                )
                 return compiled(*args, **kwargs)
             finally:
                 backend.take = None
