@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from math import isfinite
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
@@ -18,18 +19,15 @@ import torch
 
 from workbench.analysis.diff.report_comparison import compute_code_digest
 from workbench.analysis.fusion.traffic import measure_fusion_traffic
-from workbench.compiler.call_state.call_leaves import copy_all_inputs, leaves_of, restore_state
-from workbench.compiler.comparison.output_comparison import (
-    compare,
-    compare_runs,
-    find_largest_error,
-)
+from workbench.compiler.call_state.call_leaves import copy_all_inputs, restore_state
+from workbench.compiler.comparison.output_comparison import find_largest_error
 from workbench.compiler.internals.local_device import wait_where_used
 from workbench.compiler.pairs.paired_rounds import measure_in_turn
 from workbench.compiler.request.compile_request import CompileRequest
 from workbench.errors import WorkbenchError, describe_error, read_first_line
 from workbench.handles.compiled import Compiled
 from workbench.handles.dispatch import compile_for_target
+from workbench.handles.running.verify import compare_with
 from workbench.number_text import number_text
 from workbench.processes.parent import Parent
 from workbench.processes.shipping.shipped_values import unpack
@@ -139,12 +137,9 @@ def _measured(
     with hold_machine(), torch.no_grad():
         module = compiled.module
         with _threads(threads):
-            seconds, actual = _outputs(compiled, case.call, module)
-            rows = compare_runs(
-                lambda s: actual if s is None else _outputs(compiled, case.call, module, s)[1],
-                lambda s: _outputs(case.function, case.call, module, s)[1],
-                lambda one, other: list(compare("output", one, other, plan.rtol, plan.atol)),
-            )
+            seconds = _time_first_call(compiled, case.call, module)
+            both = compare_with(case.function, compiled, case.call, rtol=plan.rtol, atol=plan.atol)
+            rows = both.rows()
         checked = [row for row in rows if row.verdict != "not checked"]
         trial = replace(trial, first_call_s=seconds, difference=find_largest_error(checked))
         wrong = [row for row in checked if not row.ok]
@@ -192,21 +187,16 @@ def _with_times_of(trial: Trial, timed: Trial) -> Trial:
     )
 
 
-def _outputs(
-    function: Callable[..., Any],
-    call: CallArguments,
-    module: torch.nn.Module | None,
-    seed: int | None = None,
-) -> tuple[float, Any]:
-    """The seconds of one call on copies of the inputs, and what it gave."""
+def _time_first_call(
+    function: Callable[..., Any], call: CallArguments, module: torch.nn.Module | None
+) -> float:
+    """The seconds of one call on copies of the inputs."""
     args, kwargs = copy_all_inputs(*call)
     with restore_state(module):
-        if seed is not None:
-            torch.manual_seed(seed)
         start = time.perf_counter()
-        outputs = function(*args, **kwargs)
+        function(*args, **kwargs)
         wait_where_used()
-        return time.perf_counter() - start, leaves_of(outputs)
+        return time.perf_counter() - start
 
 
 def _warned(trial: Trial, warning: str | None) -> Trial:
@@ -214,6 +204,8 @@ def _warned(trial: Trial, warning: str | None) -> Trial:
 
 
 def _difference(row: Any) -> str:
+    if row.reason and not isfinite(row.max_abs_error):
+        return f"{row.leaf} differs from eager: {row.reason}"
     note = f": {row.reason}" if row.reason else ""
     return (
         f"{row.leaf} differs from eager by {number_text(row.max_abs_error, 'difference')} (allowed "

@@ -18,18 +18,10 @@ from workbench.analysis.opportunities.opportunity import Opportunity, Tried, rea
 from workbench.compiler.call_state.call_leaves import (
     copy_all_inputs,
     find_held_inputs,
-    find_learning_tensors,
-    leaves_of,
     restore_state,
 )
 from workbench.compiler.cluster.cluster import find_cluster
-from workbench.compiler.comparison.effects import compute_gradients
-from workbench.compiler.comparison.output_comparison import (
-    Comparison,
-    compare,
-    compare_runs,
-    compare_tensors,
-)
+from workbench.compiler.comparison.output_comparison import DRAWN, Comparison, compare_tensors
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.measuring.timing import RepeatableCall
 from workbench.compiler.pairs.paired_rounds import Patience, measure_in_turn
@@ -42,6 +34,7 @@ from workbench.compiler.request.compile_request import (
 from workbench.device_kinds import TARGETS
 from workbench.errors import UsageError, WorkbenchError
 from workbench.handles.changed_copy import rewrite_callable
+from workbench.handles.running.verify import Comparing, compare_uncompiled, compare_with
 from workbench.report import Report
 from workbench.report.cluster.cluster_rows import CLUSTER, NOTHING_SENT, has_fake_collectives
 from workbench.report.paired import PairedTimes
@@ -227,37 +220,37 @@ def _interpreted(old: Any, new: Any, call: CompileRequest) -> tuple[bool | None,
 def _compare(
     old: Any, new: Any, inputs: Any, call: CompileRequest, changes: bool
 ) -> tuple[bool | None, str]:
-    """Whether two callables give the same, and what was compared; `changes`: numbers may differ."""
+    """Whether the changed code has every effect of the original, and what was compared.
 
-    def run(x: Any, given: Any) -> Callable[[int | None], Any]:
-        def outcome(seed: int | None) -> Any:
-            held = find_held_inputs(x.original, *given)
-            with restore_state(x.module, held=held):
-                if seed is not None:
-                    torch.manual_seed(seed)
-                args, kwargs = copy_all_inputs(given[0], given[1], held)
-                result = x(*args, **kwargs)
-                learning = find_learning_tensors(x.original, x.module, (args, kwargs))
-                computed = compute_gradients(result, learning).items()
-                gradients = ((f"gradient of {name}", g) for name, g in computed if g is not None)
-                return [*leaves_of(result), *gradients]
+    The reference is the user's program, run without the compiler; where both draw the random
+    numbers of generated code, what was compiled before. `changes`: the numbers may differ.
+    """
+    if isinstance(old, _Eager):
+        both = compare_uncompiled(old.original, new.original, call.inputs, inputs)
+    else:
+        both = compare_with(old.original, new, call.inputs, inputs)
+    if changes:
+        return _describe_errors(both)
+    rows = both.rows()
+    drawn = {row.leaf for row in rows if row.verdict == "not checked" and row.reason == DRAWN}
+    if not drawn or isinstance(old, _Eager):
+        return _verdict(rows, "the original and the copy")
+    alike = compare_with(old, new, call.inputs, inputs).rows()  # both draw as generated code does
+    rows = [row for row in rows if row.leaf not in drawn]
+    rows += [row for row in alike if row.leaf in drawn]
+    return _verdict(rows, "the original (what it draws: of what was compiled) and the copy")
 
-        return outcome
 
-    def rows(left: Any, right: Any) -> list[Comparison]:
-        return list(compare("output", left, right, None, None))
-
-    before, after = run(old, inputs), run(new, call.inputs)
-    if not changes:
-        comparisons = compare_runs(after, before, rows)
-        has_gradients = any(row.leaf.startswith("gradient of ") for row in comparisons)
-        what = "Outputs and gradients" if has_gradients else "Outputs"
-        return _verdict(comparisons, "what there was and the copy", what)
-    pairs = zip(before(None), after(None), strict=True)
+def _describe_errors(both: Comparing) -> tuple[bool | None, str]:
+    """How far the numbers are apart where they are meant to change; other effects are judged."""
+    pairs = both.pairs()
+    if others := [pair for pair in pairs if pair.failure]:
+        named = "; ".join(f"{pair.name}: {pair.failure}" for pair in others)
+        return False, f"The numbers are meant to change, but not this: {named}."
     errors = [
-        compare_tensors(name, left, right.to(left.dtype), None, None)
-        for (name, left), (_, right) in pairs
-        if isinstance(left, torch.Tensor) and isinstance(right, torch.Tensor)
+        compare_tensors(pair.name, pair.expected, pair.actual.to(pair.expected.dtype), None, None)
+        for pair in pairs
+        if isinstance(pair.expected, torch.Tensor) and isinstance(pair.actual, torch.Tensor)
     ]
     worst = max((row.max_abs_error for row in errors), default=0.0)
     return None, (
@@ -266,7 +259,8 @@ def _compare(
     )
 
 
-def _verdict(rows: list[Comparison], who: str, what: str = "Outputs") -> tuple[bool | None, str]:
+def _verdict(rows: list[Comparison], who: str) -> tuple[bool | None, str]:
+    what = "Outputs and all that the call changes"
     verdicts = {row.verdict for row in rows}
     limits = {(row.rtol, row.atol) for row in rows if row.verdict != "not checked"}
     if not limits:

@@ -13,6 +13,7 @@ from workbench.compiler.call_state.reachable import Root
 from workbench.compiler.captured_code.specialized_values import resolve
 from workbench.compiler.comparison.effects import (
     Effects,
+    LeafPair,
     RowMaker,
     Subject,
     pairs,
@@ -40,6 +41,7 @@ from workbench.report.cluster.cluster_rows import NOTHING_SENT, has_fake_collect
 if TYPE_CHECKING:
     from workbench.handles.checked_call import CheckedCall
 
+CallInputs = tuple[tuple[Any, ...], dict[str, Any]]
 _OUTSIDE = "the package has no such value: nobody outside can write or read it"
 
 
@@ -63,22 +65,8 @@ def verify(
     original, name = _reference(compiled, reference)
     if has_fake_collectives(compiled.report):
         return Verification((), name, cause=NOTHING_SENT)
-    no_grad = torch.no_grad if compiled.enters_no_grad else nullcontext
-    own = subject_of(
-        compiled.original, args, kwargs, list(list_roots(compiled)), gradients=not
-        compiled.enters_no_grad,
-    )  # fmt: skip
-    other = subject_of(
-        original, args, kwargs, [("", original)], own.reached.places, around=no_grad,
-        gradients=not compiled.enters_no_grad,
-    )  # fmt: skip
-    other = replace(other, held=own.held)
-    comparing = Comparing(compiled, original, own, other, RowMaker(
-        lambda leaf, left, right, scale: compare_tensors(leaf, left, right, rtol, atol, scale),
-        compare_objects,
-        DRAWN if has_other_draws(compiled) else "",
-        get_absolute_tolerance if atol is None else None,
-    ))  # fmt: skip
+    inputs = args, dict(kwargs or {})
+    comparing = compare_with(original, compiled, inputs, rtol=rtol, atol=atol)
     rows, notes = comparing.rows(), comparing.notes
     cause = _cause(compiled, rows, comparing, reference)
     if cause and reference is None and compiled.recipe is not None:
@@ -86,6 +74,63 @@ def verify(
 
         cause = f"{cause} {say_cause(compiled, args, dict(kwargs or {}))}"
     return Verification(tuple(rows), name, notes=notes, cause=cause)
+
+
+def compare_with(
+    original: Callable[..., Any],
+    compiled: CheckedCall,
+    inputs: CallInputs,
+    original_inputs: CallInputs | None = None,
+    *,
+    rtol: float | None = None,
+    atol: float | None = None,
+) -> Comparing:
+    """Compiled code and the original, compared in every effect: what each engine that judges asks.
+
+    `original_inputs` are those of the original where the compiled code takes others, such as casts.
+    """
+    roots, gradients = list(list_roots(compiled)), not compiled.enters_no_grad
+    own = subject_of(compiled.original, *inputs, roots, gradients=gradients)
+    drawn = DRAWN if has_other_draws(compiled) else ""
+    maker = _make_rows(rtol, atol, drawn)
+    return _compare(compiled, own, original, original_inputs or inputs, maker)
+
+
+def compare_uncompiled(
+    original: Callable[..., Any],
+    changed: Callable[..., Any],
+    inputs: CallInputs,
+    original_inputs: CallInputs,
+) -> Comparing:
+    """A changed program and the original, neither of them compiled, compared in every effect."""
+    own = subject_of(changed, *inputs, [("", changed)])
+    return _compare(changed, own, original, original_inputs, _make_rows(None, None, ""))
+
+
+def _compare(
+    function: Callable[..., Any],
+    own: Subject,
+    original: Callable[..., Any],
+    inputs: CallInputs,
+    maker: RowMaker,
+) -> Comparing:
+    no_grad = nullcontext if own.gradients else torch.no_grad
+    other = subject_of(
+        original, *inputs, [("", original)], own.reached.places, around=no_grad,
+        gradients=own.gradients,
+    )  # fmt: skip
+    if inputs[0] is own.args:
+        other = replace(other, held=own.held)
+    return Comparing(function, original, own, other, maker)
+
+
+def _make_rows(rtol: float | None, atol: float | None, drawn: str) -> RowMaker:
+    return RowMaker(
+        lambda leaf, left, right, scale: compare_tensors(leaf, left, right, rtol, atol, scale),
+        compare_objects,
+        drawn,
+        get_absolute_tolerance if atol is None else None,
+    )
 
 
 def _cause(compiled: CheckedCall, rows: list[Comparison], comparing: Comparing, given: Any) -> str:
@@ -169,6 +214,10 @@ class Comparing:
     def rows(self) -> list[Comparison]:
         """A row for each leaf; what differs is settled with other seeds and in float64."""
         return compare_runs(self._of_compiled, self._of_original, self._noted, self._settled)
+
+    def pairs(self) -> list[LeafPair]:
+        """The leaves of one run of each, side by side, not judged."""
+        return [*pairs(self._other, self._of_original(), self._of_compiled())]
 
     def wrong_in(self, function: Callable[..., Any]) -> set[str]:
         """The leaves in which a function, in place of the compiled code, differs."""
