@@ -162,7 +162,7 @@ class _Trial:
         return args, kwargs
 
     def agrees(self, sizes: Mapping[str, int]) -> bool:
-        """Whether library and module give the same for inputs of these sizes."""
+        """Whether library and module give and write the same for inputs of these sizes."""
         leaves = list(self._cut(sizes))
         args, kwargs = self._call(leaves)
         flat = [leaf.clone() for leaf in leaves if isinstance(leaf, torch.Tensor)]
@@ -172,6 +172,8 @@ class _Trial:
             actual = self.runner.run(flat)
         except (RuntimeError, ValueError, IndexError, TypeError):
             return False  # the module cannot do it either, or the library refuses it
+        given = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
+        expected, actual = [*expected, *given], [*actual, *flat]
         return len(expected) == len(actual) and all(map(_same, expected, actual))
 
     def _cut(self, sizes: Mapping[str, int]) -> Iterator[Any]:

@@ -43,7 +43,10 @@ class GradientCheck:
 
 @dataclass(frozen=True)
 class _Outcome:
-    """What a call gave and the gradients of all that learns, by name."""
+    """What a call gave and wrote, and the gradients of all that learns, by name.
+
+    `outputs` are those, the inputs after the call, and the buffers of the module.
+    """
 
     outputs: dict[str, torch.Tensor]
     gradients: dict[str, torch.Tensor]
@@ -166,7 +169,8 @@ def _outcome(
         given = copy_all_inputs(*call, held)
         learning = find_learning_tensors(original, module, given)
         output = function(*given[0], **given[1])
-        outputs = dict(_tensors(output, Path("output")))
+        outputs = dict(_tensors(output, Path("output"))) | dict(_tensors(given, Path("input")))
+        outputs |= {} if module is None else dict(module.named_buffers())
         by_name = compute_gradients(output, learning)
         gradients = {name: g.clone() for name, g in by_name.items() if g is not None}
         kept = {name: t.detach().clone() for name, t in outputs.items() if _can_differ(t)}
