@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ import torch
 
 import workbench as wb
 from workbench.analysis.memory import scratch
+from workbench.analysis.memory.memory import memory
 from workbench.analysis.memory.scratch import backward_bytes, convolution_bytes
 from workbench.compiler.measuring.call_memory import allocated
 
@@ -125,15 +127,52 @@ def test_the_sentence_of_a_compiled_convolution_holds(
     assert found.measure(x).measured <= found.most - found.base
 
 
-def test_a_product_of_16_bit_says_that_it_takes_more() -> None:
+def test_a_matmul_of_16_bits_has_a_bound_where_onednn_computes_it() -> None:
     x = torch.randn(128, 256)
-    of_16, of_32 = (
-        wb.aot_compile(lambda a: a @ a.T, (given,)).memory() for given in (x.bfloat16(), x)
-    )
-    assert of_16.most is None
-    assert "At most" not in of_16.sentence
-    assert "takes while running is not known" in of_16.sentence
-    assert of_32.scratch == ()
+    of_16, of_32 = (wb.aot_compile(lambda a: a @ a.T, (given,)) for given in (x.bfloat16(), x))
+    wide = replace(of_16.report, environment=replace(of_16.report.environment, isa="AVX512"))
+    narrow = replace(of_16.report, environment=replace(of_16.report.environment, isa="AVX2"))
+    (row,) = memory(wide).scratch
+    own = 2 * (128 * 256 + 256 * 128) + 4 * 128 * 128
+    assert row.bytes == of_16.report.environment.threads * own
+    assert "mm on this CPU takes up to" in memory(wide).sentence
+    assert memory(narrow).scratch == ()  # as measured with AVX2: torch has a loop of its own
+    assert of_32.memory().scratch == ()
+
+
+def _sliced(x: torch.Tensor) -> torch.Tensor:
+    return torch.view_as_complex(x)[:8] * 2
+
+
+COMPLEX = torch.zeros(64, 16, dtype=torch.complex64)
+
+
+@pytest.mark.parametrize(
+    ("program", "x", "bytes"),
+    [
+        (_sliced, torch.zeros(512, 16, 2), 8 * 16 * 8),
+        (lambda x: torch.view_as_complex(x) * 2, torch.zeros(64, 16, 2), 64 * 16 * 8),
+        (lambda z: torch.view_as_real(z) * 2, COMPLEX, 64 * 16 * 8),
+        (lambda z: z.real * 2, COMPLEX, 64 * 16 * 4),
+    ],
+)
+def test_a_view_of_complex_numbers_is_no_memory_of_its_own(
+    program: Any, x: torch.Tensor, bytes: int
+) -> None:
+    found = wb.aot_compile(program, (x,)).memory()
+    given = x.numel() * x.element_size()
+    assert (found.peak, found.most) == (given + bytes, given + bytes)
+    assert found.scratch == ()
+
+
+def test_the_size_of_complex_numbers_takes_them_once_more() -> None:
+    found = wb.aot_compile(lambda z: (z * z).abs(), (COMPLEX,)).memory()
+    assert [(row.operator, row.bytes) for row in found.scratch] == [("abs", 64 * 16 * 8)]
+
+
+def test_random_whole_numbers_take_nothing_more() -> None:
+    found = wb.aot_compile(lambda x: x + torch.randint(0, 5, x.shape), (torch.zeros(64),)).memory()
+    assert found.scratch == ()
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,9 @@ Amount = TypeVar("Amount", int, float)
 
 
 # fmt: off
-_VIEWS = frozenset((
-    "alias", "as_strided", "detach", "diagonal", "expand", "getitem", "permute", "reshape",
+VIEWS = frozenset((
+    "_conj", "_neg_view", "alias", "as_strided", "detach", "diagonal", "expand", "getitem",
+    "permute", "reshape",
     "select", "slice", "split", "split_with_sizes", "squeeze", "t", "transpose", "unbind", "unfold",
     "unsqueeze", "view", "view_as_complex", "view_as_real", "_unsafe_view", "_reshape_alias",
     "wait_tensor",  # gives what a collective has written
@@ -155,7 +156,7 @@ def strip_operator_name(target: str) -> str:
 
 def is_view(node: NodeFacts) -> bool:
     """Whether an operation shows memory that is there already, by its name."""
-    return strip_operator_name(node.target) in _VIEWS
+    return strip_operator_name(node.target) in VIEWS
 
 
 def count_operation_traffic(

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from workbench.analysis.fusion.traffic import NodeFacts, select_nodes
+from workbench.analysis.fusion.traffic import VIEWS, NodeFacts, select_nodes
+from workbench.analysis.memory.storages import IN_CPP, name_operator
 from workbench.analysis.memory.timeline import Timeline, is_on_cpu
 from workbench.number_text import number_text
 
 _PRODUCTS = frozenset(("mm", "addmm", "bmm", "baddbmm", "dot", "mv", "addmv"))
 """What takes none of torch's allocator on a CPU: MKL has its own, which the profiler cannot see.
 
-Products of 16 bit are oneDNN's, which takes it from torch's.
+With AVX-512 matmuls of 16 bits are oneDNN's, which takes it from torch's.
 """
-_WITHOUT = frozenset(("_int_mm", "topk", "copy_", "fill_"))
+_WITHOUT = frozenset(
+    ("_int_mm", "topk", "copy_", "fill_", "randint", "rand", "randn", "bernoulli", "clone")
+)
+_PER_ELEMENT = frozenset(("add", "div", "exp", "mul", "neg", "reciprocal", "sub"))
+"""What computes element by element: torch casts operands of another dtype in memory first."""
 _HALVES = ("bfloat16", "float16")
 _ATTENTION = "_scaled_dot_product_flash_attention_for_cpu"
 _BACKWARD = f"{_ATTENTION}_backward"
@@ -24,7 +30,6 @@ _NAMES = {
     "convolution": "convolution",
     "convolution_backward": "the backward of convolution",
 }
-IN_CPP = "aoti_torch_"  # a library call in C++; in Python it has a dot: extern_kernels.mm
 _FLOAT = 4
 _ROWS = ((768, 256), (192, 64), (0, 32))  # from so many positions on, so many are one piece
 _COLUMNS = 512
@@ -53,7 +58,6 @@ def list_scratch(timeline: Timeline) -> tuple[Scratch, ...]:
     On a GPU the libraries choose their workspaces when they run, so that none is known.
     """
     on_cpu = is_on_cpu(timeline.report)
-    threads = timeline.report.environment.threads
     by_kernel = {row.id: row.nodes for row in timeline.report.kernels}
     nodes = _nodes(
         timeline, {id for kernel in timeline.kernels for id in by_kernel.get(kernel or "", ())}
@@ -65,20 +69,40 @@ def list_scratch(timeline: Timeline) -> tuple[Scratch, ...]:
         if "." not in step.kernel and not step.kernel.startswith(IN_CPP):
             continue
         operator = name_operator(step.kernel)
-        if on_cpu and operator in _WITHOUT:
-            continue
         own = [nodes[id] for id in by_kernel.get(kernel or "", ()) if id in nodes]
-        if on_cpu and operator in _PRODUCTS and not any(node.dtype in _HALVES for node in own):
+        if operator in VIEWS or (on_cpu and _takes_nothing(timeline, operator, own, nodes)):
             continue
-        bound = None
-        if on_cpu and threads and operator in _NAMES:
-            call = next((node for node in own if _is_of(operator, node)), None)
-            if call is not None and operator.startswith("convolution"):
-                bound = _of_convolution(timeline, operator, call, nodes)
-            elif call is not None:
-                bound = _of_attention(operator, call, nodes, threads)
+        bound = _bound(timeline, operator, own, nodes) if on_cpu else None
         rows.append(Scratch(number, _NAMES.get(operator, operator), bound))
     return tuple(rows)
+
+
+def _takes_nothing(
+    timeline: Timeline, operator: str, own: Sequence[NodeFacts], nodes: Mapping[str, NodeFacts]
+) -> bool:
+    """Whether a library call on the CPU takes no memory of torch's but that of its result."""
+    if operator in _WITHOUT or _is_per_element(operator, own, nodes):
+        return True
+    is_wide = timeline.report.environment.isa.startswith("AVX512")
+    is_half = any(node.dtype in _HALVES for node in own)
+    return operator in _PRODUCTS and not (is_wide and is_half)
+
+
+def _bound(
+    timeline: Timeline, operator: str, own: Sequence[NodeFacts], nodes: Mapping[str, NodeFacts]
+) -> int | None:
+    """What a library call on the CPU takes at most while it runs; None where it is not known."""
+    threads = timeline.report.environment.threads
+    call = next((node for node in own if _is_of(operator, node)), None)
+    if operator == "abs":
+        return _of_complex_abs(own, nodes)
+    if call is None or not threads:
+        return None
+    if operator in _PRODUCTS:
+        return _of_product(call, nodes, threads)
+    if operator.startswith("convolution"):
+        return _of_convolution(timeline, operator, call, nodes)
+    return _of_attention(operator, call, nodes, threads) if operator in _NAMES else None
 
 
 def _nodes(timeline: Timeline, wanted: set[str]) -> dict[str, NodeFacts]:
@@ -87,16 +111,39 @@ def _nodes(timeline: Timeline, wanted: set[str]) -> dict[str, NodeFacts]:
     return own | select_nodes(timeline.report, "id", inputs - own.keys())
 
 
-def name_operator(kernel: str) -> str:
-    """`mm` of `extern_kernels.mm`, `torch.ops.aten.mm.default`, `aten.mm.default`, C++'s names."""
-    if kernel.startswith(IN_CPP):
-        name = kernel.removeprefix(IN_CPP).partition("_")[2]
-        return name.removesuffix("_out")
-    parts = kernel.split(".")
-    if "ops" in parts and len(parts) > parts.index("ops") + 2:
-        return parts[parts.index("ops") + 2]
-    has_overload = parts[0] == "aten" and len(parts) > 2  # aten.scatter_reduce_.two
-    return parts[1] if has_overload else parts[-1]
+def _of_product(call: NodeFacts, nodes: Mapping[str, NodeFacts], threads: int) -> int | None:
+    """What oneDNN's brgemm takes at most for a matmul of 16 bits: for each thread its operands.
+
+    They are copied in blocks, and sums are kept in float32 (brgemm_matmul_utils.cpp, buffer_a, _b
+    and _c). Read from the code and not measured. Without AVX-512 torch has a loop of its own, which
+    takes nothing (measured, AVX2).
+    """
+    whole = [*[nodes[id] for id in call.inputs if id in nodes][-2:], call]
+    sizes = [[n for n in node.shape or () if isinstance(n, int)] for node in whole]
+    if len(whole) < 3 or any(
+        not size or len(size) != len(node.shape or ())
+        for size, node in zip(sizes, whole, strict=True)
+    ):
+        return None
+    left, right, result = (prod(size[:-1]) * _up(size[-1]) for size in sizes)
+    return threads * (2 * (left + right) + _FLOAT * result)
+
+
+def _is_per_element(
+    operator: str, own: Sequence[NodeFacts], nodes: Mapping[str, NodeFacts]
+) -> bool:
+    """Whether each element is computed by itself, from operands of one dtype."""
+    if operator not in _PER_ELEMENT or not own:
+        return False
+    dtypes = {nodes[id].dtype for node in own for id in node.inputs if id in nodes}
+    return dtypes <= {node.dtype for node in own}
+
+
+def _of_complex_abs(own: Sequence[NodeFacts], nodes: Mapping[str, NodeFacts]) -> int | None:
+    """The result as complex numbers, which torch's UnaryOps.cpp makes first and takes apart."""
+    given = [nodes[id] for node in own for id in node.inputs if id in nodes]
+    sizes = [node.bytes for node in given if (node.dtype or "").startswith("complex")]
+    return sizes[0] if len(sizes) == 1 else None
 
 
 def _is_of(operator: str, node: NodeFacts) -> bool:
@@ -105,7 +152,7 @@ def _is_of(operator: str, node: NodeFacts) -> bool:
 
 
 def _of_convolution(
-    timeline: Timeline, operator: str, call: NodeFacts, nodes: dict[str, NodeFacts]
+    timeline: Timeline, operator: str, call: NodeFacts, nodes: Mapping[str, NodeFacts]
 ) -> int | None:
     """What a convolution takes where oneDNN does it as it was measured: on x86."""
     environment = timeline.report.environment
@@ -209,7 +256,7 @@ def _unfolded(image: Shape, weight: Shape, result: Shape) -> int:
 
 
 def _of_attention(
-    operator: str, call: NodeFacts, nodes: dict[str, NodeFacts], threads: int
+    operator: str, call: NodeFacts, nodes: Mapping[str, NodeFacts], threads: int
 ) -> int | None:
     """As FlashAttentionKernel.cpp of torch allocates it: pieces of scores for each thread."""
     places = (1, 2) if operator == _BACKWARD else (0, 1)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from workbench.analysis.fusion.traffic import VIEWS
 from workbench.artifacts.programs import (
     Allocate,
     Call,
@@ -17,6 +19,8 @@ from workbench.artifacts.programs import (
     Share,
 )
 
+IN_CPP = "aoti_torch_"  # a library call in C++; in Python it has a dot: extern_kernels.mm
+_NAME = re.compile(r"\b[A-Za-z_]\w*")
 Parts = Callable[[str], Sequence[tuple[str, int | None]]]
 """The results of a library call by its name: the name and the bytes of each; None: not known."""
 
@@ -87,8 +91,8 @@ class Walk:
             match event:
                 case Inputs(names):
                     self._take(names, given, sizes)
-                case Call(kernel, result):
-                    self._call(kernel, result, parts)
+                case Call():
+                    self._call(event, parts)
                 case Return(names):
                     outputs = self._give(names)
                 case _:
@@ -188,8 +192,12 @@ class Walk:
                 if self.steps:  # what is deleted after a call belonged to it
                     self.steps[-1].freed += storage.bytes
 
-    def _call(self, kernel: str, result: str | None, parts: Parts) -> None:
-        if result is not None:
+    def _call(self, call: Call, parts: Parts) -> None:
+        kernel, result = call.kernel, call.result
+        base = self._find_base(call) if name_operator(kernel) in VIEWS else None
+        if result is not None and base is not None:
+            self._share(result, base, None)
+        elif result is not None:
             made = [self._new(name, size, is_of_library=True) for name, size in parts(result)]
             self._bind(result, made)
         number = len(self.steps)
@@ -197,9 +205,25 @@ class Walk:
         self.steps.append(Step(self._program, kernel, self._allocated))
         self._allocated = 0
 
+    def _find_base(self, call: Call) -> str | None:
+        """The tensor that a library call gives a view of: the first that it is given."""
+        return next((name for name in _NAME.findall(call.arguments) if name in self._names), None)
+
     def _give(self, names: Iterable[str | None]) -> list[Storage | None]:
         storages = [next(iter(self._names.get(name or "", ())), None) for name in names]
         for storage in storages:
             if storage is not None:
                 storage.references += 1
         return storages
+
+
+def name_operator(kernel: str) -> str:
+    """`mm` of `extern_kernels.mm`, `torch.ops.aten.mm.default`, `aten.mm.default`, C++'s names."""
+    if kernel.startswith(IN_CPP):
+        name = kernel.removeprefix(IN_CPP).partition("_")[2]
+        return name.removesuffix("_out")
+    parts = kernel.split(".")
+    if "ops" in parts and len(parts) > parts.index("ops") + 2:
+        return parts[parts.index("ops") + 2]
+    has_overload = parts[0] == "aten" and len(parts) > 2  # aten.scatter_reduce_.two
+    return parts[1] if has_overload else parts[-1]

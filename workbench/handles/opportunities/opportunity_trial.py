@@ -34,7 +34,7 @@ from workbench.compiler.request.compile_request import (
 from workbench.device_kinds import TARGETS
 from workbench.errors import UsageError, WorkbenchError
 from workbench.handles.changed_copy import rewrite_callable
-from workbench.handles.running.verify import Comparing, compare_uncompiled, compare_with
+from workbench.handles.compared_call import Comparing, compare_uncompiled, compare_with
 from workbench.report import Report
 from workbench.report.cluster.cluster_rows import CLUSTER, NOTHING_SENT, has_fake_collectives
 from workbench.report.paired import PairedTimes

@@ -22,9 +22,10 @@ from workbench.compiler.comparison.output_comparison import (
 )
 from workbench.compiler.measuring.call_memory import allocated
 from workbench.errors import UsageError
+from workbench.handles.compared_call import Comparing
 from workbench.handles.memory.measured import WARM, MeasuredMemory, check_sizes
 from workbench.handles.packages.open_package import OpenPackage
-from workbench.handles.running.verify import Comparing, name_reference
+from workbench.handles.running.verify import name_reference
 
 
 def verify_package(
