@@ -107,7 +107,7 @@ def test_groups_of_fully_shard_send_what_is_said(
 
 @pytest.mark.parametrize("policy", [None, MixedPrecisionPolicy(torch.bfloat16)])
 def test_a_replicated_block_only_sums_its_gradients(policy: MixedPrecisionPolicy | None) -> None:
-    more = {} if policy is None else {"mp_policy": policy}
+    more: Any = {} if policy is None else {"mp_policy": policy}
     with wb.virtual_cluster({"dp": 4}) as mesh:
         model = torch.nn.Sequential(make_block(), make_block())
         for block in model:

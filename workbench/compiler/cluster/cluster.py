@@ -252,8 +252,8 @@ def refuse_hooks(name: str, module: Any) -> None:
             "hooks. Wrap the whole module in it, or compile the module that is in it."
         )
     fsdp: Any = sys.modules.get("torch.distributed.fsdp")
-    first = getattr(fsdp, "FullyShardedDataParallel", None)
-    if flat := next((path for path, part in parts if first and isinstance(part, first)), None):
+    first: Any = getattr(fsdp, "FullyShardedDataParallel", ())
+    if flat := next((path for path, part in parts if isinstance(part, first)), None):
         where = "The module" if isinstance(module, first) else flat
         raise UsageError(
             f"{where} is a FullyShardedDataParallel (FSDP1), which gathers flat parameters in "
