@@ -83,6 +83,18 @@ def test_ddp_inside_of_another_module_is_refused_in_a_sentence(target: str, mesh
         wb.aot_compile(model, (torch.randn(2, 4),), target=target)
 
 
+@pytest.mark.parametrize("target", ["host", "h100"])
+@pytest.mark.parametrize("is_inner", [False, True])
+def test_the_first_fsdp_is_refused_in_a_sentence(is_inner: bool, target: str, mesh: Any) -> None:
+    from torch.distributed.fsdp import FullyShardedDataParallel
+
+    wrapped = FullyShardedDataParallel(torch.nn.Linear(4, 4), device_id=torch.device("cpu"))
+    model = torch.nn.Sequential(wrapped) if is_inner else wrapped
+    said = f"^{'0' if is_inner else 'The module'} is a FullyShardedDataParallel .FSDP1., which"
+    with pytest.raises(wb.UsageError, match=said):
+        wb.aot_compile(model, (torch.randn(2, 4),), target=target)
+
+
 @pytest.mark.parametrize("target", ["h100", "host"])
 def test_hooks_around_a_module_are_in_no_graph(target: str, mesh: Any) -> None:
     from torch.distributed.fsdp import fully_shard

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 import torch
 import torch.distributed as dist
+from torch.distributed._composable.replicate_with_fsdp import replicate
 from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 from torch.distributed.tensor.parallel import (
     ColwiseParallel,
@@ -102,6 +103,56 @@ def test_groups_of_fully_shard_send_what_is_said(
         fully_shard(model, mesh=devices)
         said = sorted(row for block in model for row in list_rows(block, X))
         assert said == count_step(model, X)
+
+
+@pytest.mark.parametrize("policy", [None, MixedPrecisionPolicy(torch.bfloat16)])
+def test_a_replicated_block_only_sums_its_gradients(policy: MixedPrecisionPolicy | None) -> None:
+    more: Any = {} if policy is None else {"mp_policy": policy}
+    with wb.virtual_cluster({"dp": 4}) as mesh:
+        model = torch.nn.Sequential(make_block(), make_block())
+        for block in model:
+            replicate(block, mesh=mesh, **more)
+        replicate(model, mesh=mesh)
+        said = sorted(row for block in model for row in list_rows(block, X))
+        assert said == count_step(model, X)
+        assert {op for op, _, _ in said} == {"all_reduce"}
+
+
+class Gated(torch.nn.Module):
+    """A block whose class takes arguments."""
+
+    def __init__(self, width: int, *, hidden: int):
+        super().__init__()
+        self.up = torch.nn.Linear(width, hidden)
+        self.down = torch.nn.Linear(hidden, width)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.down(torch.nn.functional.silu(self.up(x)))
+
+
+@pytest.mark.parametrize(
+    ("make", "mesh"),
+    [
+        (lambda: torch.nn.Linear(30, 30), {"dp": 4}),
+        (lambda: Gated(30, hidden=64), {"replicas": 2, "dp": 4}),
+        pytest.param(
+            lambda: torch.nn.TransformerEncoderLayer(30, 2, 64, dropout=0.0),
+            {"dp": 4},
+            marks=pytest.mark.slow,
+        ),
+    ],
+)
+def test_a_block_compiles_whatever_its_class_is_called_with(
+    make: Callable[[], torch.nn.Module], mesh: dict[str, int]
+) -> None:
+    with wb.virtual_cluster(mesh) as devices:
+        block = make()
+        kind = type(block)
+        fully_shard(block, mesh=devices)
+        compiled = wb.aot_compile(block, (X,), target="h100")
+    assert compiled.report.request.name == kind.__name__
+    assert compiled.report.kernels
+    assert {row.origin for row in compiled.report.collectives} == {"hook"}
 
 
 def make_parallel_block(mesh: Any) -> torch.nn.Module:

@@ -9,7 +9,7 @@ import pytest
 import workbench as wb
 from workbench.errors import UsageError
 from workbench.trace_logs.kernel_code import parse_program
-from workbench.trace_logs.logged_collectives import tell_results
+from workbench.trace_logs.logged_collectives import list_graph_collectives, tell_results
 from workbench.trace_logs.rank_logs import _strip
 
 LOGS = Path(__file__).parents[1] / "records" / "traces"
@@ -90,6 +90,26 @@ def test_what_a_log_that_is_cut_off_lacks_is_not_known(
     assert bool(found.hangs) is is_sure
     assert ("Not compared: the collectives of ranks 0 and 1 in 1/0 (gathered)" in said) != is_sure
     assert found.is_same is (False if is_sure else None)
+
+
+GRAPH = """
+class GraphModule(torch.nn.Module):
+    def forward(self, L_x_: "f32[4, 4][4, 1]cpu"):
+        l_x_ = L_x_
+        tensor: "f32[4, 4][4, 1]cpu" = torch.ops._c10d_functional.all_reduce(l_x_, 'sum', '0')
+        y: "f32[4, 4][4, 1]cpu" = torch.ops._c10d_functional.wait_tensor(tensor);  tensor = None
+        t: "bf16[4, 4][4, 1]cpu" = torch.ops.aten.to.dtype(y, torch.bfloat16)
+        g: "bf16[8, 4]" = torch.ops._c10d_functional.all_gather_into_tensor.default(t, 2, '3')
+        return (g,)
+"""
+
+
+def test_a_graph_tells_what_it_starts() -> None:
+    rows = list(list_graph_collectives(GRAPH, is_backward=False))
+    assert [(row.op, row.bytes, row.dtype, row.group) for row in rows] == [
+        ("all_reduce", 64, "float32", "0"),
+        ("all_gather", 64, "bfloat16", "3"),
+    ]
 
 
 def test_a_log_of_one_rank_is_refused() -> None:

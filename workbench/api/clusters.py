@@ -116,9 +116,9 @@ def ranks(
     mesh, gpus_per_node, nvlink_gb_s, nic_gb_s
         As in `virtual_cluster`.
     ranks
-        Which ranks. None compiles the first, the last along each dimension, and the first of each
-        set of shards of other sizes, at most 8 of these: parameters and inputs that are DTensors
-        tell. Code that asks which rank it runs as, as stages of a pipeline do, has to be named.
+        Which ranks. None compiles all of up to 8; of more, the first, the last along each
+        dimension, and the first of each set of shards of other sizes, at most 8 of these:
+        parameters and inputs that are DTensors tell. Code that asks which rank it runs as, as stages of a pipeline do, has to be named.
     target, mode, options, grad
         As in `aot_compile`.
     progress

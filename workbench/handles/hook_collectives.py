@@ -29,6 +29,12 @@ from workbench.report.table import Table
 from workbench.specs import Gpu
 
 _PARTS = ("_forward_hooks", "_forward_pre_hooks")
+_STATE_HOOKS = (
+    "_state_dict_hooks",
+    "_state_dict_pre_hooks",
+    "_load_state_dict_pre_hooks",
+    "_load_state_dict_post_hooks",
+)
 
 
 @dataclass(frozen=True)
@@ -135,9 +141,8 @@ def _count(tensors: Sequence[torch.Tensor]) -> int:
 
 def _read_sharded(request: CompileRequest, module: Any, cluster: Cluster) -> Hooked | None:
     """Of a block that `fully_shard` made; None for what is left to be refused."""
-    fsdp: Any = sys.modules.get("torch.distributed.fsdp")
-    kind = getattr(fsdp, "FSDPModule", None)
-    if kind is None or not isinstance(module, kind) or request.options.gpu is None:
+    kind = _find_sharded_kind()
+    if not isinstance(module, kind) or request.options.gpu is None:
         return None
     if sum(isinstance(part, kind) for part in module.modules()) > 1:
         return None
@@ -176,6 +181,13 @@ def _is_real(leaf: Any) -> bool:
 def _list_group(group: Any, cluster: Cluster) -> tuple[list[Collective], list[Collective]]:
     """What one group gathers, in forward and backward, and what it does with its gradients."""
     info, policy = group.mesh_info, group.mp_policy
+    if not hasattr(info, "shard_process_group"):  # of `replicate`, which only sums gradients
+        learned = [each for each in group.fsdp_params if each.sharded_param.requires_grad]
+        kinds = [policy.reduce_dtype or policy.param_dtype or each.sharded_param.dtype
+                 for each in learned]  # fmt: skip
+        count = sum(each.sharded_param.numel() for each in learned)
+        row = _make_rows(cluster, info.replicate_process_group)
+        return [], [row("all_reduce", count * kinds[0].itemsize, kinds[0])] if kinds else []
     size = info.shard_process_group.size()
     padded = [(each, each.padded_sharded_param_size.numel()) for each in group.fsdp_params]
     dtypes = [policy.param_dtype or each.sharded_param.dtype for each, _ in padded]
@@ -204,9 +216,12 @@ def _unshard(
     if id(module) in known:
         twin: torch.nn.Module = known[id(module)]
         return twin
-    kind: Any = type(module).__bases__[-1] if hasattr(module, "unshard") else type(module)
-    twin = known[id(module)] = kind.__new__(kind)
-    held = dict(vars(module))
+    twin = known[id(module)] = object.__new__(_find_own_class(module))
+    # torch's own state of a sharded module holds all that shares it, and a group's streams
+    composed = {key.get() for key in tp.COMPOSED}
+    held = {name: value for name, value in vars(module).items() if name not in composed}
+    # those of shards hold them too, and none runs in a call
+    held.update({name: type(held[name])() for name in _STATE_HOOKS if name in held})
     for part in (*_PARTS, "_forward_hooks_with_kwargs", "_forward_pre_hooks_with_kwargs"):
         own = held[part.removesuffix("_with_kwargs")]
         foreign = {key for key, hook in own.items() if getattr(hook, "__self__", None) is state}
@@ -224,6 +239,18 @@ def _unshard(
     }
     vars(twin).update(held)
     return twin
+
+
+def _find_own_class(module: torch.nn.Module) -> Any:
+    """The class that a module had before `fully_shard`, which puts one of its own before it."""
+    kind = type(module)
+    # what makes an instance of torch's class calls __init__ without what it was called with
+    return kind.__bases__[-1] if isinstance(module, _find_sharded_kind()) else kind
+
+
+def _find_sharded_kind() -> Any:
+    """The class of modules that were sharded; an empty tuple where nobody has imported it."""
+    return getattr(sys.modules.get("torch.distributed.fsdp"), "FSDPModule", ())
 
 
 def _make_whole(

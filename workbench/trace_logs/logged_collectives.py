@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from workbench.artifacts.programs import Dims
+from workbench.artifacts.programs import Dims, parse_graph
 from workbench.report import Buffer, Kernel
 from workbench.report.cluster.cluster_rows import Collective, name_kind
 from workbench.trace_logs.kernel_code import CodeBuffer, CodeKernel
 
 _CALL = re.compile(r"torch\.ops\._c10d_functional\.(\w+?)_?\.")
+_NODE = re.compile(r"_c10d_functional\.(\w+?)_?(?:\.|$)")
+_TEXT = re.compile(r"'(\w+)'")
 _WAIT = "wait_tensor"
 _NAME = re.compile(r"""(?:group_name\s*=\s*)?(["'])(.*)\1""")
 _UNMODELLED = "a log does not tell which ranks the group has"
@@ -54,6 +56,32 @@ def list_collectives(
             why=_UNMODELLED,
         )
         first += 1
+
+
+def list_graph_collectives(text: str, *, is_backward: bool) -> Iterator[Collective]:
+    """A row for each that one printed graph starts, in its order.
+
+    For backends that generate no program, as `aot_eager` and `eager`.
+    """
+    sizes: dict[str, tuple[str | None, int | None]] = {}
+    for node in parse_graph(text):
+        sizes[node.name] = node.type.dtype, node.type.bytes
+        called = _NODE.match(node.target)
+        if called is None or called[1] == _WAIT:
+            continue
+        kind = name_kind(called[1])
+        given = [sizes.get(name, (None, None)) for name in node.inputs]
+        parts = [size for _, size in given]
+        taken = None if None in parts else sum(size or 0 for size in parts)
+        yield Collective(
+            id="",
+            graph="",
+            is_backward=is_backward,
+            op=kind,
+            bytes=node.type.bytes if kind == "all_gather" else taken,
+            dtype=next((dtype for dtype, _ in given if dtype), None),
+            group=found[-1] if (found := _TEXT.findall(node.code)) else "",
+        )
 
 
 def tell_results(

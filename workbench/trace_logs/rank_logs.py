@@ -20,9 +20,13 @@ from workbench.report.session.session_rows import Compile
 from workbench.trace_logs.content import LogContent
 from workbench.trace_logs.log_summary import list_unfinished, tell_losses
 from workbench.trace_logs.log_tables import Building
+from workbench.trace_logs.logged_collectives import list_graph_collectives
 from workbench.trace_logs.session_tables import build_session
 
 _CAPTURED = "captured"
+_GENERATED = ("forward", "backward")
+_TRACED = {"inference": "traced", "forward": "traced", "backward": "traced backward"}
+"""By the stage of a graph that AOTAutograd made: as which part of the code it is compared."""
 _DEVICE = re.compile(
     r"(\b(?:cuda|xpu|mtia|npu):|\b_DeviceGuard\(|\bset_device\(|stream\(?"
     r"|\b(?:DeviceProperties|device)\(type='\w+', index=)(\d+)\b"
@@ -48,9 +52,17 @@ def compare_ranks(
         compiles[row.id].append(row)
     code: dict[str, dict[str, str]] = defaultdict(dict)
     starts: dict[str, list[Collective]] = defaultdict(list)
+    in_graphs: dict[str, dict[str, list[Collective]]] = defaultdict(dict)
     for graph in report.graphs:
-        if graph.stage == "dynamo" and graph.compile_id is not None and graph.text is not None:
-            code[graph.compile_id][_CAPTURED] = _strip(report.texts[graph.text])
+        part = _CAPTURED if graph.stage == "dynamo" else _TRACED.get(graph.stage)
+        if part is None or graph.compile_id is None or graph.text is None:
+            continue
+        text = report.texts[graph.text]
+        code[graph.compile_id][part] = _strip(text)
+        is_backward = graph.stage == "backward"
+        in_graphs[graph.compile_id][part] = list(
+            list_graph_collectives(text, is_backward=is_backward)
+        )
     owners = building.compiles_of_programs()
     for wrapper in report.wrappers:
         part = "backward" if wrapper.is_backward else "forward"
@@ -58,6 +70,10 @@ def compare_ranks(
         of_compile, text = code[owners[wrapper.graph]], _strip(report.texts[wrapper.text])
         # DDP's buckets split a graph into several programs of one compile
         of_compile[part] = f"{of_compile[part]}\n{text}" if part in of_compile else text
+    for id, parts in code.items():
+        if generated := {part: text for part, text in parts.items() if part in _GENERATED}:
+            captured = {_CAPTURED: parts[_CAPTURED]} if _CAPTURED in parts else {}
+            code[id] = {**captured, **generated}
     for collective in report.collectives:
         starts[owners[collective.graph]].append(collective)
     began = {
@@ -84,6 +100,7 @@ def compare_ranks(
                 tuple(starts[id]),
                 began.get(id, ""),
                 id not in unfinished and not is_lossy[rank],
+                in_graphs[id],
             )
             for id in ids
         ]

@@ -91,15 +91,44 @@ def test_what_a_log_lacks_that_is_not_whole_is_not_known() -> None:
     assert (found.compiles[1].without, found.compiles[1].unknown) == ((), (1,))
     assert found.is_same is None
     assert found.sentences == (
-        "Ranks 0 and 1 compiled the same 1 program.",
         "The log of rank 1 is not whole: the log ends inside of a record.",
         "Not known: whether rank 1 compiled 1/0 (step).",
+        "Ranks 0 and 1 compiled the same 1 program.",
         "Collectives come in the same order on the ranks of each group: 1 compared.",
     )
     assert list(found.frame().unknown) == [(), (1,)]
     whole = compare_logs("step", [0, 1], [program(0), program(1), program(1, "1/0")], CUT)
     assert "Rank 1 compiled 1/0 (step), rank 0 did not." in whole.sentences  # of a whole log
     assert whole.is_same is False
+
+
+def test_two_logs_cut_short_are_not_said_to_have_the_same_programs() -> None:
+    both = {0: ("the log ends inside of a record",), **CUT}
+    code = {"captured": "graph"}
+    cut = [program(rank, code=code, starts=(), is_whole=False) for rank in (0, 1)]
+    found = compare_logs("step", [0, 1], cut, both)
+    assert found.is_same is None
+    assert found.sentences == (
+        "The log of rank 0 is not whole: the log ends inside of a record.",
+        "The log of rank 1 is not whole: the log ends inside of a record.",
+        "Ranks 0 and 1 agree in what their logs have of 1 program: the rest of it is not known.",
+    )
+    # a backward is compiled later, and may be what both logs lack
+    said = compare_logs("step", [0, 1], [program(0), program(1)], both).sentences
+    assert "Ranks 0 and 1 agree in what their logs have of 1 program" in said[2]
+
+
+def test_a_backend_without_programs_is_compared_by_its_graphs() -> None:
+    code = {"captured": "graph", "traced": "graph"}
+    first = program(0, code=code, starts=(), in_graphs={"captured": (), "traced": (started(),)})
+    other = program(1, code=code, starts=(), in_graphs={"captured": (), "traced": ()})
+    found = compare_logs("step", [0, 1], [first, other])
+    assert found.hangs == (
+        "In 0/0 (step), rank 0 waits for an all-reduce of 8 B of all ranks that rank 1 does not "
+        "start there: it hangs unless rank 1 starts one elsewhere.",
+    )
+    compiled = replace(other, code={"captured": "graph", "forward": "kernels"})
+    assert not compare_logs("step", [0, 1], [first, compiled]).hangs  # passes may have merged it
 
 
 def test_collectives_that_a_log_may_have_lost_hang_nobody() -> None:

@@ -27,26 +27,29 @@ def build_uneven(mesh: Any) -> Any:
 
 
 def test_the_rank_with_other_shards_is_chosen_and_explained() -> None:
-    found = wb.ranks(build_uneven, {"dp": 8})
-    assert list(found.reports) == [0, 7]
-    assert found.same_code == ((0,), (7,))
+    found = wb.ranks(build_uneven, {"dp": 9})
+    assert list(found.reports) == [0, 8]
+    assert found.same_code == ((0,), (8,))
     assert not found.is_same
     assert found.hangs == ()
+    assert found.sentences[0] == (
+        "Ranks 0 and 8 of 9 run 2 different programs; of the other 7 nothing is known."
+    )
     words = " ".join(found.sentences)
-    assert "Rank 7 holds [9, 100] of 0.weight where rank 0 holds [13, 100]" in words
+    assert "Rank 8 holds [4, 100] of 0.weight where rank 0 holds [12, 100]" in words
     assert "2 kernels more" in words
     assert "Their collectives are the same, in the same order." in words
     frame = found.frame()
-    assert frame.parameter_bytes.to_list() == [(1300 + 13) * 4, (900 + 9) * 4]
+    assert frame.parameter_bytes.to_list() == [(1200 + 12) * 4, (400 + 4) * 4]
     assert frame.gradient_bytes.equals(frame.parameter_bytes)
     assert (frame.kernels[1] - frame.kernels[0], frame.collectives.to_list()) == (2, [4, 4])
-    # two gathers of 8 equal parts, which torch pads for, and as much back
-    assert frame.message_bytes.to_list() == [2 * 8 * (1300 + 13) * 4] * 2
+    # two gathers of 9 equal parts, which torch pads for, and as much back
+    assert frame.message_bytes.to_list() == [2 * 9 * (1200 + 12) * 4] * 2
     assert frame.peak_bytes.to_list() == [
         wb.memory(report).peak for report in found.reports.values()
     ]
     difference = found.diff()
-    assert difference.names == ("rank 0", "rank 7")
+    assert difference.names == ("rank 0", "rank 8")
     assert any("constant_pad_nd" in change.item for change in difference.changes)
 
 
@@ -74,6 +77,22 @@ def build_forgetful(mesh: Any) -> Any:
         return functional.all_gather_tensor(x, 0, mesh) if rank == 3 else x
 
     return summed, (torch.empty(4, 4, device="meta"),)
+
+
+def build_wrong_at_one(mesh: Any) -> Any:
+    rank = mesh.get_rank()
+
+    def summed(x: torch.Tensor) -> torch.Tensor:
+        return x.sin() if rank == 1 else functional.all_reduce(x.sin(), "sum", mesh)
+
+    return summed, (torch.empty(4, 4, device="meta"),)
+
+
+def test_all_ranks_of_a_small_cluster_are_compiled() -> None:
+    found = wb.ranks(build_wrong_at_one, {"dp": 4}, grad=False)
+    assert found.same_code == ((0, 2, 3), (1,))
+    assert found.sentences[0].startswith("Rank 0 would hang: it waits for an all-reduce of 64 B")
+    assert "Ranks 0, 1, 2 and 3 of 4 run 2 different programs." in found.sentences
 
 
 @pytest.mark.parametrize("target", ["h100", "host"])

@@ -31,9 +31,10 @@ _LONGER = 2.0  # times as long as the other ranks, and by a second: the others w
 class LoggedProgram:
     """What one log says of one compile: `compiles` are its forward and backward.
 
-    `code` is what torch wrote, without comments: the generated programs, by forward and backward,
-    and the captured graph; `starts` are the collectives of the programs. What of it is not whole is
-    no sign of a difference: its log may have lost what others have.
+    `code` is what torch wrote, without comments: the captured graph, and the generated programs, by
+    forward and backward, or where there are none the graphs of AOTAutograd. `starts` are the
+    collectives of the programs, `in_graphs` those of each graph. What of it is not whole is no sign
+    of a difference: its log may have lost what others have.
     """
 
     rank: int
@@ -43,6 +44,7 @@ class LoggedProgram:
     starts: tuple[Collective, ...]
     began: str = ""  # the function and its place, as the log has them where the compile begins
     is_whole: bool = True  # whether it ends in its log, of which no record is lost
+    in_graphs: Mapping[str, Sequence[Collective]] = field(default_factory=dict)
 
     @property
     def frame(self) -> str:
@@ -65,7 +67,7 @@ class LoggedProgram:
     @property
     def has_program(self) -> bool:
         """Whether the log has a generated program of it."""
-        return any(part != "captured" for part in self.code)
+        return any(part in ("forward", "backward") for part in self.code)
 
 
 @dataclass(frozen=True, repr=False)
@@ -76,7 +78,8 @@ class LoggedRanks(Presented):
     DDP's own collectives. `order` compares the collectives of compiles of the same id, for each
     group, the first rank with each other one. `lacks` says by rank why a log is not whole: what
     such a log does not have is not known, and no difference; `unsure_starts` are those that differ
-    by collectives which one of their logs may have lost.
+    by collectives which one of their logs may have lost, `partly` the compiles of which every log
+    may lack something.
     """
 
     name: str
@@ -86,6 +89,7 @@ class LoggedRanks(Presented):
     unsure_groups: tuple[str, ...] = ()  # in which some rank starts nothing, as it may have to
     lacks: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
     unsure_starts: tuple[tuple[str, int, int], ...] = ()  # a compile and two ranks
+    partly: tuple[str, ...] = ()  # their ids
 
     @property
     def hangs(self) -> tuple[str, ...]:
@@ -133,9 +137,12 @@ def compare_logs(
     compiles: list[RankCompile] = []
     order: list[CollectiveOrder] = []
     unsure_starts: list[tuple[str, int, int]] = []
+    partly: list[str] = []
     for group in _match(ordered):
         compiles.append(_join(group, all_ranks, lacks))
-        for row in _compare_starts(compiles[-1], [each for each in group if each.has_program]):
+        if not _is_known_whole(group, lacks):
+            partly.append(compiles[-1].compile_id)
+        for row in _compare_starts(compiles[-1], _list_starting(group)):
             if row.note and not _is_sure(row, group, lacks):
                 unsure_starts.append((_name(compiles[-1]), row.other, row.rank))
             else:
@@ -143,8 +150,35 @@ def compare_logs(
     unsure = tuple(_list_unsure(ordered, len(all_ranks)))
     return LoggedRanks(
         name, all_ranks, tuple(compiles), tuple(order), unsure, lacks,
-        tuple(dict.fromkeys(unsure_starts)),
+        tuple(dict.fromkeys(unsure_starts)), tuple(partly),
     )  # fmt: skip
+
+
+def _is_known_whole(group: Sequence[LoggedProgram], lacks: Mapping[int, tuple[str, ...]]) -> bool:
+    """Whether a log that lacks nothing tells all that there is of it, and the others have it."""
+    if not any(each.rank in lacks for each in group):
+        return True
+    told = {part for each in group if each.rank not in lacks for part in each.code}
+    return bool(told) and all(
+        each.rank not in lacks or (each.is_whole and told <= {*each.code}) for each in group
+    )
+
+
+def _list_starting(group: Sequence[LoggedProgram]) -> list[LoggedProgram]:
+    """Those of which it is known what they start: by generated programs, else by graphs of a kind.
+
+    Backends such as aot_eager generate no program. Passes of Inductor merge collectives, so that a
+    graph is never compared with a program.
+    """
+    if any(each.has_program for each in group):
+        return [each for each in group if each.has_program]
+    traced = [{*each.in_graphs} - {"captured"} for each in group]
+    parts = set.intersection(*traced) or {"captured"}
+    return [
+        replace(each, starts=tuple(row for part in sorted(parts) for row in each.in_graphs[part]))
+        for each in group
+        if parts <= {*each.in_graphs}
+    ]
 
 
 def _is_sure(
@@ -287,16 +321,23 @@ def _compare_starts(
 
 def _tell(found: LoggedRanks) -> Iterator[str]:
     yield from found.hangs
+    yield from _tell_lacks(found)
     read = _name_ranks(found.ranks)
     apart = [row for row in found.compiles if row.without or len(row.programs) > 1]
     compared = [row for row in found.compiles if not row.unknown and _is_compared(row)]
     if not apart and compared:
-        yield f"{read} compiled the same {plural(len(compared), 'program')}."
+        whole = [row for row in compared if row.compile_id not in found.partly]
+        if whole:
+            yield f"{read} compiled the same {plural(len(whole), 'program')}."
+        if left := len(compared) - len(whole):
+            yield (
+                f"{read} agree in what their logs have of {plural(left, 'program')}: the rest of "
+                f"{'it' if left == 1 else 'them'} is not known."
+            )
     for row in apart[:_MOST_TOLD]:
         yield _explain(row)
     if apart[_MOST_TOLD:]:
         yield f"{plural(len(apart) - _MOST_TOLD, 'more compile')} differ: see .frame()."
-    yield from _tell_lacks(found)
     yield from _tell_times(found.compiles)
     yield from _tell_ids(found.compiles)
     yield from _tell_uncompared(found)

@@ -184,7 +184,9 @@ def _tell(ranks: Ranks) -> Iterator[str]:
     if len(done) > 1:
         count = len(ranks.same_code)
         programs = f"{count} different programs" if count > 1 else "the same program"
-        yield f"{words} of {world} run {programs}."
+        left = world - len(ranks.programs)
+        unknown = f"; of the other {left} nothing is known" if left else ""
+        yield f"{words} of {world} run {programs}{unknown}."
     first, *others = ranks.same_code
     for same in others:
         yield _explain(ranks, first[0], same)

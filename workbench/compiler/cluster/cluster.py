@@ -239,7 +239,7 @@ def enter_virtual_cluster(
 def refuse_hooks(name: str, module: Any) -> None:
     """Raise `UsageError` for a module in which hooks around a call send something.
 
-    What `fully_shard` of torch's FSDP makes, and DistributedDataParallel inside of another module:
+    What `fully_shard` of torch's FSDP makes, FSDP1, and DistributedDataParallel inside of a module:
     torch traces none of their hooks (2.11 to 2.15), so that there is no graph of the whole.
     """
     if module is None:
@@ -251,7 +251,16 @@ def refuse_hooks(name: str, module: Any) -> None:
             f"{inner} is a DistributedDataParallel inside of {name}: torch captures none of its "
             "hooks. Wrap the whole module in it, or compile the module that is in it."
         )
-    kind = getattr(sys.modules.get("torch.distributed.fsdp"), "FSDPModule", None)
+    fsdp: Any = sys.modules.get("torch.distributed.fsdp")
+    first: Any = getattr(fsdp, "FullyShardedDataParallel", ())
+    if flat := next((path for path, part in parts if isinstance(part, first)), None):
+        where = "The module" if isinstance(module, first) else flat
+        raise UsageError(
+            f"{where} is a FullyShardedDataParallel (FSDP1), which gathers flat parameters in "
+            "hooks: torch captures none of them. Shard the model with fully_shard (FSDP2) and "
+            "compile a block of it, or compile the module before it is wrapped."
+        )
+    kind = getattr(fsdp, "FSDPModule", None)
     if sharded := next((path for path, part in parts if kind and isinstance(part, kind)), None):
         raise UsageError(
             f"{sharded} was sharded by fully_shard, which gathers parameters in hooks around its "

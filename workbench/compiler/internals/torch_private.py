@@ -686,6 +686,15 @@ RESOLVE_PROCESS_GROUP = _c10d("_resolve_process_group", "a process group by its 
 FAKE_STORE = Name(
     "torch.testing._internal.distributed.fake_pg:FakeStore", "process groups that send nothing"
 )
+COMPOSED = (
+    Name(
+        "torch.distributed._composable.contract:STATE_KEY", "a sharded module without its shards"
+    ),
+    Name(
+        "torch.distributed._composable.contract:REGISTRY_KEY", "a sharded module without its shards"
+    ),
+)
+"""Under which keys a module has what `fully_shard` and its like keep of it."""
 COMPUTE_BUCKETS = Name(
     "torch.distributed:_compute_bucket_assignment_by_size", "what hooks of DDP send at a time"
 )

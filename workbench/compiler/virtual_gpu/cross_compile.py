@@ -314,10 +314,15 @@ def _unpacked(job: Job, mode: Any) -> ShippedCall:
     try:
         return unpack(job.call, mode)
     except Exception as error:
+        cure = (
+            "What it imports must be importable there: install it, or define it in the notebook."
+            if isinstance(error, ImportError | AttributeError)
+            else "One of its objects cannot be made anew from a copy, as copy.deepcopy or pickle "
+            "would: leave that out of the module, or compile with target='host'."
+        )
         raise CaptureError(
             f"The code cannot be rebuilt in the process that compiles for {job.gpu.name}: "
-            f"{describe_error(error)}. What it imports must be importable there: install "
-            "it, or define it in the notebook."
+            f"{describe_error(error)}. {cure}"
         ) from error
 
 

@@ -93,7 +93,12 @@ def _check_ranks(asked: Sequence[int] | None, world: int) -> None:
 
 
 def _choose_ranks(mesh: Mapping[str, int], layouts: frozenset[Layout]) -> tuple[list[int], str]:
-    """The first rank, the last along each dimension and of all, and those of other shards."""
+    """All of a small mesh, since any rank's code may ask where it runs.
+
+    Of others the first rank, the last along each dimension and of all, and those of other shards.
+    """
+    if (world := prod(mesh.values())) <= _MOST:
+        return [*range(world)], f"Compiled, each by itself: all {plural(world, 'rank')}."
     strides = {name: prod(list(mesh.values())[place + 1 :]) for place, name in enumerate(mesh)}
     ends = {(size - 1) * strides[name] for name, size in mesh.items()}
     corners = {0, *ends, prod(mesh.values()) - 1}
