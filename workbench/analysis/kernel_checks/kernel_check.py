@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     import pandas
 
 _ORDER = (
-    "out of bounds", "race", "lanes disagree", "uninitialised", "differs", "assertion",
-    "does not end", "cannot be run", "race, same value", "no barrier",
+    "out of bounds", "race", "lanes disagree", "uninitialised", "differs", "unnamed write",
+    "assertion", "does not end", "cannot be run", "race, same value", "no barrier",
 )  # fmt: skip
 
 
