@@ -29,7 +29,8 @@ FORMULA_CHANGED = 1e-9
 """Relative, in float64: more than this is no rounding any more."""
 ALIKE = 1.25
 """Errors within this factor of one another are called alike."""
-_WRONG = 64.0
+NO_FAULT = 64.0
+"""Roundings that may come from rounding alone; more, and more than eager, is a fault."""
 _WORSE = 8.0
 _DECIDED = 0.01
 _REDUCES = frozenset({
@@ -110,9 +111,9 @@ def classify(found: Measured) -> Cause:
     if not found.is_float:
         is_rounded = found.is_decided and found.differ <= _DECIDED
         return Cause(DECIDED if is_rounded else SOMETHING_ELSE)
-    if found.own_off > _WRONG and found.own_off > _WORSE * found.eager_off:
+    if found.own_off > NO_FAULT and found.own_off > _WORSE * found.eager_off:
         return Cause(SOMETHING_ELSE)
-    if found.zeros_off > _WRONG:
+    if found.zeros_off > NO_FAULT:
         return Cause(SOMETHING_ELSE, "other than 0 where eager and float64 give 0")
     if found.both_lost:
         lost = plural(found.both_lost, "element")

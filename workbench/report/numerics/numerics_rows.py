@@ -88,6 +88,13 @@ class NumericsOutput:
     noise_top5: int | None = None  # the same for the noise, at the most
     noise_kl: float | None = None  # the same for the noise, at the most
     rounded: str = ""  # the dtype whose roundings are counted, where it was cast to more bits
+    eager_from_zero: float | None = None  # eager's largest number, where float64 gives only 0
+    own_from_zero: float | None = None  # the same of the program
+
+    @property
+    def vanishes(self) -> bool:
+        """Whether float64 gives 0, so that there is no scale to count roundings at."""
+        return self.eager_from_zero is not None
 
 
 @dataclass(frozen=True, slots=True)
