@@ -126,10 +126,10 @@ class LiveNumerics(Numerics):
 
     @checked
     def cures(self, progress: ProgressCallback | None = None) -> tuple[NumericsCure, ...]:
-        """What each option would remove, and what it costs; each is compiled and run.
+        """The options that help, with what each removes and costs; each is compiled and run.
 
-        These are the options that a cause names, those of this torch to round as eager does, and
-        the worst kernel not fused. Kernels and bytes are counted, times measured in turn with those
+        Tried are the options that a cause names, those of this torch to round as eager does, and
+        the worst kernel not fused; `tried` has those that do not help, too. Kernels and bytes are counted, times measured in turn with those
         of the call as it is, or bounded by a model where the GPU is not here.
         The report keeps them; `.frame("cures")` has them as a table.
         """
@@ -145,7 +145,7 @@ class LiveNumerics(Numerics):
                 try_cure(self.compiled, self, cure, look, told) for cure in self.opportunities
             )
         self.asked.update(add_cures(self.asked.report, tried))
-        return tried
+        return tuple(cure for cure in tried if cure.helps)
 
     @checked
     def batch_invariance(self, row: int = 0) -> BatchInvariance:

@@ -5,6 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 
+_NEARER = 1.25
+"""Errors within this factor of one another are alike."""
+
+
 @dataclass(frozen=True, slots=True)
 class Deviation:
     """A value that one part computes otherwise than eager does from the same inputs.
@@ -122,6 +126,18 @@ class NumericsCure:
     is_sure: bool = False  # whether one of the two may be called the faster one
     bound_us: float | None = None  # the least time of a GPU that is not here, by its roofline
     bound_us_after: float | None = None  # the same with the option
+
+    @property
+    def helps(self) -> bool:
+        """Whether the outputs agree more with eager, or no less while a part departs less."""
+        before, after = self.differ, self.differ_after
+        if before is not None and after is not None and after != before:
+            return after < before
+        is_nearer = False
+        if self.own_off is not None and self.own_off_after is not None:
+            is_nearer = self.own_off_after * _NEARER < self.own_off
+        fewer = self.deviations_after < self.deviations
+        return fewer or (is_nearer and self.deviations_after == self.deviations)
 
 
 @dataclass(frozen=True, slots=True)
