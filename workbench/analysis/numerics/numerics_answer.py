@@ -60,8 +60,10 @@ class Answer:
             return "Equal to eager bit for bit."
         if not rows:
             vanishing = [row for row in self.outputs if row.vanishes]
-            return self._say_zero(vanishing) if vanishing else (
-                "How far the outputs are from float64 was not computed."
+            return (
+                self._say_zero(vanishing)
+                if vanishing
+                else ("How far the outputs are from float64 was not computed.")
             )
         worst = max(rows, key=lambda row: max(row.own_off or 0.0, row.eager_off or 0.0))
         own, eager = worst.own_off or 0.0, worst.eager_off or 0.0

@@ -417,9 +417,7 @@ class _Verifier:
             return say_overflow(sorted(wrong))
         return name_stage(self._name(), wrong, leaves, self._made.kernels)
 
-    def _overflows_alone(
-        self, wrong: Collection[str], expected: Effects, actual: Effects
-    ) -> bool:
+    def _overflows_alone(self, wrong: Collection[str], expected: Effects, actual: Effects) -> bool:
         """Whether in all of these leaves eager overflows where the program is as in float64."""
         _, wide = self._run_in_double()
         sides = {pair.name: pair for pair in pairs(self._judged, expected, actual)}
