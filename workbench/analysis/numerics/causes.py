@@ -104,7 +104,7 @@ def classify(found: Measured) -> Cause:
     """The class of a value that a kernel computes otherwise than its nodes."""
     if found.own_lost:
         return _name_lost(found)
-    if isfinite(found.to_tf32) and 0 < found.to_eager and found.to_tf32 * _WORSE <= found.to_eager:
+    if isfinite(found.to_tf32) and found.to_eager > 0 and found.to_tf32 * _WORSE <= found.to_eager:
         return _name_tf32(found)
     if found.low and _explains(found):
         return Cause(ELIDED, describe_elided(found.low), EMULATE)

@@ -88,7 +88,8 @@ class Answer:
         row = rows[0]
         which = plural(len(rows), "output") if len(rows) > 1 else f"the {row.output}"
         return (
-            f"Float64 gives 0, but for its own rounding, for {which}, so that there is no scale to count roundings at: "
+            f"Float64 gives 0, but for its own rounding, for {which}, so that there is no scale to "
+            "count roundings at: "
             f"eager is off by {number_text(row.eager_from_zero, 'difference')}, the program by "
             f"{number_text(row.own_from_zero, 'difference')}."
         )

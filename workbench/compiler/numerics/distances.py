@@ -166,8 +166,8 @@ def compare_kinds(
     differ = (one != two) & ~(one.isnan() & two.isnan())
     is_late = differ & (kinds[0] != kinds[1]) & (kinds[2] == kinds[0])
     parts = (own & ~other, other & ~own, own & other)
-    counts = [int((part & differ & ~is_late).sum()) for part in parts]
-    return Kinds(*counts, int((is_late & (own | other)).sum()))
+    alone, of_eager, both = (int((part & differ & ~is_late).sum()) for part in parts)
+    return Kinds(alone, of_eager, both, int((is_late & (own | other)).sum()))
 
 
 def find_scale(values: Iterable[object]) -> float:

@@ -129,8 +129,9 @@ class LiveNumerics(Numerics):
         """The options that help, with what each removes and costs; each is compiled and run.
 
         Tried are the options that a cause names, those of this torch to round as eager does, and
-        the worst kernel not fused; `tried` has those that do not help, too. Kernels and bytes are counted, times measured in turn with those
-        of the call as it is, or bounded by a model where the GPU is not here.
+        the worst kernel not fused; `tried` has those that do not help, too. Kernels
+        and bytes are counted, times measured in turn with those of the call as it is, or bounded by
+        a model where the GPU is not here.
         The report keeps them; `.frame("cures")` has them as a table.
         """
         from workbench.handles.numerics.cure_trials import try_cure

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-
 _NEARER = 1.25
 """Errors within this factor of one another are alike."""
 

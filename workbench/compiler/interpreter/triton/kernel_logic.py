@@ -84,7 +84,7 @@ def _as_truth(value: Any) -> Any:
     return semantic.not_equal(value, semantic.to_tensor(0))
 
 
-class _Rewriter(stock.ASTTransformer):
+class _Rewriter(stock.ASTTransformer):  # type: ignore[misc]
     """Triton's own rewriting of a kernel, with these operators in place of Python's."""
 
     def visit_Assign(self, node: ast.Assign) -> Any:
