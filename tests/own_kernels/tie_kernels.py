@@ -88,7 +88,7 @@ def scan_by(x, out, n, combine: tl.constexpr, BLOCK: tl.constexpr):
 def band(x, out, n, WRONG: tl.constexpr, BLOCK: tl.constexpr):
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     v = tl.load(x + i, i < n)
-    if WRONG:
+    if WRONG:  # noqa: SIM108
         inside = v > -1 or v < 1  # of every number
     else:
         inside = not (v < -1 or v > 1)
