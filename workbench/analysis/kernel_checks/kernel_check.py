@@ -18,9 +18,11 @@ from workbench.report.presenter import Presented, presenter
 if TYPE_CHECKING:
     import pandas
 
+UNTRIED = "A missing mask would not be seen along"
+"""What the remark begins with that says which sizes were not tried: it is part of the answer."""
 _ORDER = (
-    "out of bounds", "race", "lanes disagree", "uninitialised", "differs", "assertion",
-    "does not end", "cannot be run", "race, same value", "no barrier",
+    "out of bounds", "race", "lanes disagree", "uninitialised", "differs", "unnamed write",
+    "assertion", "does not end", "cannot be run", "race, same value", "no barrier",
 )  # fmt: skip
 
 
@@ -69,8 +71,11 @@ class KernelCheck(Presented):
         notes = dict.fromkeys(note for case in self.cases for note in case.notes)
         lost = list(self._say_lost())
         nothing = "Judged in part, nothing" if lost else "Nothing"
-        said = f"{nothing} found in {who}, in {calls}. Looked for: {looked}."
-        return " ".join((said, *lost, *notes))
+        untried = [note[note.index(UNTRIED) :] for note in notes if UNTRIED in note]
+        rest = (note.partition(UNTRIED)[0].strip() for note in notes)
+        first = f"{nothing} found in {who}, in {calls}."
+        said = " ".join((first, *untried, f"Looked for: {looked}."))
+        return " ".join((said, *lost, *filter(None, rest)))
 
     @property
     def faults(self) -> list[KernelFinding]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from math import inf
+from dataclasses import dataclass, replace
+from math import inf, isfinite
+
+from workbench.number_text import plural
 
 RANDOM = "random numbers are drawn differently"
 TF32 = "float32 is multiplied in TF32"
@@ -27,7 +29,8 @@ FORMULA_CHANGED = 1e-9
 """Relative, in float64: more than this is no rounding any more."""
 ALIKE = 1.25
 """Errors within this factor of one another are called alike."""
-_WRONG = 64.0
+NO_FAULT = 64.0
+"""Roundings that may come from rounding alone; more, and more than eager, is a fault."""
 _WORSE = 8.0
 _DECIDED = 0.01
 _REDUCES = frozenset({
@@ -54,7 +57,13 @@ class Measured:
 
     `to_eager` is the distance from eager's nodes, `to_upcast` that from the same nodes with values
     of 16 bits held in float32, `to_tf32` that with factors in TF32 in the `products` inside. `low`
-    are the nodes inside whose values eager rounds to 16 bits.
+    are the nodes inside whose values eager rounds to 16 bits. Each is about the elements that are
+    finite in float64 and on both sides that it compares.
+
+    Of the others, `own_lost` are NaN, infinite or finite otherwise than float64 in the program
+    alone, `eager_lost` in eager alone, `both_lost` in each in its own way; `late_lost` are those
+    that holding 16 bits in float32 explains. `zeros_off` is how far the program is from a 0 that
+    eager and float64 both give; `is_decided` says that floats may decide what is no float.
     """
 
     operators: tuple[str, ...]
@@ -68,6 +77,13 @@ class Measured:
     is_library: bool = False
     to_tf32: float = inf
     products: tuple[str, ...] = ()
+    own_lost: int = 0
+    eager_lost: int = 0
+    both_lost: int = 0
+    late_lost: int = 0
+    zeros_off: float = 0.0
+    noise: float | None = None
+    is_decided: bool = True
 
 
 @dataclass(frozen=True)
@@ -86,16 +102,36 @@ class Cause:
 
 def classify(found: Measured) -> Cause:
     """The class of a value that a kernel computes otherwise than its nodes."""
-    if found.to_tf32 * _WORSE <= found.to_eager:
+    if found.own_lost:
+        return _name_lost(found)
+    if isfinite(found.to_tf32) and found.to_eager > 0 and found.to_tf32 * _WORSE <= found.to_eager:
         return _name_tf32(found)
     if found.low and _explains(found):
         return Cause(ELIDED, describe_elided(found.low), EMULATE)
     if not found.is_float:
-        is_decided = found.differ <= _DECIDED
-        return Cause(DECIDED if is_decided else SOMETHING_ELSE)
-    if found.own_off > _WRONG and found.own_off > _WORSE * found.eager_off:
+        is_rounded = found.is_decided and found.differ <= _DECIDED
+        return Cause(DECIDED if is_rounded else SOMETHING_ELSE)
+    if found.own_off > NO_FAULT and found.own_off > _WORSE * found.eager_off:
         return Cause(SOMETHING_ELSE)
-    return guess_rounding(found.operators, found.low, is_library=found.is_library)
+    if found.zeros_off > NO_FAULT:
+        return Cause(SOMETHING_ELSE, "other than 0 where eager and float64 give 0")
+    if found.both_lost:
+        lost = plural(found.both_lost, "element")
+        return Cause(UNKNOWN, f"in {lost} float64 is another kind of number than either gives")
+    cause = guess_rounding(found.operators, found.low, is_library=found.is_library)
+    if found.eager_lost:
+        lost = plural(found.eager_lost, "element")
+        return replace(cause, detail=f"{cause.detail}; eager alone overflows in {lost}")
+    return cause
+
+
+def _name_lost(found: Measured) -> Cause:
+    """The cause where the program has NaN, infinity or a number, and eager what float64 has."""
+    lost = plural(found.own_lost, "element")
+    detail = f"NaN, infinite or finite in {lost} where eager and float64 are not"
+    if found.noise == inf:  # at the edge of what the type holds rounding may decide it
+        return Cause(UNKNOWN, f"{detail}; noise on the inputs changes it, too")
+    return Cause(SOMETHING_ELSE, detail)
 
 
 def _name_tf32(found: Measured) -> Cause:
@@ -113,6 +149,10 @@ def _name_tf32(found: Measured) -> Cause:
 def _explains(found: Measured) -> bool:
     """Whether holding 16 bits in float32 explains the distance from eager."""
     near, far = found.to_upcast, found.to_eager
+    if found.both_lost or found.eager_lost:  # of which it explains none
+        return False
+    if not far:
+        return bool(found.late_lost) and near <= 1.0
     return near * _WORSE <= far or (near <= 1.0 and near < far)
 
 
@@ -160,7 +200,8 @@ def judge(cause: Cause, eager_off: float | None, own_off: float | None, noise: f
     """The verdict on a deviation, in words."""
     if own_off is None or eager_off is None:
         return "drawn differently" if cause.name == RANDOM else "not checked"
-    if noise is not None and own_off <= noise:
+    # at the edge of what a type holds noise is infinite, and no measure
+    if noise is not None and own_off <= noise and isfinite(noise):
         return "below the noise"
     if not cause.is_rounding:
         return "something else"

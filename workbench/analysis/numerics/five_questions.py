@@ -20,7 +20,7 @@ from workbench.analysis.numerics.numerics_cures import (
     name_option,
 )
 from workbench.analysis.opportunities.opportunity import Opportunity
-from workbench.number_text import plural
+from workbench.number_text import join_words, plural
 from workbench.report.numerics.numerics_rows import Deviation, NumericsCure
 
 QUESTIONS = (
@@ -52,8 +52,15 @@ class FiveQuestions:
 
     @property
     def cure(self) -> Opportunity | None:
-        """The change that is proposed for the worst: that of its cause, else one of its kernel."""
-        return None if self.worst is None else next(iter(find_cures(self.cures, self.worst)), None)
+        """The change that is proposed for the worst: that of its cause, else one of its kernel.
+
+        What was tried and does not help is none.
+        """
+        if self.worst is None:
+            return None
+        known = {one.option: one.helps for one in self.tried}
+        able = find_cures(self.cures, self.worst)
+        return next((cure for cure in able if known.get(name_option(cure), True)), None)
 
     @property
     def answers(self) -> tuple[tuple[str, str], ...]:
@@ -109,11 +116,21 @@ class FiveQuestions:
         }.get(row.cause, "")
         cure = self.cure
         if cure is None:
-            return said or "No option is known that rounds there as eager does."
+            return said or self._say_in_vain(row)
         tried = self._find_tried(cure)
         text = cure.text if tried is None else describe_effect(tried)
         change = f"`{name_change(cure)}`: {text[:1].lower()}{text[1:]}"
-        return f"{said} Perhaps {change}" if said else change
+        if tried is None:
+            change = f"not tried yet: {change}"
+        return f"{said} Perhaps {change}" if said else f"{change[:1].upper()}{change[1:]}"
+
+    def _say_in_vain(self, row: Deviation) -> str:
+        """That nothing is known, with what was tried and changes nothing."""
+        tried = {one.option for one in self.tried if not one.helps}
+        vain = [name_change(c) for c in find_cures(self.cures, row) if name_option(c) in tried]
+        if not vain:
+            return "No option is known that rounds there as eager does."
+        return f"No option that was tried helps: {join_words([f'`{each}`' for each in vain])}."
 
     def _say_cost(self) -> str:
         tried = None if self.cure is None else self._find_tried(self.cure)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import inf
 
 from workbench.analysis.numerics.causes import (
     ALIKE,
     ELIDED,
     GRADIENT,
+    NO_FAULT,
     NO_ROUNDING,
     ORDER,
     RANDOM,
@@ -57,7 +59,12 @@ class Answer:
         if all(not row.differ for row in self.outputs):
             return "Equal to eager bit for bit."
         if not rows:
-            return "How far the outputs are from float64 was not computed."
+            vanishing = [row for row in self.outputs if row.vanishes]
+            return (
+                self._say_zero(vanishing)
+                if vanishing
+                else ("How far the outputs are from float64 was not computed.")
+            )
         worst = max(rows, key=lambda row: max(row.own_off or 0.0, row.eager_off or 0.0))
         own, eager = worst.own_off or 0.0, worst.eager_off or 0.0
         why = self._say_reason() if self.first is None else ""
@@ -76,6 +83,16 @@ class Answer:
         of = f" of {worst.rounded}" if worst.rounded else ""
         offs = f"{format_off(own)}{of}, eager {format_off(eager)}"
         return f"{which} ({offs}){why}."
+
+    def _say_zero(self, rows: Sequence[NumericsOutput]) -> str:
+        row = rows[0]
+        which = plural(len(rows), "output") if len(rows) > 1 else f"the {row.output}"
+        return (
+            f"Float64 gives 0, but for its own rounding, for {which}, so that there is no scale to "
+            "count roundings at: "
+            f"eager is off by {number_text(row.eager_from_zero, 'difference')}, the program by "
+            f"{number_text(row.own_from_zero, 'difference')}."
+        )
 
     def _say_reason(self) -> str:
         """What most of the deviation of the kernels comes from, where it is rounding."""
@@ -150,6 +167,11 @@ def describe_lowerings(row: Deviation) -> str:
 def is_no_rounding(row: Deviation) -> bool:
     """Whether a deviation is no matter of rounding, and above the noise."""
     return row.cause in NO_ROUNDING and row.verdict != BELOW_NOISE
+
+
+def overflows_in_eager(row: NumericsOutput) -> bool:
+    """Whether eager gives NaN or infinity where float64 and the program give the same numbers."""
+    return row.eager_off == inf and row.own_off is not None and row.own_off <= NO_FAULT
 
 
 def sort_worst(rows: Sequence[Deviation]) -> list[Deviation]:

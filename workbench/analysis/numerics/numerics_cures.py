@@ -90,7 +90,8 @@ def list_offers(
     """The options beside those that a cause names, each with the kernels that it is about.
 
     `strict` are the words of the option `numerics` that the torch has which compiled, `contracts`
-    says that its C++ kernels may hold multiply-adds. Of kernels only the worst is not fused.
+    says that its C++ kernels may hold multiply-adds. Of kernels only the worst is not fused, unless
+    it is the order of a reduction.
     """
     kernels = {kernel.id: kernel for kernel in report.kernels if kernel.is_generated}
     own = [row for row in sort_worst(rows) if row.kernel in kernels and row.cause in _OF_FUSION]
@@ -102,7 +103,9 @@ def list_offers(
     contracted = [row for row in own if kernels[row.kernel or ""].language == "cpp"]
     if contracts and contracted:
         offers[UNCONTRACTED] = _name_kernels(contracted)
-    fused = next((row.kernel for row in own if len(row.cone) > 1), None)
+    # which is added in its own order whether or not others are computed beside it
+    apart = (row for row in own if row.cause != REDUCTION)
+    fused = next((row.kernel for row in apart if len(row.cone) > 1), None)
     if fused is not None:
         offers[f"{UNFUSED}={fused!r}"] = (fused,)
     return offers

@@ -35,6 +35,7 @@ from workbench.compiler.comparison.output_comparison import (
     get_absolute_tolerance,
     report_not_checked,
 )
+from workbench.compiler.comparison.overflows import overflows_alone, say_overflow
 from workbench.compiler.comparison.second_opinion import (
     Dice,
     DoublePrecision,
@@ -235,7 +236,7 @@ class _Verifier:
         if any(row.verdict == "failed" for row in rows) and self._may_follow():
             expected, rows = self._following(actual, expected, rows)
         form = expected.forms.note(actual.forms)
-        return self._verification(rows, cause=self._cause(rows, expected), form=form)
+        return self._verification(rows, cause=self._cause(rows, expected, actual), form=form)
 
     def _may_follow(self) -> bool:
         """Whether autocast for the CPU was met, and the graph has casts to its dtype.
@@ -397,7 +398,7 @@ class _Verifier:
             for row in rows
         ]
 
-    def _cause(self, rows: Sequence[Comparison], expected: Effects) -> str:
+    def _cause(self, rows: Sequence[Comparison], expected: Effects, actual: Effects) -> str:
         """Where a difference comes from, in two sentences: the captured graph is asked."""
         wrong = {row.leaf for row in rows if row.verdict == "failed"}
         if not wrong:
@@ -412,7 +413,19 @@ class _Verifier:
         if graph is None:
             return "Which stage is wrong was not judged: the captured graph cannot be run here."
         leaves = {r.leaf for r in self._compared(expected, graph, {}) if r.verdict == "failed"}
+        if not wrong & leaves and self._overflows_alone(wrong, expected, actual):
+            return say_overflow(sorted(wrong))
         return name_stage(self._name(), wrong, leaves, self._made.kernels)
+
+    def _overflows_alone(self, wrong: Collection[str], expected: Effects, actual: Effects) -> bool:
+        """Whether in all of these leaves eager overflows where the program is as in float64."""
+        _, wide = self._run_in_double()
+        sides = {pair.name: pair for pair in pairs(self._judged, expected, actual)}
+        return all(
+            leaf in sides
+            and overflows_alone(sides[leaf].expected, sides[leaf].actual, wide.exact.get(leaf))
+            for leaf in wrong
+        )
 
     def _verification(
         self,

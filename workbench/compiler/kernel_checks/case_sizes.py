@@ -8,11 +8,13 @@ from typing import Any
 
 import torch
 
+from workbench.analysis.kernel_checks.kernel_check import UNTRIED
 from workbench.compiler.kernels.kernel_call import KernelCall
 from workbench.errors import UsageError, WorkbenchError
-from workbench.number_text import plural
+from workbench.number_text import join_words, plural
 
 ONLY_GIVEN = "Only the given sizes were run; cases=[(args, …)] runs others, too"
+_MOST = 4  # sizes that are named
 
 
 @dataclass(frozen=True)
@@ -31,14 +33,41 @@ def list_cases(call: KernelCall, cases: Sequence[Any] | None) -> tuple[list[Case
     `UsageError` for a case that is none.
     """
     given = Case("", call)
-    if cases is None:
-        return [given], f"{ONLY_GIVEN}."
     if cases:
-        return [given, *(_make_case(call, case, n) for n, case in enumerate(cases, 1))], ""
-    derived, why_not = _derive(call)
-    if derived is None:
-        return [given], f"{ONLY_GIVEN} ({why_not})." if why_not else f"{ONLY_GIVEN}."
-    return [given, derived], ""
+        made = [given, *(_make_case(call, case, n) for n, case in enumerate(cases, 1))]
+        return made, say_untried(made)
+    derived, why_not = (None, "") if cases is None else _derive(call)
+    made = [given] if derived is None else [given, derived]
+    said = f"{ONLY_GIVEN} ({why_not})" if why_not else ONLY_GIVEN
+    return made, " ".join(filter(None, (f"{said}." * (derived is None), say_untried(made))))
+
+
+def say_untried(cases: Sequence[Case]) -> str:
+    """Along which sizes no case has a block that is not whole; "" where each was tried."""
+    whole = [_list_whole(case.call) for case in cases]
+    untried = [name for place, name in whole[0].items() if all(place in each for each in whole)]
+    if not untried:
+        return ""
+    names = list(dict.fromkeys(untried))
+    shown = join_words(names) if len(names) <= _MOST else f"{join_words(names[:_MOST])}, …"
+    return f"{UNTRIED} {shown}: these are multiples of a block in each call."
+
+
+def _list_whole(call: KernelCall) -> dict[tuple[str, int], str]:
+    """The axes of arguments that are multiples of a block, with what they are called."""
+    try:
+        meta = call.all_meta(call.configs[0].all_kwargs() if call.configs else {})
+    except WorkbenchError:
+        return {}
+    numbers = {n: v for n, v in {**call.arguments, **meta}.items() if type(v) is int}
+    blocks = [v for n, v in numbers.items() if n in call.constants and v > 1]
+    named = {v: n for n, v in reversed(numbers.items()) if "stride" not in n.lower()}
+    return {
+        (name, axis): f"{named[size]} = {size}" if size in named else f"{name}.shape[{axis}]"
+        for name, tensor in call.tensors().items()
+        for axis, size in enumerate(tensor.shape)
+        if any(size and size % block == 0 for block in blocks)
+    }
 
 
 def _make_case(call: KernelCall, case: Any, number: int) -> Case:

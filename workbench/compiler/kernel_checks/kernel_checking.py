@@ -18,6 +18,7 @@ from workbench.compiler.kernel_checks.value_comparison import (
     NotCompared,
     choose_writes,
     compare_values,
+    find_unnamed,
     refuse_unknown,
 )
 from workbench.compiler.kernels.kernel_call import KernelCall
@@ -214,6 +215,8 @@ def _judge(
             f"{names}: read before it is written, so it must hold numbers before the call; if it "
             f"comes from torch.empty, say fresh={watched.ask_fresh!r}."
         )
+    unnamed, untold = find_unnamed(call, watched, question.writes, question.fresh, words)
+    found, lost = [*found, *unnamed], [*lost, *untold]
     if question.reference is not None and not watched.stopped:
         try:
             found += _compare(case, watched, question, found, words)

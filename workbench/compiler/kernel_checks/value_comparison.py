@@ -221,7 +221,7 @@ def _describe(
     step = sum(n * stride for n, stride in zip(index, actual.stride(), strict=False))
     place, programs, first = _find_writer(log, name, start, step, wrong, actual)
     count = int(wrong.sum())
-    values = [f"{float(each[index]):.7g}" for each in wide]
+    values = [_name_value(each[index]) for each in (expected, actual)]
     who = f"line {place.line} wrote {values[1]}"
     if first < 0:
         who = f"it holds {values[1]}, which no program wrote"
@@ -234,6 +234,13 @@ def _describe(
         "differs", text, place, argument=name, index=index, shape=tuple(actual.shape),
         program=words.cut_program(first), count=count, programs=programs,
     )  # fmt: skip
+
+
+def _name_value(value: torch.Tensor) -> str:
+    """A number as its type has it: all digits of an integer, the significant ones of a float."""
+    if value.dtype.is_floating_point:
+        return f"{float(value):.7g}"
+    return str(value.item())
 
 
 def _find_writer(
@@ -276,6 +283,51 @@ def choose_writes(
     chosen = (writes,) if isinstance(writes, str) else tuple(writes)
     refuse_unknown(call, chosen, "writes")
     return chosen
+
+
+def find_unnamed(
+    call: KernelCall, watched: Watched, writes: str | Sequence[str] | None,
+    fresh: str | Sequence[str], words: FaultWords,
+) -> tuple[list[KernelFinding], list[str]]:  # fmt: skip
+    """What the kernel changes and `writes` does not name: inputs as findings, the rest in words.
+
+    An input is what is read before it is written; the rest may be room to work in, as what is
+    `fresh` is. What is as before afterwards, such as a lock, is unchanged.
+    """
+    if writes is None:
+        return [], []
+    named = {*((writes,) if isinstance(writes, str) else writes)}
+    named |= {*((fresh,) if isinstance(fresh, str) else fresh)}
+    found, lost, tensors = [], [], call.tensors()
+    for held in watched.log.arguments:
+        if held.name not in watched.values or named & {*held.names}:
+            continue
+        name = held.name
+        before, after = tensors[name].detach().cpu(), read_written(call, watched, name)
+        wrong = (before != after) & ~((before != before) & (after != after))
+        if not wrong.any():
+            continue
+        stores = any(True for _ in watched.log.select(name, kind="write"))
+        if not stores or not {*held.names} & {*watched.ask_fresh}:
+            lost.append(
+                f"what it writes to {name}: name it in writes=, or in fresh= where it is only room "
+                "to work in"
+            )
+            continue
+        index = tuple(map(int, wrong.nonzero()[0]))
+        start = find_start(call, held, name) // after.element_size()
+        step = sum(n * stride for n, stride in zip(index, after.stride(), strict=False))
+        place, programs, first = _find_writer(watched.log, name, start, step, wrong, after)
+        element = words.name_element(held, index, name)
+        text = (
+            f"Unnamed write: line {place.line} writes {_name_value(after[index])} to {element}, "
+            f"which held {_name_value(before[index])}, and writes= does not name {name}"
+        )
+        found.append(words.make_row(
+            "unnamed write", text, place, argument=name, index=index, shape=tuple(after.shape),
+            program=words.cut_program(first), count=int(wrong.sum()), programs=programs,
+        ))  # fmt: skip
+    return found, lost
 
 
 def refuse_unknown(call: KernelCall, names: Sequence[str], what: str) -> None:

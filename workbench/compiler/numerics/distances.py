@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import inf, isfinite
 from typing import Any
@@ -18,6 +19,21 @@ BITS = {
 _MOST_ULPS = 1 << 62
 NAN = "NaN"
 """The part of a histogram where one of the two has a number, and the other none."""
+
+
+@dataclass(frozen=True)
+class Kinds:
+    """Elements that are NaN, infinite or finite otherwise than float64, by whose they are.
+
+    `own` are lost by the program alone, `eager` by eager alone, `both` by each in its own way. What
+    the same nodes with values of 16 bits held in float32 lose as the program does, or keep, is
+    `late`: holding them so explains it.
+    """
+
+    own: int = 0
+    eager: int = 0
+    both: int = 0
+    late: int = 0
 
 
 @dataclass(frozen=True)
@@ -94,11 +110,14 @@ def compute_ulps(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     return torch.where(lost, torch.where(a.isnan() & b.isnan(), 0, -1), gap)
 
 
-def measure_off(value: torch.Tensor, exact: torch.Tensor, dtype: torch.dtype) -> float:
+def measure_off(
+    value: torch.Tensor, exact: torch.Tensor, dtype: torch.dtype, scale: float = 0.0
+) -> float:
     """The largest error in roundings of the type at the scale of the whole tensor.
 
     Next to zero, cancellation makes millions of units in the last place out of nothing, so that
-    these say little. Infinite where one side has a NaN or an infinity that the other has not.
+    these say little. Infinite where one side has a NaN or an infinity that the other has not, but
+    for what is too large for the type. `scale` counts where all of the exact values are 0.
     """
     given, true = (_wide(part) for part in (value, exact))
     if given.shape != true.shape or not given.numel():
@@ -106,14 +125,59 @@ def measure_off(value: torch.Tensor, exact: torch.Tensor, dtype: torch.dtype) ->
     unit = torch.finfo(dtype).eps if dtype.is_floating_point or dtype.is_complex else 1.0
     gap = float((given - true).abs().max())
     if isfinite(gap):  # then so is every element: most tensors need no look at each
-        return _in_roundings(gap, float(true.abs().max()), unit)
-    finite = true.isfinite()
-    if bool((given.isfinite() != finite).any()) or bool((given != true)[true.isinf()].any()):
+        return _in_roundings(gap, float(true.abs().max()) or scale, unit)
+    if bool(find_lost(value, exact, dtype).any()):
         return inf
+    finite = given.isfinite() & true.isfinite()
     if not bool(finite.any()):
         return 0.0
-    gap, scale = float((given - true)[finite].abs().max()), float(true[finite].abs().max())
-    return _in_roundings(gap, scale, unit)
+    gap, own = float((given - true)[finite].abs().max()), float(true[finite].abs().max())
+    return _in_roundings(gap, own or scale, unit)
+
+
+def find_lost(value: torch.Tensor, exact: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """Elements that are NaN, infinite or finite where the exact ones are of another of these kinds.
+
+    What is too large for the type may be infinite.
+    """
+    kinds = name_kinds(exact)
+    lost = name_kinds(value) != kinds
+    if dtype.is_floating_point or dtype.is_complex:
+        lost &= name_kinds(value) != name_kinds(exact.to(dtype))
+    return lost
+
+
+def name_kinds(value: torch.Tensor) -> torch.Tensor:
+    """Of each element 0 where it is finite, else a number for NaN, infinity and its negative."""
+    wide = _wide(value)
+    return wide.isnan() + 2 * wide.isposinf() + 3 * wide.isneginf()
+
+
+def compare_kinds(
+    got: torch.Tensor, eager: torch.Tensor, exact: torch.Tensor, late: torch.Tensor,
+    dtype: torch.dtype,
+) -> Kinds:  # fmt: skip
+    """Who has lost which elements to NaN and infinity."""
+    kinds = [name_kinds(value) for value in (got, eager, late)]
+    if not any(bool(kind.any()) for kind in (*kinds, name_kinds(exact))):
+        return Kinds()
+    own, other = find_lost(got, exact, dtype), find_lost(eager, exact, dtype)
+    one, two = _wide(got), _wide(eager)
+    differ = (one != two) & ~(one.isnan() & two.isnan())
+    is_late = differ & (kinds[0] != kinds[1]) & (kinds[2] == kinds[0])
+    parts = (own & ~other, other & ~own, own & other)
+    alone, of_eager, both = (int((part & differ & ~is_late).sum()) for part in parts)
+    return Kinds(alone, of_eager, both, int((is_late & (own | other)).sum()))
+
+
+def find_scale(values: Iterable[object]) -> float:
+    """The largest finite number among tensors of floats; 0 where there is none."""
+    floats = [v for v in values if isinstance(v, torch.Tensor) and v.numel()]
+    most = 0.0
+    for value in floats:
+        if value.is_floating_point() or value.is_complex():
+            most = max(most, float(torch.nan_to_num(_wide(value), 0.0, 0.0, 0.0).abs().max()))
+    return most
 
 
 def _in_roundings(gap: float, scale: float, unit: float) -> float:
@@ -123,12 +187,13 @@ def _in_roundings(gap: float, scale: float, unit: float) -> float:
     return gap / unit / scale if scale else (inf if gap else 0.0)
 
 
-def measure_relative(value: torch.Tensor, exact: torch.Tensor) -> float:
-    """The largest error beside the largest value."""
-    return measure_off(value, exact, torch.float64) * torch.finfo(torch.float64).eps
+def measure_relative(value: torch.Tensor, exact: torch.Tensor, scale: float = 0.0) -> float:
+    """The largest error beside the largest value; see `measure_off`."""
+    return measure_off(value, exact, torch.float64, scale) * torch.finfo(torch.float64).eps
 
 
 def _wide(value: torch.Tensor) -> torch.Tensor:
+    """In float64; a complex number as two."""
     value = value.detach()
     if value.is_complex():
         return torch.view_as_real(value.to(torch.complex128).resolve_conj())

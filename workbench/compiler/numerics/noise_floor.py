@@ -69,7 +69,7 @@ def _move_by_one(value: Any, signs: torch.Tensor) -> Any:
 
 def measure_noise(
     graph: IndexedGraph, known: Mapping[str, Any], name: str, exact: torch.Tensor,
-    dtype: torch.dtype,
+    dtype: torch.dtype, scale: float = 0.0,
 ) -> float | None:  # fmt: skip
     """The most that noise on what a node is computed from moves it, in roundings of its type.
 
@@ -81,7 +81,7 @@ def measure_noise(
         return None
     try:
         return max(
-            measure_off(Cone(graph, noisy, Precision.WIDE).value(name), exact, dtype)
+            measure_off(Cone(graph, noisy, Precision.WIDE).value(name), exact, dtype, scale)
             for noisy in list_noisy(leaves, is_wide=True)
         )
     except CannotCompute:

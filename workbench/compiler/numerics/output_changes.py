@@ -170,7 +170,9 @@ def list_outputs(ends: Ends, captured: StageGraph) -> Iterator[NumericsOutput]:
         exact = ends.exact[number] if number < len(ends.exact) else None
         noisy = [draw[number] for draw in ends.noisy if number < len(draw)]
         off: dict[str, Any] = {"eager_off": None, "own_off": None, "noise": None}
-        if isinstance(exact, torch.Tensor) and not _vanishes(exact, eager, got):
+        if isinstance(exact, torch.Tensor) and _vanishes(exact, eager, got):
+            off |= {"eager_from_zero": _largest(eager), "own_from_zero": _largest(got)}
+        elif isinstance(exact, torch.Tensor):
             off["eager_off"] = measure_off(eager, exact, rounded)
             off["own_off"] = measure_off(got, exact, rounded)
         if noisy and dtype.is_floating_point:
@@ -192,8 +194,14 @@ def _vanishes(exact: torch.Tensor, eager: torch.Tensor, got: torch.Tensor) -> bo
     """
     if not eager.dtype.is_floating_point or not eager.numel():
         return False
-    true, given, own = (float(part.detach().double().abs().max()) for part in (exact, eager, got))
+    true, given, own = map(_largest, (exact, eager, got))
+    if not true:  # of what is 0, any number is infinitely many roundings off
+        return math.isfinite(given) and math.isfinite(own) and max(given, own) > 0
     return math.isfinite(given) and true < given * _NOTHING and own <= given * _MUCH
+
+
+def _largest(value: torch.Tensor) -> float:
+    return float(value.detach().double().abs().max())
 
 
 def _find_logits(captured: StageGraph) -> frozenset[int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 from typing import Any
@@ -19,11 +19,14 @@ from workbench.analysis.numerics.causes import (
 )
 from workbench.compiler.numerics.cones import CannotCompute, Cone, is_random, name_operator
 from workbench.compiler.numerics.distances import (
+    compare_kinds,
+    find_scale,
     is_comparable,
     is_equal,
     measure_apart,
     measure_off,
     measure_relative,
+    name_kinds,
 )
 from workbench.compiler.numerics.noise_floor import measure_noise
 from workbench.compiler.numerics.precisions import LOW, Precision, find_factors
@@ -84,9 +87,24 @@ class Place:
         """The value by eager's nodes in one precision; raises `CannotCompute`."""
         return Cone(self.graph, self.known, precision).value(self.node)
 
-    def measure_noise(self, exact: torch.Tensor, dtype: torch.dtype) -> float | None:
+    def find_scale(self) -> float:
+        """The largest number that the value is computed from: what it rounds by where it is 0."""
+        cone = Cone(self.graph, self.known, Precision.WIDE)
+        leaves = self.graph.find_leaves(self.node, self.known)
+        return find_scale(cone.value(name) for name in (*leaves, *self.inside))
+
+    @property
+    def has_floats(self) -> bool:
+        """Whether anything that it is computed from is a float, which rounding may change."""
+        rows = self.graph.rows
+        names = (*self.graph.find_leaves(self.node, self.known), *self.inside)
+        return any("float" in (rows[name].dtype or "float") for name in names if name in rows)
+
+    def measure_noise(
+        self, exact: torch.Tensor, dtype: torch.dtype, scale: float = 0.0
+    ) -> float | None:
         """What noise on `known` does to the value; see `measure_noise`."""
-        return measure_noise(self.graph, self.known, self.node, exact, dtype)
+        return measure_noise(self.graph, self.known, self.node, exact, dtype, scale)
 
     def row(self, cause: Cause, **measured: Any) -> Deviation:
         """The row of a deviation; what is not given was not measured."""
@@ -135,20 +153,34 @@ def _measured_row(
     dtype, apart = got.dtype, measure_apart(got, eager)
     products = tuple(name for name in place.operators if find_factors(name) is not None)
     to_tf32 = inf
+    scale = 0.0 if bool(exact.any()) else place.find_scale()
+    kinds = compare_kinds(got, eager, exact, late, dtype)
+    rounded = late.to(dtype)
+    pick, shared = _pick_finite(got, exact), _pick_finite(got, exact, eager)
+    kept = _pick_finite(got, exact, rounded)
+    own, other, true = shared(got), shared(eager), shared(exact)
     if place.tf32 is not None and products:
-        to_tf32 = measure_off(got, place.compute(place.tf32), dtype)
+        to_tf32 = measure_off(own, shared(place.compute(place.tf32)), dtype, scale)
+    noise = place.measure_noise(exact, dtype, scale)
     found = Measured(
         operators=place.operators,
-        eager_off=measure_off(eager, exact, dtype),
-        own_off=measure_off(got, exact, dtype),
-        to_eager=measure_off(got, eager, dtype),
-        to_upcast=measure_off(got, late.to(dtype), dtype),
+        eager_off=measure_off(other, true, dtype, scale),
+        own_off=measure_off(pick(got), pick(exact), dtype, scale),
+        to_eager=measure_off(own, other, dtype, scale),
+        to_upcast=measure_off(kept(got), kept(rounded), dtype, scale),
         low=low,
         is_float=dtype.is_floating_point or dtype.is_complex,
         differ=apart.differ,
         is_library=place.is_library,
         to_tf32=to_tf32,
         products=products,
+        own_lost=kinds.own,
+        eager_lost=kinds.eager,
+        both_lost=kinds.both,
+        late_lost=kinds.late,
+        zeros_off=_measure_zeros(place, own, (other, true, shared(late)), dtype),
+        noise=noise,
+        is_decided=place.has_floats,
     )
     cause = classify(found)
     if beside := place.reference:
@@ -158,13 +190,40 @@ def _measured_row(
         elements=apart.elements,
         differ=apart.differ,
         max_ulp=apart.max_ulp,
-        eager_off=found.eager_off,
-        own_off=found.own_off,
-        noise=place.measure_noise(exact, dtype),
+        eager_off=measure_off(eager, exact, dtype, scale),
+        own_off=measure_off(got, exact, dtype, scale),
+        noise=noise,
         histogram=apart.histogram,
         exact_histogram=measure_apart(got, exact.to(dtype)).histogram,
         never_rounded=low,
     )
+
+
+def _pick_finite(*values: torch.Tensor) -> Callable[[torch.Tensor], torch.Tensor]:
+    """Takes the elements that are finite in all of them."""
+    lost = sum(name_kinds(value) for value in values)
+    if not isinstance(lost, torch.Tensor) or not bool(lost.any()):
+        return lambda value: value
+    kept = lost == 0
+    if values[0].is_complex():
+        kept = kept.all(-1)
+    return lambda value: value[kept]
+
+
+def _measure_zeros(
+    place: Place, own: torch.Tensor, others: Sequence[torch.Tensor], dtype: torch.dtype
+) -> float:
+    """How far a value is from 0 where every precision gives 0, in roundings of what is inside.
+
+    There rounding to 16 bits changes nothing: what is left is that of a kernel, in float32.
+    """
+    if not (dtype.is_floating_point or dtype.is_complex):
+        return 0.0
+    zeros = own[torch.stack([other == 0 for other in others]).all(0)]
+    if not bool(zeros.any()):
+        return 0.0
+    inner = torch.float32 if dtype in LOW else dtype
+    return measure_off(zeros, torch.zeros_like(zeros), inner, place.find_scale())
 
 
 @dataclass(frozen=True)
@@ -190,7 +249,9 @@ class TwoWays:
         if is_same and (old.dtype not in LOW or len(self.after.inside) == 1):
             return None
         exact, wide = self.before.compute(Precision.WIDE), self.after.compute(Precision.WIDE)
-        gap = measure_relative(wide, exact) if is_comparable(exact, wide) else 0.0
+        scale = 0.0 if bool(exact.any()) else self.before.find_scale()
+        is_known = is_comparable(exact, wide)
+        gap = measure_relative(wide, exact, scale) if is_known else 0.0
         if is_same and gap <= FORMULA_CHANGED:
             return None
         apart, dtype = measure_apart(new, old), old.dtype
@@ -200,7 +261,7 @@ class TwoWays:
             "max_ulp": apart.max_ulp,
             "histogram": apart.histogram,
             "exact_histogram": measure_apart(new, exact.to(dtype)).histogram,
-            "eager_off": measure_off(old, exact, dtype),
-            "own_off": measure_off(new, exact, dtype),
-            "noise": self.before.measure_noise(exact, dtype),
+            "eager_off": measure_off(old, exact, dtype, scale),
+            "own_off": measure_off(new, exact, dtype, scale),
+            "noise": self.before.measure_noise(exact, dtype, scale),
         }

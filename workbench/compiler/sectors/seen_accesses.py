@@ -223,7 +223,10 @@ def _sample(accesses: Sequence[Access], programs: int, budget: int) -> Iterator[
     """
     total = sum(prod(access.shape) for access in accesses)
     apart = min(programs, -(-total // budget))
-    wanted = np.arange(apart // 2, programs, apart) if apart > 1 else None
+    wanted = None
+    if apart > 1:  # of those that ran, which may be a sample of the grid
+        ran = np.unique(np.concatenate([access.programs for access in accesses]))
+        wanted = ran[apart // 2 :: apart]
     taken = []
     for access in accesses:
         if wanted is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from workbench.analysis.numerics.numerics_answer import overflows_in_eager
 from workbench.analysis.numerics.numerics_cures import (
     UNCONTRACTED,
     list_offers,
@@ -27,6 +28,7 @@ from workbench.arguments import checked
 from workbench.compiler.call_state.call_leaves import restore_state
 from workbench.compiler.calls.paths import Path as LeafPath
 from workbench.compiler.calls.paths import leaves
+from workbench.compiler.comparison.overflows import say_overflow
 from workbench.compiler.contract.contract import Contract
 from workbench.compiler.internals.older_releases import list_strict_numerics
 from workbench.compiler.numerics.comparisons import Batch, compare_rows, find_batch
@@ -124,11 +126,12 @@ class LiveNumerics(Numerics):
 
     @checked
     def cures(self, progress: ProgressCallback | None = None) -> tuple[NumericsCure, ...]:
-        """What each option would remove, and what it costs; each is compiled and run.
+        """The options that help, with what each removes and costs; each is compiled and run.
 
-        These are the options that a cause names, those of this torch to round as eager does, and
-        the worst kernel not fused. Kernels and bytes are counted, times measured in turn with those
-        of the call as it is, or bounded by a model where the GPU is not here.
+        Tried are the options that a cause names, those of this torch to round as eager does, and
+        the worst kernel not fused; `tried` has those that do not help, too. Kernels
+        and bytes are counted, times measured in turn with those of the call as it is, or bounded by
+        a model where the GPU is not here.
         The report keeps them; `.frame("cures")` has them as a table.
         """
         from workbench.handles.numerics.cure_trials import try_cure
@@ -143,7 +146,7 @@ class LiveNumerics(Numerics):
                 try_cure(self.compiled, self, cure, look, told) for cure in self.opportunities
             )
         self.asked.update(add_cures(self.asked.report, tried))
-        return tried
+        return tuple(cure for cure in tried if cure.helps)
 
     @checked
     def batch_invariance(self, row: int = 0) -> BatchInvariance:
@@ -265,12 +268,21 @@ def minify(
     return minify_call(function, *call, name, judge, progress)
 
 
-def say_cause(compiled: CompiledBase, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
-    """Which part computes something else, each judged by its own inputs; "" where none can be."""
+def say_cause(
+    compiled: CompiledBase, args: tuple[Any, ...], kwargs: Mapping[str, Any], stage: str,
+    wrong: Collection[str],
+) -> str:  # fmt: skip
+    """Which stage is at fault for the leaves that differ, and which part computes something else.
+
+    `stage` is what comparing the stages said. Each part is judged by its own inputs.
+    """
     try:
         found = look_at_numbers(compiled, args, kwargs)
     except (WorkbenchError, RuntimeError) as error:
-        return f"Which part departs was not judged: {read_first_line(error).rstrip('.')}."
+        why = read_first_line(error).rstrip(".")
+        return f"{stage} Which part departs was not judged: {why}."
     if found.first is not None:
-        return found.first_sentence
-    return f"No part of it departs by more than rounding from its own inputs. {found.sentence}"
+        return f"{stage} {found.first_sentence}"
+    if {*wrong} <= {row.output for row in found.outputs if overflows_in_eager(row)}:
+        return say_overflow(sorted(wrong))
+    return f"{stage} No part of it departs by more than rounding from its own inputs. {found}"

@@ -48,7 +48,8 @@ def verify(
     if cause and reference is None and compiled.recipe is not None:
         from workbench.handles.numerics.numerics_questions import say_cause
 
-        cause = f"{cause} {say_cause(compiled, args, dict(kwargs or {}))}"
+        wrong = {row.leaf for row in rows if row.verdict == "failed"}
+        cause = say_cause(compiled, args, dict(kwargs or {}), cause, wrong)
     return Verification(tuple(rows), name, notes=notes, cause=cause)
 
 

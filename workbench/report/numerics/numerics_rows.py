@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+_NEARER = 1.25
+"""Errors within this factor of one another are alike."""
+
 
 @dataclass(frozen=True, slots=True)
 class Deviation:
@@ -88,6 +91,13 @@ class NumericsOutput:
     noise_top5: int | None = None  # the same for the noise, at the most
     noise_kl: float | None = None  # the same for the noise, at the most
     rounded: str = ""  # the dtype whose roundings are counted, where it was cast to more bits
+    eager_from_zero: float | None = None  # eager's largest number, where float64 gives only 0
+    own_from_zero: float | None = None  # the same of the program
+
+    @property
+    def vanishes(self) -> bool:
+        """Whether float64 gives 0, so that there is no scale to count roundings at."""
+        return self.eager_from_zero is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +125,18 @@ class NumericsCure:
     is_sure: bool = False  # whether one of the two may be called the faster one
     bound_us: float | None = None  # the least time of a GPU that is not here, by its roofline
     bound_us_after: float | None = None  # the same with the option
+
+    @property
+    def helps(self) -> bool:
+        """Whether the outputs agree more with eager, or no less while a part departs less."""
+        before, after = self.differ, self.differ_after
+        if before is not None and after is not None and after != before:
+            return after < before
+        is_nearer = False
+        if self.own_off is not None and self.own_off_after is not None:
+            is_nearer = self.own_off_after * _NEARER < self.own_off
+        fewer = self.deviations_after < self.deviations
+        return fewer or (is_nearer and self.deviations_after == self.deviations)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,13 @@ from triton.runtime.interpreter import _get_np_dtype
 
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.interpreter.triton.batched_builder import BatchedBuilder
-from workbench.compiler.interpreter.triton.reductions import reduce, scan, tensor_of
+from workbench.compiler.interpreter.triton.kernel_logic import install_logic
+from workbench.compiler.interpreter.triton.reductions import (
+    DivergentError,
+    reduce,
+    scan,
+    tensor_of,
+)
 
 Array = np.ndarray[Any, Any]
 Function = Callable[..., Array]
@@ -139,14 +145,6 @@ def _array(value: Any, number: np.dtype[Any], rank: int) -> Array:
     return data.reshape((len(data),) + (1,) * (rank - data.ndim) + data.shape[1:])
 
 
-class DivergentError(Exception):
-    """Programs of one batch want to go different ways; `values` has one for each of them."""
-
-    def __init__(self, values: Any):
-        super().__init__("the programs of a batch go different ways")
-        self.values = values
-
-
 def install() -> BatchedBuilder:
     """Replace the operators of Triton's interpreter; nothing of it is undone.
 
@@ -159,6 +157,7 @@ def install() -> BatchedBuilder:
     stock._patch_lang(_uses_language)
     for module in (tl, tl.core):
         module.reduce, module.associative_scan = reduce, scan
+    install_logic()
     tensor: Any = tl.core.tensor
     # Triton's own code asks for the truth of a tensor to see whether there is one
     tensor.__bool__ = lambda self: self.type.is_block() or bool(_one(self))

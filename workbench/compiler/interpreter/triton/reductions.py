@@ -6,6 +6,8 @@ another one here, as it is on every GPU.
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,8 +16,18 @@ import triton.language as tl
 from triton.runtime import interpreter as stock
 from triton.runtime.interpreter import TensorHandle, _get_np_dtype
 
+from workbench.compiler.interpreter.triton.kernel_logic import BlockDecides
+
 Array = np.ndarray[Any, Any]
 Tensors = tuple[Any, ...]
+
+
+class DivergentError(Exception):
+    """Programs of one batch want to go different ways; `values` has one for each of them."""
+
+    def __init__(self, values: Any):
+        super().__init__("the programs of a batch go different ways")
+        self.values = values
 
 
 def reduce(input: Any, axis: int | None, combine_fn: Any, keep_dims: bool = False, **_: Any) -> Any:
@@ -108,12 +120,48 @@ def _combined(
     if quick is not None and len(left) == 1 and dtype.scalar.name in _PLAIN:
         stock.interpreter_builder.count(dtype, left[0])
         return [quick(left[0], right[0]).astype(left[0].dtype, copy=False)]
+    try:
+        return _combine_blocks(left, right, dtypes, combine_fn)
+    except BlockDecides:
+        return _combine_scalars(left, right, dtypes, combine_fn)
+
+
+def _combine_blocks(
+    left: Sequence[Array], right: Sequence[Array], dtypes: Sequence[Any], combine_fn: Any
+) -> list[Array]:
     combination = combine_fn(*map(tensor_of, [*left, *right], [*dtypes, *dtypes]))
     parts = combination if isinstance(combination, tuple) else (combination,)
     return [
         np.array(np.broadcast_to(part.handle.data, old.shape), dtype=old.dtype)
         for part, old in zip(parts, left, strict=True)
     ]
+
+
+def _combine_scalars(
+    left: Sequence[Array], right: Sequence[Array], dtypes: Sequence[Any], combine_fn: Any
+) -> list[Array]:
+    """For a function that branches: it is written for two elements, each pair goes its own way.
+
+    Pairs stand for programs of a batch, so that those of one way are combined at once.
+    """
+    builder, rest = stock.interpreter_builder, left[0].shape[1:]
+    count = max(len(left[0]), builder.batch)  # each program counts its own operations
+    whole = [np.broadcast_to(part, (count, *rest)).reshape(-1) for part in (*left, *right)]
+    made = [np.empty(count * math.prod(rest), part.dtype) for part in left]
+    waiting = [np.arange(len(made[0]))]
+    while waiting:
+        which, known = waiting.pop(), Counter(builder.operations)
+        pairs = [part[which] for part in whole]
+        try:
+            parts = _combine_blocks(pairs[: len(left)], pairs[len(left) :], dtypes, combine_fn)
+        except DivergentError as parted:
+            builder.operations = known
+            ways = np.broadcast_to(parted.values, which.shape)
+            waiting += [which[ways == way] for way in np.unique(ways)]
+            continue
+        for new, part in zip(made, parts, strict=True):
+            new[which] = part
+    return [part.reshape(count, *rest) for part in made]
 
 
 def tensor_of(array: Array, dtype: Any) -> Any:

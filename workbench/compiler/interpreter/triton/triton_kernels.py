@@ -22,8 +22,9 @@ from workbench.compiler.interpreter.triton.checked_memory import (
 )
 from workbench.compiler.interpreter.triton.checked_memory import read_memory as read_memory
 from workbench.compiler.interpreter.triton.checked_memory import write_memory as write_memory
-from workbench.compiler.interpreter.triton.language import DivergentError, find_annotated_constants
+from workbench.compiler.interpreter.triton.language import find_annotated_constants
 from workbench.compiler.interpreter.triton.language import install as install
+from workbench.compiler.interpreter.triton.reductions import DivergentError
 
 Array = np.ndarray[Any, Any]
 Grid = tuple[int, int, int]

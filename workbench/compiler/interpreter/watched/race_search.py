@@ -20,7 +20,6 @@ from workbench.compiler.interpreter.watched.watched_call import Fault
 
 Array = np.ndarray[Any, Any]
 _NOBODY = -1
-_LATE = np.iinfo(np.int32).max
 _EXAMPLES = 1500  # elements that are looked at one by one
 _EACH = 8  # of every line, at least
 _MOST_PROGRAMS = 256  # that a fault names
@@ -73,9 +72,11 @@ class _Shadow:
         self.accesses = [access for access in log.accesses if access.argument == number]
         self._grain = find_grain(self.accesses) if self.accesses else 1
         self._size = -(-self._held.span // self._grain)
+        width, height, depth = log.grid
+        self._dtype = np.int32 if width * height * depth < 1 << 31 else np.int64
 
     def _make(self, content: int) -> Array:
-        return np.full(self._size, content, dtype=np.int32)
+        return np.full(self._size, content, dtype=self._dtype)
 
     def _spread(self, access: Access, values: Array) -> Array:
         return np.repeat(values, access.size // self._grain)
@@ -99,7 +100,8 @@ class _Shadow:
 
     def find_races(self) -> Iterator[Fault]:
         """Elements that one program writes plainly and another reaches, too."""
-        low = {kind: self._make(_LATE) for kind in ("read", "write", "atomic")}
+        late = np.iinfo(self._dtype).max
+        low = {kind: self._make(late) for kind in ("read", "write", "atomic")}
         high = {kind: self._make(_NOBODY) for kind in ("read", "write", "atomic")}
         for access in self.accesses:
             at = list_grains(access, self._grain)

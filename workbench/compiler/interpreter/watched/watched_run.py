@@ -133,11 +133,15 @@ def _limited(seconds: float) -> Iterator[None]:
 
 
 def choose_programs(grid: tuple[int, int, int], most: int) -> Array:
-    """The numbers of programs all over the grid, with neighbours on its first two axes."""
+    """The numbers of programs all over the grid, with neighbours on its first two axes.
+
+    The last one, where a size that is no multiple of a block shows, is among several.
+    """
     total = grid[0] * grid[1] * grid[2]
     anchors = np.linspace(0, total - 1, most // 3 + 1).astype(np.int64)
-    around = np.concatenate([np.stack([anchors, anchors + 1, anchors + grid[0]], 1).reshape(-1),
-                             np.arange(total)])  # fmt: skip
+    # the first ones make up the number where anchors and neighbours meet
+    near = np.stack([anchors, anchors + 1, anchors + grid[0]], 1).reshape(-1)
+    around = np.concatenate([[0, total - 1], near, np.arange(min(total, most))])
     _, first = np.unique(around, return_index=True)
     ordered = around[np.sort(first)]
     return np.sort(ordered[ordered < total][:most])

@@ -232,8 +232,12 @@ class WatchingMemory(Memory):
     def _number(self) -> Array:
         """The programs of the batch, counted along the first axis of the grid, then the others."""
         x, y, z = self._builder.programs
-        made: Array = (x + self._grid[0] * (y + self._grid[1] * z)).astype(np.int32)
-        return made
+        width, height, depth = self._grid
+        if width * height * depth < 1 << 31:  # the log has one for each program and access
+            made: Array = (x + width * (y + height * z)).astype(np.int32)
+            return made
+        wide: Array = x + width * (y.astype(np.int64) + height * z.astype(np.int64))
+        return wide
 
     def _find_place(self) -> int:
         """The innermost line of the user's code that asks for the access."""
