@@ -291,9 +291,8 @@ def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor
 
 
 def _qkv() -> tuple[torch.Tensor, ...]:
-    return tuple(_random(n, 16, dtype=torch.bfloat16, seed=n) for n in (8, 512)) + (
-        _random(512, 16, dtype=torch.bfloat16, seed=3),
-    )
+    sizes = (8, 512, 512)
+    return tuple(_random(n, 16, dtype=_BRAIN, seed=at) for at, n in enumerate(sizes))
 
 
 def _uneven() -> tuple[torch.Tensor, ...]:

@@ -15,12 +15,14 @@ from workbench.compiler.comparison.effects import (
     Effects,
     RowMaker,
     Subject,
+    form_pairs,
     pairs,
     run_in_double_precision,
     subject_of,
 )
 from workbench.compiler.comparison.output_comparison import (
     DRAWN,
+    DRAWN_ALIKE,
     Comparison,
     Verification,
     compare_objects,
@@ -79,13 +81,13 @@ def verify(
         DRAWN if has_other_draws(compiled) else "",
         get_absolute_tolerance if atol is None else None,
     ))  # fmt: skip
-    rows, notes = comparing.rows(), comparing.notes
+    rows = comparing.rows()
     cause = _cause(compiled, rows, comparing, reference)
     if cause and reference is None and compiled.recipe is not None:
         from workbench.handles.numerics.numerics_questions import say_cause
 
         cause = f"{cause} {say_cause(compiled, args, dict(kwargs or {}))}"
-    return Verification(tuple(rows), name, notes=notes, cause=cause)
+    return Verification(tuple(rows), name, cause=cause)
 
 
 def _cause(compiled: CheckedCall, rows: list[Comparison], comparing: Comparing, given: Any) -> str:
@@ -163,12 +165,16 @@ class Comparing:
         self._own = own
         self._other = other
         self._maker = maker
-        self.notes: tuple[str, ...] = ()
-        """What a comparison of the compiled code leaves out, once there are rows."""
 
     def rows(self) -> list[Comparison]:
         """A row for each leaf; what differs is settled with other seeds and in float64."""
-        return compare_runs(self._of_compiled, self._of_original, self._noted, self._settled)
+        return compare_runs(
+            self._of_compiled,
+            self._of_original,
+            self._compared,
+            self._settled,
+            self._maker.random_reason or DRAWN_ALIKE,
+        )
 
     def wrong_in(self, function: Callable[..., Any]) -> set[str]:
         """The leaves in which a function, in place of the compiled code, differs."""
@@ -184,12 +190,10 @@ class Comparing:
     def _of_original(self, seed: int | None = None) -> Effects:
         return self._other.run(self._original, seed)
 
-    def _noted(self, expected: Effects, actual: Effects) -> list[Comparison]:
-        self.notes = self.notes or tuple(filter(None, [expected.forms.note(actual.forms)]))
-        return self._compared(expected, actual)
-
     def _compared(self, expected: Effects, actual: Effects) -> list[Comparison]:
-        return self._maker.rows([*pairs(self._other, expected, actual)])
+        return self._maker.rows(
+            [*pairs(self._other, expected, actual), *form_pairs(expected, actual)]
+        )
 
     def _settled(
         self, rows: list[Comparison], expected: Effects, actual: Effects
