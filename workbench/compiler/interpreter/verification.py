@@ -23,7 +23,6 @@ from workbench.compiler.comparison.effects import (
     Effects,
     RowMaker,
     Subject,
-    form_pairs,
     make_failed_row,
     pairs,
     subject_of,
@@ -235,7 +234,8 @@ class _Verifier:
         rows = self._rows(expected, actual, exact)
         if any(row.verdict == "failed" for row in rows) and self._may_follow():
             expected, rows = self._following(actual, expected, rows)
-        return self._verification(rows, cause=self._cause(rows, expected))
+        form = expected.forms.note(actual.forms)
+        return self._verification(rows, cause=self._cause(rows, expected), form=form)
 
     def _may_follow(self) -> bool:
         """Whether autocast for the CPU was met, and the graph has casts to its dtype.
@@ -357,10 +357,7 @@ class _Verifier:
         maker = RowMaker(rounded, compare_objects, unit=unit)
         sides = [
             pair if exact.get(pair.name) is None else replace(pair, expected=exact[pair.name])
-            for pair in (
-                *pairs(self._judged, expected, actual),
-                *form_pairs(expected, actual),
-            )
+            for pair in pairs(self._judged, expected, actual)
             if not pair.name.startswith(TORCH_RANDOM)  # a GPU has another generator
         ]
         rows = maker.rows(sides)
@@ -422,11 +419,12 @@ class _Verifier:
         rows: tuple[Comparison, ...],
         stopped: Sequence[KernelComparison] = (),
         cause: str = "",
+        form: str = "",
     ) -> Verification:
         ran = note_configs(self._session.configs)
         lost = () if self._graphs else (_NO_GRAPH.format(self._program.no_graphs),)
         casts = note_autocast(self._regions)
-        notes = (NOT_MODELLED, *casts, *ran, *lost)
+        notes = (NOT_MODELLED, *casts, *ran, *lost, *filter(None, [form]))
         return Verification(rows, self._name(), (*self._made.kernels, *stopped), notes, cause)
 
     def _name(self) -> str:
