@@ -15,12 +15,14 @@ from workbench.compiler.comparison.effects import (
     LeafPair,
     RowMaker,
     Subject,
+    form_pairs,
     pairs,
     run_in_double_precision,
     subject_of,
 )
 from workbench.compiler.comparison.output_comparison import (
     DRAWN,
+    DRAWN_ALIKE,
     Comparison,
     compare_objects,
     compare_runs,
@@ -137,12 +139,13 @@ class Comparing:
         self._own = own
         self._other = other
         self._maker = maker
-        self.notes: tuple[str, ...] = ()
-        """What a comparison of the compiled code leaves out, once there are rows."""
 
     def rows(self) -> list[Comparison]:
         """A row for each leaf; what differs is settled with other seeds and in float64."""
-        return compare_runs(self._of_compiled, self._of_original, self._noted, self._settled)
+        drawn = self._maker.random_reason or DRAWN_ALIKE
+        return compare_runs(
+            self._of_compiled, self._of_original, self._compared, self._settled, drawn
+        )
 
     def pairs(self) -> list[LeafPair]:
         """The leaves of one run of each, side by side, not judged."""
@@ -162,12 +165,10 @@ class Comparing:
     def _of_original(self, seed: int | None = None) -> Effects:
         return self._other.run(self._original, seed)
 
-    def _noted(self, expected: Effects, actual: Effects) -> list[Comparison]:
-        self.notes = self.notes or tuple(filter(None, [expected.forms.note(actual.forms)]))
-        return self._compared(expected, actual)
-
     def _compared(self, expected: Effects, actual: Effects) -> list[Comparison]:
-        return self._maker.rows([*pairs(self._other, expected, actual)])
+        return self._maker.rows(
+            [*pairs(self._other, expected, actual), *form_pairs(expected, actual)]
+        )
 
     def _settled(
         self, rows: list[Comparison], expected: Effects, actual: Effects

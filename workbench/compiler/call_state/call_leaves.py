@@ -23,6 +23,7 @@ _NOT_PROMISED = (
     "Not compared, as compiled code may choose them otherwise than eager: {}. Whoever calls "
     "view() on an output, or writes into it, can tell them apart."
 )
+_OWN_CHOICE = "torch may choose this when it captures the call, so it was not judged"
 
 
 def find_held_inputs(
@@ -263,6 +264,31 @@ class Forms:
             other_form = other.tensors.get(name)
             if other_form is not None and form.requires_grad and not other_form.requires_grad:
                 yield f"requires_grad of {name}", "expected True, got False"
+
+    def layouts(self, other: Forms) -> Iterator[tuple[str, str, bool]]:
+        """Strides and shared memory that are otherwise: a name, how, and whether it is wrong.
+
+        Memory that is shared in `other` alone, between leaves that are two here, is: a write into
+        one changes the other.
+        """
+        both = self.named & other.named
+        for name, form in self.tensors.items():
+            now = other.tensors.get(name)
+            if now is None:
+                continue
+            if form.strides != now.strides:
+                said = f"expected {list(form.strides)}, got {list(now.strides)}"
+                yield f"strides of {name}", f"{said}; {_OWN_CHOICE}", False
+            gained = sorted((now.shares - form.shares) & both)
+            lost = sorted((form.shares - now.shares) & both)
+            if gained:
+                why = f"only the compiled code shares its memory with {_listed(gained)}"
+                yield f"memory of {name}", why, True
+            elif lost or (form.is_also - now.is_also) & both:
+                others = _listed(lost or sorted((form.is_also - now.is_also) & both))
+                verb = "shares its memory with" if lost else "is one object with"
+                why = f"only the original {verb} {others}; {_OWN_CHOICE}"
+                yield f"memory of {name}", why, False
 
     def note(self, other: Forms) -> str:
         """What torch does not promise and is otherwise, in one sentence; "" where nothing is.

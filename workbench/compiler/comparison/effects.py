@@ -219,6 +219,16 @@ def pairs(
         yield LeafPair("state", None, None, not_checked=why)
 
 
+def form_pairs(expected: Effects, actual: Effects) -> Iterator[LeafPair]:
+    """Outputs that lie otherwise in memory: memory that only compiled code shares is wrong.
+
+    Strides and a view that was lost may be torch's own choice, so they are never called right.
+    """
+    for name, why, is_wrong in expected.forms.layouts(actual.forms):
+        told = {"failure": why} if is_wrong else {"not_checked": why}
+        yield LeafPair(name, None, None, **told)
+
+
 def _state_pairs(expected: Effects, actual: Effects) -> Iterator[LeafPair]:
     for name, change in {**actual.state, **expected.state}.items():
         left, right = (

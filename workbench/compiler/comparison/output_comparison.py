@@ -11,6 +11,7 @@ import torch
 
 from workbench.arguments import checked
 from workbench.compiler.call_state.call_leaves import has_equality, leaves_of
+from workbench.compiler.call_state.random_states import BEGINNING
 from workbench.errors import UsageError
 from workbench.number_text import plural
 from workbench.report.presenter import FormerTable, presenter
@@ -40,6 +41,11 @@ DRAWN = (
     "same seed; compile with options={'fallback_random': True} to compare it"
 )
 """Why what random numbers decide is not compared."""
+DRAWN_ALIKE = (
+    "it depends on random numbers, and the compiled code may draw them in another order than the "
+    "original"
+)
+"""The same where both draw from torch's generator by the same rule."""
 
 
 def get_absolute_tolerance(dtype: torch.dtype) -> float:
@@ -325,10 +331,12 @@ def compare_runs(
     original: Run[Outcome],
     compared: Callable[[Outcome, Outcome], list[Comparison]],
     settled: Callable[[list[Comparison], Outcome, Outcome], list[Comparison]] | None = None,
+    drawn: str = DRAWN,
 ) -> list[Comparison]:
     """The rows of `compared(original, compiled)`, those that differ as `settled` has them.
 
-    A leaf that differs is not checked where another seed changes it in both.
+    A leaf that differs is not checked where another seed changes it in both: `drawn` says why. A
+    random state that the same seed leaves otherwise is a difference.
     """
     actual, expected = compiled(None), original(None)
     rows = compared(expected, actual)
@@ -338,7 +346,7 @@ def compare_runs(
         return rows
     by_chance = _failed(compared(expected, original(_OTHER_SEED)))
     chance_here = _failed(compared(actual, compiled(_OTHER_SEED))) if by_chance else {}
-    return [_with_chance(row, by_chance, chance_here) for row in rows]
+    return [_with_chance(row, by_chance, chance_here, drawn) for row in rows]
 
 
 def _failed(rows: Sequence[Comparison]) -> dict[str, Comparison]:
@@ -346,14 +354,19 @@ def _failed(rows: Sequence[Comparison]) -> dict[str, Comparison]:
 
 
 def _with_chance(
-    row: Comparison, by_chance: Mapping[str, Comparison], chance_here: Mapping[str, Comparison]
+    row: Comparison,
+    by_chance: Mapping[str, Comparison],
+    chance_here: Mapping[str, Comparison],
+    drawn: str,
 ) -> Comparison:
     other = by_chance.get(row.leaf)
+    if row.leaf.startswith(BEGINNING):
+        return row  # another seed always leaves another state; the same one may not
     if row.verdict != "failed" or other is None or (row.reason and not other.reason):
         return row
     if row.leaf not in chance_here:
         reason = "the original draws random numbers for it; the compiled code draws the same always"
         return replace(row, reason=reason)
     return replace(
-        row, max_abs_error=nan, max_rel_error=nan, verdict="not checked", reason=DRAWN
+        row, max_abs_error=nan, max_rel_error=nan, verdict="not checked", reason=drawn
     )  # fmt: skip

@@ -687,9 +687,7 @@ FAKE_STORE = Name(
     "torch.testing._internal.distributed.fake_pg:FakeStore", "process groups that send nothing"
 )
 COMPOSED = (
-    Name(
-        "torch.distributed._composable.contract:STATE_KEY", "a sharded module without its shards"
-    ),
+    Name("torch.distributed._composable.contract:STATE_KEY", "a sharded module without its shards"),
     Name(
         "torch.distributed._composable.contract:REGISTRY_KEY", "a sharded module without its shards"
     ),

@@ -43,14 +43,14 @@ def verify(
         return Verification((), name, cause=NOTHING_SENT)
     inputs = args, dict(kwargs or {})
     comparing = compare_with(original, compiled, inputs, rtol=rtol, atol=atol)
-    rows, notes = comparing.rows(), comparing.notes
+    rows = comparing.rows()
     cause = _cause(compiled, rows, comparing, reference)
     if cause and reference is None and compiled.recipe is not None:
         from workbench.handles.numerics.numerics_questions import say_cause
 
         wrong = {row.leaf for row in rows if row.verdict == "failed"}
         cause = say_cause(compiled, args, dict(kwargs or {}), cause, wrong)
-    return Verification(tuple(rows), name, notes=notes, cause=cause)
+    return Verification(tuple(rows), name, cause=cause)
 
 
 def _cause(compiled: CheckedCall, rows: list[Comparison], comparing: Comparing, given: Any) -> str:
