@@ -62,7 +62,7 @@ def verify_package(
         get_absolute_tolerance if atol is None else None,
     )
     comparing = Comparing(package, original, own, replace(other, held=()), maker)
-    return Verification(tuple(comparing.rows()), name, notes=comparing.notes)
+    return Verification(tuple(comparing.rows()), name)
 
 
 def find_packaged_reference(
