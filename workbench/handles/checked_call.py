@@ -285,8 +285,12 @@ class CheckedCall(CompiledBase):
         return verdicts | dict.fromkeys(lost, "not reachable in this process")
 
 
-def _modules_in(env: Any, receiver: tuple[Any, ...]) -> list[torch.nn.Module]:
+def _modules_in(env: Any, receiver: tuple[Any, ...]) -> dict[str, torch.nn.Module]:
     """The modules that the code reaches: by its receiver, its closure, its globals."""
-    cells = [cell.cell_contents for cell in env.closure or () if cell != types.CellType()]
-    values = (*receiver, *cells, *env.used_globals.values())
-    return [value for value in values if isinstance(value, torch.nn.Module)]
+    cells = zip(env.bytecode.co_freevars, env.closure or (), strict=False)
+    values = {
+        **env.used_globals,
+        **{name: cell.cell_contents for name, cell in cells if cell != types.CellType()},
+        **dict.fromkeys(("self",) if receiver else (), *receiver),
+    }
+    return {name: v for name, v in values.items() if isinstance(v, torch.nn.Module)}

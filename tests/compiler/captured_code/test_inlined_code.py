@@ -464,3 +464,26 @@ def test_what_a_decorator_calls_is_looked_up_in_its_own_module(
     finally:
         for name in ("around", "decorated"):
             sys.modules.pop(name, None)
+
+
+@pytest.mark.parametrize("path", ["", "inner"])
+@pytest.mark.parametrize(
+    "register",
+    [
+        "register_forward_hook",
+        "register_forward_pre_hook",
+        "register_full_backward_hook",
+        "register_full_backward_pre_hook",
+    ],
+)
+def test_a_file_refuses_hooks_that_are_there_when_it_is_loaded(
+    register: str, path: str, tmp_path: Path
+) -> None:
+    module = Outer()
+    compile_eager(module, (X,)).save(tmp_path / "outer.aot")
+    handle = getattr(module.get_submodule(path), register)(lambda *_: None)
+    loaded = wb.load(tmp_path / "outer.aot", module=module, trust=True)
+    assert "a hook was added" in refusal(loaded)
+    handle.remove()
+    module.get_submodule(path)._is_full_backward_hook = None
+    assert loaded(X).tolist() == [4.0] * 4

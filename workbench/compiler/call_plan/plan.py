@@ -188,6 +188,7 @@ class CallPlan(LivePart):
             "guarded": sorted(self.guarded),
             "plain": self.plain,
             "code": self.inlined.to_json(),
+            "hooks": None if self.inlined.hooked is None else sorted(self.inlined.hooked),
             "memory": self.memory.to_json() if self.memory is not None else None,
         }
 
@@ -248,7 +249,9 @@ class CallPlan(LivePart):
             plain=data["plain"],
             dropped=tuple(row for row in dropped if isinstance(row, dict)),
             memory=SharedMemory.from_json(data["memory"]) if data.get("memory") else None,
-            inlined=InlinedCode.from_json(data.get("code", ()), [*called(receiver, None)]),
+            inlined=InlinedCode.from_json(
+                data.get("code", ()), [*called(receiver, None)], data.get("hooks")
+            ),
         )
 
 

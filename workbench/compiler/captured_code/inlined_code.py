@@ -118,10 +118,12 @@ class InlinedCode(LivePart):
     """Everything that was compiled in, and the hooks that a call would run besides.
 
     `hooks` are dictionaries that were empty, each with its name: torch does not guard them.
+    `hooked` are the places of the others, None where nobody wrote them down.
     """
 
     parts: tuple[Inlined, ...] = ()
     hooks: tuple[tuple[str, Mapping[Any, Any]], ...] = field(default=(), compare=False)
+    hooked: frozenset[str] | None = None
 
     def checker(self) -> Callable[[], bool] | None:
         """One fast function that compares all that torch's guards do not, or None without any."""
@@ -175,16 +177,24 @@ class InlinedCode(LivePart):
         """A sentence for each part that is another one now."""
         return [f"{name}: {what}: compile again" for name, what in self.changed()]
 
-    def with_hooks_of(self, modules: Iterable[torch.nn.Module]) -> InlinedCode:
-        """The same with the hooks that calls of these modules, and of those in them, would run."""
+    def with_hooks_of(self, modules: Mapping[str, torch.nn.Module]) -> InlinedCode:
+        """The same with the hooks that calls of these modules, and of those in them, would run.
+
+        `modules` are those by the names under which the code reads them, in every process the same.
+        """
         shared = torch.nn.modules.module
-        places = [(f"_global{kind}", getattr(shared, f"_global{kind}")) for kind in _HOOKS]
-        for module in modules:
+        rows = [(f"_global{kind}", "", getattr(shared, f"_global{kind}")) for kind in _HOOKS]
+        for root, module in modules.items():
             for path, part in module.named_modules():
                 name = ".".join(filter(None, (type(module).__name__, path)))
-                places += [(f"{name}.{kind}", getattr(part, kind)) for kind in _HOOKS]
-        by_id = {id(hooks): (name, hooks) for name, hooks in places if not hooks}
-        return replace(self, hooks=tuple(by_id.values()))
+                place = ".".join(filter(None, (root, path)))
+                rows += [(f"{name}.{kind}", f"{place}.", getattr(part, kind)) for kind in _HOOKS]
+        places = [(name, place + name.rpartition(".")[2], hooks) for name, place, hooks in rows]
+        hooked = self.hooked
+        if hooked is None:  # of this process: a capture compiles what is there
+            hooked = frozenset(place for _, place, hooks in places if hooks)
+        by_id = {id(hooks): (name, hooks) for name, place, hooks in places if place not in hooked}
+        return replace(self, hooks=tuple(by_id.values()), hooked=hooked)
 
     def to_json(self) -> list[dict[str, str | None]]:
         """What another process can compare: where it is, and what it was."""
@@ -205,8 +215,15 @@ class InlinedCode(LivePart):
         return rows
 
     @classmethod
-    def from_json(cls, rows: Sequence[Mapping[str, Any]], called: Sequence[Inlined]) -> InlinedCode:
+    def from_json(
+        cls,
+        rows: Sequence[Mapping[str, Any]],
+        called: Sequence[Inlined],
+        hooked: Iterable[str] | None = None,
+    ) -> InlinedCode:
         """The parts as they are in this process, which are those of the rows; and what is called.
+
+        `hooked` are the places that had hooks when it was compiled, None for an older file.
 
         Of a module that is not imported the source is compared; one that cannot be found is left
         out. Raises `ArtifactError` naming those that are others than what was compiled.
@@ -229,7 +246,7 @@ class InlinedCode(LivePart):
                 + "\n".join(changed)
                 + "\nCompile again, or restore the code that was compiled."
             )
-        return cls((*parts, *called))
+        return cls((*parts, *called), hooked=None if hooked is None else frozenset(hooked))
 
 
 def _here(row: Mapping[str, Any], scope: Mapping[str, Any], name: str) -> Inlined | None:
