@@ -13,11 +13,11 @@ import inspect
 import math
 import numbers
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Executor
+from concurrent.futures import Executor, Future
 from dataclasses import dataclass
 from typing import Any, Literal, ParamSpec, TypeVar, get_args, get_origin
 
-from workbench.errors import UsageError, WorkbenchError, WrongCall
+from workbench.errors import UsageError, WorkbenchError, WrongCall, read_first_line
 from workbench.file_path import check_file_path, explain_no_path
 
 _P = ParamSpec("_P")
@@ -305,3 +305,33 @@ def check_executor(executor: object) -> None:
             f"executor is a {type(executor).__name__}: expected a concurrent.futures.Executor, "
             "such as Dask's client.get_executor()."
         )
+
+
+def submit(executor: Executor, function: Callable[..., _T], *args: Any) -> Future[_T]:
+    """Hand a call to an executor; a `UsageError` says why it takes none."""
+    name = type(executor).__name__
+    try:
+        future = executor.submit(function, *args)
+    except Exception as error:  # of a class of the user; a closed one raises RuntimeError
+        raise UsageError(
+            f"executor, a {name}, takes no work ({read_first_line(error)}): give one that is open."
+        ) from error
+    if not isinstance(future, Future):
+        raise UsageError(
+            f"submit of executor, a {name}, returns {shown(future)}: expected a "
+            "concurrent.futures.Future."
+        )
+    return future
+
+
+def ask(executor: Executor, function: Callable[[], _T]) -> _T:
+    """What a worker of an executor answers; a `UsageError` says why none does."""
+    future = submit(executor, function)
+    try:
+        return future.result()
+    except Exception as error:  # of the executor: a worker was lost, or has no workbench
+        raise UsageError(
+            f"no worker of executor, a {type(executor).__name__}, answers "
+            f"({type(error).__name__}: {read_first_line(error)}): give one whose workers have the "
+            "workbench."
+        ) from error

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from os import PathLike
 from pathlib import Path
 from typing import Any, Literal
@@ -15,7 +16,7 @@ import torch
 import workbench as wb
 from tests.api.examples import calls_of, quick_examples, read_attributes, slow_examples
 from tests.api.wrong_arguments import Call, calls, outcome, wrong_calls
-from workbench.arguments import checked
+from workbench.arguments import ask, checked
 from workbench.report import Report
 from workbench.tasks.progress_events import ProgressCallback
 
@@ -196,3 +197,35 @@ def test_an_error_shows_the_call_and_not_where_we_found_it() -> None:
         wb.aot_compile(fails, (torch.ones(2, 2),))
     frames = [Path(entry.path).name for entry in raised.traceback]
     assert frames == [Path(__file__).name, "host.py", "arguments.py"]
+
+
+class Refusing(Executor):
+    def __init__(self, answer: Any) -> None:
+        self.answer = answer
+
+    def submit(self, *_: Any, **__: Any) -> Any:
+        return self.answer
+
+
+def test_an_executor_that_takes_no_work_is_named() -> None:
+    closed = ThreadPoolExecutor(1)
+    closed.shutdown()
+    with pytest.raises(wb.UsageError, match="ThreadPoolExecutor, takes no work"):
+        ask(closed, dict)
+    for answer in (None, 3, "x"):
+        with pytest.raises(wb.UsageError, match=r"returns .*: expected a concurrent\.futures"):
+            ask(Refusing(answer), dict)
+    lost: Future[Any] = Future()
+    lost.set_exception(ModuleNotFoundError("No module named 'workbench'"))
+    with pytest.raises(wb.UsageError, match="no worker of executor, a Refusing, answers"):
+        ask(Refusing(lost), dict)
+
+
+def test_scaling_refuses_an_executor_and_a_node_as_other_verbs_do() -> None:
+    def build() -> Any:
+        raise AssertionError("nothing is built")
+
+    asked = {"gpus_per_node": 0}, {"nvlink_gb_s": 0.0}, {"nic_gb_s": 0.0}
+    for wrong in asked:
+        with pytest.raises(wb.UsageError, match=next(iter(wrong))):
+            wb.scaling(build, meshes=[{"dp": 2}, {"dp": 4}], target="h100", **wrong)

@@ -296,3 +296,19 @@ def test_an_event_longer_than_any_is_passed_over_and_the_rest_read(
     p = read(f'{{"traceEvents":[{events},{long},{events}]}}', tmp_path)
     assert p.header.events == 2 * len(build_step(2).events)
     assert "cannot be read: 1." in p.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ('{"schema": "1.1.1-chakra.0.0.4", "pid": 1, "nodes": []}', "is an execution trace"),
+        ("[[1, 2], [[0], [0]]]", "is a memory timeline"),
+        ("[[-1, 0, [1, 2], 3]]", "is a memory timeline"),
+        ("[]," * 100_000, "no list of traceEvents"),
+    ],
+)
+def test_json_of_others_is_said_to_be_that(tmp_path: Path, content: str, words: str) -> None:
+    path = tmp_path / "other.json.gz"
+    path.write_bytes(gzip.compress(content.encode()))
+    with pytest.raises(wb.ArtifactError, match=words):
+        wb.read_profile(path)

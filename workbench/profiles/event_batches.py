@@ -31,6 +31,11 @@ _FOREIGN = {
     b"\x28\xb5\x2f\xfd": "a file compressed by zstd",
 }
 """What begins so, in words."""
+# torch's ExecutionTraceObserver writes "1.1.1-chakra.0.0.4"; a record's schema is a number
+_EXECUTION_TRACE = re.compile(rb'"schema"\s*:\s*"[\d.]+')
+# export_memory_timeline: [times, sizes] of *.json, [time, action, [key, version], bytes] of raw
+_LIST_OF_OTHERS = re.compile(rb"[\xef\xbb\xbf\s]*\[\s*(?:[^\s{\]]|\]\s*,)")  # events are objects
+_MEMORY_TIMELINE = re.compile(rb"\s*\[\s*\[\s*-?\d+\s*,\s*-?\d+")
 _TAIL = 1 << 16  # bytes at the end of a batch in which the end of an event is looked for
 _TRIES = 6
 _MOST_AROUND = 64 << 20  # bytes before and behind the events
@@ -90,6 +95,8 @@ class EventBatches:
         while is_more and len(self._buffer) < _MOST_AROUND:
             is_more = self._fill(max(CHUNK, 2 * len(self._buffer)))
             begin = self._buffer.lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
+            if begin == b"[" and _LIST_OF_OTHERS.match(self._buffer):
+                break
             if begin == b"[":  # the older form of Chrome's: events without anything around them
                 self._is_list = True
                 self._buffer = self._buffer[self._buffer.index(b"[") + 1 :]
@@ -111,8 +118,20 @@ class EventBatches:
         for sign, what in _FOREIGN.items():
             if start.startswith(sign):
                 return f"{name} is {what}, no trace of torch.profiler (*.json, *.json.gz)."
-        if not start.strip():
+        if not self._buffer:
             return f"{name} is empty: the copy was cut short. Get the file again."
+        if not start.strip():
+            return f"{name} begins with white space and has no event: it is no trace."
+        if b'"schema"' in start and _EXECUTION_TRACE.search(start):
+            return (
+                f"{name} is an execution trace of torch (operators and their inputs, no times): "
+                "write a trace with times with prof.export_chrome_trace('trace.json.gz')."
+            )
+        if _MEMORY_TIMELINE.match(start):
+            return (
+                f"{name} is a memory timeline of torch.profiler, which has no events: write a "
+                "trace of the same profile with prof.export_chrome_trace('trace.json.gz')."
+            )
         if b'"schema"' in start:
             return (
                 f"{name} is a record of the workbench, no trace: open it with wb.Report.load, a "

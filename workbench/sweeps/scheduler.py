@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 from workbench.analysis.sweep.store import Store
+from workbench.arguments import ask, submit
 from workbench.artifacts.machine.machine_description import describe_current_machine
 from workbench.compiler.calls.content_key import ContentKey, hash_case
 from workbench.compiler.internals.torch_state import TorchState
@@ -113,7 +114,7 @@ class Runner:
         """The machine that measures; all workers of an executor are taken to be alike."""
         if self.is_local:
             return describe_machine_line()
-        return self.executor.submit(describe_machine_line).result()
+        return ask(self.executor, describe_machine_line)
 
     def cancel(self) -> None:
         """End the running trials of this machine and start no other."""
@@ -164,7 +165,7 @@ class Runner:
         import cloudpickle
 
         task = Task(parcel, cloudpickle.dumps(setting), trial, plan, alone=not self.is_local)
-        return self.executor.submit(run_isolated, task)
+        return submit(self.executor, run_isolated, task)
 
     def _kept(self, future: Future[Ended], trial: Trial) -> Trial:
         try:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import sys
+import types
 from typing import Any
 
+import cloudpickle
 import pytest
 import torch
 from torch.testing._internal.two_tensor import TwoTensor
 
 from tests.compiler.virtual_gpu.gpus import H100
 from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.internals.shipped_operators import find_used_operators
 from workbench.compiler.internals.torch_state import TorchState
 from workbench.compiler.request.compile_request import CompileRequest
 from workbench.compiler.virtual_gpu.device.virtual import enter_virtual_gpu
 from workbench.compiler.virtual_gpu.shipped_calls import ShippedCall, pack, unpack
-from workbench.compiler.virtual_gpu.shipped_operators import find_used_operators
 from workbench.errors import UsageError
 
 SCALE = 3
@@ -152,3 +154,13 @@ def test_operators_of_torch_are_imported_and_not_sent() -> None:
     assert list(find_used_operators(space)) == []
     arrived = there_and_back(space._wrap_tensor_autograd.default)[0].request.target
     assert arrived is space._wrap_tensor_autograd.default
+
+
+def test_a_module_of_the_user_may_have_two_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = types.ModuleType("twice_named")
+    made.__file__ = "/somewhere/twice_named.py"
+    monkeypatch.setitem(sys.modules, "twice_named", made)
+    monkeypatch.setitem(sys.modules, "another_name", made)
+    registered = cloudpickle.list_registry_pickle_by_value()
+    assert there_and_back(scaled, torch.randn(2))
+    assert cloudpickle.list_registry_pickle_by_value() == registered

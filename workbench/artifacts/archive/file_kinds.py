@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import pickletools
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 
 TORCH_HEADER = b"PT2AOT\x01"
 _PICKLES = (b"\x80\x04\x95", b"\x80\x05\x95", b"\x80\x04", b"\x80\x05")
+_CONTAINERS = {"EMPTY_LIST": "list", "EMPTY_DICT": "dict", "EMPTY_SET": "set"}
+_SNAPSHOT = frozenset(("device_traces", "total_size"))  # beside "segments"; that of a segment
+_ARRAYS = frozenset(("numpy._core.multiarray", "numpy.core.multiarray", "numpy._core.numeric"))
 _PAYLOAD_LIMIT = 4 << 30
 _GZIP, _SESSION = b"\x1f\x8b", b"session.json"  # how a .wbr begins, the first member of a .wbs
 _HEAD = 4096  # bytes; of a compressed file, the first that can be unpacked begin after hundreds
@@ -153,6 +157,8 @@ def open_any(path: str | PathLike[str], *, libraries: bool = False) -> Iterator[
         _refuse_records(name, head)
         if not head:
             raise ArtifactError(f"{name} is empty: the copy was cut short. Get the file again.")
+        if not head.strip():
+            raise ArtifactError(f"{name} begins with white space alone: it is no artifact.")
         if head[:2] == b"PK":
             yield _open_zip(name, file, size)
             return
@@ -179,7 +185,50 @@ def open_any(path: str | PathLike[str], *, libraries: bool = False) -> Iterator[
         file.seek(-1, os.SEEK_END)
         if file.read(1) != b".":  # every pickle ends with STOP
             raise ArtifactError(f"{name} is truncated: the pickle has no end. Get the file again.")
+        _refuse_plain_pickle(name, head)
         yield OpenedFile("torch", file, size)
+
+
+def _refuse_plain_pickle(name: str, head: bytes) -> None:
+    """Raise `ArtifactError` for a pickle of plain data, by its opcodes: nothing is unpickled.
+
+    What torch's save_compiled_function writes begins with an object of a class.
+    """
+    if head.startswith(TORCH_HEADER):
+        return
+    opened, texts = _read_start(head)
+    if opened and "segments" in texts and _SNAPSHOT & texts:
+        raise ArtifactError(
+            f"{name} is a memory snapshot of torch.cuda.memory, not an artifact: look at it at "
+            "pytorch.org/memory_viz. Of a compiled call, wb.memory says what takes memory."
+        )
+    if opened:
+        raise ArtifactError(
+            f"{name} is a pickle of a {opened}, not of a compiled function: nothing of it was "
+            "unpickled. Give the path of an .aot or .pt2 file."
+        )
+    if _ARRAYS & texts:
+        raise ArtifactError(
+            f"{name} is a pickle of an array of numpy, not of a compiled function: nothing of it "
+            "was unpickled. Give the path of an .aot or .pt2 file."
+        )
+
+
+def _read_start(head: bytes) -> tuple[str, set[str]]:
+    """What plain container a pickle begins with, "" for an object of a class, and its texts."""
+    opened = ""
+    texts: set[str] = set()
+    try:
+        for opcode, argument, _ in pickletools.genops(head):
+            if opcode.name in ("GLOBAL", "STACK_GLOBAL") and not opened:
+                return "", texts
+            found = "plain value" if opcode.name == "STOP" else _CONTAINERS.get(opcode.name, "")
+            opened = opened or found
+            if isinstance(argument, str):
+                texts.add(argument)
+    except ValueError:  # the head ends in the middle of an opcode
+        return opened, texts
+    return opened, texts
 
 
 def _is_kernel_log(head: bytes) -> bool:

@@ -33,6 +33,7 @@ _DIRECTORY_LIMIT = 8 << 20  # of all headers together; 10,000 members take 2 MiB
 _ENCRYPTED = 0x1 | 0x40 | 0x2000
 _LATER_SIZES = 0x8  # sizes and checksum follow the data
 SEAL_SIZE = 71
+_LONGEST_NAME = 80  # characters of a name in a message
 _PIECE = 5 << 20  # bytes
 _MANIFEST_LIMIT = 16 << 20  # that of 10,000 weights takes 4 MiB; comparing 64 takes half a minute
 
@@ -108,8 +109,10 @@ def _check_directory(file: BinaryIO, size: int) -> tuple[int, int]:
 def _check_entry(entry: zipfile.ZipInfo) -> None:
     mode, name = entry.external_attr >> 16, entry.orig_filename
     if entry.filename != name or not name.isprintable() or "\\" in name:
+        told = ascii(name)
+        told = told if len(told) <= _LONGEST_NAME else f"{told[:_LONGEST_NAME]}…"
         raise ArtifactError(
-            f"The file holds a member named {name!r}, which does not belong there: a foreign file. "
+            f"The file holds a member named {told}, which does not belong there: a foreign file. "
             "Nothing was unpacked."
         )
     # torch's own writer leaves the mode out

@@ -210,7 +210,7 @@ def enter_virtual_cluster(
     group that is there already.
     """
     check_mesh(mesh, rank)
-    _check_topology(topology)
+    check_topology(topology)
     import torch.distributed as dist
 
     if not dist.is_available():
@@ -291,7 +291,8 @@ def check_mesh(mesh: Mapping[str, int], rank: int = 0) -> None:
         raise UsageError(f"rank is {rank}: a mesh of {sizes} has the ranks 0 to {world - 1}.")
 
 
-def _check_topology(topology: Topology) -> None:
+def check_topology(topology: Topology) -> None:
+    """Raise `UsageError` for a number of GPUs or a rate that no node has."""
     if topology.gpus_per_node < 1:
         raise UsageError(f"gpus_per_node is {topology.gpus_per_node}: a node has 1 GPU or more.")
     for name in ("nvlink_gb_s", "nic_gb_s"):

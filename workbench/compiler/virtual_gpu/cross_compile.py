@@ -34,6 +34,7 @@ from workbench.compiler.captured_graphs.captured import GraphKeeper
 from workbench.compiler.captured_graphs.program_parts import NoProgram, Program
 from workbench.compiler.cluster.cluster import Cluster, enter_cluster
 from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.internals.shipped_operators import forget
 from workbench.compiler.late_values.late_globals import add_setters
 from workbench.compiler.machine_code.machine_code import MachineCodeRecorder
 from workbench.compiler.measuring.call_memory import EagerCounter
@@ -44,7 +45,6 @@ from workbench.compiler.virtual_gpu.device.virtual import OPTIONS, enter_virtual
 from workbench.compiler.virtual_gpu.fidelity import add_fidelity
 from workbench.compiler.virtual_gpu.sent_modules import import_sent_modules
 from workbench.compiler.virtual_gpu.shipped_calls import ShippedCall, unpack
-from workbench.compiler.virtual_gpu.shipped_operators import forget
 from workbench.compiler.virtual_gpu.worker_messages import CrossCompilation, Job
 from workbench.errors import ArtifactError, CaptureError, WorkbenchError, describe_error
 from workbench.processes.parent import Done, Failed, whole

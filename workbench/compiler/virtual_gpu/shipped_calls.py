@@ -29,17 +29,12 @@ from torch.nn.utils.parametrize import is_parametrized
 
 from workbench.compiler.cluster.shipped_meshes import reduce_group
 from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.internals.shipped_operators import CustomOperator, forget
 from workbench.compiler.internals.tensor_like import PLAIN, TensorLike
 from workbench.compiler.internals.tensor_subclass import Flattened, is_flattenable
 from workbench.compiler.internals.torch_state import TorchState
 from workbench.compiler.request.compile_request import CompileRequest
 from workbench.compiler.virtual_gpu.sent_modules import Named
-from workbench.compiler.virtual_gpu.shipped_operators import (
-    CustomOperator,
-    find_used_operators,
-    forget,
-    operator_reduced,
-)
 from workbench.device_kinds import CPU, GPU
 from workbench.errors import UsageError
 from workbench.processes.shipping.anew import AnewPickler, is_users
@@ -116,7 +111,6 @@ class _Packer(AnewPickler):
         self._own = {"__main__", *cloudpickle.list_registry_pickle_by_value()}
         self._named: dict[tuple[str, str], Any] = {}
         self._is_input = False
-        self.operators: list[Any] = []
 
     def dump_inputs(self, call: CompileRequest) -> None:
         """Pack the inputs: a device in them, as a cache has it, is that of their tensors."""
@@ -147,13 +141,8 @@ class _Packer(AnewPickler):
             module, name = value.__module__, value.__qualname__
             if getattr(sys.modules.get(module), name, None) is value:
                 self._named[module, name] = value
-        if isinstance(value, FunctionType):
-            if (named := _chosen_by_flag(value)) is not None:
-                return getattr, named
-            self.operators += find_used_operators(value)
-        if (operator := operator_reduced(value)) is not None:
-            self.operators += find_used_operators(value)
-            return operator
+        if isinstance(value, FunctionType) and (named := _chosen_by_flag(value)) is not None:
+            return getattr, named
         if isinstance(value, torch.nn.Module) and is_parametrized(value):
             # its own class, made for it alone, refuses; the class and what it holds can travel
             return object.__new__, (type(value),), vars(value)
@@ -222,7 +211,9 @@ def _chosen_by_flag(value: FunctionType) -> tuple[Any, str] | None:
 def _users_modules_by_value() -> Iterator[None]:
     """Have cloudpickle copy what belongs to the user, and name what is installed."""
     known = set(cloudpickle.list_registry_pickle_by_value())
-    modules = [m for name, m in list(sys.modules.items()) if is_users(m) and name not in known]
+    # by its own name: a module may stand in sys.modules under several
+    users = {m.__name__: m for m in list(sys.modules.values()) if is_users(m)}
+    modules = [module for name, module in users.items() if name not in known]
     for module in modules:
         cloudpickle.register_pickle_by_value(module)
     try:

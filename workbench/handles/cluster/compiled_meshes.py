@@ -24,7 +24,7 @@ from workbench.analysis.ranks.scaling import (
     name_mesh,
 )
 from workbench.arguments import check_executor
-from workbench.compiler.cluster.cluster import Topology, check_mesh
+from workbench.compiler.cluster.cluster import Topology, check_mesh, check_topology
 from workbench.compiler.request.compile_request import CompileOptions
 from workbench.errors import CaptureError, UsageError, WorkbenchError
 from workbench.handles.cluster.compiled_parts import (
@@ -254,6 +254,7 @@ def _check(request: ScalingRequest) -> None:
             "line goes, or None to compile the whole model."
         )
     check_executor(request.executor)
+    check_topology(request.topology)
     state_bytes([], request.optimizer, request.moments)  # one that is not known is refused at once
     if request.options.gpu is None:
         raise UsageError(

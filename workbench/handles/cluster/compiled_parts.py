@@ -13,6 +13,7 @@ from typing import Protocol
 from workbench.analysis.layers.fit import AXES
 from workbench.analysis.layers.optimizers import state_bytes
 from workbench.analysis.ranks.ranks import RankProgram
+from workbench.arguments import submit
 from workbench.compiler.cluster.cluster import (
     Cluster,
     Topology,
@@ -121,7 +122,7 @@ def enter_compiler(subject: Subject, executor: Executor | None) -> Iterator[Hand
         carried = parcel.with_content()
 
         def hand(wanted: Wanted) -> Waiting:
-            handed.append(executor.submit(compile_apart, carried, wanted))
+            handed.append(submit(executor, compile_apart, carried, wanted))
             return _Elsewhere(handed[-1])
 
         try:

@@ -15,6 +15,7 @@ import torch
 from workbench import __version__
 from workbench.analysis.product_configs.inner_loop import InnerLoop
 from workbench.analysis.sweep.store import Store
+from workbench.arguments import ask
 from workbench.compiler.calls.content_key import hash_case
 from workbench.compiler.kernels.kernel_call import KernelCall
 from workbench.compiler.kernels.kernel_variants import Variant, describe_assumed
@@ -105,7 +106,7 @@ class StoredBuilds:
         """The compilers; all workers of an executor are taken to be alike."""
         if self.executor is None:
             return list_releases()
-        return self.executor.submit(list_releases).result()
+        return ask(self.executor, list_releases)
 
 
 def list_releases() -> list[str]:

@@ -50,7 +50,7 @@ from workbench.analysis.tuning.spaces import (
     make_standard,
 )
 from workbench.analysis.tuning.tuned import Tuned, TunedCase
-from workbench.arguments import check_executor
+from workbench.arguments import check_executor, submit
 from workbench.compiler.internals.triton_functions import is_autotuner
 from workbench.compiler.kernels.helion_kernels import HELION
 from workbench.compiler.kernels.kernel_call import (
@@ -410,7 +410,7 @@ class _Builds:
             build_all(builds, self._worker, self._progress, "configuration", self._limit_s, keep)
             return
         handed = [
-            executor.submit(build_here, builds[start : start + _HANDED], self._limit_s)
+            submit(executor, build_here, builds[start : start + _HANDED], self._limit_s)
             for start in range(0, len(builds), _HANDED)
         ]
         with step(self._progress, "compiling with Triton"):

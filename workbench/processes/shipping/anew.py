@@ -16,6 +16,7 @@ from typing import Any
 
 import cloudpickle
 
+from workbench.compiler.internals.shipped_operators import find_used_operators, operator_reduced
 from workbench.compiler.internals.signatures import drop_bad_annotations
 from workbench.compiler.internals.triton_functions import reduce_function
 
@@ -30,14 +31,23 @@ _COPIED = (
 
 
 class AnewPickler(cloudpickle.Pickler):  # type: ignore[misc]  # has no types
-    """Pickles what cloudpickle does, and what `make_anew` knows."""
+    """Pickles what cloudpickle does, what `make_anew` knows, and torch's operators by name.
+
+    `operators` are the user's custom operators that what was pickled names.
+    """
 
     def __init__(self, buffer: io.BytesIO):
         super().__init__(buffer)
         self._registries: Registries = {}
+        self.operators: list[Any] = []
 
     def reducer_override(self, value: Any) -> Any:
         """As `pickle.Pickler.reducer_override`."""
+        if isinstance(value, FunctionType):
+            self.operators += find_used_operators(value)
+        if (operator := operator_reduced(value)) is not None:
+            self.operators += find_used_operators(value)
+            return operator
         if (anew := make_anew(value) or reduce_function(value)) is not None:
             return anew
         with drop_bad_annotations(value):

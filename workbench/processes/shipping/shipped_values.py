@@ -17,6 +17,8 @@ from typing import Any
 
 import torch
 
+from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.internals.shipped_operators import CustomOperator
 from workbench.compiler.internals.tensor_like import PLAIN, TensorLike
 from workbench.errors import UsageError, read_first_line
 from workbench.processes.shipping.caller_context import CallerContext
@@ -169,13 +171,22 @@ def _write(file: Path, tensors: _Tensors) -> None:
 def _dump(value: Any, tensors: _Tensors) -> bytes:
     from workbench.processes.shipping.anew import AnewPickler
 
+    operators: dict[int, tuple[Any, CustomOperator]] = {}
+
     class Pickler(AnewPickler):
-        def persistent_id(self, value: Any) -> int | None:
-            is_plain = type(value) in PLAIN and value.layout == torch.strided
-            return tensors.number(value) if is_plain else None
+        def persistent_id(self, value: Any) -> int | tuple[int, CustomOperator] | None:
+            if type(value) in PLAIN and value.layout == torch.strided:
+                return tensors.number(value)
+            if id(value) not in operators:
+                if (described := CustomOperator.of(value)) is None:
+                    return None
+                operators[id(value)] = value, described  # keeps it alive, so that the id is its own
+            return id(value), operators[id(value)][1]
 
     buffer = io.BytesIO()
-    Pickler(buffer).dump(value)
+    pickler = Pickler(buffer)
+    pickler.dump(value)
+    pickler.dump(tuple(pickler.operators))
     return buffer.getvalue()
 
 
@@ -186,14 +197,24 @@ def unpack(folder: Path) -> dict[str, Any]:
     rows: list[_Shipped] = pickle.loads((folder / ROWS).read_bytes())
     made: dict[int, torch.Tensor] = {}
     storages: dict[tuple[int, int], torch.UntypedStorage] = {}
+    operators: dict[int, Any] = {}
 
     class Unpickler(pickle.Unpickler):
-        def persistent_load(self, number: int) -> torch.Tensor:
+        def persistent_load(self, number: int | tuple[int, CustomOperator]) -> Any:
+            if isinstance(number, tuple):
+                key, described = number
+                if key not in operators:
+                    here = tp.OPERATOR_DEFINITIONS.get().get(described.name)
+                    # in the process that packed it: made anew, it would displace the user's own
+                    operators[key] = here if id(here) == key else described.defined()
+                return operators[key]
             if number not in made:
                 made[number] = _made(rows[number], memory, storages)
             return made[number]
 
-    parcel: dict[str, Any] = Unpickler(io.BytesIO((folder / REQUEST).read_bytes())).load()
+    unpickler = Unpickler(io.BytesIO((folder / REQUEST).read_bytes()))
+    parcel: dict[str, Any] = unpickler.load()
+    unpickler.load()  # the operators that functions find by name
     return parcel
 
 

@@ -24,11 +24,14 @@ def operator_reduced(value: Any) -> tuple[Callable[..., Any], tuple[Any, ...]] |
     if isinstance(value, (tp.OPS.get().OpOverload, tp.OPS.get().OpOverloadPacket)):
         qualified = tp.schema_of(value).name if isinstance(value, tp.OPS.get().OpOverload) else ""
         known = tp.OPERATOR_DEFINITIONS.get().get(qualified or str(value).replace(".", "::", 1))
-        return _found, (str(value), _name_torch_module(known) if known is not None else "")
+        module = _name_torch_module(known) if known is not None else ""
+        # an operator of the user is an argument: it is made there before it is looked up by name
+        made = () if known is None or module else (known,)
+        return _found, (str(value), module, *made)
     return None
 
 
-def _found(name: str, module: str) -> Any:
+def _found(name: str, module: str, *_: Any) -> Any:
     """An operator by its name, such as `aten.relu.default`; `module` defines it, "" at once."""
     if module:
         importlib.import_module(module)
