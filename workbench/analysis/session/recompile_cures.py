@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from workbench.analysis.source.recompile_reasons import PARAMETER, Reason, read_reason
-from workbench.report.session.session_rows import SessionRecompile
+from workbench.report.session.session_rows import SessionRecompile, Trial
 
 DTYPES = {
     "Float": "float32", "Double": "float64", "Half": "float16", "BFloat16": "bfloat16",
@@ -33,6 +33,14 @@ _CACHE = re.compile(
 )
 _MARK = "torch._dynamo.maybe_mark_dynamic({}, {})"
 _UNBACKED = "torch._dynamo.decorators.mark_unbacked({}, {})"
+_BUT = re.compile(r"Yet (?P<said>the outputs [^.]*)\.")
+GOOD = ("cures", "helps")
+"""Verdicts of a change that is given as a cure."""
+DYNAMIC = "dynamic=True"
+SCALARS = "capture_scalar_outputs"
+UNSPECIALIZED = "allow_unspec_int_on_nn_module"
+_PASSED = "{0} = torch.tensor({0})"
+_PASSED_WIDE = "{0} = torch.tensor({0}, dtype=torch.float64)"
 _MOST = 4
 """Lines that a sentence shows: more are like them."""
 _WITH_STACK = re.compile(r"(?:: |, or pass )`[^;]*___stack[^;]*")
@@ -60,10 +68,49 @@ def find_recompile_cure(rows: Sequence[SessionRecompile]) -> Cure:
     first, *others = [_of_kind(reason, reasons, rows) for reason in _one_of_each_kind(reasons)]
     cures = [first, *(cure for cure in others if not cure.is_expected)]
     # what the line of a break gave has no name to write code with
-    texts = list(dict.fromkeys(_WITH_STACK.sub("", cure.text) for cure in cures))
     lines = (line for cure in cures for line in cure.code if "___stack" not in line)
     code = tuple(dict.fromkeys(lines))
-    return Cure("; and ".join(texts), code, all(cure.is_expected for cure in cures))
+    texts = list(dict.fromkeys(_WITH_STACK.sub("", cure.text) for cure in cures))
+    made = Cure("; and ".join(texts), code, all(cure.is_expected for cure in cures))
+    others_texts = [cure.text for cure in cures if not cure.code]
+    return _judge(made, "; and ".join(dict.fromkeys(others_texts)), read_trials(rows))
+
+
+def read_trials(rows: Sequence[SessionRecompile]) -> Mapping[str, Trial]:
+    """What came of the changes that were tried, by their lines."""
+    return {trial[0]: trial for row in rows for trial in row.tried}
+
+
+def _judge(cure: Cure, rest: str, results: Mapping[str, Trial]) -> Cure:
+    """A cure as it was tried on copies of the calls; one that was not says so.
+
+    `rest` are the words of it that ask for no lines.
+    """
+    if not cure.code:
+        return cure
+    _, verdict, checked = results.get("\n".join(cure.code), ("", "", ""))
+    if verdict in GOOD:
+        return replace(cure, text=f"{cure.text}{_tell_but(checked)}")
+    if verdict in ("", "not checked"):
+        return replace(cure, text=f"{cure.text}; this was not tried")
+    if rest:  # lines beside it, that alone are no cure
+        return Cure(rest)
+    lines = _shown(cure.code)
+    if _UNBACKED.partition("{")[0] in lines:
+        what = "does not help" if verdict == "no help" else "cannot be compiled here"
+        return Cure(f"the size 0 or 1 is a program of its own, as a mark for any size {what}")
+    why = "it does not help" if verdict == "no help" else _uncapitalized(checked).rstrip(".")
+    return Cure(f"each is a program of its own: {lines} was tried on copies, but {why}")
+
+
+def _tell_but(checked: str) -> str:
+    """What a trial says that outputs are besides, as the end of a sentence."""
+    match = _BUT.search(checked)
+    return f"; {match['said']}" if match is not None else ""
+
+
+def _uncapitalized(text: str) -> str:
+    return f"{text[:1].lower()}{text[1:]}"
 
 
 def _reasons(rows: Sequence[SessionRecompile]) -> Iterator[Reason]:
@@ -104,13 +151,13 @@ def _of_kind(first: Reason, reasons: Sequence[Reason], rows: Sequence[SessionRec
     if kind in _OF_ALL:
         return _OF_ALL[kind]
     if kind in _OF_FIRST:
-        return _OF_FIRST[kind](first)
+        return _OF_FIRST[kind](first, rows)
     if kind in _OF_OWN:
-        return _OF_OWN[kind](own)
+        return _OF_OWN[kind](own, rows)
     if kind == "size":
         return _of_sizes(own, rows, fixed_by)
     if kind == "value":
-        return _of_value(first, fixed_by)
+        return _of_value(first, fixed_by, read_trials(rows))
     return Cure("make what it looks at the same in every call")
 
 
@@ -220,7 +267,7 @@ def _shown(code: Sequence[str]) -> str:
     return f"{shown} and so for {more} more" if more > 0 else shown
 
 
-def _of_value(reason: Reason, fixed_by: str) -> Cure:
+def _of_value(reason: Reason, fixed_by: str, results: Mapping[str, Trial]) -> Cure:
     source, expected = reason.source, reason.expected
     if source.endswith(".training") or source == "training":
         return Cure(
@@ -248,22 +295,81 @@ def _of_value(reason: Reason, fixed_by: str) -> Cure:
     if fixed_by == "dynamic=False":
         return Cure("compile it without dynamic=False")
     if re.fullmatch(r"[\w.]+\.\w+", source):
-        return _of_attribute(source)
-    if fixed_by:
+        return _of_attribute(source, results)
+    if source.isidentifier():
+        return _of_passed(reason, fixed_by, results)
+    return Cure(_NEEDED if fixed_by else f"{_ANY_VALUE}; this was not tried")
+
+
+_ANY_VALUE = "compile with dynamic=True, as any value fits from now on"
+_NEEDED = (
+    "the code needs the number itself, as a loop over it does, so each is a program of its own: "
+    "keep to few"
+)
+
+
+def write_tensor(source: str) -> tuple[str, ...]:
+    """The lines that pass a number as a tensor, the plain one first."""
+    return _PASSED.format(source), _PASSED_WIDE.format(source)
+
+
+def _of_passed(reason: Reason, fixed_by: str, results: Mapping[str, Trial]) -> Cure:
+    """A number that is an argument: as a tensor, or with dynamic=True, as trying them showed."""
+    source = reason.source
+    lines = write_tensor(source)
+    verdicts = {name: trial[1] for name, trial in results.items()}
+    known = [name for name in (*lines, DYNAMIC) if verdicts.get(name, "not checked") in _KNOWN]
+    as_tensor = f"pass `torch.tensor({source})`"
+    if not known:
+        if fixed_by:
+            if not _is_float(reason):
+                return Cure(_NEEDED)
+            return Cure(
+                f"{as_tensor} where the code only computes with it, which was not tried; where it "
+                "needs the number itself, keep to few"
+            )
         return Cure(
-            "the code needs the number itself, as a loop over it does, so each is a program of its "
-            "own: keep to few"
+            f"{_ANY_VALUE}, or {as_tensor} where the code only computes with it; neither was tried"
         )
-    also = f", or pass `torch.tensor({source})` where the code only computes with it"
-    return Cure(
-        "compile with dynamic=True, as any value fits from now on"
-        + (also if source.isidentifier() else "")
-    )
+    line = next((line for line in lines if verdicts.get(line) == "cures"), None)
+    captured = next((one for one in lines if verdicts.get(f"{one}\n{SCALARS}") == "cures"), None)
+    if verdicts.get(DYNAMIC) == "cures":
+        also = "" if line is None else f", or {as_tensor} where the code only computes with it"
+        return Cure(f"{_ANY_VALUE}{also}")
+    if line is not None:
+        return Cure(f"pass it as a tensor, which is one program for all values: `{line}`", (line,))
+    if captured is not None:
+        return Cure(
+            f"pass it as a tensor, which is one program for all values: `{captured}`, with "
+            f"torch._dynamo.config.{SCALARS} = True"
+        )
+    if verdicts.get(DYNAMIC) == "helps":
+        return Cure(
+            "compile with dynamic=True, which needs fewer programs: one for each answer that the "
+            "code asks of the number"
+        )
+    return Cure(_NEEDED)
 
 
-def _of_attribute(source: str) -> Cure:
+_KNOWN = ("cures", "helps", "no help", "refused")
+
+
+def _is_float(reason: Reason) -> bool:
+    return any("." in value or "e" in value for value in (reason.expected, reason.actual))
+
+
+def _of_attribute(source: str, results: Mapping[str, Trial]) -> Cure:
     """A number that an object holds, which torch takes as a constant of the code."""
     holder, _, name = source.rpartition(".")
+    verdicts = {name: trial[1] for name, trial in results.items()}
+    if verdicts.get(source) in ("no help", "refused"):
+        if verdicts.get(UNSPECIALIZED) in GOOD:
+            return Cure(
+                f"set torch._dynamo.config.{UNSPECIALIZED} = True before the first call, as the "
+                "code decides by the number"
+            )
+        if verdicts.get(UNSPECIALIZED) in ("no help", "refused"):
+            return Cure(f"{_NEEDED}, or count outside of the compiled function")
     return Cure(
         f"where the code only computes with {source}, keep it as a tensor, "
         f"`{source} = torch.tensor(…)`, in a module as a buffer, "
@@ -292,19 +398,52 @@ def _of_optimizer(name: str) -> Cure:
     return Cure(f"keep the optimizer's {name} as it is from the first step on")
 
 
-def _of_strides(own: Sequence[Reason]) -> Cure:
+def _keep_written(
+    names: Collection[str], rows: Sequence[SessionRecompile], cure: Cure, at_source: str
+) -> Cure:
+    """A cure that passes copies of these inputs, unless the code writes to what was passed.
+
+    A copy takes the writes then, and the caller's tensor stays as it was.
+    """
+    known = [row.writes for row in rows]
+    written = {name for each in known if each is not None for name in each}
+    own = [name for name in names if any(_is_part(name, other) for other in written)]
+    if own:
+        shown = " and ".join(f"`{name}`" for name in own)
+        return Cure(
+            f"the code writes to {shown}, so that a copy would take the writes: {at_source}"
+        )
+    if any(each is None for each in known):
+        shown = " and ".join(f"`{name}`" for name in names)
+        only = f", only where nothing writes to {shown} in the call, which is not known"
+        return Cure(f"{cure.text}{only}")
+    return cure
+
+
+def _is_part(name: str, other: str) -> bool:
+    """Whether one of two names is the other, or a part of it."""
+    long, short = sorted((name, other), key=len, reverse=True)
+    return long == short or long.startswith((f"{short}[", f"{short}."))
+
+
+def _of_strides(own: Sequence[Reason], rows: Sequence[SessionRecompile]) -> Cure:
     names = dict.fromkeys(_STRIDE.sub("", reason.source) for reason in own)
     code = tuple(f"{name} = {name}.contiguous()" for name in names)
-    return Cure(f"pass it in one layout: {_shown(code)}", code)
+    cure = Cure(f"pass it in one layout: {_shown(code)}", code)
+    return _keep_written(names, rows, cure, "make it in one layout where it is made")
 
 
-def _of_aliasing(reason: Reason) -> Cure:
-    other = (reason.expected or reason.source.rpartition(", ")[2]).strip("'\"")
+def _of_aliasing(reason: Reason, rows: Sequence[SessionRecompile]) -> Cure:
+    both = [name.strip(" '\"") for name in reason.source.split(",")]
+    other = (reason.expected or both[-1]).strip("'\"")
     code = (f"{other} = {other}.clone()",)
-    return Cure(f"pass tensors that are not one and the same: {_shown(code)}", code)
+    cure = Cure(f"pass tensors that are not one and the same: {_shown(code)}", code)
+    apart = "a call with one tensor for both is a program of its own"
+    # whichever of both is written to, the other has to show it
+    return _keep_written([*dict.fromkeys((*both, other))], rows, cure, apart)
 
 
-def _of_type(own: Sequence[Reason]) -> Cure:
+def _of_type(own: Sequence[Reason], rows: Sequence[SessionRecompile]) -> Cure:
     """What differs first; that a parameter has another dtype says that the model was cast."""
     source, expected, actual = own[0].source, own[0].expected, own[0].actual
     if source.endswith(".grad") and expected == "not None":
@@ -328,7 +467,8 @@ def _of_type(own: Sequence[Reason]) -> Cure:
                 "expected once, where a model is cast: cast it before its first call", (), True
             )
         code = (f"{name} = {name}.to(torch.{wanted})",)
-        return Cure(f"pass it with one dtype: {_shown(code)}", code)
+        cure = Cure(f"pass it with one dtype: {_shown(code)}", code)
+        return _keep_written([name], rows, cure, "make it with one dtype where it is made")
     if expected == "a tensor" and re.search(r"'(?:int|float|bool)'", actual):
         code = (f"{source} = torch.as_tensor({source})",)
         return Cure(f"pass a tensor in every call: {_shown(code)}", code)
@@ -370,7 +510,7 @@ def is_of_inference(expected: str, actual: str) -> bool:
     )
 
 
-def _of_grad_mode(own: Sequence[Reason]) -> Cure:
+def _of_grad_mode(own: Sequence[Reason], rows: Sequence[SessionRecompile]) -> Cure:
     inputs = {
         reason.source.removesuffix(".requires_grad"): reason.expected
         for reason in own
@@ -409,7 +549,7 @@ def _of_grad_mode(own: Sequence[Reason]) -> Cure:
     )
 
 
-def _of_identity(reason: Reason) -> Cure:
+def _of_identity(reason: Reason, rows: Sequence[SessionRecompile]) -> Cure:
     if reason.guard.startswith("Cache line invalidated"):
         return Cure(
             "expected: torch drops a variant with the object that it was compiled for; what lives "
@@ -425,7 +565,7 @@ def _of_identity(reason: Reason) -> Cure:
     )
 
 
-def _of_length(reason: Reason) -> Cure:
+def _of_length(reason: Reason, rows: Sequence[SessionRecompile]) -> Cure:
     if "self.state" in reason.source or "self.state" in reason.guard:
         return Cure(
             "expected once: the first step of an optimizer makes its state, which the others find",
@@ -448,7 +588,7 @@ def _of_length(reason: Reason) -> Cure:
     )
 
 
-def _of_global_state(reason: Reason) -> Cure:
+def _of_global_state(reason: Reason, rows: Sequence[SessionRecompile]) -> Cure:
     guard = reason.guard
     if "autocast" in guard:
         return Cure(
@@ -471,14 +611,14 @@ _OF_ALL: Mapping[str, Cure] = {
     ),
 }
 """Cures by kind of guard, whatever it looks at."""
-_OF_FIRST: Mapping[str, Callable[[Reason], Cure]] = {
+_OF_FIRST: Mapping[str, Callable[[Reason, Sequence[SessionRecompile]], Cure]] = {
     "aliasing": _of_aliasing,
     "identity": _of_identity,
     "length": _of_length,
     "global state": _of_global_state,
 }
 """By kind, of the guard that failed first."""
-_OF_OWN: Mapping[str, Callable[[Sequence[Reason]], Cure]] = {
+_OF_OWN: Mapping[str, Callable[[Sequence[Reason], Sequence[SessionRecompile]], Cure]] = {
     "stride": _of_strides,
     "type": _of_type,
     "grad mode": _of_grad_mode,

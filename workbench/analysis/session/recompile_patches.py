@@ -8,7 +8,15 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from workbench.analysis.session.recompile_cures import find_recompile_cure
+from workbench.analysis.session.recompile_cures import (
+    DYNAMIC,
+    GOOD,
+    SCALARS,
+    UNSPECIALIZED,
+    find_recompile_cure,
+    read_trials,
+    write_tensor,
+)
 from workbench.number_text import plural
 from workbench.report.session.session_rows import Compile, SessionRecompile, Spot, place
 
@@ -39,7 +47,7 @@ class RecompilePatch:
     `edits` are in the order of their places; where they are empty, `before_call` are lines that
     stand before each call, in the names of the function's arguments. `above` stand over the
     function. `state` is what becomes a tensor, as torch names it. `is_dynamic`: whether it is
-    compiled with dynamic=True.
+    compiled with dynamic=True. `settings` are options of Dynamo that are set to True.
     """
 
     id: str
@@ -50,6 +58,7 @@ class RecompilePatch:
     above: tuple[str, ...] = ()
     state: str = ""
     is_dynamic: bool = False
+    settings: tuple[str, ...] = ()
 
 
 def group_recompiles(
@@ -85,7 +94,38 @@ def list_patches(rows: Sequence[SessionRecompile], key: str) -> tuple[RecompileP
         *_move_out(last),
         *_write_before(last, cure.code),
     ]
-    return tuple(replace(one, id=f"{key}:{at}") for at, one in enumerate(found))
+    # what was tried and is no cure is not given
+    results = read_trials(rows)
+    names = [one.state or (DYNAMIC if one.is_dynamic else "\n".join(one.before_call))
+             for one in found]  # fmt: skip
+    good = [results.get(name, ("", "cures", ""))[1] in (*GOOD, "not checked") for name in names]
+    return tuple(replace(one, id=f"{key}:{at}") for at, one in enumerate(found) if good[at])
+
+
+def list_candidates(rows: Sequence[SessionRecompile]) -> Iterator[RecompilePatch]:
+    """The changes that the advice on a cause may give, to be tried on its calls before it does.
+
+    `id` is the name that `SessionRecompile.tried` has for one.
+    """
+    row = rows[-1]
+    if row.resumed_at:
+        return
+    if row.kind == "value" and _is_number(row):
+        if row.source.isidentifier():
+            yield RecompilePatch(DYNAMIC, "", "", is_dynamic=True)
+            for line in write_tensor(row.source):
+                yield RecompilePatch(line, "", "", before_call=(line,))
+            # an operator that takes no tensor there takes the number out of it
+            line = write_tensor(row.source)[0]
+            name = f"{line}\n{SCALARS}"
+            yield RecompilePatch(name, "", "", before_call=(line,), settings=(SCALARS,))
+        elif _ATTRIBUTE.match(row.source) and not row.source.endswith(".training"):
+            yield RecompilePatch(row.source, "", "", state=row.source)
+            yield RecompilePatch(UNSPECIALIZED, "", "", settings=(UNSPECIALIZED,))
+        return
+    code = find_recompile_cure(rows).code
+    if code:
+        yield RecompilePatch("\n".join(code), "", "", before_call=code)
 
 
 def _make_dynamic(row: SessionRecompile) -> Iterator[RecompilePatch]:

@@ -101,7 +101,7 @@ def copy_all_inputs(
         if id(leaf) in memo:
             continue
         if isinstance(leaf, torch.Tensor):
-            twin = leaf.detach().clone(memory_format=torch.preserve_format)
+            twin = _clone(leaf.detach())
             memo[id(leaf)] = twin.requires_grad_(leaf.requires_grad)
         elif isinstance(leaf, torch.nn.Module):
             memo[id(leaf)] = leaf
@@ -115,6 +115,19 @@ def copy_all_inputs(
             "tensors, numbers and containers of them."
         ) from error
     return copied
+
+
+def _clone(tensor: torch.Tensor) -> torch.Tensor:
+    """A clone with the strides of a tensor; clone() closes the gaps of a slice."""
+    twin = tensor.clone(memory_format=torch.preserve_format)
+    if type(tensor) not in PLAIN or tensor.layout is not torch.strided:
+        return twin
+    pairs = zip(tensor.shape, tensor.stride(), strict=True)
+    if twin.stride() == tensor.stride() or any(s == 0 and n > 1 for n, s in pairs):
+        return twin
+    return torch.empty_strided(
+        tensor.shape, tensor.stride(), dtype=tensor.dtype, device=tensor.device
+    ).copy_(tensor)
 
 
 def copy_inputs(inputs: list[Any]) -> list[Any]:

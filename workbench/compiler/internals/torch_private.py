@@ -377,6 +377,7 @@ CUDA_GRAPH_SKIPS = tuple(
 )
 
 # Timing the calls of a generated program.
+HIGHER_ORDER = Name("torch._ops:HigherOrderOperator", "telling what a captured graph writes to")
 OPERATOR_PACKET = Name("torch._ops:OpOverloadPacket", "timing operators of a generated program")
 PROFILER_IS_RUNNING = Name(
     "torch.autograd.profiler:_is_profiler_enabled", "leaving a profile of the caller's alone"

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field, fields, replace
 from itertools import chain
 from typing import Any
 
+from torch import Tensor
+
 from workbench.artifacts.programs import bytes_of
 from workbench.compiler.captured_graphs.captured import CapturedGraph, captured
 from workbench.compiler.internals import torch_private as tp
@@ -69,6 +71,7 @@ class GraphRecorder:
         self.links: list[tuple[str, str]] = []
         self.runnable: dict[str, CapturedGraph] = {}
         self.inputs = ""
+        self.written: frozenset[str] | None = frozenset()
         self._patches = patches
         self._places = places
         self._texts = texts
@@ -147,6 +150,7 @@ class GraphRecorder:
             self._link(kept, module.graph.nodes)
             if stage == "dynamo":
                 self.inputs = inputs_of(module.graph.nodes, self._names)
+                self.written = find_written(module.graph.nodes)
             if stage in _RUNNABLE and RUNNABLE_PANE not in self._patches.failed:
                 self._patches.guarded(RUNNABLE_PANE, self._keep_runnable, kept, module)
         kept.text = self._texts.add(self._places.shared(text))
@@ -336,6 +340,26 @@ def inputs_of(nodes: Iterable[Any], texts: NodeTexts) -> str:
     shown = [text for text in every if not text.endswith("[]")] or every  # scalars say little
     more = f" and {len(shown) - MOST} more" if len(shown) > MOST else ""
     return ", ".join(shown[:MOST]) + more
+
+
+def find_written(nodes: Iterable[Any]) -> frozenset[str] | None:
+    """The inputs of a captured graph that it writes to, as the user calls them.
+
+    None where that is not known: an operator that takes a function, or a kernel, may write too.
+    Dynamo runs each operator on a fake tensor, whose version counts writes through any view.
+    """
+    written: set[str] = set()
+    for node in nodes:
+        if isinstance(node.target, tp.HIGHER_ORDER.get()):
+            return None
+        value = node.meta.get("example_value") if node.op == "placeholder" else None
+        if not isinstance(value, Tensor):
+            continue
+        if value.is_inference():  # which counts no writes
+            return None
+        if value._version:
+            written.add(_name(node))
+    return frozenset(written)
 
 
 def _inputs(nodes: Iterable[Any], texts: NodeTexts) -> Iterator[str]:

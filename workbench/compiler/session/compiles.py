@@ -212,7 +212,7 @@ class Compiles:
         finally:
             # a backward and compiled autograd take what torch has saved and lifted
             if row.kind not in ("autograd", "backward"):
-                row.inputs = recorder.graphs.inputs
+                row.inputs, row.writes = recorder.graphs.inputs, recorder.graphs.written
                 self._patches.guarded(PANE, row.note_caught_errors)
             for name in _ACCOUNTS:
                 recorder.trace.off(name, row.metrics, PANE)
@@ -408,11 +408,26 @@ class Compiles:
                 is_last_batch=row.is_last_batch and nearest,
                 fixed_by=row.fixed_by if nearest else "",
                 resumed_at=row.resumed_at,
-                **(_tell(row) if nearest else {}),
+                **({**_tell(row), "writes": self._list_written(row)} if nearest else {}),
             )
             for row in list(self.found)
             for reason, nearest, count in row.reasons
         ]
+
+    def _list_written(self, row: OpenCompile) -> tuple[str, ...] | None:
+        """The inputs that any variant of a function writes to; None where that is not known.
+
+        What follows a graph break is code of its own, which may write to them too.
+        """
+        own = [each for each in self.found if each.kind != "backward" and each.is_same(row)]
+        written: set[str] = set()
+        for each in own:
+            if each.outcome == "limit":
+                continue
+            if each.writes is None or each.breaks or each.resumed_at:
+                return None
+            written |= {translate_guard(name, row.arguments) for name in each.writes}
+        return tuple(sorted(written))
 
 
 def _tell(row: OpenCompile) -> dict[str, Any]:
@@ -420,6 +435,7 @@ def _tell(row: OpenCompile) -> dict[str, Any]:
     found = row.evidence
     lines = {name: getattr(found, name) for name in ("set_by", "made_by", "called_by", "called_as")}
     lines["is_of_module"] = row.is_of_module
+    lines["tried"] = row.tried
     if len(found.changed) != 1:
         return {**lines, "suspects": found.changed}
     file, line, code = found.changed[0]

@@ -65,7 +65,9 @@ class LookUps:
         site = (caller.f_code, caller.f_lasti)
         self._sites.setdefault(site, set()).add(code)
         thread = threading.get_ident()
-        if thread in self._open and self._open[thread][0] == site:
+        # one line may call several functions: the miss of another one was an eager call
+        is_site = thread in self._open and self._open[thread][0] == site
+        if is_site and self._open[thread][1] in (None, code):
             del self._open[thread]
         self._settle(thread)
 

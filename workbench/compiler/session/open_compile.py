@@ -16,6 +16,7 @@ from workbench.compiler.session.evidence import Evidence
 from workbench.compiler.session.kept_calls import KeptCall
 from workbench.report.record import Report
 from workbench.report.report_header import Outcome, Request
+from workbench.report.session.session_rows import Trial
 
 
 @dataclass
@@ -54,6 +55,8 @@ class OpenCompile:
     cache: str = ""
     why: str = ""
     inputs: str = ""
+    writes: frozenset[str] | None = None
+    tried: tuple[Trial, ...] = ()
     reasons: list[tuple[Reason, bool, int]] = field(default_factory=list)
     also: tuple[str, ...] = ()
     caught: tuple[str, ...] = ()

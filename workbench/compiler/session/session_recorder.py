@@ -20,7 +20,13 @@ from workbench.compiler.session.session_breaks import SessionBreaks
 from workbench.compiler.session.steps import HOOK, Steps
 from workbench.errors import UsageError
 from workbench.report.record import Report
-from workbench.report.session.session_rows import SESSION_TABLES, Reports, SessionHeader, Step
+from workbench.report.session.session_rows import (
+    SESSION_TABLES,
+    Reports,
+    SessionHeader,
+    Step,
+    Trial,
+)
 from workbench.report.table import Table
 
 _MARK = "_workbench_session"
@@ -154,6 +160,12 @@ class SessionRecorder:
                 "copied, or a wrapper stands around the function."
             )
         return kept
+
+    def note_trials(self, compile_ids: Sequence[str], tried: tuple[Trial, ...]) -> None:
+        """Keep what came of changes that were tried on the calls of these compiles."""
+        for id in compile_ids:
+            if (row := self.compiles.of(id)) is not None:
+                row.tried = tried
 
     def path_of(self, shown: str) -> str:
         """The path of a file that is shown by its name."""

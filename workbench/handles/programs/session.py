@@ -12,6 +12,7 @@ from workbench.compiler.session.session_recorder import SessionRecorder
 from workbench.errors import UsageError
 from workbench.handles.programs.session_profile import SessionProfile
 from workbench.handles.rehearsing.live_cures import TriedPatch, start_trial
+from workbench.handles.rehearsing.session_trials import try_candidates
 from workbench.live_only import LiveOnly
 from workbench.report.profile.run_profile import RunProfile
 from workbench.report.record import Report
@@ -64,7 +65,13 @@ class LiveSession(LiveOnly, Session):
         return self
 
     def stop(self) -> Self:
-        """Undo every hook; what was recorded stays. A second time does nothing."""
+        """Undo every hook; what was recorded stays. A second time does nothing.
+
+        What the advice may say of recompiles is tried on copies of the calls, for 20 s at most.
+        """
+        return self._stopped(is_tried=True)
+
+    def _stopped(self, *, is_tried: bool) -> Self:
         if self._recorder is None:
             raise UsageError("This session has not begun: call start(), or use it with `with`.")
         is_first = self._recorder.is_running
@@ -73,6 +80,8 @@ class LiveSession(LiveOnly, Session):
                 self._profile = self._profiler.stop()
         finally:
             self._recorder.stop()
+        if is_first and is_tried:
+            try_candidates(self._recorder)
         return self
 
     @property
@@ -98,8 +107,8 @@ class LiveSession(LiveOnly, Session):
     def __enter__(self) -> Self:
         return self.start()
 
-    def __exit__(self, /, *_: object) -> None:
-        self.stop()
+    def __exit__(self, /, *error: object) -> None:
+        self._stopped(is_tried=error[:1] == (None,))
 
     def step(self) -> None:
         """End a step of the program; what was compiled and called since the last one is its own."""

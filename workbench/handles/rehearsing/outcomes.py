@@ -10,7 +10,7 @@ import re
 import sys
 import types
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 from typing import Any
@@ -70,19 +70,32 @@ def outcome(target: Any, inputs: Inputs, call: Callable[..., Any] | None = None)
     with restore_unchanged(target) as state:
         with silent() as printed:
             result = (target if call is None else call)(*args, **kwargs)
-        effects: Leaves = list(leaves_of(result))
-        given = list(leaves_of((args, kwargs)))
-        shared = _shared(effects, given)
-        effects = [(name, _held(leaf)) for name, leaf in effects]
-        effects += [(name.replace("out", "input", 1), _held(leaf)) for name, leaf in given]
-        effects += _buffers(target)
-        effects += _gradients(target, result, (args, kwargs))
+        effects = effects_of(target, result, (args, kwargs))
         effects += _collect_written(state)
-    effects.append((_SHARED, shared))
     if call is not None:
         return effects
     text = _ADDRESS.sub("0x…", printed.getvalue())  # a copy of an object stands elsewhere
     return [*effects, (_PRINTED, text)]
+
+
+def effects_of(
+    target: Any, result: Any, inputs: tuple[Any, Any], objects: Iterable[Any] = ()
+) -> Leaves:
+    """What a call gave and left in its inputs, the buffers, gradients and what shares memory.
+
+    `objects` are modules beside the callable whose buffers are a part of it.
+    """
+    effects: Leaves = list(leaves_of(result))
+    given = list(leaves_of(inputs))
+    shared = _shared(effects, given)
+    effects = [(name, _held(leaf)) for name, leaf in effects]
+    effects += [(name.replace("out", "input", 1), _held(leaf)) for name, leaf in given]
+    effects += _buffers(target)
+    for number, each in enumerate(objects):
+        if isinstance(each, torch.nn.Module):
+            effects += [(f"module {number} {name}", leaf) for name, leaf in _buffers(each)]
+    effects += _gradients(target, result, inputs)
+    return [*effects, (_SHARED, shared)]
 
 
 def run_compiled_outcome(target: Any, inputs: Inputs, *, fullgraph: bool) -> Leaves:

@@ -19,6 +19,8 @@ import torch
 
 from workbench.analysis.session.advice import RecompilePatch, group_recompiles, list_patches
 from workbench.compiler.call_state.call_leaves import leaves_of
+from workbench.compiler.call_state.random_states import keep_random_state
+from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.dynamo_state import forget_automatic_dynamic, preserved
 from workbench.compiler.internals.patches import hold_torch_warnings
 from workbench.compiler.measuring.silence import silent
@@ -26,12 +28,18 @@ from workbench.compiler.session.session_recorder import KeptCall, SessionRecorde
 from workbench.errors import UsageError, describe_error
 from workbench.handles.changed_copy import apply_line_changes, rewrite_callable
 from workbench.handles.rehearsing.cell_thread import run_after_cells
-from workbench.handles.rehearsing.outcomes import Leaves, difference
+from workbench.handles.rehearsing.outcomes import (
+    Leaves,
+    difference,
+    effects_of,
+    restore_unchanged,
+)
 from workbench.number_text import plural
 from workbench.report.session.session_rows import SessionRecompile
 from workbench.tasks.background_task import BackgroundTask, Steps
 
 _ATTRIBUTE = re.compile(r"^(?P<root>[A-Za-z_]\w*)(?P<path>(?:\.\w+)*)\.(?P<name>\w+)$")
+_CAST, _LEARNS = ".to(torch.", ".requires_grad_("
 _GLOBAL = re.compile(r"^G\['(?P<name>\w+)'\]$")
 Verdict = Literal["cures", "helps", "no help", "refused", "not checked"]
 
@@ -52,6 +60,7 @@ class TriedPatch:
     breaks_before: int = 0
     breaks_after: int = 0
     patch: str = ""
+    backend: str = "eager"
 
     @property
     def sentence(self) -> str:
@@ -64,8 +73,9 @@ class TriedPatch:
         where = f"{plural(self.calls, 'call')} that the session saw compiled, made again on copies"
         if self.recompiles_after >= self.recompiles_before:
             counts = f"It does not help: {counts}"
-        return f"{counts} in {where}, captured by Dynamo and run with the backend eager. " + (
-            self.checked
+        return (
+            f"{counts} in {where}, captured by Dynamo and run with the backend {self.backend}. "
+            + (self.checked)
         )
 
 
@@ -76,6 +86,7 @@ class _Ran:
     leaves: Leaves
     recompiles: int = 0
     breaks: int = 0
+    graphs: int = 0
 
 
 @dataclass(frozen=True)
@@ -87,6 +98,7 @@ class _Calls:
     source: str
     values: tuple[Any, ...]
     is_changed_inside: bool
+    backend: str
 
 
 def start_trial(id: str, recorder: SessionRecorder) -> BackgroundTask[TriedPatch]:
@@ -100,16 +112,27 @@ def start_trial(id: str, recorder: SessionRecorder) -> BackgroundTask[TriedPatch
         for patch in list_patches(rows, key):
             if patch.id == id:
                 calls = recorder.find_calls([row.compile_id for row in rows])
-                work = partial(_try_patch, patch, rows, calls, recorder.path_of)
+                backend = find_backend(recorder, rows)
+                work = partial(try_patch, patch, rows, calls, recorder.path_of, backend)
                 return BackgroundTask(patch.title, work, lambda thread: None, run_after_cells)
     raise UsageError(f"There is no patch {id!r} in this session.")
 
 
-def _try_patch(
+def find_backend(recorder: SessionRecorder, rows: Sequence[SessionRecompile]) -> str:
+    """What runs the graphs of a trial: AOTAutograd where the program has it, as Inductor does.
+
+    Only AOTAutograd makes a number a constant that the graph cannot compute with as a tensor.
+    """
+    row = recorder.compiles.of(rows[-1].compile_id)
+    return "eager" if row is not None and row.request.backend == "eager" else "aot_eager"
+
+
+def try_patch(
     patch: RecompilePatch,
     rows: Sequence[SessionRecompile],
     calls: Sequence[KeptCall],
     files: Callable[[str], str],
+    backend: str,
     steps: Steps,
 ) -> TriedPatch:
     """Make the calls again, as they were and with the change, and compare what they give.
@@ -119,7 +142,7 @@ def _try_patch(
     """
     last = rows[-1]
     inside = _is_inside(last, calls[0])
-    known = _Calls(tuple(calls), last.kind, last.source, _read_values(rows), inside)
+    known = _Calls(tuple(calls), last.kind, last.source, _read_values(rows), inside, backend)
     diff = _write_diff(patch, files, calls[0].code)
     with _quietly(), preserved():
         steps(f"making {plural(len(calls), 'call')} again, as they were", 0.0)
@@ -140,25 +163,53 @@ def _try_patch(
         except Exception as error:  # the change is wrong here: it is refused
             why = f"It raises {_first_line(error)}."
             return TriedPatch("refused", why, 0, before.recompiles, patch=diff)
-    agrees, checked = difference(expected.leaves, again.leaves, after.leaves)
+    leaves, said = _undo_casts(patch, expected.leaves, after.leaves)
+    sides = [expected.leaves, again.leaves, leaves]
+    if any(_LEARNS in line for line in patch.before_call):  # which is what it is for
+        sides = [[row for row in side if "gradient" not in row[0]] for side in sides]
+        said = " Yet the outputs then need gradients too."
+    agrees, checked = difference(*sides)
     made = TriedPatch(
         "no help",
-        checked.replace("Outputs, gradients, inputs and buffers after the call", "Outputs"),
+        f"{checked}{said}",
         len(calls),
         before.recompiles,
         after.recompiles,
         before.breaks,
         after.breaks,
         diff,
+        backend,
     )
     if not before.recompiles:
-        return replace(made, checked="The recompiles did not come again. " + made.checked)
+        again = "The recompiles did not come again. "
+        return replace(made, verdict="not checked", checked=f"{again}{made.checked}")
     if agrees is not True:
         return replace(made, verdict="refused" if agrees is False else "not checked")
-    is_dearer = after.recompiles > 0 and after.breaks > before.breaks
-    if after.recompiles >= before.recompiles or is_dearer:
+    # a line that is left to Python is a break, and is said to be one
+    is_dearer = after.breaks > before.breaks and (after.recompiles > 0 or not patch.above)
+    if after.recompiles >= before.recompiles or is_dearer or not after.graphs:
         return made
     return replace(made, verdict="helps" if after.recompiles else "cures")
+
+
+def _undo_casts(patch: RecompilePatch, expected: Leaves, after: Leaves) -> tuple[Leaves, str]:
+    """Outputs in the dtype that they had, where a change casts an input, and what they have now.
+
+    What is given to a call in one dtype may leave it in that one: this is said, and no error.
+    """
+    if not any(_CAST in line for line in patch.before_call):
+        return after, ""
+    had = {name: leaf.dtype for name, leaf in expected if isinstance(leaf, torch.Tensor)}
+    made: Leaves = []
+    others: dict[str, None] = {}
+    for name, leaf in after:
+        is_cast = isinstance(leaf, torch.Tensor) and had.get(name, leaf.dtype) != leaf.dtype
+        if is_cast and " out" in name:
+            others[f"{str(leaf.dtype).removeprefix('torch.')}, "
+                   f"not {str(had[name]).removeprefix('torch.')}"] = None  # fmt: skip
+            leaf = leaf.to(had[name])
+        made.append((name, leaf))
+    return made, f" Yet the outputs are then {' and '.join(others)}." if others else ""
 
 
 def _first_line(error: Exception) -> str:
@@ -174,12 +225,15 @@ def _run(
 ) -> _Ran:
     """Make the calls once, on copies of the objects that they are given."""
     memo: dict[int, Any] = {}
-    leaves: Leaves = []
+    found: Leaves = []
     recorder = SessionRecorder("light")
     function: Any = None
     with contextlib.ExitStack() as stack:
+        stack.enter_context(keep_random_state())
         if is_compiled:
             stack.enter_context(forget_automatic_dynamic())
+            settings = () if patch is None else patch.settings
+            stack.enter_context(tp.DYNAMO_CONFIG.get().patch(dict.fromkeys(settings, True)))
             recorder.start()
             stack.callback(recorder.stop)
         stack.enter_context(_restored(known))
@@ -187,22 +241,38 @@ def _run(
             given, cells = call.read()
             given = {name: _own(value, memo) for name, value in given.items()}
             if function is None:
-                function = _make(call, cells, patch, files)
+                made = function = _make(call, cells, patch, files)
+                stack.enter_context(restore_unchanged(made))
                 if is_compiled:
                     dynamic = True if patch is not None and patch.is_dynamic else None
-                    function = torch.compile(function, backend="eager", dynamic=dynamic)
+                    function = torch.compile(made, backend=known.backend, dynamic=dynamic)
             _set_state(known, at, given, is_tensor=patch is not None and patch.state != "")
+            passed = dict(given)
             if patch is not None and patch.before_call:
-                exec("\n".join(patch.before_call), {"torch": torch}, given)
-            args, kwargs = call.arrange(given)
+                exec("\n".join(patch.before_call), {"torch": torch}, passed)
+            args, kwargs = call.arrange(passed)
             result = function(*args, **kwargs)
-            leaves += [(f"call {at} {name}", leaf) for name, leaf in leaves_of(result)]
-        leaves += _state_leaves(known, given)
+            # the caller's own tensors are looked at: what is done to a copy is not done to them
+            own = {name: given[name] for name in call.values}
+            own = {name: part for name, part in own.items() if not _is_number(part)}
+            found += [
+                (f"call {at} {name}", leaf)
+                for name, leaf in effects_of(made, result, ((), own), memo.values())
+            ]
+        # a number that is a buffer now is the state, and compared as that
+        kept = f" buffer {known.source.partition('.')[2]}"
+        found = [row for row in found if not row[0].endswith(kept)]
+        found += _state_leaves(known, given)
     if not is_compiled:
-        return _Ran(leaves)
+        return _Ran(found)
     tables = recorder.tables()
     again = sum(row.kind == "recompile" for row in tables["compiles"])
-    return _Ran(leaves, again, len(tables["breaks"]))
+    graphs = sum(row.outcome == "graph" for row in tables["compiles"])
+    return _Ran(found, again, len(tables["breaks"]), graphs)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, bool | int | float | complex)
 
 
 def _own(value: Any, memo: dict[int, Any]) -> Any:

@@ -13,6 +13,8 @@ from workbench.report.report_header import Environment
 Spot = tuple[str, int, str]
 """A file as it is shown, a line of it from 1, and its code; of none the file is empty."""
 NOWHERE: Spot = ("", 0, "")
+Trial = tuple[str, str, str]
+"""A change that was tried: its lines, the verdict of a patch, and what was compared."""
 
 
 @dataclass(frozen=True)
@@ -124,7 +126,9 @@ class SessionRecompile:
     function's file unless `changed_in` names another; 0 and empty where no line alone can be meant:
     `suspects` are those of several that may be. `set_by` first gave it its number, `made_by` calls
     torch.compile, `called_by` calls the function, with the caller's names in `called_as`, such as
-    `x=batch`. `is_of_module`: whether the attribute is one of a module of torch.nn.
+    `x=batch`. `is_of_module`: whether the attribute is one of a module of torch.nn. `writes` are
+    the inputs that the captured code writes to, None where that is not known. `tried` are the
+    changes that were tried on copies of the calls.
     """
 
     compile_id: str
@@ -154,6 +158,8 @@ class SessionRecompile:
     called_by: Spot = NOWHERE
     called_as: tuple[str, ...] = ()
     is_of_module: bool = False
+    writes: tuple[str, ...] | None = None
+    tried: tuple[Trial, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
