@@ -10,7 +10,11 @@ It was not fitted to measurements. It says what separates configurations of one 
     balance  = blocks / (multiprocessors x blocks of the busiest one)
                x schedulers of a multiprocessor that have a warp / all of them
     spilling = 2 x bytes of stack of all threads / bandwidth of L2
-    time     = greatest of latency, memory, compute + spilling + START_US
+    least    = greater of bytes / bandwidth of DRAM, LATENCY_US
+    time     = greatest of latency, memory, compute + spilling + start
+
+`start` is START_US. Where the calibrated model (`workbench.analysis.calibrated`) knows the kernel,
+it makes a configuration that takes `least` as long as that model and a forecast have it.
 
 `latency` is Little's law: a block has the loads of one trip in flight and waits for them, so a grid
 that keeps too few bytes in flight cannot use the bandwidth. It holds the loss by occupancy and by
@@ -86,12 +90,13 @@ class Estimate:
     memory_us: float
     compute_us: float
     spilling_us: float
+    start_us: float = START_US
 
     @property
     def time_us(self) -> float:
         """What the model gives the configuration."""
         longest = max(self.latency_us, self.memory_us, self.compute_us)
-        return longest + self.spilling_us + START_US
+        return longest + self.spilling_us + self.start_us
 
     @property
     def because(self) -> str:
@@ -106,9 +111,16 @@ class Estimate:
 
 
 def estimate(
-    gpu: Gpu, work: Work, launch: Launch, *, resident: int, threads: int, stack: int = 0
+    gpu: Gpu,
+    work: Work,
+    launch: Launch,
+    *,
+    resident: int,
+    threads: int,
+    stack: int = 0,
+    kernel_us: float | None = None,
 ) -> Estimate:
-    """The model for one configuration.
+    """The model for one configuration; `kernel_us` is the kernel's time by the calibrated model.
 
     `resident` blocks fit on one multiprocessor, at least one; `threads` are those of a block,
     `stack` the bytes of a thread, which spilled registers go to.
@@ -130,6 +142,9 @@ def estimate(
         memory_us=max(work.moved_bytes / dram, work.moved_bytes * fetched / dram / L2_OVER_DRAM),
         compute_us=compute,
         spilling_us=2 * stack * threads * blocks / dram / L2_OVER_DRAM,
+        start_us=START_US
+        if kernel_us is None
+        else kernel_us - max(work.moved_bytes / dram, LATENCY_US),
     )
 
 

@@ -55,6 +55,7 @@ def read_row(subject: Subject, mesh: Mapping[str, int], found: Mesh) -> ScalingR
             kernels_us=whole.kernels_us,
             error=whole.error,
         )
+        why += [whole.why] if whole.why else []
     else:
         why += [f"no time of a step, since {told}" for _, told in steps if isinstance(told, str)][
             :1
