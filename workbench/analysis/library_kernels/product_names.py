@@ -297,6 +297,8 @@ def read_cublas_vectors(name: str) -> LibraryKernel | None:
     """A kernel of cuBLAS for a matrix and a vector, or that sums up the parts of a product."""
     if "splitKreduce_kernel" in name:
         return LibraryKernel(name, "reduction", "cuBLASLt", "split sum", part="split sum")
+    if "epilogue::impl::" in name:  # adds the bias to what another kernel multiplied
+        return LibraryKernel(name, "elementwise", "cuBLASLt", "epilogue", part="helper")
     if _VECTORS.search(name) is None or "at::native" in name:
         return None
     has_types = re.search(r"<(?:int, int, |int, )(__nv_bfloat16|__half|float|double)", name)
