@@ -27,6 +27,7 @@ from workbench.analysis.forecast.network_waits import NetworkWaits, find_waits
 from workbench.analysis.forecast.record_work import PROFILED as PROFILED
 from workbench.analysis.forecast.record_work import model_operator as model_operator
 from workbench.analysis.forecast.record_work import model_record_kernel
+from workbench.analysis.forecast.record_work import time_record_kernel as time_record_kernel
 from workbench.analysis.fusion.traffic import read_kernel_nodes
 from workbench.analysis.gpu_model.launches import LaunchCosts, Launches, launches
 from workbench.arguments import checked

@@ -6,10 +6,15 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from workbench.analysis.cluster.links import ERRORS, LEAST_CHECKED_BYTES, MOST_CHECKED_NODES
 from workbench.number_text import number_text, plural
 from workbench.report import Report
-from workbench.report.cluster.cluster_rows import HOOK, Collective
+from workbench.report.cluster.cluster_rows import (
+    ERRORS,
+    HOOK,
+    LEAST_CHECKED_BYTES,
+    MOST_CHECKED_NODES,
+    Collective,
+)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from workbench.analysis.forecast.record_work import time_record_kernel
+from workbench.analysis.forecast.forecast import time_record_kernel
 from workbench.analysis.gpu_model.roofline import rooflines
 from workbench.analysis.kernel_configs.config_model import (
     Estimate,

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 import triton
 
-from workbench.analysis.forecast.record_work import time_record_kernel
+from workbench.analysis.forecast.forecast import time_record_kernel
 from workbench.analysis.kernel_configs.triton_source import (
     read_launch_meta,
     read_source,
