@@ -35,6 +35,7 @@ from workbench.specs import Catalogue
 
 ROOT = Path(__file__).parents[2]
 ERRORS = ROOT / "workbench" / "specs" / "data" / ERRORS_FILE
+GPU = ROOT / "tests" / "gpu" / "gpu.json"
 RECORD = Path(__file__).with_name("winner_ranks.json")
 PARAMETERS = ROOT / "workbench" / "specs" / "data" / FILE
 PAGE = ROOT / "docs" / "pages" / "about" / "ranked-configurations.md"
@@ -48,6 +49,8 @@ WAYS = {
     "same": "what won most often for this M on this device, other problems",
 }
 SOURCE = "configurations tuned on H100, H200, B200, A100, MI300X, from the wheel of sglang 0.5.23"
+SECTIONS = {"gemm": "values", "moe": "experts"}
+"""By kind the section of the parameters that were fitted to it."""
 _EVERY = {"gemm": 1, "moe": 3}
 """Of which problems a fit takes all or each third: thousands do not change it, but take minutes."""
 
@@ -286,14 +289,14 @@ def main(path: Path) -> None:
     winners = list(read_winners(path))
     record = {"source": SOURCE, "date": datetime.date.today().isoformat()}
     rows = []
+    fitted = {}
     for kind in _EVERY:
         bench = Bench([winner for winner in winners if winner.kind.startswith(kind)])
-        if kind == "gemm":
-            values = fit(bench.gather(dict.fromkeys(bench.by_device, 1.0)))
-            write_parameters(values, record)
+        fitted[kind] = fit(bench.gather(dict.fromkeys(bench.by_device, 1.0), _EVERY[kind]))
         for row in measure(bench):
             print(json.dumps(row), flush=True)
             rows.append(row)
+    write_parameters(fitted, record)
     again, groups = list(compare_again(winners)), count_groups(winners)
     found = {**record, "reach": REACH, "rows": rows, "again": again, "groups": groups}
     RECORD.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
@@ -306,8 +309,30 @@ def main(path: Path) -> None:
     ERRORS.write_text(make_errors(found, PAGE.read_text()))
 
 
+def time_configs(found: Mapping[str, Any]) -> dict[str, Any]:
+    """How far the model was off for kernels of Inductor whose configurations a GPU timed each.
+
+    Of configurations that it cannot tell apart the first counts, as they were recorded.
+    """
+    by_kernel: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    for row in found["tables"]["bounds: configurations"]:
+        by_kernel[row["kernel"]].append((row["model_us"], row["measured_us"]))
+    first, five = [], []
+    for times in by_kernel.values():
+        least, order = min(took for _, took in times), sorted(times, key=lambda each: each[0])
+        first.append(order[0][1] / least)
+        five.append(min(took for _, took in order[:5]) / least)
+    return {
+        "gpu": found["found"]["device"],
+        "kernels": len(by_kernel),
+        "first": [round(f(first), 2) for f in (min, max)],
+        "five": [round(f(five), 2) for f in (min, max)],
+    }
+
+
 def make_errors(record: Mapping[str, Any], page: str) -> str:
     """The file by which `k.tune` says how far the model is known to be off."""
+    inductor = time_configs(json.loads(GPU.read_text()))
     told = re.search(
         r"In the middle of (\d+) problems .* first takes ([\d.]+) times the fastest, and in (\d+) "
         r"the best of its first five takes at most ([\d.]+) times",
@@ -324,6 +349,12 @@ def make_errors(record: Mapping[str, Any], page: str) -> str:
         f"first = {told[2]}  # times the fastest, in the middle",
         f"near = {told[3]}  # problems in which the best of five is within",
         f"within = {told[4]}  # times the fastest",
+        "",
+        "[generated]  # kernels of Inductor, by tests/gpu/gpu.json",
+        f'gpu = "{inductor["gpu"]}"',
+        f"kernels = {inductor['kernels']}",
+        f"first = {inductor['first']}  # times the fastest, least and most",
+        f"five = {inductor['five']}  # the best of the first five",
     ]
     for row in record["rows"]:
         shares = row["shares"]["model"]
@@ -337,17 +368,17 @@ def make_errors(record: Mapping[str, Any], page: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def write_parameters(values: Mapping[str, float], record: Mapping[str, str]) -> None:
-    """The file that the package reads."""
+def write_parameters(fitted: Mapping[str, Mapping[str, float]], record: Mapping[str, str]) -> None:
+    """The file that the package reads: a section for each kind of kernel."""
     lines = [
         "# Parameters of the model of products by configuration: written by",
         "# tests.bench.winner_ranks. Clocks, shares of a peak, bytes a clock.",
         f'source = "{record["source"]}"',
         f'date = "{record["date"]}"',
-        "",
-        "[values]",
-        *(f"{name} = {float(f'{value:.3g}')}" for name, value in sorted(values.items())),
     ]
+    for kind, values in fitted.items():
+        lines += ["", f"[{SECTIONS[kind]}]"]
+        lines += [f"{name} = {float(f'{value:.3g}')}" for name, value in sorted(values.items())]
     PARAMETERS.write_text("\n".join(lines) + "\n")
 
 

@@ -39,3 +39,37 @@ def test_two_gradients_of_a_convolution_do_not_share_their_work(tmp_path: Path) 
     rows = read(trace, tmp_path)
     assert [rows[name].operations for name in names] == [2 * 16 * 56 * 56 * 64 * 576] * 2
     assert all(rows[name].bound_us for name in names)
+
+
+def read_addmm(folder: Path, helper: str, helper_us: float) -> dict[str, wb.RunProfile]:
+    trace = SyntheticTrace()
+    shapes = [[512], [1024, 1705], [1705, 512]]
+    external = trace.operator("aten::addmm", 0.0, 90.0, shapes)
+    trace.launch("sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize128x128x64_x", 10.0, 60.0, 90.0,
+                 external)  # fmt: skip
+    trace.launch(helper, 20.0, 160.0, helper_us, external)
+    return read(trace, folder)
+
+
+@pytest.mark.parametrize(
+    "helper",
+    [
+        "void epilogue::impl::globalKernel<float, float, float, true, true>(int, int, long)",
+        "void add_the_bias(float*)",
+    ],
+)
+def test_the_work_of_an_operator_is_that_of_its_main_kernel(helper: str, tmp_path: Path) -> None:
+    rows = read_addmm(tmp_path, helper, 1.0)
+    main = next(row for name, row in rows.items() if "gemm" in name)
+    assert main.operations == 2 * 1024 * 1705 * 512
+    assert main.bound_us is not None
+    assert (rows[helper].operations, rows[helper].bound_us) == (None, None)
+
+
+def test_a_kernel_that_is_faster_than_the_work_of_its_operator_has_no_bound(tmp_path: Path) -> None:
+    trace = SyntheticTrace()
+    external = trace.operator("aten::addmm", 0.0, 90.0, [[4096], [4096, 4096], [4096, 4096]])
+    trace.launch("void a_part_of_it(float*)", 20.0, 160.0, 18.0, external)
+    (row,) = read(trace, tmp_path).values()
+    assert (row.bound_us, row.reached) == (None, None)
+    assert row.why_slow.startswith("no bound: it took 18.0 µs, and all the work of its operator")

@@ -1,4 +1,4 @@
-"""Collectives of NCCL and RCCL: how long, how much of it exposed, how many bytes a second."""
+"""Collectives of NCCL, RCCL and others: their time, how much is exposed, their bytes."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 
 from workbench.analysis.cluster.links import Links, estimate_collective, find_links
+from workbench.analysis.library_kernels.collective_names import name_collective
+from workbench.analysis.library_kernels.kernel_names import is_collective
 from workbench.profiles.device_times import Busy
 from workbench.profiles.device_work import DeviceWork
 from workbench.profiles.kernel_rows import KernelRows
 from workbench.report.profile.profile_rows import CollectiveTime
 from workbench.specs import Gpu
 
-_KERNEL = re.compile(r"nccl|rccl", re.IGNORECASE)
 _ITEMSIZES = {
     "double": 8, "long": 8, "float": 4, "int": 4, "half": 2, "bfloat16": 2, "short": 2,
     "char": 1, "byte": 1, "bool": 1, "c10::bfloat16": 2, "c10::half": 2,
@@ -28,8 +29,6 @@ _MODELLED = {
     "alltoall": "all_to_all", "broadcast": "broadcast",
 }  # fmt: skip
 _GPUS_PER_NODE = 8
-_KINDS = ("allreduce", "allgather", "reducescatter", "alltoall", "broadcast", "reduce", "sendrecv",
-          "send", "recv", "gather", "scatter", "barrier")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -72,7 +71,7 @@ def list_collectives(
 ) -> list[CollectiveTime]:
     """A row for each collective by its bytes and group."""
     events, texts = work.events, work.trace.texts
-    is_one = np.array([_KERNEL.search(text) is not None for text in texts], bool)
+    is_one = np.array([is_collective(text) for text in texts], bool)
     own = np.flatnonzero(np.append(is_one, False)[events["name"]])
     if not len(own):
         return []
@@ -119,8 +118,9 @@ def read_collective(said: Mapping[str, Any], operator: str, kernel: str) -> Coll
     """What arguments say of a collective, else the names of its annotation and kernel."""
     name = said.get("Collective name")
     if not isinstance(name, str) or not name:
-        plain = re.sub(r"[^a-z]", "", f"{operator.removeprefix('nccl:')} {kernel}".lower())
-        name = next((kind for kind in _KINDS if kind in plain), "collective")
+        own = operator.startswith(("nccl:", "c10d", "_c10d", "symm_mem"))
+        told = (name_collective(each) for each in ([operator] if own else []) + [kernel])
+        name = next((each for each in told if each != "collective"), "collective")
     dtype = said.get("dtype")
     if not isinstance(dtype, str):
         types = said.get("Input type")

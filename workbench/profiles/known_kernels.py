@@ -14,28 +14,40 @@ from workbench.analysis.library_kernels.operator_work import (
     estimate_work,
     read_operator_kind,
 )
+from workbench.number_text import number_text
 from workbench.profiles.device_work import DeviceWork
 from workbench.profiles.kernel_rows import KernelRows
 from workbench.report.profile.profile_rows import RanKernel
 from workbench.specs import Gpu
 
+_MAIN = ("product", "attention")
+_FASTER = 1.02  # of a bound: what the clock of a profile may be off by
 _OF_COPIES = ("copy", "fill")
 
 
 def add_facts(work: DeviceWork, kernels: KernelRows, gpu: Gpu | None) -> list[RanKernel]:
     """The rows with what their names and operators say; bounds where the GPU is known."""
     sharing = count_sharing(work, kernels)
+    beside = find_beside(work, kernels)
     return [
-        describe_kernel(row, shared, gpu) for row, shared in zip(kernels.rows, sharing, strict=True)
+        describe_kernel(row, shared, gpu, is_beside=is_beside)
+        for row, shared, is_beside in zip(kernels.rows, sharing, beside, strict=True)
     ]
 
 
-def describe_kernel(row: RanKernel, sharing: int, gpu: Gpu | None) -> RanKernel:
-    """The row with what is known of it; `sharing` kernels share the work of one operator."""
+def describe_kernel(
+    row: RanKernel, sharing: int, gpu: Gpu | None, *, is_beside: bool = False
+) -> RanKernel:
+    """The row with what is known of it; `sharing` kernels share the work of one operator.
+
+    `is_beside` says that another kernel of the operator does its work.
+    """
     if row.kind != "kernel":
         does = "copy" if row.kind in _OF_COPIES else read_operator_kind(row.operator)
         return replace(row, does=does)
     kernel = read_kernel_name(row.name)
+    if is_beside:
+        kernel = replace(kernel, part="helper")
     call = OperatorCall(row.operator, row.shapes, row.dtypes, row.strides, row.inputs)
     work = estimate_work(call, kernel, launches=sharing)
     named = replace(row, does=kernel.kind, operations=work.operations, work_bytes=work.bytes)
@@ -55,7 +67,34 @@ def describe_kernel(row: RanKernel, sharing: int, gpu: Gpu | None) -> RanKernel:
     if bound is None:
         return told
     reached = bound.reached(row.time_us / row.calls)
+    if reached is not None and reached > _FASTER:
+        # what is counted cannot be its own: its operator has other work, or other shapes
+        mean_us, least_us = (
+            number_text(us * 1e-6, "seconds") for us in (row.time_us / row.calls, bound.us)
+        )
+        reasons.append(
+            f"no bound: it took {mean_us}, and all the work of its operator takes {least_us} at "
+            "least, so that only a part of it is its own"
+        )
+        return replace(named, why_slow="; ".join(reasons))
     return replace(told, bound_us=bound.us, bound_by=bound.limit, reached=reached)
+
+
+def find_beside(work: DeviceWork, kernels: KernelRows) -> list[bool]:
+    """By row whether it is a kernel of unknown kind beside a product or attention of its call.
+
+    What an operator computes is then the work of the latter.
+    """
+    known = [read_kernel_name(row.name) for row in kernels.rows]
+    is_main, is_other = (
+        np.array([row.kind == "kernel" and kernel.kind in kinds and not kernel.is_helper
+                  for row, kernel in zip(kernels.rows, known, strict=True)], bool)
+        for kinds in (_MAIN, ("other",))
+    )  # fmt: skip
+    has_call = work.operator >= 0
+    with_main = np.unique(work.operator[is_main[kernels.row_of_run] & has_call])
+    beside = is_other[kernels.row_of_run] & np.isin(work.operator, with_main) & has_call
+    return np.isin(np.arange(len(kernels.rows)), kernels.row_of_run[beside]).tolist()
 
 
 def count_sharing(work: DeviceWork, kernels: KernelRows) -> list[int]:

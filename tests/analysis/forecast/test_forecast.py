@@ -11,6 +11,7 @@ import pytest
 import workbench as wb
 from workbench.analysis.forecast.forecast_rows import KernelForecast, join_errors
 from workbench.report import Kernel
+from workbench.report.cluster.cluster_rows import Collective
 from workbench.report.machine_rows import CudaGraphPart
 from workbench.report.table import Table
 
@@ -144,3 +145,58 @@ def test_a_forecast_shows_itself(report: wb.Report, tmp_path: Path) -> None:
     assert all(word in html for word in ("Lines", "Modules", "Kernels", "net.blocks.0"))
     told.to_html(tmp_path / "told.html")
     assert told.sentence[:20] in (tmp_path / "told.html").read_text()
+
+
+def add_all_reduce(report: wb.Report, **more: object) -> wb.Report:
+    """The record with an all-reduce of 90 µs in the middle, for which the kernels wait 80."""
+    kernels, middle = list(report.kernels), len(report.kernels) // 2
+    calls = ("all_reduce_", "wait_tensor")
+    made = [
+        replace(
+            kernels[middle], id=f"n{place}", ops=(), nodes=(), lines=(), bytes_read=None,
+            bytes_written=None, flops=None, language="extern",
+            name=f"torch.ops._c10d_functional.{name}.default",
+        )
+        for place, name in enumerate(calls)
+    ]  # fmt: skip
+    kernels[middle:middle] = made
+    row: dict[str, object] = dict(
+        id="c0", graph=kernels[0].graph, is_backward=False, op="all_reduce", bytes=1 << 20,
+        group="0", group_size=8, group_nodes=1, kernel="n0", wait_kernel="n1", est_us=90.0,
+        exposed_us=80.0,
+    )  # fmt: skip
+    rows = Table.of(Collective, [Collective(**row | more)])  # type: ignore[arg-type]
+    tables = {**report.tables, "kernels": Table.of(Kernel, kernels), "collectives": rows}
+    return replace(report, tables=tables)
+
+
+def test_a_call_waits_for_its_collectives_in_its_time_and_interval(report: wb.Report) -> None:
+    plain, sent = wb.forecast(report), wb.forecast(add_all_reduce(report))
+    assert sent.call_us - plain.call_us == pytest.approx(80.0, abs=20.0)  # two launches beside
+    assert sent.kernels_us == pytest.approx(plain.kernels_us)
+    assert sent.least_us < sent.call_us
+    assert sent.most_us is not None
+    assert sent.most_us > sent.call_us
+    assert "it waits 80.0 µs for collectives" in sent.sentence
+    assert (sent.waits.us, sent.waits.most_us) == (80.0, 80.0 + 0.15 * 90.0 + 10.0)
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        ({"est_us": None, "exposed_us": None, "why": "its links"}, "not in it: its links"),
+        ({"group_nodes": 8}, "over 8 nodes were held against no measurement"),
+        ({"origin": "hook"}, "hooks start collectives of 90.0 µs"),
+    ],
+)
+def test_a_collective_that_is_not_known_leaves_no_upper_end_or_is_in_it(
+    report: wb.Report, more: dict[str, object], told: str
+) -> None:
+    plain, found = wb.forecast(report), wb.forecast(add_all_reduce(report, **more))
+    assert any(told in note for note in found.notes)
+    assert found.most_us is None or found.most_us > (plain.most_us or 0.0) + 10.0
+
+
+def test_a_small_message_may_take_twice_its_time(report: wb.Report) -> None:
+    found = wb.forecast(add_all_reduce(report, bytes=1 << 10))
+    assert found.waits.most_us == 80.0 + 90.0 + 10.0

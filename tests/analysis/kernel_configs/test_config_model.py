@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from workbench.analysis.kernel_configs.config_model import (
     Launch,
     Work,
     estimate,
+    number_places,
     rank_rows,
 )
 from workbench.report.machine_rows import RankedConfig
@@ -78,7 +80,7 @@ def test_faster_ones_come_first_then_those_with_fewer_spills() -> None:
     found = rank_rows(rows)
     assert [(r.choice, r.rank) for r in found] == [
         ("best", 1),
-        ("half", 2),
+        ("half", 1),  # the model gives it the same time
         ("spilling", 3),
         ("slow", 4),
     ]
@@ -104,3 +106,18 @@ def test_losers_have_the_reason() -> None:
 def test_without_a_model_occupancy_decides() -> None:
     rows = [row("low", model_us=None, occupancy=0.5), row("full", model_us=None)]
     assert [r.choice for r in rank_rows(rows)] == ["full", "low"]
+
+
+def test_what_the_model_cannot_tell_apart_has_one_place() -> None:
+    times = [3.60, 3.60, 3.65, 3.69, 5.0]
+    assert number_places([(us, 0) for us in times]) == [1, 1, 1, 4, 5]
+    unknown = math.inf
+    assert number_places([(unknown, 0, -1.0), (unknown, 0, -1.0), (unknown, 0, -0.5)]) == [1, 1, 3]
+
+
+def test_a_kernel_takes_in_its_best_configuration_what_a_forecast_says() -> None:
+    work, launch = Work(4096.0), Launch(8)
+    made = estimate(H100, work, launch, resident=16, threads=128, kernel_us=1.6)
+    assert made.time_us == pytest.approx(1.6)
+    later = estimate(H100, work, Launch(8, trips=10), resident=16, threads=128, kernel_us=1.6)
+    assert later.time_us - made.time_us == pytest.approx(9 * LATENCY_US)

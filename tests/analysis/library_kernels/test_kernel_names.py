@@ -149,3 +149,21 @@ def test_what_a_name_does_not_say_is_none(name: str) -> None:
 
 def test_a_name_without_meaning_is_of_no_kind() -> None:
     assert read_kernel_name("my_kernel") == LibraryKernel("my_kernel")
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype", "tile"),
+    [
+        ("bmm_E4m3_E4m3E4m3_Fp32_t128x8x128u2_s8_et64x8_rM_TN_sm100f", "float8", (128, 8, 128)),
+        ("bmm_Bfloat16_E4m3E4m3_Fp32_t128x16x128_s6_TN_transOut", "float8", (128, 16, 128)),
+        ("bmm_E2m1E2m1_Fp32_sm100f", None, None),
+        ("bmm_MxE4m3_MxE2m1MxE4m3_Fp32_bA32_t128x8x512_s5_TN_sm100f", None, (128, 8, 512)),
+        ("gemm_Bfloat16_Bfloat16_Fp32_t128x8x128_s4_TN_sm100f", "bfloat16", (128, 8, 128)),
+    ],
+)
+def test_a_product_of_tensorrt_llm(
+    name: str, dtype: str | None, tile: tuple[int, ...] | None
+) -> None:
+    kernel = read_kernel_name(name)
+    assert (kernel.kind, kernel.library) == ("product", "TensorRT-LLM")
+    assert (kernel.input_dtype, kernel.tile) == (dtype, tile)

@@ -156,8 +156,10 @@ def test_gaps_that_the_table_leaves_out_are_not_said_to_be_none(cause: str) -> N
 
 @pytest.mark.parametrize(
     ("cause", "kind"),
-    [("data loading", "data loading"), ("memcpy", "copies"), ("allocation", "allocation")],
-)
+    [("data loading", "data loading"), ("memcpy", "copies"), ("allocation", "allocation"),
+     ("first launch", "first launch"), ("Python", "Python"),
+     ("another process", "another process")],
+)  # fmt: skip
 def test_other_causes_have_a_cure_each(cause: str, kind: str) -> None:
     gap = Gap(duration_us=70.0, cause=cause)
     change = found_in(make_profile(kernels=[elementwise("a")], gaps=[gap]))[kind]
@@ -165,11 +167,32 @@ def test_other_causes_have_a_cure_each(cause: str, kind: str) -> None:
     assert change.code
 
 
-def test_exposed_collectives_are_named_with_their_time() -> None:
-    kernel = run("n", "ncclDevKernel_AllReduce_Sum_bf16_RING_LL", "", time_us=90.0)
-    times = [CollectiveTime(name="all_reduce", calls=1, time_us=90.0, exposed_us=60.0, kernel="n")]
-    change = found_in(make_profile(kernels=[kernel], collectives=times))["collectives"]
-    assert (change.of_us, change.kernels) == (60.0, ("n",))
+@pytest.mark.parametrize(("other_us", "most_us"), [(400.0, 60.0), (40.0, 40.0)])
+def test_collectives_are_hidden_by_no_more_than_there_is(other_us: float, most_us: float) -> None:
+    kernel = run("n", "ncclDevKernel_AllReduce_Sum_bf16_RING_LL", "", time_us=60.0)
+    times = [CollectiveTime(name="all_reduce", calls=1, time_us=60.0, exposed_us=60.0, kernel="n")]
+    kernels = [kernel, elementwise("a", time_us=other_us)]
+    change = found_in(make_profile(kernels=kernels, collectives=times))["collectives"]
+    assert (change.of_us, change.most_us, change.kernels) == (60.0, most_us, ("n",))
+    assert ("it can hide no more" in change.why) == (most_us < 60.0)
+
+
+def test_a_gap_counts_for_a_change_only_with_the_part_that_it_explains() -> None:
+    parts = (("data loading", 900.0, "load.py:1"), ("synchronisation", 100.0, "model.py:5"))
+    gap = Gap(duration_us=1_000.0, cause="data loading", parts=parts)
+    found = found_in(make_profile(kernels=[elementwise("a")], gaps=[gap]))
+    assert found["data loading"].of_us == 900.0
+    assert (found["synchronisation"].most_us, found["synchronisation"].line) == (
+        100.0,
+        "model.py:5",
+    )
+
+
+def test_a_long_gap_is_not_closed_by_a_cuda_graph() -> None:
+    gaps = [Gap(duration_us=29_000.0, cause="launch"), Gap(duration_us=900.0, cause="launch")]
+    launches = [LaunchTime(name="cudaLaunchKernel", calls=10, kernels=10)]
+    change = found_in(make_profile(kernels=[elementwise("a")], gaps=gaps, launches=launches))
+    assert (change["launches"].of_us, change["launches"].gaps) == (900.0, (1,))
 
 
 def test_what_takes_next_to_nothing_is_left_out() -> None:

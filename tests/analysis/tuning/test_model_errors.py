@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 
-from tests.bench.winner_ranks import ERRORS, PAGE, RECORD, make_errors
+from tests.bench.winner_ranks import ERRORS, GPU, PAGE, RECORD, make_errors, time_configs
+from workbench.analysis.kernel_configs import config_model
+from workbench.analysis.product_configs.product_model import load_parameters
 from workbench.analysis.tuning.model_errors import describe_error
+from workbench.handles.recompilable import Recompilable
 
 
 def test_the_figures_are_those_of_the_record_and_the_page() -> None:
@@ -28,3 +31,21 @@ def test_other_kernels_name_what_was_timed() -> None:
 def test_products_without_scales_are_said_to_be_not_compared() -> None:
     assert "as this one, were not compared" in describe_error("product", ["h100"])
     assert "as this one" not in describe_error("product with scales", ["h100"])
+
+
+def test_what_is_said_of_generated_kernels_is_what_a_gpu_took() -> None:
+    told = time_configs(json.loads(GPU.read_text()))
+    low, most = told["first"]
+    assert most == 2.95
+    assert f"{low:.2f} to {most:.2f} times the fastest" in describe_error("pointwise", ["h100"])
+    five = " to ".join(f"{each:.2f}" for each in told["five"])
+    guide = (PAGE.parents[1] / "guide" / "virtual-gpus.md").read_text()
+    for text in (guide, Recompilable.rank_configs.__doc__, config_model.__doc__):
+        words = " ".join((text or "").split())
+        assert f"{low:.2f} to {most:.2f} times the fastest" in words
+        assert f"{five} times" in words
+
+
+def test_experts_have_the_parameters_that_were_fitted_to_them() -> None:
+    assert load_parameters(experts=True).keys() == load_parameters().keys()
+    assert load_parameters(experts=True) != load_parameters()

@@ -49,6 +49,11 @@ def test_a_program_of_two_meshes_is_compiled_once_and_its_groups_are_those_of_ea
     assert "for which torch's allocator reserves up to" in " ".join(found.sentences)
     assert third.batch == 2
     assert first.error is None  # messages of 2 kB: times were held against those of 64 KiB on
+    assert first.exposed_us is not None
+    assert (first.exposed_least_us, first.exposed_most_us) == (
+        0.0,
+        pytest.approx(2 * first.exposed_us),
+    )
     assert "with 2 different programs" in " ".join(found.sentences)
 
 
@@ -149,6 +154,7 @@ def test_the_error_of_a_step_is_the_largest_and_that_of_what_is_exposed_its_own(
         pytest.approx(1.15 * row.exposed_us),
     )
     assert "took 0.9 to 1.56 times as long" in str(found.sentences)
+    assert "one that was held back 1.64 times" in str(found.sentences)
     (mesh,) = found.meshes
     twice = replace(found, meshes=(mesh, replace(mesh, row=replace(row, mesh="dp 16"))))
     assert " on dp 8 and on dp 16, of which its kernels wait " in twice.sentences[0]

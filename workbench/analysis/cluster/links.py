@@ -15,6 +15,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from workbench.report.cluster.cluster_rows import ERRORS as ERRORS
+from workbench.report.cluster.cluster_rows import LEAST_CHECKED as LEAST_CHECKED
+from workbench.report.cluster.cluster_rows import LEAST_CHECKED_BYTES as LEAST_CHECKED_BYTES
+from workbench.report.cluster.cluster_rows import MOST_CHECKED_NODES as MOST_CHECKED_NODES
 from workbench.specs import Gpu
 
 Algorithm = Literal["ring", "tree", "NVLS", "NVLSTree", "direct"]
@@ -34,12 +38,6 @@ _LEAST_SWITCHED = 5  # GPUs: with fewer, the ring is as fast (NVIDIA/nccl#1455)
 _SWITCH_LATENCY = (60.0, 200.0)  # µs on one node, on two: what medium sizes of published logs take
 _SWITCH_SINCE = 9  # the major architecture whose switches add up
 _START = (6.0, 14.0)  # µs more than NCCL reckons with, in a node and between: small sizes in logs
-
-ERRORS = (0.15, 0.3)
-"""Within what of the time four of five published ones lie, of one node and of several: of 49 and 45
-times of nccl-tests, by which the rates here were chosen."""
-MOST_CHECKED_NODES, LEAST_CHECKED, LEAST_CHECKED_BYTES = 4, "64 KiB", 2**16
-"""On how many nodes, and from which message on, they were held against those times."""
 
 _BASE: Mapping[tuple[Algorithm, Protocol], float] = {
     ("tree", "LL"): 6.8, ("tree", "LL128"): 14.0, ("tree", "simple"): 8.4,

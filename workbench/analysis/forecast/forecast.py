@@ -23,9 +23,11 @@ from workbench.analysis.forecast.forecast_rows import LineForecast as LineForeca
 from workbench.analysis.forecast.forecast_rows import ModuleForecast as ModuleForecast
 from workbench.analysis.forecast.forecast_rows import join_errors as join_errors
 from workbench.analysis.forecast.forecast_rows import list_lines, list_modules
+from workbench.analysis.forecast.network_waits import NetworkWaits, find_waits
 from workbench.analysis.forecast.record_work import PROFILED as PROFILED
 from workbench.analysis.forecast.record_work import model_operator as model_operator
 from workbench.analysis.forecast.record_work import model_record_kernel
+from workbench.analysis.forecast.record_work import time_record_kernel as time_record_kernel
 from workbench.analysis.fusion.traffic import read_kernel_nodes
 from workbench.analysis.gpu_model.launches import LaunchCosts, Launches, launches
 from workbench.arguments import checked
@@ -59,7 +61,8 @@ class Forecast(Presented):
     CUDA graphs that torch records. It lies between `least_us` and `most_us` as often as the
     measured errors say, about four times of five; `most_us` is None where the error of a kernel
     is not known (its GPU was not measured, or the model does not know it), and `least_us` is
-    then by its bound. `graph_us` is with CUDA graphs, `kernels_us` the device alone with its
+    then by its bound. In both are the waits for collectives on the network, by NCCL's own model:
+    `waits` has them apart. `graph_us` is with CUDA graphs, `kernels_us` the device alone with its
     relative `error`, `launches_us` what the CPU takes to start them. `missing` says what is not
     in it.
     """
@@ -74,6 +77,7 @@ class Forecast(Presented):
     is_graphed: bool = False
     notes: tuple[str, ...] = ()
     missing: str = MISSING
+    waits: NetworkWaits = field(default_factory=NetworkWaits)
     report: Report = field(default_factory=Report, repr=False, compare=False)
 
     @property
@@ -148,10 +152,11 @@ def forecast(report: Report) -> Forecast:
     gpu = _find_gpu(report)
     rows = tuple(list_kernels(report, gpu, {row.kernel: row for row in report.own_roofline}))
     costs = LaunchCosts()
-    middle = _launch(report, rows, costs)
+    waits = find_waits(report, sum(row.us for row in rows), join_errors((r, 1.0) for r in rows))
+    middle = _launch(report, rows, costs, waits.by_kernel)
     is_graphed = any(part.verdict == "recorded" for part in report.cuda_graphs)
     call_us = _time_call(middle, is_graphed=is_graphed)
-    least_us, most_us = _find_interval(report, rows, call_us, is_graphed=is_graphed)
+    least_us, most_us = _find_interval(report, rows, waits, call_us, is_graphed=is_graphed)
     return Forecast(
         target=gpu.name,
         rows=rows,
@@ -161,7 +166,8 @@ def forecast(report: Report) -> Forecast:
         graph_us=middle.graph_us,
         launches_us=middle.graph_host_us if is_graphed else middle.host_us,
         is_graphed=is_graphed,
-        notes=tuple(_list_notes(rows, middle)),
+        notes=tuple([*_list_notes(rows), *waits.notes, *middle.notes]),
+        waits=waits,
         report=report,
     )
 
@@ -225,19 +231,27 @@ def _take(row: KernelForecast, made: Modelled) -> KernelForecast:
 
 
 def _find_interval(
-    report: Report, rows: Sequence[KernelForecast], call_us: float, *, is_graphed: bool
+    report: Report,
+    rows: Sequence[KernelForecast],
+    waits: NetworkWaits,
+    call_us: float,
+    *,
+    is_graphed: bool,
 ) -> tuple[float, float | None]:
     """What the call takes at least and at most; None where the error of a kernel is not known.
 
     Each kind of kernel is taken longer and shorter by its error while the others stay, since a
     launch can hide what a kernel takes. Where an error is not known, the least has that kernel at
-    its bound, and all others as short as theirs allow.
+    its bound, and all others as short as theirs allow. Waits for collectives are a kind more.
     """
+    least_waits = waits.scale(waits.least_us)
     if any(row.error is None for row in rows):
         least = [replace(row, us=(row.bound_us or 0.0) if row.error is None
                          else row.us * (1 - row.error)) for row in rows]  # fmt: skip
-        return _time_call(_launch(report, least, LaunchCosts()), is_graphed=is_graphed), None
-    slow = _time_call(_launch(report, rows, _SLOW_HOST), is_graphed=is_graphed)
+        made = _launch(report, least, LaunchCosts(), least_waits)
+        return _time_call(made, is_graphed=is_graphed), None
+    slow_host = _launch(report, rows, _SLOW_HOST, waits.by_kernel)
+    slow = _time_call(slow_host, is_graphed=is_graphed)
     shorter, longer = [0.0], [slow - call_us]
     for kind in {row.kind for row in rows if row.error}:
         for side, found in ((-1, shorter), (1, longer)):
@@ -247,15 +261,26 @@ def _find_interval(
                 else row
                 for row in rows
             ]
-            made = _launch(report, changed, LaunchCosts())
+            made = _launch(report, changed, LaunchCosts(), waits.by_kernel)
             found.append(_time_call(made, is_graphed=is_graphed) - call_us)
+    most_us = waits.us if waits.most_us is None else waits.most_us
+    for own, found in ((least_waits, shorter), (waits.scale(most_us), longer)):
+        made = _launch(report, rows, LaunchCosts(), own)
+        found.append(_time_call(made, is_graphed=is_graphed) - call_us)
+    if not waits.by_kernel:  # no kernel is known to wait: it comes on top
+        longer.append(most_us)
     least_us = max(call_us - math.hypot(*shorter), 0.0)
-    return least_us, call_us + math.hypot(*longer)
+    return least_us, None if waits.most_us is None else call_us + math.hypot(*longer)
 
 
-def _launch(report: Report, rows: Sequence[KernelForecast], costs: LaunchCosts) -> Launches:
-    """The call with these times of its kernels."""
-    times = {row.kernel: row.us for row in rows}
+def _launch(
+    report: Report,
+    rows: Sequence[KernelForecast],
+    costs: LaunchCosts,
+    waits: Mapping[str, float],
+) -> Launches:
+    """The call with these times of its kernels, and waits where they stand."""
+    times = {row.kernel: row.us + waits.get(row.kernel, 0.0) for row in rows}
     kernels = [replace(kernel, time_us=times[kernel.id]) for kernel in report.kernels]
     table = Table.of(Kernel, kernels)
     return launches(replace(report, tables={**report.tables, "kernels": table}), costs)
@@ -265,7 +290,7 @@ def _time_call(made: Launches, *, is_graphed: bool) -> float:
     return made.graph_us if is_graphed else made.plain_us
 
 
-def _list_notes(rows: Sequence[KernelForecast], middle: Launches) -> Iterator[str]:
+def _list_notes(rows: Sequence[KernelForecast]) -> Iterator[str]:
     """What is to be known of it: kernels without a model, GPUs without measurements."""
     missing = [row for row in rows if row.source == "bound"]
     if missing:
@@ -278,10 +303,6 @@ def _list_notes(rows: Sequence[KernelForecast], middle: Launches) -> Iterator[st
     reason = next((row.why for row in rows if row.source == "modelled" and row.error is None), "")
     if reason:
         yield reason.partition(";")[0]
-    sent = sum(row.source == "network" for row in rows)
-    if sent:
-        yield "what collectives take on the network is not in it"
-    yield from middle.notes
 
 
 def find_forecast(report: Report) -> Forecast | None:

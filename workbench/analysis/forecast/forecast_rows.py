@@ -22,8 +22,9 @@ class KernelForecast:
 
     `us` is their time by the model, `bound_us` the least that the roofline allows. `source`:
     "measured", "modelled", "bound" where the model knows nothing of it, or "network" for a
-    collective, whose time is not in it. `error` is relative, 0 of a measured time, None where it
-    was not measured; `kind` says whose error it is: "product", "convolution", "attention", "mover".
+    collective: `Forecast.waits` has what the kernels wait for it. `error` is relative, 0 of a
+    measured time, None where it was not measured; `kind` says whose error it is: "product",
+    "convolution", "attention", "mover".
     `why` says what the time rests on.
     """
 

@@ -10,7 +10,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from workbench.analysis.calibrated.modelled import Modelled, model_library_call, model_work
-from workbench.analysis.fusion.traffic import NodeFacts, bytes_of
+from workbench.analysis.fusion.traffic import NodeFacts, bytes_of, read_kernel_nodes
+from workbench.analysis.gpu_model.roofline import rooflines
 from workbench.analysis.library_kernels.kernel_names import Kind, LibraryKernel, read_kernel_name
 from workbench.analysis.library_kernels.operator_work import (
     OperatorCall,
@@ -73,6 +74,16 @@ def model_record_kernel(
     if len(strides) > 1 and strides[1] == 1:  # channels last, and its input too
         return made
     return replace(made, us=made.us + sum(_time_layouts(call, work, gpu)))
+
+
+def time_record_kernel(report: Report, kernel: Kernel, gpu: Gpu) -> float | None:
+    """µs of one call of a kernel on a GPU, as in a forecast for it; None without a model."""
+    made = model_record_kernel(report, kernel, read_kernel_nodes(report), gpu)
+    if made.us is None:
+        return None
+    roofs = rooflines(report, gpu)
+    bound = next((row.bound_us for row in roofs if row.kernel == kernel.id), None)
+    return max(made.us, bound or 0.0)
 
 
 def model_operator(call: OperatorCall, gpu: Gpu, *, tf32: Collection[str] = ()) -> Modelled:

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from workbench.analysis.library_kernels import matrix_core_names, product_names, torch_names
+from workbench.analysis.library_kernels import (
+    collective_names,
+    matrix_core_names,
+    product_names,
+    torch_names,
+)
 from workbench.analysis.library_kernels.library_kernel import Kind as Kind
 from workbench.analysis.library_kernels.library_kernel import LibraryKernel as LibraryKernel
 
 _READERS = (
+    collective_names.read_collective,  # a project's own stands beside its products, such as AITER's
     *product_names.list_readers(),
     *matrix_core_names.list_readers(),
     *torch_names.list_readers(),
@@ -24,3 +30,8 @@ def read_kernel_name(name: str) -> LibraryKernel:
         if (found := read(told)) is not None:
             return found
     return LibraryKernel(name)
+
+
+def is_collective(name: str) -> bool:
+    """Whether a kernel exchanges data with other ranks."""
+    return read_kernel_name(name).kind == "collective"

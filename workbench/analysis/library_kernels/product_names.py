@@ -257,6 +257,39 @@ def read_cutlass_type(name: str) -> LibraryKernel | None:
     )
 
 
+_TRTLLM_TYPE = r"(?:Mx)?(?:Bfloat16|Fp16|Fp32|Int4|E[2345]m[123])"
+_TRTLLM = re.compile(
+    rf"(?:^|[ :])(?:bmm|gemm)_(?:{_TRTLLM_TYPE}_)?(?P<types>(?:{_TRTLLM_TYPE}){{1,2}})"
+    r"_(?P<acc>Fp32|Fp16)(?P<rest>(?:_\w*)?)"
+)
+_TRTLLM_DTYPES = {"Bfloat16": "bfloat16", "Fp16": "float16", "Fp32": "float32", "E4m3": "float8"}
+
+
+def read_trtllm(name: str) -> LibraryKernel | None:
+    """A product of TensorRT-LLM: `bmm_Bfloat16_E4m3E4m3_Fp32_t128x16x128_s6_…_TN_…_sm100f`."""
+    found = _TRTLLM.search(name)
+    if found is None:
+        return None
+    rest = found["rest"]
+    types = {each.removeprefix("Mx") for each in re.findall(_TRTLLM_TYPE, found["types"])}
+    architecture = _find(r"_sm(\d+)", rest)
+    layout = _find(r"_([TN]{2})(?=_|$)", rest)
+    return LibraryKernel(
+        name,
+        "product",
+        "TensorRT-LLM",
+        "batched gemm" if "bmm_" in name else "gemm",
+        None if architecture is None else f"sm_{architecture}",
+        tile=_read_sizes(_find(r"_t(\d+x\d+x\d+)", rest)),
+        stages=_find_number(r"_s(\d+)(?=_|$)", rest),
+        cluster=_read_sizes(_find(r"_(?:c|cga)(\d+x\d+x\d+)(?=_|$)", rest)),
+        layout=None if layout is None else layout.lower(),
+        input_dtype=_TRTLLM_DTYPES.get(types.pop()) if len(types) == 1 else None,
+        accumulate_dtype=_TRTLLM_DTYPES[found["acc"]],
+        has_matrix_units=True,
+    )
+
+
 _VECTORS = re.compile(r"gemv|gemmk1_kernel|gemmSN_|cublas.*dot_kernel|gemm_?[sS]mall")
 
 
@@ -264,6 +297,8 @@ def read_cublas_vectors(name: str) -> LibraryKernel | None:
     """A kernel of cuBLAS for a matrix and a vector, or that sums up the parts of a product."""
     if "splitKreduce_kernel" in name:
         return LibraryKernel(name, "reduction", "cuBLASLt", "split sum", part="split sum")
+    if "epilogue::impl::" in name:  # adds the bias to what another kernel multiplied
+        return LibraryKernel(name, "elementwise", "cuBLASLt", "epilogue", part="helper")
     if _VECTORS.search(name) is None or "at::native" in name:
         return None
     has_types = re.search(r"<(?:int, int, |int, )(__nv_bfloat16|__half|float|double)", name)
@@ -360,5 +395,6 @@ def _read_flash_dtype(name: str) -> str | None:
 
 def list_readers() -> Iterator[Reader]:
     """The readers of this file, the most certain first."""
-    yield from (read_nvjet, read_attention, read_xmma, read_cutlass, read_cutlass_type)
+    yield from (read_nvjet, read_trtllm, read_attention, read_xmma, read_cutlass)
+    yield read_cutlass_type
     yield read_cublas_vectors

@@ -1,4 +1,4 @@
-"""Names of the kernels of ATen, Inductor, of libraries of collectives, and of copies."""
+"""Names of the kernels of ATen and Inductor, of cuDNN, of servers, and of copies."""
 
 from __future__ import annotations
 
@@ -32,15 +32,6 @@ def read_inductor(name: str) -> LibraryKernel | None:
         kind = "attention"
     units = True if kind in ("product", "attention") else None
     return LibraryKernel(name, kind, "Inductor", family, has_matrix_units=units)
-
-
-def read_collective(name: str) -> LibraryKernel | None:
-    """A kernel of NCCL or RCCL, whose names are the same, or of a server's own collective."""
-    if re.match(r"nccl(?:Dev)?Kernel", name):
-        return LibraryKernel(name, "collective", "NCCL or RCCL", _find(r"Kernel_([A-Za-z]+)", name))
-    if re.search(r"cross_device_reduce|(?:one|two)_shot_all_?reduce|allreduce_fusion", name):
-        return LibraryKernel(name, "collective", None, "custom all-reduce")
-    return None
 
 
 def read_copy(name: str) -> LibraryKernel | None:
@@ -198,7 +189,7 @@ _SERVERS: tuple[tuple[str, Kind, str], ...] = (
      "product", "gemm"),
     (r"unified_attention|paged_attention|BatchPrefill|BatchDecode|fmhaSm|_fwd_kernel$|kernel_mha"
      r"|flashinfer.*(?:Prefill|Decode)|_fwd_grouped_kernel", "attention", "attention"),
-    (r"[Rr]ms_?[Nn]orm|layer_?norm|softmax|topk", "reduction", "norm"),
+    (r"(?i:rms_?norm)|layer_?norm|softmax|topk", "reduction", "norm"),
     (r"act_and_mul|silu|gelu|rotary_embedding|rope", "elementwise", "elementwise"),
     (r"reshape_and_cache|store_cache|cache_kernel|copy_blocks|scatter", "copy", "copy"),
     (r"\bcub::|rocprim|DeviceScan|DeviceRadixSort", "other", "sort or scan"),
@@ -221,4 +212,4 @@ def _find(pattern: str, text: str) -> str | None:
 
 def list_readers() -> Iterator[Reader]:
     """The readers of this file, the most certain first."""
-    yield from (read_inductor, read_collective, read_copy, read_aten, read_cudnn, read_server)
+    yield from (read_inductor, read_copy, read_aten, read_cudnn, read_server)

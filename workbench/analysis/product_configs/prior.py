@@ -87,9 +87,10 @@ def measure_distance(one: Tile, other: Tile) -> float:
     return apart + _OF_STAGES * abs(one.stages - other.stages)
 
 
-def weigh_time(us: float, weight: float) -> float:
+def weigh_time(us: float, weight: float, spread: float | None = None) -> float:
     """The modelled µs, less where a configuration is `weight` times likelier to win than by chance.
 
     How much, follows from the fit: of two the shorter wins by the power `spread` of their times.
     """
-    return us * math.pow(weight, -1 / load_parameters()["spread"])
+    power = load_parameters()["spread"] if spread is None else spread
+    return us * math.pow(weight, -1 / power)

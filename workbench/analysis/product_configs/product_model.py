@@ -88,10 +88,15 @@ class ProductTime:
 
 
 @cache
-def load_parameters() -> Mapping[str, float]:
-    """The parameters that were fitted: clocks, shares of a peak, bytes a clock."""
+def load_parameters(*, experts: bool = False) -> Mapping[str, float]:
+    """The parameters that were fitted: clocks, shares of a peak, bytes a clock.
+
+    Mixtures of experts have their own: with those of plain products the model ranks them worse than
+    a count of what won elsewhere.
+    """
     content = resources.files("workbench.specs").joinpath("data", FILE).read_bytes()
-    return {str(name): float(value) for name, value in parse_toml(content)["values"].items()}
+    section = parse_toml(content)["experts" if experts else "values"]
+    return {str(name): float(value) for name, value in section.items()}
 
 
 @cache

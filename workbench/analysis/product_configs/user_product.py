@@ -16,6 +16,7 @@ from workbench.analysis.product_configs.product_model import (
     ProductWork,
     count_tiles,
     estimate_product,
+    load_parameters,
 )
 from workbench.analysis.product_configs.tuned_files import Problem, Tile, read_winners
 from workbench.artifacts.programs import Call, flatten, read_functions
@@ -140,7 +141,7 @@ def estimate_user_product(
         tflops=rate,
     )
     made = ProductTile(tile["M"], tile["N"], tile["K"], config.warps, config.stages, resident, loop)
-    return estimate_product(gpu, work, made)
+    return estimate_product(gpu, work, made, load_parameters(experts="E" in sizes))
 
 
 def read_prior(
@@ -158,7 +159,8 @@ def read_prior(
         if isinstance(found, str):
             return found
         pairs = zip(times, found, strict=True)
-        return [None if us is None else weigh_time(us, weight) for us, weight in pairs]
+        spread = load_parameters(experts="E" in sizes)["spread"]
+        return [None if us is None else weigh_time(us, weight, spread) for us, weight in pairs]
 
     return place
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from workbench.number_text import plural
+from workbench.number_text import number_text, plural
 from workbench.report.profile.profile_rows import Gap, ProfileOpportunity
 from workbench.report.profile.run_profile import RunProfile
+
+_SHORT = 1_000.0  # µs: in a longer gap the CPU did more than launch the next kernel
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,24 @@ _CURES = {
         "The device waits for a copy from memory that is not pinned.",
         "x = x.pin_memory().to(device, non_blocking=True)",
     ),
+    "first launch": _Cure(
+        "first launch",
+        "Warm up before you profile, and before you serve",
+        "The driver loads the code of a kernel when it is first launched: once in a process.",
+        "schedule(wait=1, warmup=3, active=3)  # run every shape once before the first request",
+    ),
+    "Python": _Cure(
+        "Python",
+        "Do less in Python between launches",
+        "The device waits while the CPU runs code outside of torch's operators.",
+        "move it out of the step, or into a thread or a process of its own",
+    ),
+    "another process": _Cure(
+        "another process",
+        "Do not wait for another thread or process",
+        "The CPU waits in a queue, a lock or a pipe before it launches.",
+        "fill the queue ahead, or fetch the next item while the device works",
+    ),
     "allocation": _Cure(
         "allocation",
         "Keep the allocator from asking the driver",
@@ -42,28 +63,45 @@ _CURES = {
 
 
 def find_gap_changes(profile: RunProfile, *, is_whole: bool) -> Iterator[ProfileOpportunity]:
-    """One for each cause, of a synchronisation one for each line.
+    """One for each cause, of a synchronisation one for each line, with the parts that it explains.
 
     Where shorter gaps were left out of the table, it is not whole: counts are at least so many.
     """
-    gaps = list(enumerate(profile.tables["gaps"]))
+    parts = _sort_parts(profile.tables["gaps"])
     least = "" if is_whole else "at least "
-    yield from _find_synchronisations(gaps, least)
-    yield from _find_known(gaps, least)
-    yield from _find_launches(profile, gaps, least)
+    yield from _find_synchronisations(parts, least)
+    yield from _find_known(parts, least)
+    yield from _find_launches(profile, parts, least)
     yield from _find_exposed(profile)
 
 
-Numbered = Sequence[tuple[int, Gap]]
+@dataclass(frozen=True)
+class _GapPart:
+    """What one cause explains of the gap at a place of the table."""
+
+    place: int
+    us: float
+    line: str
+    gap_us: float
 
 
-def _find_synchronisations(gaps: Numbered, least: str) -> Iterator[ProfileOpportunity]:
-    waits = sorted(
-        (each for each in gaps if each[1].cause == "synchronisation"), key=lambda each: each[1].line
-    )
-    for line, group in groupby(waits, key=lambda each: each[1].line):
+Parts = Mapping[str, Sequence[_GapPart]]
+
+
+def _sort_parts(gaps: Iterable[Gap]) -> Parts:
+    """By cause the parts of all gaps that it explains, and only those."""
+    found: defaultdict[str, list[_GapPart]] = defaultdict(list)
+    for place, gap in enumerate(gaps):
+        for cause, us, line in gap.divide():
+            found[cause].append(_GapPart(place, us, line, gap.duration_us))
+    return found
+
+
+def _find_synchronisations(parts: Parts, least: str) -> Iterator[ProfileOpportunity]:
+    waits = sorted(parts.get("synchronisation", ()), key=lambda each: each.line)
+    for line, group in groupby(waits, key=lambda each: each.line):
         own = list(group)
-        of_us = sum(gap.duration_us for _, gap in own)
+        of_us = sum(part.us for part in own)
         where = f" at `{line}`" if line else ""
         yield ProfileOpportunity(
             kind="synchronisation",
@@ -78,16 +116,16 @@ def _find_synchronisations(gaps: Numbered, least: str) -> Iterator[ProfileOpport
             code="keep the value on the device: torch.where, index_select, a mask",
             of_us=of_us,
             most_us=of_us,
-            gaps=tuple(place for place, _ in own),
+            gaps=tuple(part.place for part in own),
             line=line,
         )
 
 
-def _find_known(gaps: Numbered, least: str) -> Iterator[ProfileOpportunity]:
+def _find_known(parts: Parts, least: str) -> Iterator[ProfileOpportunity]:
     for cause, cure in _CURES.items():
-        own = [each for each in gaps if each[1].cause == cause]
+        own = parts.get(cause, ())
         if own:
-            of_us = sum(gap.duration_us for _, gap in own)
+            of_us = sum(part.us for part in own)
             yield ProfileOpportunity(
                 kind=cure.kind,
                 title=cure.title,
@@ -95,23 +133,26 @@ def _find_known(gaps: Numbered, least: str) -> Iterator[ProfileOpportunity]:
                 code=cure.code,
                 of_us=of_us,
                 most_us=of_us,
-                gaps=tuple(place for place, _ in own),
-                line=max(own, key=lambda each: each[1].duration_us)[1].line,
+                gaps=tuple(part.place for part in own),
+                line=max(own, key=lambda part: part.us).line,
             )
 
 
-def _find_launches(profile: RunProfile, gaps: Numbered, least: str) -> Iterator[ProfileOpportunity]:
-    """Gaps that are there since the CPU launches slower than the device works."""
-    own = [each for each in gaps if each[1].cause in ("launch", "between kernels")]
+def _find_launches(profile: RunProfile, parts: Parts, least: str) -> Iterator[ProfileOpportunity]:
+    """Short gaps that are there since the CPU launches slower than the device works."""
+    launched = parts.get("launch", ())
+    late = [part for part in launched if part.gap_us <= _SHORT]
+    own = [*late, *(part for part in parts.get("between kernels", ()) if part.gap_us <= _SHORT)]
     launches = profile.tables["launches"]
     is_replayed = any(each.is_graph for each in launches)
     if not own or is_replayed:
         return
-    of_us = sum(gap.duration_us for _, gap in own)
-    late_us = sum(gap.duration_us for _, gap in own if gap.cause == "launch")
+    of_us = sum(part.us for part in own)
+    late_us = sum(part.us for part in late)
+    places = tuple(sorted({part.place for part in own}))
     yield ProfileOpportunity(
         kind="launches",
-        title=f"Record a CUDA graph: {least}{plural(len(own), 'short gap')}",
+        title=f"Record a CUDA graph: {least}{plural(len(places), 'short gap')}",
         why=(
             f"{sum(each.calls for each in launches):,} launches, one after the other. A graph is "
             "launched once, and the device goes from kernel to kernel by itself. It needs sizes "
@@ -121,26 +162,55 @@ def _find_launches(profile: RunProfile, gaps: Numbered, least: str) -> Iterator[
         of_us=of_us,
         least_us=None,
         most_us=late_us or of_us,
-        gaps=tuple(place for place, _ in own),
+        gaps=places,
     )
 
 
 def _find_exposed(profile: RunProfile) -> Iterator[ProfileOpportunity]:
-    """Collectives that run while nothing else does."""
+    """Collectives that run while nothing else does, as far as other work could hide them."""
     own = [each for each in profile.tables["collectives"] if each.exposed_us > 0]
     if not own:
         return
     of_us = sum(each.exposed_us for each in own)
+    hiding_us = _sum_hiding(profile)
     kernels = {each.id for each in profile.tables["kernels"]}
+    enough = of_us <= hiding_us
     yield ProfileOpportunity(
         kind="collectives",
         title="Hide collectives behind computation",
         why=(
             f"{plural(len({each.name for each in own}), 'kind')} of collectives, during which no "
             "other kernel runs. It includes waiting for slower ranks, which overlap does not mend."
+            + (
+                ""
+                if enough
+                else f" The other work, {number_text(hiding_us * 1e-6, 'seconds')} that hides "
+                "none yet, is shorter: it can hide no more."
+            )
         ),
         code="DistributedDataParallel(model, bucket_cap_mb=…), or prefetch in FSDP",
         of_us=of_us,
-        most_us=of_us,
+        most_us=min(of_us, hiding_us),
         kernels=tuple(dict.fromkeys(each.kernel for each in own if each.kernel in kernels)),
     )
+
+
+def _sum_hiding(profile: RunProfile) -> float:
+    """µs in which other work ran and no collective: what could run beside one.
+
+    Where events were left out of the record, collectives beside each other count twice.
+    """
+    own = {each.kernel for each in profile.tables["collectives"]}
+    events = profile.tables["events"]
+    if events.omitted:
+        beside = sum(each.time_us - each.exposed_us for each in profile.tables["collectives"])
+        exposed = sum(each.exposed_us for each in profile.tables["collectives"])
+        return max(profile.busy_us - exposed - beside, 0.0)
+    spans = sorted(
+        (each.start_us, each.start_us + each.duration_us) for each in events if each.kernel in own
+    )
+    covered, until = 0.0, float("-inf")
+    for start, end in spans:
+        covered += max(0.0, end - max(start, until))
+        until = max(until, end)
+    return max(profile.busy_us - covered, 0.0)

@@ -7,12 +7,13 @@ from dataclasses import dataclass, replace
 from math import ceil, inf
 from typing import Any
 
+from workbench.analysis.kernel_configs.config_model import ALIKE as ALIKE
+from workbench.analysis.kernel_configs.config_model import number_places
 from workbench.number_text import number_text, plural
 from workbench.specs import Gpu
 
 RANKED = "ranked"
 NOT_COMPILED = "not compiled"
-ALIKE = 1.02  # times the other's: a difference that the model cannot tell
 _FULL = 0.995  # of the last wave, from which on nothing of it is idle
 
 
@@ -77,20 +78,19 @@ class Candidate:
 def rank_candidates(candidates: Iterable[Candidate]) -> list[Candidate]:
     """Those that are ranked by the model's time, each with its place, then the others.
 
-    Equal times are ordered by spills, occupancy, then registers.
+    Equal times are ordered by spills, occupancy, then registers; those that the model cannot tell
+    apart have the same place.
     """
     given = list(candidates)
-    order = sorted(
-        (each for each in given if each.verdict == RANKED),
-        key=lambda each: (
-            round(each.ranked_us, 4),
-            each.spills or 0,
-            -(each.occupancy or 0.0),
-            each.registers or 0,
-        ),
-    )
-    placed = [replace(each, rank=place) for place, each in enumerate(order, 1)]
+    order = sorted((each for each in given if each.verdict == RANKED), key=_key)
+    places = number_places([_key(each) for each in order])
+    placed = [replace(each, rank=place) for place, each in zip(places, order, strict=True)]
     return [*placed, *(each for each in given if each.verdict != RANKED)]
+
+
+def _key(each: Candidate) -> tuple[float, ...]:
+    return (round(each.ranked_us, 4), each.spills or 0, -(each.occupancy or 0.0),
+            each.registers or 0)  # fmt: skip
 
 
 def explain_order(gpu: Gpu, one: Candidate, other: Candidate) -> str:

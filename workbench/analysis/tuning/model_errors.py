@@ -18,11 +18,6 @@ NO_MODEL = (
     "was never compared with a real GPU."
 )
 """What is said where no configuration has a time of a model."""
-_WITHOUT = (
-    "Timed on an H100 for four kernels of Inductor, the first by this model took 1.06 to 1.54 "
-    "times the fastest, the best of its first five 1.00 to 1.03 times; nothing was compared for "
-    "kernels written by hand."
-)
 
 
 @cache
@@ -36,8 +31,24 @@ def describe_error(kind: str, gpus: Sequence[str]) -> str:
     """That configurations of this kind are modelled, and how far the model was off before."""
     start = "Modelled, not measured."
     if not kind.startswith("product"):
-        return f"{start} {_WITHOUT}"
+        return f"{start} {describe_generated()}"
     return " ".join([start, *_describe_products(kind, gpus)])
+
+
+def describe_generated() -> str:
+    """How far the first by the model was from the fastest, for kernels that Inductor generates."""
+    timed = load_errors()["generated"]
+    first, five = (" to ".join(f"{each:.2f}" for each in timed[name]) for name in ("first", "five"))
+    return (
+        f"Timed on an {timed['gpu']} for {name_count(timed['kernels'])} kernels of Inductor, the "
+        f"first by this model took {first} times the fastest, the best of its first five {five} "
+        "times; nothing was compared for kernels written by hand."
+    )
+
+
+def name_count(count: int) -> str:
+    """A small number as a word."""
+    return {2: "two", 3: "three", 4: "four", 5: "five"}.get(count, str(count))
 
 
 def _describe_products(kind: str, gpus: Sequence[str]) -> Iterator[str]:

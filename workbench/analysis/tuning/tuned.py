@@ -145,7 +145,8 @@ class Tuned(Presented):
     ) -> str:
         """Why one configuration is before another, or has no place; by place or by its values.
 
-        `a` and `b` are places from 1, or values such as "BLOCK_M=64, BLOCK_N=128, 4 warps".
+        `a` and `b` are places in the order, from 1, or values such as "BLOCK_M=64, BLOCK_N=128, 4
+        warps".
         """
         case = self.find_case(target, size)
         return explain_order(case.gpu, *(_find(case, each) for each in (a, b)))
@@ -319,9 +320,8 @@ def _say_none(case: TunedCase) -> str:
 
 def _find(case: TunedCase, wanted: int | str) -> Candidate:
     if isinstance(wanted, int):
-        for each in case.ranked:
-            if each.rank == wanted:
-                return each
+        if 0 < wanted <= len(case.ranked):  # in the order, in which several may share a place
+            return case.ranked[wanted - 1]
         raise UsageError(f"There is no place {wanted}: {len(case.ranked)} have one.")
     parts = {part.strip() for part in wanted.split(",")}
     found = [each for each in case.candidates if parts <= set(each.name.split(", "))]

@@ -19,6 +19,7 @@ from workbench.compiler.internals.triton_functions import has_type, is_autotuner
 from workbench.errors import UsageError, describe_error, suggest
 from workbench.number_text import plural
 from workbench.processes.shipping import shipped_values
+from workbench.specs import Gpu
 
 Grid = tuple[int, ...] | Callable[[Mapping[str, Any]], Sequence[int]]
 """How many programs there are along 1 to 3 axes, or what says so for the values of a call."""
@@ -40,7 +41,7 @@ class KernelCall:
     tensors, descriptors and numbers by the names of the parameters, in the order of the function;
     `meta` are the values of `tl.constexpr` parameters and the options of Triton, such as
     `num_warps`, that were given. `generated` is Inductor's text of a kernel of a compiled program,
-    by the GPU that it is for.
+    by the GPU that it is for, `time_us` what a call takes on a GPU by the model of that program.
     """
 
     function: Any
@@ -48,6 +49,7 @@ class KernelCall:
     grid: Grid
     meta: Mapping[str, Any]
     generated: Mapping[str, str] = field(default_factory=dict)
+    time_us: Callable[[Gpu], float | None] | None = field(default=None, repr=False, compare=False)
 
     @classmethod
     def of(

@@ -35,6 +35,7 @@ def read_row(subject: Subject, mesh: Mapping[str, int], found: Mesh) -> ScalingR
     """What is known of a mesh, and why the rest is not."""
     first = found.depths[0]
     why: list[str] = []
+    unknown: list[str] = []
     size = prod(mesh.values())
     row = ScalingRow(
         mesh=name_mesh(mesh),
@@ -55,6 +56,7 @@ def read_row(subject: Subject, mesh: Mapping[str, int], found: Mesh) -> ScalingR
             kernels_us=whole.kernels_us,
             error=whole.error,
         )
+        unknown = [whole.why] if whole.why else []
     else:
         why += [f"no time of a step, since {told}" for _, told in steps if isinstance(told, str)][
             :1
@@ -78,7 +80,7 @@ def read_row(subject: Subject, mesh: Mapping[str, int], found: Mesh) -> ScalingR
             why.append(f"no largest batch, since {found.why_not_doubled}")
     except UsageError as error:
         why.append(f"no memory, since {shorten(error)}")
-    return replace(row, parameter_bytes=_count_parameters(found), why="; ".join(why))
+    return replace(row, parameter_bytes=_count_parameters(found), why="; ".join([*why, *unknown]))
 
 
 def shorten(error: WorkbenchError) -> str:

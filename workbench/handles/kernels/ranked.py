@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from workbench.analysis.forecast.forecast import time_record_kernel
 from workbench.analysis.gpu_model.roofline import rooflines
 from workbench.analysis.kernel_configs.config_model import (
     Estimate,
@@ -72,6 +73,7 @@ class _Sweep:
     roof: KernelRoofline | None
     own: tuple[Config, ...]
     product: Mapping[str, int]  # sizes of a product that the user wrote, those that are known
+    kernel_us: float | None = None  # a call by the calibrated model, as a forecast has it
 
 
 def rank_configs(
@@ -215,7 +217,8 @@ def _sweep(report: Report, gpu: Gpu, name: str, asked: Collection[str] = ()) -> 
     product: Mapping[str, int] = {}
     if source.is_user_product:
         product = read_product(source, kernel.name, filter(None, programs))
-    return _Sweep(gpu, kernel, text, source, roof, tuple(own), product)
+    kernel_us = time_record_kernel(report, kernel, gpu)
+    return _Sweep(gpu, kernel, text, source, roof, tuple(own), product, kernel_us)
 
 
 def _build(sweep: _Sweep, id: str, config: Config) -> Build:
@@ -312,7 +315,15 @@ def _estimate(sweep: _Sweep, config: Config, resident: int, stack: int) -> Estim
         width=max((_width(kind) for kind in sweep.source.pointers), default=4),
     )
     threads = config.warps * sweep.gpu.warp_size
-    return estimate(sweep.gpu, work, launch, resident=resident, threads=threads, stack=stack)
+    return estimate(
+        sweep.gpu,
+        work,
+        launch,
+        resident=resident,
+        threads=threads,
+        stack=stack,
+        kernel_us=sweep.kernel_us,
+    )
 
 
 def _template_us(sweep: _Sweep, config: Config) -> float | None:

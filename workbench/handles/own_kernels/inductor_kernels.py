@@ -7,11 +7,13 @@ import hashlib
 import linecache
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import torch
 import triton
 
+from workbench.analysis.forecast.forecast import time_record_kernel
 from workbench.analysis.kernel_configs.triton_source import (
     read_launch_meta,
     read_source,
@@ -78,7 +80,9 @@ def read_call(report: Report, name: str, gpu: str) -> KernelCall:
         grid = grid(settings)
     own = {each: values[each] for each in function.arg_names if each in values}
     own |= {"num_warps": row.warps, "num_stages": row.stages}
-    return replace(KernelCall.of(function, (), grid, own), generated={gpu: source})
+    made = KernelCall.of(function, (), grid, own)
+    timed = partial(time_record_kernel, report, kernel)
+    return replace(made, generated={gpu: source}, time_us=timed)
 
 
 def _define(kernel: Kernel, source: str) -> Any:

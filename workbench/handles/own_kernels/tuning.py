@@ -570,7 +570,13 @@ def _estimate(
         launch = launch_of(generated, _make_config(made)) or launch
     threads = made.warps * one.gpu.warp_size
     timing = estimate(
-        one.gpu, work, launch, resident=taken.blocks or 1, threads=threads, stack=taken.stack or 0
+        one.gpu,
+        work,
+        launch,
+        resident=taken.blocks or 1,
+        threads=threads,
+        stack=taken.stack or 0,
+        kernel_us=None if call.time_us is None else call.time_us(one.gpu),
     )
     return replace(made, model_us=timing.time_us, because=timing.because)
 

@@ -25,6 +25,12 @@ The `verdict`, its `sentence`, and `ranks`: of each its program and how far it i
 NETWORK = "it waits for other GPUs, not for this one: see the table `collectives`"
 """Why a collective has no cost among kernels."""
 
+ERRORS = (0.15, 0.3)
+"""Within what of the time four of five published ones lie, of one node and of several: of 49 and 45
+times of nccl-tests, by which the rates here were chosen."""
+MOST_CHECKED_NODES, LEAST_CHECKED, LEAST_CHECKED_BYTES = 4, "64 KiB", 2**16
+"""On how many nodes, and from which message on, they were held against those times."""
+
 NOTHING_SENT = (
     "The process group is a virtual cluster's: its collectives send nothing, so that no rank's "
     "numbers are there to compare. Verify all ranks of a small one with ranks= and build=, or "

@@ -161,8 +161,8 @@ class LineTime:
 
 
 Cause = Literal[
-    "launch", "synchronisation", "data loading", "memcpy", "collective", "allocation",
-    "between kernels", "unknown",
+    "launch", "synchronisation", "data loading", "first launch", "Python", "memcpy", "collective",
+    "allocation", "another process", "another stream", "between kernels", "unknown",
 ]  # fmt: skip
 
 
@@ -172,9 +172,14 @@ class Gap:
 
     "launch": the CPU launched the next kernel too late. "synchronisation": it had waited for the
     device, at `line`, and launched only then. "data loading", "memcpy", "allocation": it did that
-    meanwhile. "between kernels": the next one was launched in time; "collective": so was this, and
-    one of the two is a collective. "unknown": it was, and began much later. `before` and `after`
-    are kernels by their ids.
+    meanwhile. "first launch": the driver loaded the code of a kernel. "Python": the CPU was outside
+    torch's operators. "another process": it waited for another thread or process, such as a queue.
+    "between kernels": the next one was launched in time; "collective": so was this, and one of the
+    two is a collective. "another stream": it was, and its stream waited for another one, or work
+    ran that was launched before the profile. "unknown": it was, and began much later.
+
+    `parts` divides the time among its causes, largest first: each with its µs and its line. `cause`
+    is the first of them. `before` and `after` are kernels by their ids.
     """
 
     start_us: float = field(default=0.0, metadata=_START)
@@ -188,6 +193,11 @@ class Gap:
     before: str = ""
     after: str = ""
     rank: int | None = None  # which rank it is of, where several were read
+    parts: tuple[tuple[str, float, str], ...] = ()
+
+    def divide(self) -> tuple[tuple[str, float, str], ...]:
+        """The parts; of a record without them the whole time is its cause's."""
+        return self.parts or ((self.cause, self.duration_us, self.line),)
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,8 +103,11 @@ def _tell(told: Forecast) -> str:
         f"{format_us(told.call_us)} ({between}) a call{how} on {told.target}, modelled: {kernels}"
         f"{error}, at least {format_us(told.bound_us)} by their bound"
     )
-    if told.call_us > told.kernels_us:
-        text += f"; it waits {format_us(told.call_us - told.kernels_us)} for launches"
+    if told.waits.us:
+        text += f"; it waits {format_us(told.waits.us)} for collectives"
+    launches_us = told.call_us - told.kernels_us - told.waits.us
+    if launches_us > 0:
+        text += f"; it waits {format_us(launches_us)} for launches"
     is_better = not told.is_graphed and told.graph_us < told.call_us
     return text + (f". As one CUDA graph {format_us(told.graph_us)}." if is_better else ".")
 

@@ -29,7 +29,13 @@ _CAUSES = {
     "memcpy": "copy",
     "collective": "wait for other ranks",
     "allocation": "allocation",
+    "first launch": "first launch",
+    "Python": "stretch of Python",
+    "another process": "wait of the CPU for a thread or process",
+    "another stream": "wait for work that the profile does not hold",
+    "unknown": "wait of an unknown cause",
 }
+_MUCH_IDLE = 0.1  # of the whole: what explains none of it, the sentence says
 _MOST_UNKNOWN = 0.1  # of the time of a kind: with more of it no share of a bound is said
 
 
@@ -79,6 +85,10 @@ def make_sentence(
     reached = _reach(kernels, kind)
     if reached is not None:
         yield say(f" at {say_part(reached)} of their bound")
+    unexplained = _sum_unexplained(profile)
+    if unexplained > _MUCH_IDLE * profile.total_us:
+        yield say("; the profile does not show why the device was idle for ")
+        yield _figure(_us(unexplained))
     best = next(iter(changes), None)
     if best is not None and best.kind == "fusion":
         yield say(f"; {_us(best.of_us)} of kernels that torch.compile could fuse")
@@ -88,6 +98,16 @@ def make_sentence(
             f"which concerns {_us(best.of_us)}"
         )
     yield say(".")
+
+
+def _sum_unexplained(profile: RunProfile) -> float:
+    """µs of idle time whose cause is unknown, or is work that the profile does not hold."""
+    return sum(
+        us
+        for gap in profile.tables["gaps"]
+        for cause, us, _ in gap.divide()
+        if cause in ("unknown", "another stream")
+    )
 
 
 def _name_device(profile: RunProfile) -> str:

@@ -112,9 +112,10 @@ def _timed(report: Report) -> Iterator[dict[str, Any]]:
 
 def _ranked(report: Report) -> Iterator[dict[str, Any]]:
     rows = list(report.ranked_configs)
-    best = {row.kernel: row.model_us for row in reversed(rows) if row.rank == 1}
+    first = {row.kernel: row for row in reversed(rows) if row.rank == 1}  # several may share it
     for row in rows:
-        least = best.get(row.kernel)
+        best = first.get(row.kernel)
+        least = None if best is None else best.model_us
         words = [row.choice, f"num_warps={row.warps}", f"num_stages={row.stages}"]
         yield {
             "op": f"{row.kernel} on {row.target}",
@@ -122,7 +123,7 @@ def _ranked(report: Report) -> Iterator[dict[str, Any]]:
             "kind": "triton config",
             "time_us": row.model_us,
             "against_best": row.model_us / least if row.model_us and least else None,
-            "chosen": row.rank == 1,
+            "chosen": row is best,
             "is_model": True,
             "why": row.rejection,
         }
