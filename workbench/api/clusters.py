@@ -118,7 +118,8 @@ def ranks(
     ranks
         Which ranks. None compiles all of up to 8; of more, the first, the last along each
         dimension, and the first of each set of shards of other sizes, at most 8 of these:
-        parameters and inputs that are DTensors tell. Code that asks which rank it runs as, as stages of a pipeline do, has to be named.
+        parameters and inputs that are DTensors tell. Name the ranks whose code asks which rank it
+        runs as, as stages of a pipeline do.
     target, mode, options, grad
         As in `aot_compile`.
     progress
