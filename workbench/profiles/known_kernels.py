@@ -94,7 +94,8 @@ def find_beside(work: DeviceWork, kernels: KernelRows) -> list[bool]:
     has_call = work.operator >= 0
     with_main = np.unique(work.operator[is_main[kernels.row_of_run] & has_call])
     beside = is_other[kernels.row_of_run] & np.isin(work.operator, with_main) & has_call
-    return np.isin(np.arange(len(kernels.rows)), kernels.row_of_run[beside]).tolist()
+    found = set(kernels.row_of_run[beside].tolist())
+    return [row in found for row in range(len(kernels.rows))]
 
 
 def count_sharing(work: DeviceWork, kernels: KernelRows) -> list[int]:

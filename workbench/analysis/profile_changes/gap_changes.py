@@ -205,7 +205,7 @@ def _sum_hiding(profile: RunProfile) -> float:
     if events.omitted:
         beside = sum(each.time_us - each.exposed_us for each in profile.tables["collectives"])
         exposed = sum(each.exposed_us for each in profile.tables["collectives"])
-        return max(profile.busy_us - exposed - beside, 0.0)
+        return float(max(profile.busy_us - exposed - beside, 0.0))
     spans = sorted(
         (each.start_us, each.start_us + each.duration_us) for each in events if each.kernel in own
     )
@@ -213,4 +213,4 @@ def _sum_hiding(profile: RunProfile) -> float:
     for start, end in spans:
         covered += max(0.0, end - max(start, until))
         until = max(until, end)
-    return max(profile.busy_us - covered, 0.0)
+    return float(max(profile.busy_us - covered, 0.0))

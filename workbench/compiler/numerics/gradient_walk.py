@@ -276,10 +276,12 @@ class Gradient(Place):
         assert self.step is not None
         return self.step.differentiate(values, precision)[self.number]
 
-    def measure_noise(self, exact: torch.Tensor, dtype: torch.dtype) -> float | None:
+    def measure_noise(
+        self, exact: torch.Tensor, dtype: torch.dtype, scale: float = 0.0
+    ) -> float | None:
         """The same for a gradient."""
         return max(
-            measure_off(self._differentiated(noisy, Precision.WIDE), exact, dtype)
+            measure_off(self._differentiated(noisy, Precision.WIDE), exact, dtype, scale)
             for noisy in list_noisy(self.known, is_wide=True)
         )
 

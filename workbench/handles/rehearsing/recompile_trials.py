@@ -181,8 +181,8 @@ def try_patch(
         backend,
     )
     if not before.recompiles:
-        again = "The recompiles did not come again. "
-        return replace(made, verdict="not checked", checked=f"{again}{made.checked}")
+        missing = "The recompiles did not come again. "
+        return replace(made, verdict="not checked", checked=f"{missing}{made.checked}")
     if agrees is not True:
         return replace(made, verdict="refused" if agrees is False else "not checked")
     # a line that is left to Python is a break, and is said to be one

@@ -13,6 +13,7 @@ from workbench.compiler.session.session_recorder import KeptCall, SessionRecorde
 from workbench.errors import UsageError
 from workbench.handles.rehearsing.recompile_trials import find_backend, try_patch
 from workbench.report.session.session_rows import SessionRecompile, Trial
+from workbench.tasks.background_task import Steps
 
 _MOST_S = 20.0
 """Seconds that all trials of a session may take; what is left then was not tried."""
@@ -44,7 +45,7 @@ def try_candidates(recorder: SessionRecorder) -> None:
                 return
             if not all(_has_names(line, calls[0]) for line in patch.before_call):
                 continue
-            made = try_patch(patch, rows, calls, recorder.path_of, backend, lambda *_: None)
+            made = try_patch(patch, rows, calls, recorder.path_of, backend, Steps(lambda: None))
             tried.append((patch.id, made.verdict, made.checked))
         recorder.note_trials([row.compile_id for row in rows], tuple(tried))
 
@@ -78,32 +79,9 @@ def _has_names(line: str, call: KeptCall) -> bool:
     }
 
 
-_OF_LINES = frozenset(
-    [
-        "torch",
-        "_dynamo",
-        "decorators",
-        "maybe_mark_dynamic",
-        "mark_unbacked",
-        "tensor",
-        "clone",
-        "contiguous",
-        "to",
-        "dtype",
-        "as_tensor",
-        "requires_grad_",
-        "float64",
-        "float32",
-        "float16",
-        "bfloat16",
-        "int64",
-        "int32",
-        "int16",
-        "int8",
-        "uint8",
-        "bool",
-        "complex64",
-        "complex128",
-    ]
-)
+_OF_LINES = frozenset((
+    "torch", "_dynamo", "decorators", "maybe_mark_dynamic", "mark_unbacked", "tensor", "clone",
+    "contiguous", "to", "dtype", "as_tensor", "requires_grad_", "float64", "float32", "float16",
+    "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool", "complex64", "complex128",
+))  # fmt: skip
 """Names in the lines of cures that are torch's."""

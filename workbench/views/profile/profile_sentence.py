@@ -102,12 +102,13 @@ def make_sentence(
 
 def _sum_unexplained(profile: RunProfile) -> float:
     """µs of idle time whose cause is unknown, or is work that the profile does not hold."""
-    return sum(
+    unexplained = (
         us
         for gap in profile.tables["gaps"]
         for cause, us, _ in gap.divide()
         if cause in ("unknown", "another stream")
     )
+    return float(sum(unexplained))
 
 
 def _name_device(profile: RunProfile) -> str:
