@@ -48,7 +48,7 @@ class CheckedCall(CompiledBase):
         self._plan = replace(
             plan,
             closure=frozenset(env.bytecode.co_freevars),
-            inlined=plan.inlined.with_hooks_of(_modules_in(env, plan.receiver)),
+            inlined=plan.inlined.with_modules(_modules_in(env, plan.receiver)),
         )
         self._original = original
         self._example = example
