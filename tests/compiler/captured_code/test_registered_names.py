@@ -12,6 +12,7 @@ import torch
 from torch import nn
 
 import workbench as wb
+from workbench.compiler.captured_code.registered_names import find_modules
 
 compile_eager = functools.partial(wb.aot_compile, backend="eager", capture="light")
 X = torch.ones(2, 4)
@@ -136,3 +137,71 @@ def test_what_is_hidden_when_it_is_compiled_is_right_live_and_loaded(tmp_path: P
     vars(module)["b"] = torch.zeros(4)
     with pytest.raises(wb.ContractError, match=r"Hides\.b: an attribute of the object"):
         loaded(X)
+
+
+class Holder(nn.Module):
+    """Has a module that is not registered in it."""
+
+    def __init__(self, held: Any) -> None:
+        super().__init__()
+        object.__setattr__(self, "held", held)
+
+
+class InList(Holder):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.held[0](x)
+
+
+class InDict(Holder):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.held["net"](x)
+
+
+class AsAttribute(Holder):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.held(x)
+
+
+class Plain:
+    """No module: its method is compiled."""
+
+    def __init__(self, held: Any) -> None:
+        self.held = held
+
+    def run(self, x: torch.Tensor) -> torch.Tensor:
+        return self.held(x)
+
+
+HOLDERS: dict[str, Callable[[Net], Any]] = {
+    "list": lambda net: InList([net]),
+    "dict": lambda net: InDict({"net": net}),
+    "attribute": AsAttribute,
+    "method": lambda net: Plain(net).run,
+}
+
+
+@pytest.mark.parametrize("holder", HOLDERS)
+def test_a_module_that_is_held_unregistered(net: Net, holder: str, tmp_path: Path) -> None:
+    call = HOLDERS[holder](net)
+    live = compile_eager(call, (X,))
+    live.save(tmp_path / "held.aot")
+    loaded = wb.load(tmp_path / "held.aot", module=getattr(call, "__self__", call), trust=True)
+    for compiled in (live, loaded):
+        torch.testing.assert_close(compiled(X), call(X))
+    handle = net.register_forward_hook(lambda *_: None)
+    for compiled in (live, loaded):
+        with pytest.raises(wb.ContractError, match="a hook was added"):
+            compiled(X)
+    handle.remove()
+    vars(net)["w"] = torch.zeros(4)
+    for compiled in (live, loaded):
+        with pytest.raises(wb.ContractError, match="hides the parameter"):
+            compiled(X)
+
+
+def test_modules_are_found_by_what_the_code_names(net: Net) -> None:
+    plain = Plain({"used": net, "unused": Net()})
+    vars(plain)["other"] = Net()
+    assert find_modules({"plain": plain}, frozenset(("held", "used"))) == {
+        "plain.held['used']": net
+    }

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+import types
+from collections import deque
+from collections.abc import Collection, Iterator, Mapping, Set
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
 _REGISTERED = {"_modules": "child", "_parameters": "parameter", "_buffers": "buffer"}
+_PLAIN = (bool, int, float, complex, str, bytes, type(None), torch.Tensor)
+_NOT_FOLLOWED = (*_PLAIN, type, types.ModuleType, types.FunctionType)
 _LOOKUPS = ("__getattr__", "__getattribute__")
 _HIDDEN = "{} hides the {} that the compiled code reads"
 
@@ -77,6 +81,46 @@ class ClassNames:
 
 
 Registered = InstanceNames | ClassNames
+
+
+def find_modules(values: Mapping[str, Any], named: Set[str]) -> dict[str, torch.nn.Module]:
+    """The modules among the values and, by attributes and keys that are `named`, in them.
+
+    One that is registered in another is found there. Lists are followed, and objects of any class.
+    """
+    found: dict[str, torch.nn.Module] = {}
+    seen: set[int] = set()
+    queue = deque(values.items())
+    while queue:
+        place, value = queue.popleft()
+        is_module = isinstance(value, torch.nn.Module)
+        if is_module and (place in values or id(value) not in seen):
+            found[place] = value
+        if id(value) in seen:
+            continue
+        seen.add(id(value))
+        for path, part in value.named_modules() if is_module else ():
+            seen.add(id(part))
+            queue.extend(_held(_join(place, path), part, named))
+        queue.extend(() if is_module else _held(place, value, named))
+    return found
+
+
+def _held(place: str, value: Any, named: Set[str]) -> Iterator[tuple[str, Any]]:
+    """What a value holds besides what is registered in it, by its place."""
+    if isinstance(value, list | tuple):
+        parts = enumerate(value)
+        yield from ((f"{place}[{i}]", one) for i, one in parts if not isinstance(one, _PLAIN))
+    elif isinstance(value, dict):
+        for key, one in value.items():
+            if not isinstance(key, str) or key in named:
+                yield f"{place}[{key!r}]", one
+    elif isinstance(value, types.MethodType):
+        yield f"{place}.__self__", value.__self__
+    elif not isinstance(value, _NOT_FOLLOWED):
+        own = getattr(value, "__dict__", None)
+        names = sorted(named & own.keys()) if type(own) is dict else ()
+        yield from ((_join(place, name), own[name]) for name in names if name not in _REGISTERED)
 
 
 def hidden(modules: Mapping[str, torch.nn.Module]) -> Iterator[str]:
