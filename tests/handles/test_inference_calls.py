@@ -23,8 +23,8 @@ def subject(request: pytest.FixtureRequest) -> Any:
 
 def _loaded(compiled: Any, subject: Any, path: Path) -> Any:
     compiled.save(path)
-    module = {"module": subject} if isinstance(subject, torch.nn.Module) else {}
-    return wb.load(path, trust=True, **module)
+    module = subject if isinstance(subject, torch.nn.Module) else None
+    return wb.load(path, trust=True, module=module)
 
 
 def test_the_cure_of_a_call_inside_holds(subject: Any, tmp_path: Path) -> None:

@@ -25,12 +25,12 @@ class Net(nn.Module):
         self.w = nn.Parameter(torch.ones(4))
         self.register_buffer("b", torch.ones(4))
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
+    def forward(self, x: torch.Tensor) -> Any:
         return self.inner(x) * self.w + self.b
 
 
 @pytest.fixture
-def net(monkeypatch: pytest.MonkeyPatch) -> Net:
+def net(monkeypatch: pytest.MonkeyPatch) -> Any:
     """A module of a class of its own, which a test may change."""
     owner = type("Own", (Net,), {"__module__": __name__, "__qualname__": "Own"})
     monkeypatch.setitem(globals(), "Own", owner)
@@ -57,7 +57,7 @@ HIDDEN = {
     "child": (_in_instance("inner", nn.Linear(4, 4)), "Own.inner: an attribute of the object"),
     "parameter": (_in_instance("w", torch.zeros(4)), "hides the parameter"),
     "buffer": (_in_instance("b", torch.zeros(4)), "hides the buffer"),
-    "vars": (lambda module: vars(module).update(w=torch.zeros(4)), "Own.w: an attribute of"),
+    "vars": (lambda module: module.__dict__.update(w=torch.zeros(4)), "Own.w: an attribute of"),
     "a deeper one": (
         lambda module: object.__setattr__(module.inner, "weight", torch.zeros(4, 4)),
         "Own.inner.weight: an attribute of the object",
@@ -73,7 +73,7 @@ HIDDEN = {
 @pytest.mark.parametrize("hide", HIDDEN)
 def test_a_hidden_name_is_refused(net: Net, hide: str, where: str, tmp_path: Path) -> None:
     change, sentence = HIDDEN[hide]
-    compiled = compile_eager(net, (X,))
+    compiled: Any = compile_eager(net, (X,))
     if where != "live":
         compiled.save(tmp_path / "net.aot")
         if where != "loaded":
@@ -90,10 +90,7 @@ def test_a_hidden_name_is_refused(net: Net, hide: str, where: str, tmp_path: Pat
 def test_bases_that_are_others_are_refused(net: Net) -> None:
     compiled = compile_eager(net, (X,))
 
-    class Other(Net):
-        w = 7.0
-
-    type(net).__bases__ = (Other,)
+    type(net).__bases__ = (type("Other", (Net,), {"w": 7.0}),)
     with pytest.raises(wb.ContractError, match="its bases were compiled in"):
         compiled(X)
 
@@ -123,7 +120,7 @@ class Hides(Net):
         except AttributeError:
             return getattr(super().__getattr__("inner"), name)
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
+    def forward(self, x: torch.Tensor) -> Any:
         return super().forward(x) + self.bias if self.act is None else x
 
 
@@ -142,23 +139,25 @@ def test_what_is_hidden_when_it_is_compiled_is_right_live_and_loaded(tmp_path: P
 class Holder(nn.Module):
     """Has a module that is not registered in it."""
 
+    held: Any
+
     def __init__(self, held: Any) -> None:
         super().__init__()
         object.__setattr__(self, "held", held)
 
 
 class InList(Holder):
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
+    def forward(self, x: torch.Tensor) -> Any:
         return self.held[0](x)
 
 
 class InDict(Holder):
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
+    def forward(self, x: torch.Tensor) -> Any:
         return self.held["net"](x)
 
 
 class AsAttribute(Holder):
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
+    def forward(self, x: torch.Tensor) -> Any:
         return self.held(x)
 
 
@@ -168,7 +167,7 @@ class Plain:
     def __init__(self, held: Any) -> None:
         self.held = held
 
-    def run(self, x: torch.Tensor) -> torch.Tensor:
+    def run(self, x: torch.Tensor) -> Any:
         return self.held(x)
 
 

@@ -118,7 +118,7 @@ def _held(place: str, value: Any, named: Set[str]) -> Iterator[tuple[str, Any]]:
     elif isinstance(value, types.MethodType):
         yield f"{place}.__self__", value.__self__
     elif not isinstance(value, _NOT_FOLLOWED):
-        own = getattr(value, "__dict__", None)
+        own: Any = getattr(value, "__dict__", None)
         names = sorted(named & own.keys()) if type(own) is dict else ()
         yield from ((_join(place, name), own[name]) for name in names if name not in _REGISTERED)
 
