@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
@@ -14,6 +14,7 @@ from torch.compiler import is_compiling
 
 from workbench.compiler.call_plan.plan import CallPlan
 from workbench.compiler.calls.call_path import FastCheck, build_binder, caller
+from workbench.compiler.captured_code.registered_names import find_modules
 from workbench.compiler.guards.guard_policy import build_fast_guard
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.surroundings import surroundings
@@ -48,7 +49,7 @@ class CheckedCall(CompiledBase):
         self._plan = replace(
             plan,
             closure=frozenset(env.bytecode.co_freevars),
-            inlined=plan.inlined.with_hooks_of(_modules_in(env, plan.receiver)),
+            inlined=plan.inlined.with_modules(_modules_in(env, plan.receiver)),
         )
         self._original = original
         self._example = example
@@ -293,4 +294,10 @@ def _modules_in(env: Any, receiver: tuple[Any, ...]) -> dict[str, torch.nn.Modul
         **{name: cell.cell_contents for name, cell in cells if cell != types.CellType()},
         **dict.fromkeys(("self",) if receiver else (), *receiver),
     }
-    return {name: v for name, v in values.items() if isinstance(v, torch.nn.Module)}
+    return find_modules(values, frozenset(_names_in(env.bytecode)))
+
+
+def _names_in(code: types.CodeType) -> Iterator[str]:
+    """The attributes and keys that the code names."""
+    yield from code.co_names
+    yield from (value for value in code.co_consts if isinstance(value, str))

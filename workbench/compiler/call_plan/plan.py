@@ -188,7 +188,7 @@ class CallPlan(LivePart):
             "guarded": sorted(self.guarded),
             "plain": self.plain,
             "code": self.inlined.to_json(),
-            "hooks": None if self.inlined.hooked is None else sorted(self.inlined.hooked),
+            "excepted": None if self.inlined.excepted is None else sorted(self.inlined.excepted),
             "memory": self.memory.to_json() if self.memory is not None else None,
         }
 
@@ -250,7 +250,7 @@ class CallPlan(LivePart):
             dropped=tuple(row for row in dropped if isinstance(row, dict)),
             memory=SharedMemory.from_json(data["memory"]) if data.get("memory") else None,
             inlined=InlinedCode.from_json(
-                data.get("code", ()), [*called(receiver, None)], data.get("hooks")
+                data.get("code", ()), [*called(receiver, None)], data.get("excepted")
             ),
         )
 

@@ -16,6 +16,11 @@ import torch
 
 from workbench.compiler.calls.paths import Path
 from workbench.compiler.captured_code.code_digest import digest, hash_file, in_source
+from workbench.compiler.captured_code.registered_names import (
+    Registered,
+    hidden,
+    read_as_registered,
+)
 from workbench.compiler.captured_code.specialized_values import find_importable_name, resolve
 from workbench.errors import ArtifactError
 from workbench.live_only import LivePart
@@ -118,12 +123,14 @@ class InlinedCode(LivePart):
     """Everything that was compiled in, and the hooks that a call would run besides.
 
     `hooks` are dictionaries that were empty, each with its name: torch does not guard them.
-    `hooked` are the places of the others, None where nobody wrote them down.
+    `registered` is what may not be hidden from Python's attribute lookup. `excepted` are the places
+    of what had hooks or was hidden already, None where nobody wrote them down.
     """
 
     parts: tuple[Inlined, ...] = ()
     hooks: tuple[tuple[str, Mapping[Any, Any]], ...] = field(default=(), compare=False)
-    hooked: frozenset[str] | None = None
+    registered: tuple[Registered, ...] = field(default=(), compare=False)
+    excepted: frozenset[str] | None = None
 
     def checker(self) -> Callable[[], bool] | None:
         """One fast function that compares all that torch's guards do not, or None without any."""
@@ -144,6 +151,7 @@ class InlinedCode(LivePart):
         for i, (_, hooks) in enumerate(self.hooks):
             scope[f"_wb_d{i}"] = hooks
             tests.append(f"not _wb_d{i}")
+        tests += [test for names in self.registered for test in names.tests(scope)]
         if not tests:
             return None
         scope["_wb_unchanged"] = lambda: not any(self.changed())
@@ -172,13 +180,15 @@ class InlinedCode(LivePart):
         for name, hooks in self.hooks:
             if hooks:
                 yield name, "a hook was added, and the compiled code runs none"
+        for names in self.registered:
+            yield from names.changed()
 
     def mismatches(self) -> list[str]:
         """A sentence for each part that is another one now."""
         return [f"{name}: {what}: compile again" for name, what in self.changed()]
 
-    def with_hooks_of(self, modules: Mapping[str, torch.nn.Module]) -> InlinedCode:
-        """The same with the hooks that calls of these modules, and of those in them, would run.
+    def with_modules(self, modules: Mapping[str, torch.nn.Module]) -> InlinedCode:
+        """The same with what calls of these modules, and of those in them, would find besides.
 
         `modules` are those by the names under which the code reads them, in every process the same.
         """
@@ -190,11 +200,13 @@ class InlinedCode(LivePart):
                 place = ".".join(filter(None, (root, path)))
                 rows += [(f"{name}.{kind}", f"{place}.", getattr(part, kind)) for kind in _HOOKS]
         places = [(name, place + name.rpartition(".")[2], hooks) for name, place, hooks in rows]
-        hooked = self.hooked
-        if hooked is None:  # of this process: a capture compiles what is there
-            hooked = frozenset(place for _, place, hooks in places if hooks)
-        by_id = {id(hooks): (name, hooks) for name, place, hooks in places if place not in hooked}
-        return replace(self, hooks=tuple(by_id.values()), hooked=hooked)
+        excepted = self.excepted
+        if excepted is None:  # of this process: a capture compiles what is there
+            hooked = (place for _, place, hooks in places if hooks)
+            excepted = frozenset((*hooked, *hidden(modules)))
+        by_id = {id(hooks): (name, hooks) for name, place, hooks in places if place not in excepted}
+        registered = read_as_registered(modules, excepted)
+        return replace(self, hooks=tuple(by_id.values()), registered=registered, excepted=excepted)
 
     def to_json(self) -> list[dict[str, str | None]]:
         """What another process can compare: where it is, and what it was."""
@@ -219,11 +231,12 @@ class InlinedCode(LivePart):
         cls,
         rows: Sequence[Mapping[str, Any]],
         called: Sequence[Inlined],
-        hooked: Iterable[str] | None = None,
+        excepted: Iterable[str] | None = None,
     ) -> InlinedCode:
         """The parts as they are in this process, which are those of the rows; and what is called.
 
-        `hooked` are the places that had hooks when it was compiled, None for an older file.
+        `excepted` are the places that had hooks, or hidden names, when it was compiled; None for
+        an older file.
 
         Of a module that is not imported the source is compared; one that cannot be found is left
         out. Raises `ArtifactError` naming those that are others than what was compiled.
@@ -246,7 +259,7 @@ class InlinedCode(LivePart):
                 + "\n".join(changed)
                 + "\nCompile again, or restore the code that was compiled."
             )
-        return cls((*parts, *called), hooked=None if hooked is None else frozenset(hooked))
+        return cls((*parts, *called), excepted=None if excepted is None else frozenset(excepted))
 
 
 def _here(row: Mapping[str, Any], scope: Mapping[str, Any], name: str) -> Inlined | None:

@@ -11,7 +11,11 @@ import torch
 from workbench.compiler.calls.paths import Path, leaves
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.surroundings import has_tangents
-from workbench.compiler.internals.tensor_kind import explain_kind, explain_no_sizes
+from workbench.compiler.internals.tensor_kind import (
+    explain_inference,
+    explain_kind,
+    explain_no_sizes,
+)
 from workbench.compiler.internals.tensor_like import TensorLike
 from workbench.compiler.sizes import dims
 
@@ -294,8 +298,7 @@ def differences(leaf: Leaf, given: Leaf, values: dict[str, tuple[int, str]]) -> 
             f"{where}: expected stride {list(leaf.stride)}, got {list(given.stride)}: {LAYOUT_CURE}"
         )
     if leaf.inference != given.inference:
-        made = "inside" if given.inference else "outside"
-        yield f"{where}: the tensor was made {made} inference_mode, the example was not: clone it"
+        yield f"{where}: {explain_inference(where, was_inside=leaf.inference)}"
     yield from _shape_differences(leaf, given, values)
 
 

@@ -16,7 +16,11 @@ import torch
 
 from workbench.compiler.calls.paths import Path, leaves, parse
 from workbench.compiler.internals.surroundings import find_function_modes
-from workbench.compiler.internals.tensor_kind import explain_kind, explain_no_sizes
+from workbench.compiler.internals.tensor_kind import (
+    explain_inference,
+    explain_kind,
+    explain_no_sizes,
+)
 
 _OWN_ATTRIBUTE = re.compile(r"not ___dict_contains\('(\w+)', (L\[.*)\.__dict__\)")
 _SAME = re.compile(r"([GL]\[.*) is ([GL]\[.*)")
@@ -30,6 +34,8 @@ _KEYS = re.compile(
     r"tensor '([GL]\[.*)' dispatch key set mismatch\. expected DispatchKeySet\((.*)\), "
     r"actual DispatchKeySet\((.*)\)"
 )
+_OFF_INSIDE = ("Autograd", "ADInplaceOrView")
+"""How dispatch keys begin that a tensor lacks inside inference_mode."""
 _GLOBAL = re.compile(r"\bG\['(\w+)'\]")
 _BUILTIN = re.compile(r"__builtins_dict__\w*\['(\w+)'\]")
 _OF_CLASS = re.compile(r"dict\((.+?)\.__dict__\)\['(\w+)'\]")
@@ -100,6 +106,10 @@ def explain_other_kind(reason: str, bound: Mapping[str, Any], scope: Mapping[str
     if keys is None:
         return reason
     was, now = set(keys[2].split(", ")), set(keys[3].split(", "))
+    if all(key.startswith(_OFF_INSIDE) for key in was ^ now):
+        was_inside = not any(key.startswith("Autograd") for key in was)
+        place_shown = shown(keys[1])
+        return f"{place_shown}: {explain_inference(place_shown, was_inside=was_inside)}"
     parts = [
         f"{words} {', '.join(sorted(keys))}"
         for words, keys in (("has", now - was), ("lacks", was - now))

@@ -54,6 +54,24 @@ def explain_kind(value: torch.Tensor) -> str | None:
     return None
 
 
+def explain_inference(name: str, *, was_inside: bool) -> str:
+    """What is said where one of example and call belongs to inference_mode, and how they meet.
+
+    torch's guards (2.13) compare the dispatch keys of a tensor, which differ inside for a tensor of
+    either side: only a call outside, with tensors made there, fits what was compiled there.
+    """
+    if was_inside:
+        return (
+            "it was compiled inside inference_mode, and this call or its tensors are not: compile "
+            "it under torch.no_grad() in place of inference_mode, and call it there"
+        )
+    return (
+        "it was compiled outside inference_mode, and this call or its tensors are inside: call it "
+        "under `with torch.inference_mode(False), torch.no_grad():`, with "
+        f"{name}.clone() made there"
+    )
+
+
 def _address(value: torch.Tensor) -> int:
     """Where a tensor lies; 0 for one that torch only stands in for, such as a functional one."""
     try:
