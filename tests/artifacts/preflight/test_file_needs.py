@@ -6,6 +6,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
+import torch
 
 import workbench as wb
 from workbench.artifacts.archive import aot_container
@@ -68,3 +69,18 @@ def test_a_library_with_a_runtime_of_its_own_cannot_be_loaded() -> None:
     assert (row.name, row.verdict) == ("C++ runtime", "fail")
     needed = replace(stream, exported=False)
     assert list(file_needs._runtime(Libraries(symbols=(needed,)))) == []
+
+
+@pytest.mark.parametrize("weights", [None, "inside"])
+def test_weights_that_a_file_leaves_out_are_named(weights: str | None, tmp_path: Path) -> None:
+    model = torch.nn.Linear(2, 2)
+    if weights is None:  # its class is made while the program runs: it cannot be stored
+        model = torch.nn.utils.parametrizations.weight_norm(model)
+    compiled = wb.aot_compile(model, (torch.ones(1, 2),), backend="eager")
+    compiled.save(tmp_path / "f.aot", weights=weights or "later")
+    found = wb.check(tmp_path / "f.aot")
+    rows = [row for row in found.requirements if row.name == "weights"]
+    assert [(row.verdict, row.found) for row in rows] == (
+        [("warn", "not in the file")] if weights is None else []
+    )
+    assert found.ok

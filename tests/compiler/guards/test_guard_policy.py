@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import functools
+import importlib
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 import torch.nn.functional as F
+from torch.distributions import Distribution, Normal
 
 import workbench as wb
 from workbench.compiler.guards.guard_policy import build_fast_guard
@@ -129,3 +132,71 @@ def test_what_is_not_plain_has_no_fast_guard(fn: Any, args: Any, options: Any) -
     compiled = compile_eager(fn, args, **options)
     assert compiled._quick() is None
     torch.testing.assert_close(compiled(*args), fn(*args))
+
+
+LIBRARY = """
+by_type, order = {}, []
+
+def note(value):
+    by_type.setdefault(type(value), type(value).__name__)
+    order.append(type(value).__name__)
+
+def add_by_type(x):
+    return x + 1 if by_type[type(x)] == "Tensor" else x
+
+def add_by_loop(x):
+    return x + 1 if any(name == "Tensor" for name in by_type.values()) else x
+
+def add_by_order(x):
+    return x + 1 if order else x
+"""
+
+
+@pytest.mark.parametrize("name", ["add_by_type", "add_by_loop", "add_by_order"])
+def test_what_a_library_notes_down_as_it_runs_is_not_asked(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "site-packages"
+    folder.mkdir()
+    (folder / f"noting_{name}.py").write_text(LIBRARY)
+    monkeypatch.syspath_prepend(str(folder))
+    library = importlib.import_module(f"noting_{name}")
+    library.note(X)
+
+    def called(x: torch.Tensor) -> torch.Tensor:
+        return getattr(library, name)(x) * 2
+
+    compiled = compile_eager(called, (X,))
+    compiled.save(tmp_path / "called.aot")
+    library.note("another type")
+    torch.testing.assert_close(compiled(X), called(X))
+    torch.testing.assert_close(wb.load(tmp_path / "called.aot")(X), called(X))
+    assert "a library notes down" in " ".join(row["why"] for row in compiled.plan.dropped)
+
+
+PRIOR = Normal(0.0, 1.0)
+
+
+class Wide(Normal):
+    """A distribution of the user's own."""
+
+
+def score(x: torch.Tensor) -> torch.Tensor:
+    return Normal(x, 1.0).log_prob(x + 1)
+
+
+def score_wide(x: torch.Tensor) -> torch.Tensor:
+    return Wide(x, 1.0).log_prob(x + 1)
+
+
+def score_prior(x: torch.Tensor) -> torch.Tensor:
+    return PRIOR.log_prob(x)
+
+
+@pytest.mark.parametrize("function", [score, score_wide, score_prior])
+def test_what_torch_compile_sets_itself_is_not_asked_of_another_process(
+    function: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compile_eager(function, (X,)).save(tmp_path / "score.aot")
+    monkeypatch.setattr(Distribution, "_validate_args", True)  # as a fresh process has it
+    torch.testing.assert_close(wb.load(tmp_path / "score.aot")(X), function(X))

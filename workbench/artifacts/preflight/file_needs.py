@@ -148,6 +148,9 @@ def _outside(manifest: Manifest, machine: Machine) -> Iterator[Requirement]:
     modules |= {*manifest.aliases.values(), str(contract.get("function_module") or "")}
     for module in sorted({name.split(":")[0] for name in modules} - {"", "__main__"}):
         yield _module_row(module, machine)
+    if contract.get("receiver") and manifest.weights is None:
+        advice = "hand the object over: wb.load(..., module=model)"
+        yield Requirement("weights", "warn", str(contract["receiver"]), "not in the file", advice)
     for name in manifest.external_data:
         advice = f"hand it over: wb.load(..., external_data={{{name!r}: …}})"
         yield Requirement("external data", "warn", name, "given by the caller", advice)

@@ -29,6 +29,7 @@ from workbench.compiler.contract.contract import CONSTANTS, Contract, Leaf
 from workbench.compiler.guards.guard_words import is_environment
 from workbench.compiler.guards.inlined_places import find_compared_by_code
 from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.internals.dynamo_state import SET_BY_TORCH_COMPILE
 from workbench.compiler.request.callables import read_closure
 from workbench.errors import CaptureError
 from workbench.number_text import plural
@@ -36,6 +37,8 @@ from workbench.number_text import plural
 CODE_TYPES = (types.FunctionType, types.BuiltinFunctionType, types.MethodType, type)
 _OURS = ("GLOBAL_STATE", "EMPTY_NN_MODULE_HOOKS_DICT")  # torch's own also compares threads
 _NO_BACKWARD = "there is no backward, so nothing is saved for it"
+_NOTED_BY_LIBRARY = "a library notes down there what it meets while it runs"
+_NOT_ASKED = (_NO_BACKWARD, _NOTED_BY_LIBRARY)  # not in this process either
 # dropped without losing a check
 _REPLACED = ("GLOBAL_STATE", "AUTOGRAD_SAVED_TENSORS_HOOKS", "EMPTY_NN_MODULE_HOOKS_DICT")
 _LENGTHS = ("SEQUENCE_LENGTH", "DICT_KEYS", "DICT_LENGTH")
@@ -48,6 +51,7 @@ _CONTAINERS = (
     frozenset,
     collections.deque,
 )  # a registry class grows with every import
+_GROWING = (list, dict, set, collections.deque, collections.OrderedDict, collections.defaultdict)
 _IDENTITIES = ("ID_MATCH", "FUNCTION_MATCH", "CLASS_MATCH", "CLOSURE_MATCH")
 _NOT_OF_INPUTS = (
     *("GRAD_MODE", "DETERMINISTIC_ALGORITHMS", "TORCH_FUNCTION_STATE", "DEFAULT_DEVICE"),
@@ -162,12 +166,13 @@ def build_guard_filter(
         decisions.reasons[:] = [_why_not(e, unsupported, anchored, code) for e in entries]
         _drop_saved_tensor_hooks(decisions)
         by_code = find_compared_by_code(entries, function)
+        _drop_library_notes(decisions, function)
         decisions.live[:] = [
-            not (i in by_code or entry.guard_type in _OURS or reason == _NO_BACKWARD)
+            not (i in by_code or entry.guard_type in _OURS or reason in _NOT_ASKED)
             for i, (entry, reason) in enumerate(zip(entries, decisions.reasons, strict=True))
         ]
         for i, (entry, reason) in enumerate(zip(entries, decisions.reasons, strict=True)):
-            if reason is not None and (
+            if reason not in (None, _NOTED_BY_LIBRARY) and (
                 entry.guard_type in _REPLACED or _stand_in(entry, function, decisions)
             ):
                 decisions.replaced.add(i)
@@ -297,6 +302,65 @@ def _is_of_parametrization(entry: Any) -> bool:
     return isinstance(entry.value, str) and entry.name.endswith(_OWN_NAME.format(entry.value))
 
 
+def _drop_library_notes(decisions: Decisions, function: types.FunctionType) -> None:
+    """Do not ask how many entries a container of a library has, nor for one by its number.
+
+    Caches grow with what they meet: einops has an entry for each type that it was called with.
+    Where one key of a dict is named by its number, every guard there compares the length (2.13).
+    """
+    noted = _find_library_notes(decisions.entries, function)
+    for i, entry in enumerate(decisions.entries):
+        place = parse_state(entry.orig_guard.name) if noted else None
+        if place is not None and place[0] == "G":
+            path = place[1]
+            if path in noted or any(is_dict and p.holds(path) for p, is_dict in noted.items()):
+                decisions.reasons[i] = _NOTED_BY_LIBRARY
+
+
+def _find_library_notes(entries: Sequence[Any], function: types.FunctionType) -> dict[Path, bool]:
+    """The containers of libraries that are asked for that, and whether each is a dict."""
+    found: dict[Path, bool] = {}
+    for entry in entries:
+        place = parse_state(entry.orig_guard.name)
+        if place is None or place[0] != "G":
+            continue
+        path, value = place[1], entry.value if entry.has_value else None
+        kinds = {entry.guard_type, *entry.derived_guard_types}
+        is_length = bool(kinds & set(_LENGTHS)) and type(value) in _GROWING
+        container = path if is_length else _numbered(path)
+        if container is None:
+            continue
+        owner = _owner(container, function)
+        if owner is not None and not (is_users(owner[0]) or _is_python(owner[0])):
+            found[container] = isinstance(value, dict) or not is_length
+    return found
+
+
+def _numbered(path: Path) -> Path | None:
+    """The dict of which a path goes on by the number of a key or value, None if there is none."""
+    at = next((i for i, (kind, _) in enumerate(path.steps) if kind in (KEY, VALUE)), None)
+    return None if at is None else Path(path.root, path.steps[:at])
+
+
+def _is_python(owner: str) -> bool:
+    return owner.partition(".")[0] in sys.stdlib_module_names
+
+
+def _is_set_by_torch_compile(path: Path, scope: Mapping[str, Any]) -> bool:
+    """Whether torch.compile itself sets this attribute of a class, for the whole process."""
+    names = {name for _, name in SET_BY_TORCH_COMPILE}
+    if not path.steps or path.steps[-1][1] not in names:
+        return False
+    try:
+        holder = Path(path.root, path.steps[:-1]).get(scope)
+    except _FAILURES:
+        return False
+    name = path.steps[-1][1]
+    tables = [holder] if isinstance(holder, Mapping) else map(vars, getattr(holder, "__mro__", ()))
+    table = next((one for one in tables if name in one), {})
+    return (table.get("__module__"), name) in SET_BY_TORCH_COMPILE
+
+
 def _stand_in(
     entry: Any, function: types.FunctionType, decisions: Decisions, *, guarded: bool = False
 ) -> bool:
@@ -320,13 +384,15 @@ def find_specialized_check(entry: Any, function: types.FunctionType) -> Speciali
     scope, path = place
     owner: str | None = None
     if scope == "G":
+        if _is_set_by_torch_compile(path, function.__globals__):
+            return None
         holder = located(path, function)
         if holder is None:
             return None
         owner, path = holder
-        is_python = owner.partition(".")[0] in sys.stdlib_module_names  # os.environ is compared
         is_inside = any(kind != "attr" for kind, _ in path.steps)
-        if is_inside and not is_python and not is_users(owner):
+        # os.environ is compared
+        if is_inside and not _is_python(owner) and not is_users(owner):
             # what a library's own containers hold is noted down as it runs: transformers has an
             # entry for each class of which a model was made, which a fresh process has not
             return None
@@ -424,7 +490,7 @@ def _same_object(
 
 def is_users(owner: str) -> bool:
     """Whether a module is the user's own: those of libraries note things down as they run."""
-    if owner.partition(".")[0] in sys.stdlib_module_names:  # some have no file
+    if _is_python(owner):  # some of its modules have no file
         return False
     file = getattr(sys.modules.get(owner), "__file__", None)
     return file is None or not is_library_file(file)

@@ -15,6 +15,9 @@ import torch
 
 from workbench.compiler.internals import torch_private as tp
 
+SET_BY_TORCH_COMPILE = (("torch.distributions.distribution", "_validate_args"),)
+"""The attributes of classes that `patch_torch` has set, each with the module of its class."""
+
 
 def patch_torch() -> None:
     """Have torch.compile switch off, for the process, what Dynamo cannot trace of torch.

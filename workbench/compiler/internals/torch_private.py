@@ -394,6 +394,10 @@ SAVE_AUTOGRAD_ENTRY = Name(
     "torch._functorch._aot_autograd.autograd_cache:AOTAutogradCache.save",
     "pickling graphs when a file is written",
 )
+USES_AUTOGRAD_CACHE = Name(
+    "torch._functorch.aot_autograd:should_use_local_autograd_cache",
+    "compiling where torch's caches are off",
+)
 AOT_EAGER_CODE = _dynamo(
     "backends.debugging:AOTEagerOutputCode", "pickling graphs when a file is written", since="2.12"
 )

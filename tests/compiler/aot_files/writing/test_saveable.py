@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import types
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -137,3 +139,65 @@ def test_the_file_holds_no_fake_mode(tmp_path: Path) -> None:
     fake.save(tmp_path / "linear.aot")
     names = wb.inspect(tmp_path / "linear.aot").imports
     assert not [name for name in names if "FakeTensorMode" in name or "ShapeEnvSettings" in name]
+
+
+OFF = {
+    "every cache": ("torch.compiler.config", "force_disable_caches", True),
+    "the one of AOTAutograd": ("torch._functorch.config", "enable_autograd_cache", False),
+}
+
+
+@pytest.mark.parametrize("off", OFF)
+@pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
+def test_what_is_compiled_with_caches_off_runs_and_is_saved(
+    off: str, backend: str, tmp_path: Path
+) -> None:
+    module, option, value = OFF[off]
+    config = importlib.import_module(module)
+    with config.patch({option: value}), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch's: its profiles are off, too
+        compiled = wb.aot_compile(three_calls, (torch.ones(4),), backend=backend)
+    assert torch.allclose(compiled(torch.zeros(4)), three_calls(torch.zeros(4)))
+    compiled.save(tmp_path / "f.aot")
+    loaded = wb.load(tmp_path / "f.aot")
+    assert torch.allclose(loaded(torch.zeros(4)), three_calls(torch.zeros(4)))
+
+
+def test_with_caches_off_nothing_is_written_to_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    written: list[str] = []
+    holder = tp.Name(tp.AUTOGRAD_CACHE_WRITE.target.rpartition(".")[0], "a test").get()
+    note = staticmethod(lambda key, _content: written.append(key))
+    monkeypatch.setattr(holder, "_write_to_local_cache", note)
+    config = importlib.import_module("torch._functorch.config")
+    with config.patch(enable_autograd_cache=False):
+        wb.aot_compile(three_calls, (torch.ones(4),), backend="inductor", capture="light")
+    assert written == []
+    wb.aot_compile(three_calls, (torch.ones(4),), backend="inductor", capture="light")
+    assert written != []
+
+
+def upper_factor(x: torch.Tensor) -> torch.Tensor:
+    return torch.linalg.cholesky(x, upper=True)
+
+
+def adjoint_of_factor(x: torch.Tensor) -> torch.Tensor:
+    return torch.linalg.cholesky(x).mH
+
+
+def transposed_inverse(x: torch.Tensor) -> torch.Tensor:
+    return torch.linalg.inv(x).mT
+
+
+@pytest.mark.parametrize("function", [upper_factor, adjoint_of_factor, transposed_inverse])
+@pytest.mark.parametrize("trained", [False, True])
+def test_operators_with_an_effect_run_in_a_file_of_graphs(
+    function: Callable[[torch.Tensor], torch.Tensor], trained: bool, tmp_path: Path
+) -> None:
+    x = (torch.eye(3) * 4 + 1).requires_grad_(trained)
+    compiled = wb.aot_compile(function, (x,), backend="aot_eager", capture="light")
+    compiled.save(tmp_path / "f.aot")
+    for handle in (compiled, wb.load(tmp_path / "f.aot")):
+        assert torch.equal(handle(x), function(x))
+        if trained:
+            got = torch.autograd.grad(handle(x).sum(), x)[0]
+            assert torch.allclose(got, torch.autograd.grad(function(x).sum(), x)[0])

@@ -157,6 +157,10 @@ def prepare_serialization(
         patches.wrap(tp.DUPLICATE_GUARD, guarded_across)
         patches.wrap(tp.ADD_SOURCE, lambda _: _source_recorder(decisions.codes))
         patches.wrap(tp.PICKLE_GRAPH, write_bare_graph)
+        # an operator with an effect (the check of a Cholesky factor) takes a token, which torch
+        # passes to the live code alone (2.13): what it reads back ends in StopIteration
+        patches.config(tp.FUNCTORCH_CONFIG, {"unlift_effect_tokens": True})
+        _make_entries(patches)
         if is_cache_unread:
             patches.wrap(tp.SAVE_AUTOGRAD_ENTRY, _entry_keeper)
         # torch writes who asked for each guard beside it, each time it builds them
@@ -185,6 +189,20 @@ def _source_recorder(codes: list[types.CodeType]) -> Callable[..., None]:
         vars(info).setdefault(_UNREAD, {})[code] = states[file]
 
     return add_code
+
+
+def _make_entries(patches: Patches) -> None:
+    """Have AOTAutograd make its entry, of which a file is written, where its cache is off, too.
+
+    Torch makes none then (force_disable_caches, enable_autograd_cache), and says so by a None that
+    it calls. The cache stays off: nothing is read from it and nothing is written to it.
+    """
+    uses = tp.USES_AUTOGRAD_CACHE.find()
+    if uses is None or uses():
+        return
+    patches.wrap(tp.USES_AUTOGRAD_CACHE, lambda _: lambda: True)
+    patches.wrap(tp.AUTOGRAD_CACHE_LOOKUP, lambda _: lambda *_args, **_options: None)
+    patches.wrap(tp.AUTOGRAD_CACHE_WRITE, lambda _: lambda _key, _content: None)
 
 
 def _entry_keeper(inner: Callable[..., None]) -> Callable[..., None]:

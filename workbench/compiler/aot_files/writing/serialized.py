@@ -130,12 +130,18 @@ def find_generated_programs(aot_fn: Any) -> tuple[Any, ...]:
 
 
 def _entry(aot_fn: Any) -> Any:
-    """AOTAutograd's entry inside, None for a backend that makes none."""
-    compiled = tp.artifacts_of(aot_fn).compiled_fn
-    bundled = tp.BUNDLED_CALLABLE.find()
-    if bundled is None or not isinstance(compiled, bundled):
+    """AOTAutograd's entry inside, None for a backend that makes none and where caches are off."""
+    if not is_by_autograd(aot_fn):
         return None
-    return compiled.compiled_fn.serialize()
+    # with force_disable_caches torch makes no entry, and puts None where its function stands
+    serialize = tp.artifacts_of(aot_fn).compiled_fn.compiled_fn.serialize
+    return None if serialize is None else serialize()
+
+
+def is_by_autograd(aot_fn: Any) -> bool:
+    """Whether AOTAutograd made the code; else a backend runs the captured operators themselves."""
+    bundled = tp.BUNDLED_CALLABLE.find()
+    return bundled is not None and isinstance(tp.artifacts_of(aot_fn).compiled_fn, bundled)
 
 
 @contextmanager
@@ -158,12 +164,14 @@ def _no_foreign_kernels(aot_fn: Any) -> Iterator[None]:
 
 
 def has_argument_writes(aot_fn: Any) -> bool:
-    """Whether the code writes into an argument; parameters and buffers of modules do not count."""
-    compiled = tp.artifacts_of(aot_fn).compiled_fn
-    bundled = tp.BUNDLED_CALLABLE.find()
-    if bundled is None or not isinstance(compiled, bundled):
-        return False  # a backend that runs the captured operators themselves
-    metadata = getattr(compiled.compiled_fn.serialize(), "runtime_metadata", None)
+    """Whether the code writes into an argument, or may: without its entry nobody knows.
+
+    Parameters and buffers of modules do not count.
+    """
+    entry = _entry(aot_fn)
+    if entry is None:
+        return is_by_autograd(aot_fn)
+    metadata = getattr(entry, "runtime_metadata", None)
     if metadata is None:
         return False
     static = set(metadata.static_input_indices or ())
