@@ -87,7 +87,7 @@ class Advice:
 def advice(session: Session) -> list[Advice]:
     """That nothing was compiled first, then what runs eagerly as long as the program does.
 
-    The others by time; at the end what is as it has to be.
+    The others by the time that they took, be they expected or not.
     """
     tables = session.tables
     compiles: list[Compile] = list(tables["compiles"])
@@ -98,7 +98,7 @@ def advice(session: Session) -> list[Advice]:
         *_of_fallbacks(list(tables["fallbacks"]), list(tables["breaks"])),
         *sorted(
             [*_of_recompiles(compiles, tables), *_of_breaks(tables, compiles)],
-            key=lambda one: (one.is_expected, -one.cost_s),
+            key=lambda one: -one.cost_s,
         ),
     ]
     names = _tell_apart(one.file for one in rows)
