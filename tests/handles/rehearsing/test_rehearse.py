@@ -406,7 +406,7 @@ def timing(x: torch.Tensor) -> torch.Tensor:
     return y * 2
 
 
-def catching(x: torch.Tensor) -> torch.Tensor:
+def factoring(x: torch.Tensor) -> torch.Tensor:
     try:
         y = torch.linalg.cholesky(x)
     except RuntimeError:
@@ -417,7 +417,7 @@ def catching(x: torch.Tensor) -> torch.Tensor:
 
 def test_an_error_that_the_function_itself_catches_is_that_of_its_graph() -> None:
     with pytest.raises(wb.UsageError, match="runs without the compiler, and captured it raises"):
-        wb.rehearse(catching, (-torch.eye(3),))
+        wb.rehearse(factoring, (-torch.eye(3),))
 
 
 def test_an_error_of_the_function_itself_is_raised_as_it_is() -> None:
