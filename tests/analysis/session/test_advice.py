@@ -110,3 +110,25 @@ def test_a_recompile_whose_compile_is_not_there_has_no_place() -> None:
     tables = {**made.tables, "compiles": Table.of(Compile)}
     (found,) = (one for one in advice(Session(made.header, tables, {})) if one.kind == "recompile")
     assert "was 6, not 4: mark every size" in found.sentence
+
+
+def test_what_is_compiled_again_and_again_is_not_expected_and_stands_by_its_cost() -> None:
+    """As seen: four compiles for a string, 2 min 19 s, "expected" and behind cheaper rows."""
+    made = session()
+    (row,) = (one for one in made.tables["recompiles"] if one.nearest)
+    (compile,) = (one for one in made.tables["compiles"] if one.id == row.compile_id)
+    value = {"kind": "value", "source": "mode", "guard": "mode == 'a'", "expected": "'a'"}
+    for count, is_expected in ((1, True), (4, False)):
+        ids = [f"{row.compile_id}_{at}" for at in range(count)]
+        rows = [replace(row, compile_id=id, cost_s=9.0, actual="'b'", **value) for id in ids]
+        compiles = [*made.tables["compiles"], *(replace(compile, id=id) for id in ids)]
+        tables = {
+            **made.tables,
+            "compiles": Table.of(Compile, compiles),
+            "recompiles": Table.of(SessionRecompile, rows),
+        }
+        found = advice(Session(made.header, tables, {}))
+        assert [one.kind for one in found] == ["fallback", "recompile", "break"]
+        assert found[1].is_expected is is_expected
+        assert found[1].cure.startswith("expected: ") is is_expected
+        assert "each of its values is a program of its own" in found[1].cure

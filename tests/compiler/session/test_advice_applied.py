@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import gc
 import inspect
 import linecache
 import os
@@ -842,3 +843,42 @@ def test_groups_of_parameters_are_added_before_the_first_step() -> None:
 
     assert of(run(is_late=True)).cure == "add every group of parameters before the first step"
     assert again(run(is_late=False)) == 0
+
+
+def test_a_break_has_the_change_that_rehearse_has() -> None:
+    track = gc.get_referents  # what a progress bar is called, and nothing that Dynamo captures
+
+    def tracked(x: torch.Tensor) -> torch.Tensor:
+        for by in track((1, 2)):
+            x = x + by
+        return x * 2
+
+    found = [one for one in advice(called(tracked, [(ones(3),)])) if one.kind == "break"]
+    assert found
+    for one in found:
+        assert "no change is known" not in one.cure
+        assert "leave the progress bar out of the compiled code: `for by in (1, 2) if" in one.cure
+        assert one.cure.endswith("; this was not tried, which `wb.rehearse` does")
+
+
+def _in_place(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    return a.add_(1) + b
+
+
+def _zeroed(x: torch.Tensor) -> torch.Tensor:
+    x.zero_()
+    return x + 1
+
+
+@pytest.mark.parametrize("kind", ["aliasing", "layout", "dtype"])
+def test_a_copy_of_what_the_code_writes_to_is_never_advised(kind: str) -> None:
+    """As seen: `b = b.clone()` for `a.add_(1) + b` of one tensor, 3 in place of 4."""
+    both = ones(3)
+    function, calls = {
+        "aliasing": (_in_place, [(ones(3), ones(3)), (both, both)]),
+        "layout": (_zeroed, [(ones(4, 6),), (ones(6, 4).t(),)]),
+        "dtype": (_zeroed, [(ones(4),), (ones(4, dtype=torch.float64),)]),
+    }[kind]
+    found = of(called(function, calls))
+    assert found.code == ()
+    assert "so that a copy would take the writes" in found.cure

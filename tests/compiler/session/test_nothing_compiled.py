@@ -175,3 +175,19 @@ def test_expectations_know_it_too() -> None:
     with pytest.raises(wb.ExpectationError, match="Nothing was compiled"):
         wb.expect(session, breaks=0)
     wb.expect(session, graphs=0)
+
+
+def test_a_generator_that_was_compiled_and_called_is_named() -> None:
+    """As said before: "no function that torch.compile returned was called"."""
+
+    def halves(x: torch.Tensor) -> Iterator[torch.Tensor]:
+        yield x[:1] * 2
+        yield x[1:] * 2
+
+    with wb.session() as session:
+        list(torch.compile(halves, backend="eager")(torch.ones(2)))
+    first, eager = session.advice
+    assert "halves" in first
+    assert "runs eagerly, as torch compiles no generator function: return its values" in first
+    assert "no function that torch.compile returned" not in first
+    assert "return its values as a list" in eager

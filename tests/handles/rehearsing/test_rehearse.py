@@ -6,6 +6,7 @@ import random
 import sys
 import time
 import uuid
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -360,3 +361,65 @@ def test_what_the_function_raises_is_raised() -> None:
         wb.rehearse(3, (torch.ones(3),))  # type: ignore[arg-type]
     with pytest.raises(wb.UsageError, match="There is no table"):
         wb.rehearse(breaking, (torch.ones(3),)).frame("rows")
+
+
+def warning(x: torch.Tensor) -> torch.Tensor:
+    y = x + 1
+    warnings.warn("in between", stacklevel=2)
+    return y * 2
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_warning_is_compared_though_python_shows_it_once() -> None:
+    found = wb.rehearse(warning, (torch.ones(3),))
+    assert [cure.verdict for cure in found.cures][:2] == ["cures", "helps"]
+    assert "what is printed" not in found.cures[0].checked
+
+
+@pytest.mark.filterwarnings("default")
+def test_another_warning_is_no_cure() -> None:
+    call = BrokenCall(warning, Inputs((torch.ones(3),), {}))
+    (item,) = call.explained.breaks
+    line = "    warnings.warn({}, stacklevel=2)"
+    cure = Cure("rewrite", "", item.file, item.line, (line.format('"in between"'),), ("    pass",))
+    result = call.tried([cure])
+    assert result.verdict == "refused"
+    assert "Differs in what is printed" in result.checked
+
+
+def test_what_two_runs_of_the_original_differ_in_is_said_to_be_that() -> None:
+    found = wb.rehearse(timing, (torch.ones(3),))
+    assert found.cures[0].verdict == "not checked"
+    assert (
+        "Not comparable, as two runs of the original differ in it: the value of global began"
+        in found.cures[0].checked
+    )
+
+
+began = 0.0
+
+
+def timing(x: torch.Tensor) -> torch.Tensor:
+    global began
+    y = x + 1
+    began = time.perf_counter()
+    return y * 2
+
+
+def factoring(x: torch.Tensor) -> torch.Tensor:
+    try:
+        y = torch.linalg.cholesky(x)
+    except RuntimeError:
+        y = x + 1
+    print("in between")
+    return y * 2
+
+
+def test_an_error_that_the_function_itself_catches_is_that_of_its_graph() -> None:
+    with pytest.raises(wb.UsageError, match="runs without the compiler, and captured it raises"):
+        wb.rehearse(factoring, (-torch.eye(3),))
+
+
+def test_an_error_of_the_function_itself_is_raised_as_it_is() -> None:
+    with pytest.raises(RuntimeError, match="not positive-definite"):
+        wb.rehearse(lambda x: torch.linalg.cholesky(x), (-torch.eye(3),))

@@ -8,8 +8,12 @@ from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Any
 
-from workbench.analysis.session.break_cures import cure, describe_harm
-from workbench.analysis.session.nothing import explain_nothing_compiled, find_cure_of_failure
+from workbench.analysis.session.break_cures import cure, describe_harm, find_code
+from workbench.analysis.session.nothing import (
+    CURE_OF_GENERATOR,
+    explain_nothing_compiled,
+    find_cure_of_failure,
+)
 from workbench.analysis.session.recompile_cures import DTYPES, find_recompile_cure, is_of_inference
 from workbench.analysis.session.recompile_patches import RecompilePatch as RecompilePatch
 from workbench.analysis.session.recompile_patches import (
@@ -22,6 +26,7 @@ from workbench.number_text import number_text, plural
 from workbench.report.session.own_breaks import find_own_breaks, find_step, list_compiled
 from workbench.report.session.session_record import Session, list_failed_compiles
 from workbench.report.session.session_rows import (
+    NO_GENERATOR,
     Compile,
     Fallback,
     SessionBreak,
@@ -87,7 +92,7 @@ class Advice:
 def advice(session: Session) -> list[Advice]:
     """That nothing was compiled first, then what runs eagerly as long as the program does.
 
-    The others by time; at the end what is as it has to be.
+    The others by the time that they took, be they expected or not.
     """
     tables = session.tables
     compiles: list[Compile] = list(tables["compiles"])
@@ -97,8 +102,8 @@ def advice(session: Session) -> list[Advice]:
         *([] if nothing else _of_errors(tables)),
         *_of_fallbacks(list(tables["fallbacks"]), list(tables["breaks"])),
         *sorted(
-            [*_of_recompiles(compiles, tables), *_of_breaks(tables, compiles)],
-            key=lambda one: (one.is_expected, -one.cost_s),
+            [*_of_recompiles(compiles, tables), *_of_breaks(session, compiles)],
+            key=lambda one: -one.cost_s,
         ),
     ]
     names = _tell_apart(one.file for one in rows)
@@ -122,6 +127,8 @@ def _of_fallbacks(rows: list[Fallback], breaks: list[SessionBreak]) -> Iterator[
             at = cut.get(row.compile_id) if row.compile_id else None
             what = f" at {place(at.file, at.line)}" if at is not None else ""
             todo = f"mend what ends its capture{what}, and it is compiled again"
+            if row.why == NO_GENERATOR:
+                todo = CURE_OF_GENERATOR
         else:
             calls = (
                 "" if row.eager_calls is None else f", {plural(row.eager_calls, 'call')} until now"
@@ -284,7 +291,8 @@ def _backends(before: str, now: str) -> str:
     return f"it was asked for with the backend {known[1]}, not {known[0]}"
 
 
-def _of_breaks(tables: Mapping[str, Any], compiles: list[Compile]) -> Iterator[Advice]:
+def _of_breaks(session: Session, compiles: list[Compile]) -> Iterator[Advice]:
+    tables, reports = session.tables, session.reports
     given_up = {row.compile_id for row in tables["fallbacks"] if row.how == "always"}
     compiled = list_compiled(tables)
     for row in find_own_breaks(tables):
@@ -297,8 +305,9 @@ def _of_breaks(tables: Mapping[str, Any], compiles: list[Compile]) -> Iterator[A
         kind = f"{row.kind}; {parted}" if parted else row.kind
         text = f"{row.function} is {cut}{at}{spent}: {kind}"
         steps = tuple(dict.fromkeys(own))
+        todo = cure(row, compiled, find_code(row, compiles, reports))
         yield Advice(
-            "break", row.function, row.file, row.line, row.cost_s, steps, text, cure(row, compiled),
+            "break", row.function, row.file, row.line, row.cost_s, steps, text, todo,
             is_expected=parted.startswith("harmless") or find_step(row) in compiled,
         )  # fmt: skip
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 
+from workbench.analysis.breaks.cures import Cure, find_advice, find_cures
 from workbench.number_text import plural
+from workbench.report import Break, Report
 from workbench.report.session.own_breaks import OWN_CALL, find_step
-from workbench.report.session.session_rows import SessionBreak
+from workbench.report.session.session_rows import Compile, SessionBreak
 
 _NO_ADVICE = re.compile(
     r"file an issue|report an issue|Dynamo bug|may be possible to|not yet (?:fully )?supported"
@@ -34,8 +36,24 @@ def describe_harm(row: SessionBreak) -> str:
     return f"{before} before it and {after} after it are not fused with each other"
 
 
-def cure(row: SessionBreak, compiled: Collection[str] = ()) -> str:
-    """What takes a break away, as far as that is known; `compiled` are functions with a graph."""
+def find_code(
+    row: SessionBreak, compiles: Sequence[Compile], reports: Mapping[int, Report]
+) -> Cure | None:
+    """The change that rehearse tries first for a break, by the report that a compile of it kept."""
+    if row.within:  # its code is torch's or Python's
+        return None
+    for at, compile in enumerate(compiles):
+        if compile.id not in row.compile_ids or at not in reports:
+            continue
+        for item in reports[at].breaks:
+            if (item.file, item.line, item.kind) == (row.file, row.line, row.kind):
+                cures = (one for one in find_cures(reports[at], item) if one.kind != "explicit")
+                return next(cures, None)
+    return None
+
+
+def cure(row: SessionBreak, compiled: Collection[str] = (), known: Cure | None = None) -> str:
+    """What takes a break away; `compiled` are functions with a graph, `known` is a change of it."""
     step = find_step(row)
     if step in compiled:
         return f"nothing to change: {step} is compiled on its own"
@@ -48,15 +66,38 @@ def cure(row: SessionBreak, compiled: Collection[str] = ()) -> str:
     hints = [hint.rstrip(".") for hint in row.hints if not _NO_ADVICE.search(hint)]
     if plain := [hint for hint in hints if not hint.startswith("If ")]:
         return plain[0]
+    return _word(known) if known is not None else _without_change(row, hints)
+
+
+def _without_change(row: SessionBreak, hints: Sequence[str]) -> str:
+    """What to do about a break that no change of its line is known for."""
     names = (match["name"] for hint in row.hints if (match := _AVOID.match(hint)) is not None)
     for name in names:
         if not name.startswith("_") and "._" not in name:
             return f"call {name} before or after the compiled function"
     if _is_call(row.text):
         return "move the line before or after the call of the compiled function"
-    if hints:
-        return hints[0]
-    return "no change is known that takes it away; its report has all that torch says of it"
+    return hints[0] if hints else find_advice(_break_of(row))
+
+
+def _word(known: Cure) -> str:
+    """A change as the end of a sentence, with its code where that is one line.
+
+    A session has not run it: rehearse does, and compares.
+    """
+    title = known.text.partition(". ")[0].rstrip(".")
+    title = f"{title[:1].lower()}{title[1:]}"
+    code = known.code.strip()
+    shown = "" if "\n" in code or not code else f": `{code}`"
+    return f"{title}{shown}; this was not tried, which `wb.rehearse` does"
+
+
+def _break_of(row: SessionBreak) -> Break:
+    """A break of a session as a report has it."""
+    return Break(
+        "", row.file, row.line, row.function, row.text, row.kind, None, row.reason, "", row.hints,
+        row.count,
+    )  # fmt: skip
 
 
 def _is_call(text: str) -> bool:

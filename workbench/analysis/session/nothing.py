@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from workbench.analysis.session.break_cures import cure
+from workbench.analysis.session.break_cures import cure, find_code
 from workbench.report.session.session_record import Session, has_run_nothing
-from workbench.report.session.session_rows import Compile, place
+from workbench.report.session.session_rows import NO_GENERATOR, Compile, place
 
 _NEVER = (
     "no function that torch.compile returned was called: call what it returns, which is another "
     "function than the one that it is given; `compile()` of nn.Sequential and of other modules of "
     "torch.nn compiles nothing, `model = torch.compile(model)` does; look also for "
     "TORCH_COMPILE_DISABLE and torch.compiler.set_stance"
+)
+CURE_OF_GENERATOR = (
+    "return its values as a list, or compile the functions that it calls in place of it"
 )
 _MARKED = "Constraints violated"
 _DDP = "_inside_ddp_forward"
@@ -64,7 +67,7 @@ def _why(session: Session) -> str:
         row = breaks[0]
         return (
             f"{row.function} breaks before its first operator ({place(row.file, row.line)}: "
-            f"{row.kind}): {cure(row)}"
+            f"{row.kind}): {cure(row, (), find_code(row, rows, session.reports))}"
         )
     if rows:
         names = ", ".join(dict.fromkeys(row.function for row in rows))
@@ -72,4 +75,13 @@ def _why(session: Session) -> str:
             f"what was compiled holds no operator on tensors in its first call ({names}), and "
             "torch leaves it alone since: call it first with what computes, or compile what does"
         )
-    return _NEVER
+    return _explain_eager(session) or _NEVER
+
+
+def _explain_eager(session: Session) -> str:
+    """What was called and is run without being compiled; empty where nothing is."""
+    for row in session.tables["fallbacks"]:
+        todo = CURE_OF_GENERATOR if row.why == NO_GENERATOR else "mend that"
+        at = f" ({place(row.file, row.line)})" if row.file else ""
+        return f"{row.function}{at} runs eagerly, as {row.why.rstrip('.')}: {todo}"
+    return ""

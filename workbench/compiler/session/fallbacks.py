@@ -16,7 +16,7 @@ from workbench.compiler.session.frame_names import Frame, find_calling_frame, fr
 from workbench.compiler.session.lookups import LookUps
 from workbench.compiler.session.open_compile import OpenCompile
 from workbench.compiler.session.steps import Steps
-from workbench.report.session.session_rows import Fallback
+from workbench.report.session.session_rows import NO_GENERATOR, Fallback
 
 PANE = "fallbacks"
 _CALLS_MODULE, _CALLS_COMPILED = "_call_impl", "compile_wrapper"
@@ -70,13 +70,21 @@ class Fallbacks:
             code = frame.f_code
             if why and _SKIPPED in str(why):
                 self._patches.guarded(PANE, self._left, frame, sys._getframe(1))
-            is_generator = code.co_flags & inspect.CO_GENERATOR  # sympy's come by dozens
-            is_quiet = any(word in str(why) for word in _QUIET) or is_generator
+            is_generator = bool(code.co_flags & inspect.CO_GENERATOR)
+            is_quiet = any(word in str(why) for word in _QUIET) or (
+                # sympy's come by dozens, and so do expressions of generators
+                is_generator and not self._is_own_function(code)
+            )
             if why and len(self._compiles.found) == before and not is_quiet:
-                self._add(code, self._placed(frame_of(code)), "", "always", str(why))
+                text = NO_GENERATOR if is_generator else str(why)
+                self._add(code, self._placed(frame_of(code)), "", "always", text)
             return result
 
         return attempt
+
+    def _is_own_function(self, code: CodeType) -> bool:
+        """Whether it is a function of the user's, in a file or a cell."""
+        return self._compiles.places.is_own(code.co_filename) and code.co_name[0] != "<"
 
     def _left(self, frame: Any, caller: FrameType) -> None:
         """Torch compiles no frame of its own: `compile()` of a module of torch.nn asks for none."""

@@ -68,14 +68,29 @@ def outcome(target: Any, inputs: Inputs, call: Callable[..., Any] | None = None)
     """
     args, kwargs = copy_all_inputs(inputs.args, inputs.kwargs)
     with restore_unchanged(target) as state:
-        with silent() as printed:
+        with silent() as printed, _warned(call is None) as warned:
             result = (target if call is None else call)(*args, **kwargs)
         effects = effects_of(target, result, (args, kwargs))
         effects += _collect_written(state)
     if call is not None:
         return effects
-    text = _ADDRESS.sub("0x…", printed.getvalue())  # a copy of an object stands elsewhere
-    return [*effects, (_PRINTED, text)]
+    said = "".join(f"{each.category.__name__}: {each.message}\n" for each in warned)
+    # a copy of an object stands elsewhere
+    return [*effects, (_PRINTED, _ADDRESS.sub("0x…", f"{printed.getvalue()}{said}"))]
+
+
+@contextlib.contextmanager
+def _warned(is_asked: bool) -> Iterator[list[warnings.WarningMessage]]:
+    """What is warned of, without the place, which a change moves; nothing where it is not asked.
+
+    A line warns once in a process; `catch_warnings` has every line begin anew, so that a second
+    run warns, too. What is ignored, and what is raised as an error, stays so.
+    """
+    if not is_asked:
+        yield []
+        return
+    with warnings.catch_warnings(record=True) as kept:
+        yield kept
 
 
 def effects_of(
@@ -127,9 +142,9 @@ def difference(
         rows = [[(name, _words(name, leaf)) for name, leaf in side] for side in rows]
         notes = " Numbers in what is printed change by themselves and were left out."
     expected, again, actual = rows
-    names = {name for name, _ in actual}
+    given = {name for name, _ in actual}
     expected, again = (
-        [row for row in side if row[0] in names or row[0] != _PRINTED] for side in (expected, again)
+        [row for row in side if row[0] in given or row[0] != _PRINTED] for side in (expected, again)
     )
     compared = list(compare("out", expected, actual, None, None))
     moving = {row.leaf for row in compare("out", expected, again, None, None) if not row.ok}
@@ -145,7 +160,9 @@ def difference(
         return False, f"Differs in {', '.join(row.leaf for row in wrong)} ({tolerance}){why}."
     unknown = [row.leaf for row in compared if not row.ok and row.leaf not in allowed - moving]
     if unknown:
-        return None, f"Not comparable: {', '.join(unknown)}; the rest agrees ({tolerance}).{notes}"
+        why = ", as two runs of the original differ in it" if moving.issuperset(unknown) else ""
+        names = ", ".join(unknown)
+        return None, f"Not comparable{why}: {names}; the rest agrees ({tolerance}).{notes}"
     if any(row.leaf in allowed and not row.ok for row in compared):
         notes += " Rounding is that of the original, compiled with its breaks."
     text = f"Outputs, gradients, inputs and buffers after the call agree ({tolerance}).{notes}"

@@ -21,7 +21,7 @@ from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.measuring.silence import silent
 from workbench.compiler.pipeline.explain import Captured, Explanation, capture, explain
 from workbench.compiler.request.callables import resolve, uncompiled
-from workbench.errors import UsageError, describe_error
+from workbench.errors import UsageError, WorkbenchError, describe_error
 from workbench.handles.changed_copy import apply_line_changes, holder, rewrite_callable
 from workbench.handles.rehearsing.outcomes import (
     Inputs,
@@ -36,6 +36,10 @@ from workbench.report import Break
 
 _COMPILED = ("cures", "helps", "explicit")
 """What is said only of a copy that was compiled and run."""
+_CAUGHT = (
+    "{} runs without the compiler, and captured it raises {}. A graph does not go back to the "
+    "`except` of its code: leave the function with the `try` out, with torch.compiler.disable."
+)
 _NOT_COMPILED = "Not compiled: torch.compile with Inductor fails on the original, too"
 
 
@@ -87,8 +91,19 @@ class BrokenCall:
 
     @cached_property
     def explained(self) -> Explanation:
-        """The breaks of the call, run silently on copies of the inputs."""
-        return self._explain(self._target)
+        """The breaks of the call, run silently on copies of the inputs.
+
+        Raises what the function raises, and `UsageError` where only the captured one does.
+        """
+        try:
+            return self._explain(self._target)
+        except WorkbenchError:
+            raise
+        except Exception as error:
+            outcome(self._target, self._inputs)  # raises what the function itself raises
+            name = resolve(self._target).name
+            # an operator in a graph raises when the graph runs, outside of the `try` around it
+            raise UsageError(_CAUGHT.format(name, _first_line(error))) from error
 
     def describe_compiled(self) -> str:
         """What became of the call itself when Inductor compiled and ran it, without a full stop."""

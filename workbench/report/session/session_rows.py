@@ -187,6 +187,10 @@ class SessionBreak:
     ops_after: int | None = None
 
 
+NO_GENERATOR = "torch compiles no generator function"
+"""Why a generator function runs eagerly; torch itself says that an error was suppressed."""
+
+
 @dataclass(frozen=True, slots=True)
 class Fallback:
     """A frame that runs eagerly from now on.
