@@ -70,7 +70,7 @@ def checked(function: Callable[_P, _T]) -> Callable[_P, _T]:
         known = kinds()
         for name, value in given.items():
             if name in known and value is not signature.parameters[name].default:
-                _check(name, value, known[name])
+                _check_safely(name, value, known[name])
         try:
             return function(*args, **kwargs)
         except WorkbenchError as error:  # it says what to do: the lines that found it do not help
@@ -96,6 +96,18 @@ def shown(value: object) -> str:
         return f"a {type(value).__name__} whose repr fails ({type(error).__name__})"
     text = " ".join(text.encode("utf-8", "backslashreplace").decode().split())
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+
+
+def _check_safely(name: str, value: Any, kinds: Sequence[_Kind]) -> None:
+    try:
+        _check(name, value, kinds)
+    except WorkbenchError:
+        raise
+    except Exception as error:  # a class of the user whose `__len__` or `__fspath__` raises
+        raise UsageError(
+            f"{name} is a {type(value).__name__} that cannot be read "
+            f"({type(error).__name__}: {read_first_line(error)})."
+        ) from error
 
 
 def _check(name: str, value: Any, kinds: Sequence[_Kind]) -> None:
@@ -219,6 +231,8 @@ def _inside(given: Any, kinds: Sequence[_Kind], what: str) -> str | None:
         reasons = [kind.why_not(value) for kind in kinds]
         if None not in reasons:
             words = " or ".join(kind.words for kind in kinds)
+            if told := [reason for reason in reasons if reason]:
+                return f"its {what} {shown(value)}: {told[0]}"
             return f"its {what} {shown(value)} is not {words}"
     return None
 

@@ -229,3 +229,23 @@ def test_scaling_refuses_an_executor_and_a_node_as_other_verbs_do() -> None:
     for wrong in asked:
         with pytest.raises(wb.UsageError, match=next(iter(wrong))):
             wb.scaling(build, meshes=[{"dp": 2}, {"dp": 4}], target="h100", **wrong)
+
+
+class _Unreadable(list[int]):
+    def __iter__(self) -> Any:
+        raise RuntimeError("no items")
+
+    def __fspath__(self) -> str:
+        raise RuntimeError("no path")
+
+
+def test_an_object_whose_own_methods_raise_is_refused_by_its_name() -> None:
+    with pytest.raises(wb.UsageError, match=r"path is a .*cannot be read.*no path"):
+        wb.load(type("Path", (), {"__fspath__": _Unreadable.__fspath__})())
+    with pytest.raises(wb.UsageError, match=r"ranks is a _Unreadable.*no items"):
+        wb.ranks(lambda mesh: None, {"dp": 2}, _Unreadable([1]))
+
+
+def test_a_number_within_a_container_says_its_range() -> None:
+    with pytest.raises(wb.UsageError, match=r"its value 9\d+: expected at most 9"):
+        wb.ranks(lambda mesh: None, {"dp": 2**63})

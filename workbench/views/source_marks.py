@@ -18,6 +18,7 @@ from workbench.analysis.source.lines import (
     sort_by_calls,
 )
 from workbench.report import Report, Source
+from workbench.report.line_ids import split_line
 from workbench.report.machine_rows import CudaGraphPart
 from workbench.views.wire import report_messages as wire
 from workbench.views.wire.codec import convert_row, shorten
@@ -178,8 +179,8 @@ def find_cuts(report: Report) -> dict[tuple[str, int], dict[str, CudaGraphPart]]
     by_line: dict[tuple[str, int], dict[str, CudaGraphPart]] = defaultdict(dict)
     for part in report.cuda_graphs:
         if part.verdict == "skipped" and part.graph in taken and part.lines and part.reason:
-            _, source, number = part.lines[0].split(":")
-            place = files.get(source, ""), int(number)
+            source, number = split_line(part.lines[0])
+            place = files.get(source, ""), number
             by_line[place].setdefault(f"Not in a CUDA graph: {part.reason}.", part)
     return dict(by_line)
 

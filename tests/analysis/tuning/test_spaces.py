@@ -63,3 +63,10 @@ def test_blocks_along_two_axes_are_no_larger_than_lanes_can_hold(kind: str) -> N
     assert 10 < len(made) < 200
     assert max(config["XBLOCK"] * config["R0_BLOCK"] for config in made) <= 16 * 32 * 64
     assert {config["XBLOCK"] for config in made} > {1, 32}
+
+
+def test_no_gpu_takes_so_many_stages_or_warps() -> None:
+    for name in ("num_stages", "num_warps"):
+        with pytest.raises(UsageError, match=f"{name} has 1,073,741,824: give values from 1 to"):
+            make_grid("k", {name: [2, 2**30]}, (name,))
+        assert len(make_grid("k", {name: [2, 4]}, (name,))) == 2

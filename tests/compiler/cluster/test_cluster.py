@@ -120,3 +120,14 @@ def test_a_group_under_another_name_is_refused() -> None:
     other = type(sent)(0, 2, "7", (), is_fake=True)
     with pytest.raises(wb.CaptureError, match="is called '7' here and '0'"), enter_cluster(other):
         pass
+
+
+@pytest.mark.parametrize("mesh", [{"dp": 2**31}, {"dp": 2**16, "tp": 2**16}])
+def test_a_mesh_of_more_gpus_than_any_is_refused(mesh: dict[str, int]) -> None:
+    with (
+        pytest.raises(wb.UsageError, match="give sizes whose product is at most 1,048,576"),
+        wb.virtual_cluster(mesh),
+    ):
+        pass
+    with pytest.raises(wb.UsageError, match="at most 1,048,576"):
+        wb.ranks(lambda mesh: None, mesh)

@@ -11,6 +11,7 @@ from workbench.analysis.cost.line_shares import find_computed, list_line_ids, li
 from workbench.analysis.fusion.traffic import NodeFacts, select_nodes
 from workbench.analysis.memory.memory import list_made_at_peak, memory
 from workbench.report import Kernel, Report
+from workbench.report.line_ids import split_line
 
 Chain = tuple[tuple[str, ...], str]
 """Line ids from the outermost call to the own line, and the module's path; both may be empty."""
@@ -108,7 +109,7 @@ def _chains(
     for node in nodes:
         line = None if node.file is None else ids.get((node.file, node.line or 0))
         if line is not None:
-            there = [site for site in node.called_from if site != line and site.count(":") == 2]
+            there = [site for site in node.called_from if site != line and split_line(site)[1]]
             outer = tuple(reversed(there))
             yield ((*outer, line), node.module_path or ""), float(node.bytes or 1)
 

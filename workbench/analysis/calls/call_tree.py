@@ -22,6 +22,7 @@ from workbench.analysis.calls.module_tree import (
     sum_costs,
 )
 from workbench.report import Report, Source
+from workbench.report.line_ids import split_line
 
 
 def list_call_rows(report: Report) -> tuple[CostRow, ...]:
@@ -30,7 +31,11 @@ def list_call_rows(report: Report) -> tuple[CostRow, ...]:
 
 
 def _list_rows(report: Report) -> tuple[CostRow, ...]:
-    shares = list_call_shares(report)
+    known = {source.id for source in report.sources}
+    shares = [
+        replace(share, lines=tuple(line for line in share.lines if split_line(line)[0] in known))
+        for share in list_call_shares(report)
+    ]
     placed = [Placed(share, split_path(share.module)) for share in shares if share.lines]
     rows = sorted(_Tree(report).functions(placed, 0, ""), key=lambda row: row.kind == "library")
     rest = sum_costs(share for share in shares if not share.lines)
@@ -48,7 +53,7 @@ class _Tree:
         """The functions at one level of the chains; `above` is the module of their caller."""
         by_source: dict[str, list[Placed]] = defaultdict(list)
         for each in placed:
-            by_source[each.share.lines[level].split(":")[1]].append(each)
+            by_source[split_line(each.share.lines[level])[0]].append(each)
         for id, own in by_source.items():
             source = self.sources[id]
             if source.kind == "library":
@@ -105,7 +110,7 @@ class _Tree:
         by_line: dict[str, list[Placed]] = defaultdict(list)
         for each in placed:
             by_line[each.share.lines[level]].append(each)
-        for line, own in sorted(by_line.items(), key=lambda item: int(item[0].rpartition(":")[2])):
+        for line, own in sorted(by_line.items(), key=lambda item: split_line(item[0])[1]):
             yield self._line(line, own, level, module, is_own=is_own)
 
     def _line(

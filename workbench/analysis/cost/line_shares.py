@@ -13,6 +13,7 @@ from workbench.analysis.fusion.traffic import (
     strip_operator_name,
 )
 from workbench.report import Report
+from workbench.report.line_ids import split_line
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,7 @@ def list_places(report: Report, lines: Sequence[str]) -> Sequence[str]:
         return lines
     sources = {source.id: source for source in report.sources}
     heads: dict[str, None] = {}
-    for id in dict.fromkeys(line.split(":")[1] for line in lines):
+    for id in dict.fromkeys(split_line(line)[0] for line in lines):
         source = sources.get(id)
         if source is not None:
             text = report.texts.get(source.text or "", "").split("\n")

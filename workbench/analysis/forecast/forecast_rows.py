@@ -10,6 +10,7 @@ from typing import Any
 
 from workbench.analysis.calls.module_tree import join_path, part_kernels, split_path
 from workbench.report import Report
+from workbench.report.line_ids import split_line
 from workbench.report.measures import number
 
 _MODELLED = "By the calibrated model, on the device"
@@ -138,8 +139,8 @@ def list_lines(report: Report, rows: Iterable[KernelForecast]) -> list[LineForec
     sources = {source.id: source for source in report.sources}
     made = []
     for line, found in parts.items():
-        _, id, text = line.split(":") if line else ("", "", "")
-        place = None if id not in sources else int(text)
+        id, number = split_line(line)
+        place = None if id not in sources else number
         code = "" if place is None else _read_line(report, id, place)
         file = "" if id not in sources else sources[id].file
         sums = _sum_parts(found, own[line], total)

@@ -18,6 +18,8 @@ MOST = 256
 
 GROUPS = ("GROUP_SIZE_M", "GROUP_M")
 """In what groups of rows a product walks its tiles: no model here knows what that changes."""
+_MOST_OF_LAUNCH = {"num_warps": 32, "num_stages": 64}
+"""A block has at most 1,024 threads; of more stages no GPU holds the smallest tiles."""
 _LANES = 32
 _LEAST_OF_DOT = 16  # `tl.dot` takes no smaller block
 _PER_LANE = 32  # elements; code for more is very long
@@ -120,6 +122,8 @@ def space(
     configs = list(dict.fromkeys([*first, *kept]))
     if len(configs) > MOST:
         raise UsageError(_too_many(len(configs)))
+    check_launch_value("num_warps", threads)
+    check_launch_value("num_stages", depth)
     return configs
 
 
@@ -170,6 +174,13 @@ def _check(source: TritonSource, names: Sequence[str], asked: Mapping[str, Seque
 def _check_numbers(name: str, numbers: Sequence[int]) -> None:
     if not numbers or not all(isinstance(n, int) and n > 0 for n in numbers):
         raise UsageError(f"{name} is {list(numbers)}: expected positive integers, such as (4, 8).")
+
+
+def check_launch_value(name: str, values: Iterable[int]) -> None:
+    """Raise `UsageError` for a `num_warps` or `num_stages` above what any GPU takes."""
+    most = _MOST_OF_LAUNCH.get(name)
+    if most is not None and (above := [value for value in values if value > most]):
+        raise UsageError(f"{name} has {above[0]:,}: give values from 1 to {most}.")
 
 
 def _too_many(count: int) -> str:

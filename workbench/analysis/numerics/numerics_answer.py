@@ -175,8 +175,12 @@ def overflows_in_eager(row: NumericsOutput) -> bool:
 
 
 def sort_worst(rows: Sequence[Deviation]) -> list[Deviation]:
-    """The rows by their cause, the worst first, and by how far they are off."""
-    return sorted(rows, key=lambda row: (ORDER.index(row.cause), -(row.own_off or 0.0)))
+    """The rows by their cause, the worst first, and by how far they are off.
+
+    A cause that only a later release knows comes last.
+    """
+    places = {cause: place for place, cause in enumerate(ORDER)}
+    return sorted(rows, key=lambda row: (places.get(row.cause, len(ORDER)), -(row.own_off or 0.0)))
 
 
 def format_off(value: float | None) -> str:

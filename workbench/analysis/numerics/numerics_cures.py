@@ -60,6 +60,14 @@ def read_option(option: str) -> tuple[str, Any]:
     return name, ast.literal_eval(value)
 
 
+def _can_be_tried(option: str) -> bool:
+    """Whether a row's option is one that this release can pass; a later one may write others."""
+    try:
+        return bool(read_option(option)[0])
+    except (ValueError, SyntaxError):
+        return False
+
+
 def describe_option(option: str) -> str:
     """What an option does to the numbers, in a sentence."""
     name, _, value = option.partition("=")
@@ -131,6 +139,7 @@ def list_cures(
             changes_numbers=True,
         )
         for number, (option, kernels) in enumerate({**by_option, **(offers or {})}.items())
+        if _can_be_tried(option)
     )
 
 

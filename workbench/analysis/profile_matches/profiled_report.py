@@ -20,6 +20,7 @@ from pathlib import Path
 from workbench.analysis.gpu_model.roofline import add_measured
 from workbench.errors import UsageError
 from workbench.number_text import plural
+from workbench.report.line_ids import split_line
 from workbench.report.profile.profile_rows import DeviceEvent, RanKernel, RecordedKernel
 from workbench.report.profile.run_profile import RunProfile
 from workbench.report.profile_record import TIMED_BY
@@ -228,10 +229,12 @@ def _list_recorded(profile: RunProfile, report: Report, name: str) -> list[Recor
 
 def _quote_line(line: str, sources: Mapping[str, Source], report: Report) -> str:
     """`L:s0:12` as file and line, and what is written there."""
-    _, id, number = line.split(":")
-    source = sources[id]
+    id, number = split_line(line)
+    source = sources.get(id)
+    if source is None:
+        return line
     texts = report.texts.get(source.text or "", "").split("\n")
-    at = int(number) - source.first_line
+    at = number - source.first_line
     text = texts[at].strip() if 0 <= at < len(texts) else ""
     return f"{Path(source.file).name}:{number}  {text}".strip()
 

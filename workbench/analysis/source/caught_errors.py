@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from workbench.analysis.breaks.broken_statement import parsed
 from workbench.report import Node, Report
+from workbench.report.line_ids import split_line
 
 _CAPTURED = "dynamo"  # the stage whose nodes are the calls that the user wrote
 _MATRIX = {
@@ -62,7 +63,7 @@ def find_caught_errors(report: Report) -> tuple[str, ...]:
         if node.graph not in captured or node.line is None or name is None:
             continue
         calls = [
-            (files.get(id.split(":")[1], ""), int(id.split(":")[2])) for id in node.called_from
+            (files.get(source, ""), number) for source, number in map(split_line, node.called_from)
         ]
         within = next((caught[each] for each in calls if each in caught), None)
         within = caught.get((node.file or "", node.line), within)

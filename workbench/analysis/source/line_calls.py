@@ -8,6 +8,7 @@ from collections.abc import Callable, Container, Iterator, Mapping
 
 from workbench.report import Report, Source
 from workbench.report.column_filter import list_linked_pairs, select_rows
+from workbench.report.line_ids import split_line
 
 Place = tuple[str, int]
 
@@ -30,8 +31,8 @@ def read_places(report: Report) -> Callable[[str], Place]:
     files = {source.id: source.file for source in report.sources}
 
     def place_of(line: str) -> Place:
-        _, source, number = line.split(":")
-        return files.get(source, ""), int(number)
+        source, number = split_line(line)
+        return files.get(source, ""), number
 
     return place_of
 
@@ -63,7 +64,7 @@ def sort_by_calls(report: Report, calls: Callers) -> list[Source]:
 
 
 def _owner(line: str) -> str:
-    return line.split(":")[1]
+    return split_line(line)[0]
 
 
 def _all(line: str, direct: Mapping[str, dict[str, None]]) -> tuple[str, ...]:

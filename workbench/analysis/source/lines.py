@@ -16,6 +16,7 @@ from workbench.analysis.source.line_calls import callers as callers
 from workbench.analysis.source.line_calls import find_fallen_places as find_fallen_places
 from workbench.analysis.source.line_calls import sort_by_calls as sort_by_calls
 from workbench.report import Report, Source
+from workbench.report.line_ids import split_line
 
 State = Literal[
     "plain",
@@ -160,7 +161,7 @@ def _find_root(report: Report, calls: Callers) -> str | None:
     request = report.request
     is_module = request.kind == "module"
     name = "forward" if is_module else request.name.rpartition(".")[2]
-    called = {line.split(":")[1] for line in calls}
+    called = {split_line(line)[0] for line in calls}
     found = [each for each in report.sources if each.name == name and each.id not in called]
     if len(found) != 1 or report.recompiles or (is_module and not _is_outermost(report, found[0])):
         return None

@@ -8,6 +8,7 @@ from itertools import product
 from math import prod
 from typing import Any
 
+from workbench.analysis.kernel_configs.config_space import check_launch_value
 from workbench.errors import UsageError, suggest
 
 WARPS, STAGES = "num_warps", "num_stages"
@@ -156,6 +157,7 @@ def _read_values(kernel: str, name: Any, values: Any) -> tuple[Any, ...]:
         raise UsageError(f"{kernel}: {name} is {list(found)}, and has to be positive integers.")
     if name == WARPS and not all(v & (v - 1) == 0 for v in found):
         raise UsageError(f"{kernel}: num_warps is {list(found)}, and has to be powers of two.")
+    check_launch_value(name, found)
     return found
 
 

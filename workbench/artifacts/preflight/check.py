@@ -59,7 +59,8 @@ class Check(Presented):
         for row in self.requirements:
             words = f"{row.needed}" if row.verdict == "pass" else f"{row.needed} / {row.found}"
             advice = f": {row.advice}" if row.advice else ""
-            lines.append(f"  {SIGNS[row.verdict]} {row.name:<{width}}  {words}{advice}")
+            sign = SIGNS.get(row.verdict, SIGNS[NOT_CHECKED])
+            lines.append(f"  {sign} {row.name:<{width}}  {words}{advice}")
         return "\n".join(lines)
 
 

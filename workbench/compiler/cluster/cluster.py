@@ -278,6 +278,10 @@ def _destroy_group() -> None:
         dist.destroy_process_group()
 
 
+_MOST_GPUS = 2**20
+"""Ranks of a mesh. Torch lists each of them, and its group takes a size below 2**31."""
+
+
 def check_mesh(mesh: Mapping[str, int], rank: int = 0) -> None:
     """Raise `UsageError` for sizes, or a rank, that no mesh has."""
     if not mesh or not all(name and size > 0 for name, size in mesh.items()):
@@ -285,7 +289,11 @@ def check_mesh(mesh: Mapping[str, int], rank: int = 0) -> None:
             f"The mesh is {dict(mesh)!r}: give each of its dimensions a name and a number of GPUs, "
             "as in {'dp': 64, 'tp': 8}."
         )
-    world = prod(mesh.values())
+    world = prod(map(int, mesh.values()))
+    if world > _MOST_GPUS:
+        raise UsageError(
+            f"The mesh has {world:,} GPUs: give sizes whose product is at most {_MOST_GPUS:,}."
+        )
     if not 0 <= rank < world:
         sizes = " x ".join(map(str, mesh.values()))
         raise UsageError(f"rank is {rank}: a mesh of {sizes} has the ranks 0 to {world - 1}.")

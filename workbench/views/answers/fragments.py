@@ -14,6 +14,7 @@ from workbench.artifacts.inspect.artifact_report import TITLES, WRONG, ArtifactR
 from workbench.artifacts.preflight.check import SIGNS, Check
 from workbench.number_text import number_text
 from workbench.report.cache_keys import WhyRecompiled
+from workbench.report.file_rows import NOT_CHECKED
 from workbench.report.rivals import Rivals
 from workbench.report.roundtrip import RoundTrip
 from workbench.views.answers.alternatives_text import (
@@ -81,7 +82,10 @@ _NUMBERS = ("constants", "exports", "imports", "registers")
 
 def show_check(check: Check) -> str:
     """The requirements as a table, with what to do about those that are not met."""
-    rows = [{**asdict(row), "sign": SIGNS[row.verdict]} for row in check.requirements]
+    rows = [
+        {**asdict(row), "sign": SIGNS.get(row.verdict, SIGNS[NOT_CHECKED])}
+        for row in check.requirements
+    ]
     title = f"{os.path.basename(check.path)}: {check.verdict}"
     return _answer(title, _CHECK, rows)
 

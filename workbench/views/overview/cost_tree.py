@@ -13,6 +13,7 @@ from workbench.analysis.calls.call_tree import list_call_rows
 from workbench.analysis.calls.module_tree import CostRow, list_module_rows
 from workbench.number_text import plural
 from workbench.report import Report
+from workbench.report.line_ids import split_line
 from workbench.report.rows import MODULE_CLASSES
 from workbench.views.wire.codec import shorten
 from workbench.views.wire.overview_messages import TreeRow
@@ -115,7 +116,7 @@ class _Lines:
         place = f"{PurePath(source['file']).name}:{source['first']}"
         yield _row(row, depth, f"{row.module}, {place}" if row.module else place)
         told = [CostRow("line", id, "", {}, {}) for id in self._told(source)]
-        shown = {int(line.id.rpartition(":")[2]): line for line in (*told, *lines)}
+        shown = {split_line(line.id)[1]: line for line in (*told, *lines)}
         body = _list_body(source)  # and what is above it, such as a default value, or a kernel
         numbers_of = [*sorted(number for number in shown if number not in body), *body]
         for is_shown, numbers in groupby(numbers_of, key=lambda n: n in shown):

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from workbench.analysis.calls.module_tree import CostRow, list_module_rows
 from workbench.report import Report
+from workbench.report.line_ids import split_line
 from workbench.views.wire.overview_messages import Piece
 from workbench.views.words.record_words import short, text_of
 from workbench.views.words.units import format_percent
@@ -108,10 +109,12 @@ def _most_of(report: Report, line: CostRow, kind: str) -> Iterator[Piece]:
 
 def read_line(report: Report, id: str) -> str:
     """The text of a source line."""
-    _, source, number = id.split(":")
-    found = next(row for row in report.sources if row.id == source)
+    source, number = split_line(id)
+    found = next((row for row in report.sources if row.id == source), None)
+    if found is None:
+        return ""
     lines = (text_of(report, found.text) or "").split("\n")
-    at = int(number) - found.first_line
+    at = number - found.first_line
     return lines[at].strip() if 0 <= at < len(lines) else ""
 
 

@@ -231,7 +231,8 @@ def _machine_code(report: Report) -> Iterator[str]:
         places[config] = count[kernel] = count.get(kernel, -1) + 1
     firsts = {kernel: config for kernel, config in reversed(configs)}
     kept = {(row.config, row.stage) for row in rows}
-    for row in sorted(rows, key=lambda r: (places[r.config], _SEEN_FIRST.index(r.stage))):
+    stages = list(dict.fromkeys([*_SEEN_FIRST, *(row.stage for row in rows)]))
+    for row in sorted(rows, key=lambda r: (places[r.config], stages.index(r.stage))):
         yield f"asm:{row.config}:{row.stage}"
     for (kernel, config), stage in product(configs, _SEEN_FIRST[:4]):
         first = firsts[kernel]

@@ -78,8 +78,9 @@ def summarize_accesses(rows: Sequence[MemoryAccess]) -> str:
     if unknown:
         many = plural(len(unknown), "access", "accesses")
         found.append(f"of {many} it is not known what would help")
+    does = _DOES.get(worst.kind, worst.kind)
     return (
-        f"Line {worst.line} {_DOES[worst.kind]} {worst.argument} with {used} of what an "
+        f"Line {worst.line} {does} {worst.argument} with {used} of what an "
         f"instruction brings used, {kept} if L1 keeps it; {', '.join(found)}.{left}{early} "
         f"{NOT_IN_IT}"
     )

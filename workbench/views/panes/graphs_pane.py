@@ -80,7 +80,7 @@ def _passes(report: Report) -> Iterator[wire.Pass]:
     for step in report.passes:
         is_parted = step.stage in ("post-grad", "scheduler")
         side = sides.choose_side(is_backward=step.is_backward) if is_parted else ""
-        group = _GROUPS[step.stage] + (f", {side}" if side else "")
+        group = _GROUPS.get(step.stage, step.stage) + (f", {side}" if side else "")
         counts = zip("+−~", (step.added, step.removed, step.rewritten), strict=True)
         sums = [f"{sign}{len(names)}" for sign, names in counts if names]
         matches = f"matched {plural(step.matched, 'time')}" if step.matched else "never matched"

@@ -147,9 +147,10 @@ def _facts(report: Report, kernel: Kernel, kind: str, lines: int) -> list[tuple[
     time = "" if kernel.time_us is None else f"{format_us(kernel.time_us)}, measured"
     each = " each" if kernel.calls > 1 else ""
     read, written, flops = kernel.bytes_read, kernel.bytes_written, kernel.flops
+    language = _LANGUAGES.get(kernel.language, kernel.language)
     rows = (
         ("Name", kernel.name),
-        ("Kind", f"{_LANGUAGES[kernel.language]}, {kind}" if is_generated else kind),
+        ("Kind", f"{language}, {kind}" if is_generated else kind),
         ("Lines", format_line_numbers(report, kernel)),
         ("Calls", str(kernel.calls) if kernel.calls > 1 else ""),
         ("Reads", "" if read is None else format_bytes(read) + each),

@@ -11,6 +11,7 @@ from workbench.analysis.cluster.streams import COMPUTE, MISSING, Span, Streams, 
 from workbench.number_text import number_text, plural
 from workbench.report import Report
 from workbench.report.cluster.cluster_rows import HOOK, PASSES, Collective
+from workbench.report.line_ids import split_line
 from workbench.views.panes.pane import Content, Pane, ViewContext, missing
 from workbench.views.wire.codec import convert_row
 from workbench.views.wire.stream_messages import CollectiveRow, StreamSpan
@@ -163,10 +164,13 @@ def _tell_fused(report: Report) -> str:
 
 
 def _read_move(text: str) -> tuple[str, int, str]:
-    """The pass, how many places it moved a collective, torch's words for what stopped it."""
+    """The pass, how many places it moved a collective, torch's words for what stopped it.
+
+    Of words of a later release only the words are known.
+    """
     by, _, rest = text.partition(": ")
     places, _, limit = rest.partition(", ")
-    return by, int(places), limit
+    return (by, int(places), limit) if places.isdecimal() else ("", 0, text)
 
 
 def _explain_limit(text: str) -> str:
@@ -210,8 +214,8 @@ def _name_place(row: Collective, files: Mapping[str, str]) -> str:
     """The line that causes it, and the nearest that called its function."""
     named = []
     for line in (*row.lines[:1], *row.called_from[:1]):
-        _, source, number = line.split(":")
-        named.append(f"{files.get(source, source)}:{number}")
+        source, number = split_line(line)
+        named.append(f"{files.get(source, source)}:{number}" if number else source)
     return " ← ".join(named)
 
 

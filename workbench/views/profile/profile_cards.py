@@ -221,7 +221,7 @@ def tie(
     for place, gap in enumerate(profile.tables["gaps"]):
         ties.join(f"gaps:{place}", lines.get(gap.line))
     for place, change in enumerate(changes):
-        own_ids = [words[kernel].row for kernel in change.kernels]
+        own_ids = [words[kernel].row for kernel in change.kernels if kernel in words]
         for id in (*own_ids, *(f"gaps:{at}" for at in change.gaps), lines.get(change.line)):
             ties.join(f"changes:{place}", id)
     for place, recorded in enumerate(profile.tables["record"]):

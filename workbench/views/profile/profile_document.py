@@ -77,7 +77,7 @@ def _describe_width(profile: RunProfile) -> str:
 def _change(
     place: int, change: ProfileOpportunity, words: Mapping[str, KernelWords]
 ) -> ProfileChange:
-    ties = [words[kernel].row for kernel in change.kernels]
+    ties = [words[kernel].row for kernel in change.kernels if kernel in words]
     return {
         "id": f"changes:{place}",
         "title": change.title,

@@ -81,7 +81,7 @@ def make_sentence(
         yield say(" busy")
     times = _sum_by_kind(kernels)
     kind = max(times, key=times.__getitem__)
-    yield say(f"; {_KINDS[kind]} {_us(times[kind])}")
+    yield say(f"; {_KINDS.get(kind, kind)} {_us(times[kind])}")
     reached = _reach(kernels, kind)
     if reached is not None:
         yield say(f" at {say_part(reached)} of their bound")
@@ -192,7 +192,7 @@ def _list_details(
     for kind, us in sorted(_sum_by_kind(kernels).items(), key=lambda each: -each[1]):
         reached = _reach(kernels, kind)
         more = f", {say_part(reached)} of the bound" if reached is not None else ""
-        yield _KINDS[kind].capitalize(), f"{_us(us)}{more}"
+        yield _KINDS.get(kind, kind).capitalize(), f"{_us(us)}{more}"
     compiled = sum(each.row.time_us for each in kernels if each.is_compiled)
     if compiled:
         yield "In kernels of Inductor", _us(compiled)

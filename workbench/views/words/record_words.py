@@ -9,6 +9,7 @@ from workbench.analysis.cost.costs import CostKind, list_all_costs
 from workbench.analysis.fusion.traffic import strip_operator_name
 from workbench.report import Kernel, Report
 from workbench.report.graph_stages import GRAPH_STAGES, is_input_name
+from workbench.report.line_ids import split_line
 from workbench.views.wire import report_messages as wire
 from workbench.views.wire.table_messages import Unit
 from workbench.views.words.units import format_bytes, format_us, plural
@@ -74,10 +75,12 @@ def format_line_numbers(report: Report, kernel: Kernel) -> str:
     files = {source.id: source.file for source in report.sources}
     by_file: dict[str, list[int]] = {}
     for line in kernel.lines:
-        _, source, number = line.split(":")
-        by_file.setdefault(files.get(source, source), []).append(int(number))
+        source, number = split_line(line)
+        by_file.setdefault(files.get(source, source), []).append(number)
     parts = [
-        _ranges(sorted(set(numbers)))
+        file
+        if not any(numbers)
+        else _ranges(sorted(set(numbers)))
         if len(set(files.values())) == 1
         else f"{file.rpartition('/')[2]}:{_ranges(sorted(set(numbers)))}"
         for file, numbers in by_file.items()
