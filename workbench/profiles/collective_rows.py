@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from workbench.analysis.cluster.links import Links, estimate_collective, find_links
-from workbench.analysis.library_kernels.collective_names import name_collective
-from workbench.analysis.library_kernels.kernel_names import is_collective
+from workbench.analysis.library_kernels.kernel_names import is_collective, name_collective
 from workbench.profiles.device_times import Busy
 from workbench.profiles.device_work import DeviceWork
 from workbench.profiles.kernel_rows import KernelRows

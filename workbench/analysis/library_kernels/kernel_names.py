@@ -10,6 +10,7 @@ from workbench.analysis.library_kernels import (
     product_names,
     torch_names,
 )
+from workbench.analysis.library_kernels.collective_names import name_collective as name_collective
 from workbench.analysis.library_kernels.library_kernel import Kind as Kind
 from workbench.analysis.library_kernels.library_kernel import LibraryKernel as LibraryKernel
 
