@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from workbench.analysis.gpu_model.matrix import Matrix
     from workbench.compiler.virtual_gpu.client import CrossCompiler
     from workbench.handles.cross_compiled import CrossCompiled
-    from workbench.specs import Gpu
     from workbench.tasks.background_task import Job
 
 
@@ -54,34 +54,36 @@ def compile_for_target(
     if hooked is not None:
         request = hooked.request
     gpu = request.options.gpu
-    try:
-        made = _compile(request, gpu, progress)
-    except RefusedCall as refused:
-        from workbench.handles.rehearsing.refused_call import try_without_compiler
+    made: Compiled | CrossCompiled
+    with _refusals_tried(request):
+        if gpu is not None:
+            from workbench.handles.cross_compiled import compile_for_gpu
 
-        raise try_without_compiler(request, refused) from refused.__cause__
+            _require_traceable(request)
+            made = compile_for_gpu(request, gpu, progress=progress, recipe=build_recipe(request))
+        else:
+            if request.options.backend == "inductor" and _is_on_gpu(request):
+                from workbench.handles.local_gpu import compile_on_gpu
+
+                code = compile_on_gpu(replace_fakes(request), progress)
+            else:
+                with tp.UNSET_FAKE.get()():  # a mode of fake tensors around it is not compiled
+                    code = compile_ahead(replace_fakes(request), progress)
+            made = make_compiled(code, build_recipe(request))
     if hooked is not None:
         made.update(add_hook_collectives(made.report, hooked, gpu))
     return made
 
 
-def _compile(
-    request: CompileRequest, gpu: Gpu | None, progress: ProgressCallback | None
-) -> Compiled | CrossCompiled:
-    """Compile for a virtual GPU, a GPU of this machine, or the processor."""
-    if gpu is not None:
-        from workbench.handles.cross_compiled import compile_for_gpu
+@contextmanager
+def _refusals_tried(request: CompileRequest) -> Iterator[None]:
+    """Run a call that torch refused once without the compiler, for the error to say which fails."""
+    try:
+        yield
+    except RefusedCall as refused:
+        from workbench.handles.rehearsing.refused_call import try_without_compiler
 
-        _require_traceable(request)
-        return compile_for_gpu(request, gpu, progress=progress, recipe=build_recipe(request))
-    if request.options.backend == "inductor" and _is_on_gpu(request):
-        from workbench.handles.local_gpu import compile_on_gpu
-
-        code = compile_on_gpu(replace_fakes(request), progress)
-    else:
-        with tp.UNSET_FAKE.get()():  # a mode of fake tensors around the call is not compiled
-            code = compile_ahead(replace_fakes(request), progress)
-    return make_compiled(code, build_recipe(request))
+        raise try_without_compiler(request, refused) from refused.__cause__
 
 
 def compile_in_background(request: CompileRequest) -> Job[Compiled] | Job[CrossCompiled]:

@@ -10,6 +10,7 @@ text kept once in `Report.texts`. Files are relative to the home folder (`~/…`
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal
@@ -19,7 +20,17 @@ from workbench.report.measures import OCCUPANCY, Place, describe, number
 REFUSED_CALL = "torch cannot compile the call"
 REFUSED_GRAPH = "torch cannot compile the graph"
 """Kinds of breaks that torch raises an error for: where Dynamo traces, and behind it."""
+_LINE = re.compile(r"L:([^:]*):(\d{1,9})", re.ASCII)  # the id of a source line, as L:s0:12
 LOOP_HINT = "It is in a loop, so the whole function runs without being compiled."
+
+
+def split_line(line: str) -> tuple[str, int]:
+    """The source and the number of a line; an id of a later release is its own, with number 0.
+
+    No line has that number, so that such an id leads nowhere and is shown as it is.
+    """
+    match = _LINE.fullmatch(line)
+    return (match[1], int(match[2])) if match else (line, 0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,8 @@ from workbench.analysis.source.lines import (
     sort_by_calls,
 )
 from workbench.report import Report, Source
-from workbench.report.line_ids import split_line
 from workbench.report.machine_rows import CudaGraphPart
+from workbench.report.rows import split_line
 from workbench.views.wire import report_messages as wire
 from workbench.views.wire.codec import convert_row, shorten
 from workbench.views.words.record_words import find_cuda_graph_remedy, text_of

@@ -11,7 +11,7 @@ from workbench.analysis.cost.line_shares import find_computed, list_line_ids, li
 from workbench.analysis.fusion.traffic import NodeFacts, select_nodes
 from workbench.analysis.memory.memory import list_made_at_peak, memory
 from workbench.report import Kernel, Report
-from workbench.report.line_ids import split_line
+from workbench.report.rows import split_line
 
 Chain = tuple[tuple[str, ...], str]
 """Line ids from the outermost call to the own line, and the module's path; both may be empty."""

@@ -22,7 +22,7 @@ from workbench.analysis.calls.module_tree import (
     sum_costs,
 )
 from workbench.report import Report, Source
-from workbench.report.line_ids import split_line
+from workbench.report.rows import split_line
 
 
 def list_call_rows(report: Report) -> tuple[CostRow, ...]:

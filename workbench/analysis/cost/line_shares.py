@@ -13,7 +13,7 @@ from workbench.analysis.fusion.traffic import (
     strip_operator_name,
 )
 from workbench.report import Report
-from workbench.report.line_ids import split_line
+from workbench.report.rows import split_line
 
 
 @dataclass(frozen=True)

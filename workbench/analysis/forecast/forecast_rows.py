@@ -10,8 +10,8 @@ from typing import Any
 
 from workbench.analysis.calls.module_tree import join_path, part_kernels, split_path
 from workbench.report import Report
-from workbench.report.line_ids import split_line
 from workbench.report.measures import number
+from workbench.report.rows import split_line
 
 _MODELLED = "By the calibrated model, on the device"
 _ERROR = "Four of five kernels that the fit had not seen lay within; not known of a bound"

@@ -20,12 +20,11 @@ from pathlib import Path
 from workbench.analysis.gpu_model.roofline import add_measured
 from workbench.errors import UsageError
 from workbench.number_text import plural
-from workbench.report.line_ids import split_line
 from workbench.report.profile.profile_rows import DeviceEvent, RanKernel, RecordedKernel
 from workbench.report.profile.run_profile import RunProfile
 from workbench.report.profile_record import TIMED_BY
 from workbench.report.record import Report
-from workbench.report.rows import Kernel, Source
+from workbench.report.rows import Kernel, Source, split_line
 from workbench.report.table import Table
 
 _LETTERS = 51  # torch cuts the hash so that a name of a file has 52

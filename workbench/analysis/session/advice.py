@@ -21,6 +21,7 @@ from workbench.analysis.session.recompile_patches import (
     join_places,
 )
 from workbench.analysis.session.recompile_patches import group_recompiles as group_recompiles
+from workbench.analysis.session.recompile_patches import list_candidates as list_candidates
 from workbench.analysis.session.recompile_patches import list_patches as list_patches
 from workbench.number_text import number_text, plural
 from workbench.report.session.own_breaks import find_own_breaks, find_step, list_compiled

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from workbench.analysis.breaks.broken_statement import parsed
 from workbench.report import Node, Report
-from workbench.report.line_ids import split_line
+from workbench.report.rows import split_line
 
 _CAPTURED = "dynamo"  # the stage whose nodes are the calls that the user wrote
 _MATRIX = {

@@ -8,7 +8,7 @@ from collections.abc import Callable, Container, Iterator, Mapping
 
 from workbench.report import Report, Source
 from workbench.report.column_filter import list_linked_pairs, select_rows
-from workbench.report.line_ids import split_line
+from workbench.report.rows import split_line
 
 Place = tuple[str, int]
 

@@ -16,7 +16,7 @@ from workbench.analysis.source.line_calls import callers as callers
 from workbench.analysis.source.line_calls import find_fallen_places as find_fallen_places
 from workbench.analysis.source.line_calls import sort_by_calls as sort_by_calls
 from workbench.report import Report, Source
-from workbench.report.line_ids import split_line
+from workbench.report.rows import split_line
 
 State = Literal[
     "plain",

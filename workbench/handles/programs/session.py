@@ -11,8 +11,7 @@ from workbench.arguments import checked
 from workbench.compiler.session.session_recorder import SessionRecorder
 from workbench.errors import UsageError
 from workbench.handles.programs.session_profile import SessionProfile
-from workbench.handles.rehearsing.live_cures import TriedPatch, start_trial
-from workbench.handles.rehearsing.session_trials import try_candidates
+from workbench.handles.rehearsing.live_cures import TriedPatch, start_trial, try_candidates
 from workbench.live_only import LiveOnly
 from workbench.report.profile.run_profile import RunProfile
 from workbench.report.record import Report

@@ -23,6 +23,7 @@ from workbench.handles.rehearsing.outcomes import Inputs
 from workbench.handles.rehearsing.recompile_trials import TriedPatch as TriedPatch
 from workbench.handles.rehearsing.recompile_trials import start_trial as start_trial
 from workbench.handles.rehearsing.rehearse import BrokenCall
+from workbench.handles.rehearsing.session_trials import try_candidates as try_candidates
 from workbench.number_text import plural
 from workbench.report import Report
 from workbench.tasks.background_task import BackgroundTask, Steps

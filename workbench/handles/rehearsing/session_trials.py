@@ -6,8 +6,7 @@ import time
 
 import torch
 
-from workbench.analysis.session.advice import group_recompiles
-from workbench.analysis.session.recompile_patches import list_candidates
+from workbench.analysis.session.advice import group_recompiles, list_candidates
 from workbench.compiler.call_state.call_leaves import read_tensors
 from workbench.compiler.session.session_recorder import KeptCall, SessionRecorder
 from workbench.errors import UsageError

@@ -13,8 +13,7 @@ from workbench.analysis.calls.call_tree import list_call_rows
 from workbench.analysis.calls.module_tree import CostRow, list_module_rows
 from workbench.number_text import plural
 from workbench.report import Report
-from workbench.report.line_ids import split_line
-from workbench.report.rows import MODULE_CLASSES
+from workbench.report.rows import MODULE_CLASSES, split_line
 from workbench.views.wire.codec import shorten
 from workbench.views.wire.overview_messages import TreeRow
 from workbench.views.wire.report_messages import Source

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from workbench.analysis.calls.module_tree import CostRow, list_module_rows
 from workbench.report import Report
-from workbench.report.line_ids import split_line
+from workbench.report.rows import split_line
 from workbench.views.wire.overview_messages import Piece
 from workbench.views.words.record_words import short, text_of
 from workbench.views.words.units import format_percent

@@ -11,7 +11,7 @@ from workbench.analysis.cluster.streams import COMPUTE, MISSING, Span, Streams, 
 from workbench.number_text import number_text, plural
 from workbench.report import Report
 from workbench.report.cluster.cluster_rows import HOOK, PASSES, Collective
-from workbench.report.line_ids import split_line
+from workbench.report.rows import split_line
 from workbench.views.panes.pane import Content, Pane, ViewContext, missing
 from workbench.views.wire.codec import convert_row
 from workbench.views.wire.stream_messages import CollectiveRow, StreamSpan

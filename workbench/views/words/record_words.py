@@ -9,7 +9,7 @@ from workbench.analysis.cost.costs import CostKind, list_all_costs
 from workbench.analysis.fusion.traffic import strip_operator_name
 from workbench.report import Kernel, Report
 from workbench.report.graph_stages import GRAPH_STAGES, is_input_name
-from workbench.report.line_ids import split_line
+from workbench.report.rows import split_line
 from workbench.views.wire import report_messages as wire
 from workbench.views.wire.table_messages import Unit
 from workbench.views.words.units import format_bytes, format_us, plural

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from workbench.report.line_ids import split_line
+from workbench.report.rows import split_line
 
 
 def test_an_id_names_a_source_and_a_line() -> None:
