@@ -95,7 +95,9 @@ def aot_compile(
     UsageError
         The request cannot be: wrong inputs, unknown option or mode.
     CaptureError
-        The compilation failed; `error.report` holds the record until then.
+        The compilation failed; `error.report` holds the record until then. A call that torch
+        refuses while it traces it is run once without the compiler, on copies, so that the error
+        says which of the two fails.
 
     Examples
     --------
