@@ -30,7 +30,8 @@ WRAPPER = (
 def path(tmp_path: Path) -> Path:
     inner = pickle.dumps({"code": WRAPPER}, protocol=4)
     system = {"python_version": "3.11.7", "torch_version": "2.13.0", "gpu_name": None}
-    (tmp_path / "torch.bin").write_bytes(pickle.dumps([inner, system], protocol=4))
+    content = pickle.dumps([Path, inner, system], protocol=4)  # torch's file has classes, too
+    (tmp_path / "torch.bin").write_bytes(content)
     return tmp_path / "torch.bin"
 
 

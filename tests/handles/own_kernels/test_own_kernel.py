@@ -74,7 +74,7 @@ def test_an_autotuned_kernel_is_compiled_in_the_first_configuration_that_fits(
 
 def test_configurations_of_the_autotuner_are_ranked_by_a_model(tuned: OwnKernel) -> None:
     ranked = tuned.rank_configs()
-    assert [row.rank for row in ranked.rows] == [1, 2, 3, 4]
+    assert [row.rank for row in ranked.rows] == [1, 1, 3, 4]  # two that the model cannot tell apart
     assert all(row.model_us for row in ranked.rows)
     assert "a step along K mostly waits for" in (ranked.rows[0].note or "")
     assert len(tuned.report.ranked_configs) == 4

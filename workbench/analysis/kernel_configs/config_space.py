@@ -18,8 +18,10 @@ MOST = 256
 
 GROUPS = ("GROUP_SIZE_M", "GROUP_M")
 """In what groups of rows a product walks its tiles: no model here knows what that changes."""
-_MOST_OF_LAUNCH = {"num_warps": 32, "num_stages": 64}
-"""A block has at most 1,024 threads; of more stages no GPU holds the smallest tiles."""
+_MOST_OF_LAUNCH = {"num_warps": 1024, "num_stages": 64}
+"""A block has at most 1,024 threads; of more stages no GPU holds the smallest tiles.
+
+More warps than a GPU takes are discarded there, with the reason."""
 _LANES = 32
 _LEAST_OF_DOT = 16  # `tl.dot` takes no smaller block
 _PER_LANE = 32  # elements; code for more is very long

@@ -31,6 +31,7 @@ _SNAPSHOT = frozenset(("device_traces", "total_size"))  # beside "segments"; tha
 _ARRAYS = frozenset(("numpy._core.multiarray", "numpy.core.multiarray", "numpy._core.numeric"))
 _PAYLOAD_LIMIT = 4 << 30
 _GZIP, _SESSION = b"\x1f\x8b", b"session.json"  # how a .wbr begins, the first member of a .wbs
+_MOST_PLAIN = 1 << 22  # bytes of a pickle that are looked through for classes
 _HEAD = 4096  # bytes; of a compressed file, the first that can be unpacked begin after hundreds
 _NAME_AT = 30  # of the first member of a zip
 FRAMES = "frames"  # what only the contract of a file of variants has
@@ -185,19 +186,20 @@ def open_any(path: str | PathLike[str], *, libraries: bool = False) -> Iterator[
         file.seek(-1, os.SEEK_END)
         if file.read(1) != b".":  # every pickle ends with STOP
             raise ArtifactError(f"{name} is truncated: the pickle has no end. Get the file again.")
-        _refuse_plain_pickle(name, head)
+        file.seek(0)
+        _refuse_plain_pickle(name, file.read(_MOST_PLAIN))
         yield OpenedFile("torch", file, size)
 
 
-def _refuse_plain_pickle(name: str, head: bytes) -> None:
+def _refuse_plain_pickle(name: str, content: bytes) -> None:
     """Raise `ArtifactError` for a pickle of plain data, by its opcodes: nothing is unpickled.
 
-    What torch's save_compiled_function writes begins with an object of a class.
+    What torch's save_compiled_function writes is a dict with objects of classes in it.
     """
-    if head.startswith(TORCH_HEADER):
+    if content.startswith(TORCH_HEADER):
         return
-    opened, texts = _read_start(head)
-    if opened and "segments" in texts and _SNAPSHOT & texts:
+    opened, texts = _read_start(content)
+    if "segments" in texts and _SNAPSHOT & texts:
         raise ArtifactError(
             f"{name} is a memory snapshot of torch.cuda.memory, not an artifact: look at it at "
             "pytorch.org/memory_viz. Of a compiled call, wb.memory says what takes memory."
@@ -214,20 +216,20 @@ def _refuse_plain_pickle(name: str, head: bytes) -> None:
         )
 
 
-def _read_start(head: bytes) -> tuple[str, set[str]]:
-    """What plain container a pickle begins with, "" for an object of a class, and its texts."""
+def _read_start(content: bytes) -> tuple[str, set[str]]:
+    """What a pickle without any class is, "" for others, and the texts up to the first class."""
     opened = ""
     texts: set[str] = set()
     try:
-        for opcode, argument, _ in pickletools.genops(head):
-            if opcode.name in ("GLOBAL", "STACK_GLOBAL") and not opened:
+        for opcode, argument, _ in pickletools.genops(content):
+            if opcode.name in ("GLOBAL", "STACK_GLOBAL", "INST"):
                 return "", texts
             found = "plain value" if opcode.name == "STOP" else _CONTAINERS.get(opcode.name, "")
             opened = opened or found
             if isinstance(argument, str):
                 texts.add(argument)
-    except ValueError:  # the head ends in the middle of an opcode
-        return opened, texts
+    except ValueError:  # it goes on beyond what was read, and may hold classes there
+        return "", texts
     return opened, texts
 
 
