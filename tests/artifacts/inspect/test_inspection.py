@@ -69,10 +69,10 @@ def test_a_damaged_member_is_marked(artifact: Path) -> None:
 @pytest.mark.parametrize("header", [b"", b"PT2AOT\x01"])
 def test_files_of_torch_are_read_too(tmp_path: Path, header: bytes) -> None:
     path = tmp_path / "torch.bin"
-    path.write_bytes(header + hidden(tmp_path / "ran"))
+    path.write_bytes(header + pickle.dumps([OSError, hidden(tmp_path / "ran")], protocol=4))
     report = inspect(path, store=TrustStore(tmp_path / "data"))
     assert report.kind == "torch"
-    assert report.imports == ("builtins:eval",)
+    assert report.imports == ("builtins:OSError", "builtins:eval")
     assert not (tmp_path / "ran").exists()
 
 

@@ -116,7 +116,7 @@ def test_a_damaged_file_is_not_signed(path: Path) -> None:
 
 
 def test_a_file_of_torch_cannot_be_signed(tmp_path: Path) -> None:
-    (tmp_path / "own.pt").write_bytes(pickle.dumps([1], protocol=4))
+    (tmp_path / "own.pt").write_bytes(pickle.dumps([OSError], protocol=4))
     with pytest.raises(wb.UsageError, match="has no manifest that a signature could cover"):
         wb.sign(tmp_path / "own.pt", KEY)
 

@@ -98,6 +98,6 @@ def test_the_user_vouches_for_any_kind_of_file(
 ) -> None:
     monkeypatch.setenv("AOT_WORKBENCH_DATA", str(tmp_path / "data"))
     aot_container.write_artifact(tmp_path / "m.aot", manifest(), {"payload": b"x"})
-    (tmp_path / "torch.bin").write_bytes(pickle.dumps({"a": 1}, protocol=4))
+    (tmp_path / "torch.bin").write_bytes(pickle.dumps({"a": OSError}, protocol=4))
     digests = {trust.trust(tmp_path / "m.aot"), trust.trust(tmp_path / "torch.bin")}
     assert TrustStore.of_user().digests() == digests

@@ -3,7 +3,6 @@
 DOORS = {
     "effects": "Everything that a call gives and changes, in pairs of two runs.",
     "output_comparison": "Verdicts on pairs of leaves.",
-    "overflows": "Overflow in eager alone, which is no fault of a stage.",
     "second_opinion": "The original once more in float64: rounding, or more than that.",
 }
 """What other rooms import of this one."""

@@ -1,8 +1,8 @@
-"""What differs, with the opinion of double precision: rounding, or more than that."""
+"""What differs, with the opinion of double precision: rounding, overflow, or more than that."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 from typing import Any
@@ -16,10 +16,10 @@ from workbench.compiler.comparison.double_precision import (
     InDouble,
 )
 from workbench.compiler.comparison.output_comparison import Comparison, compare_tensors
-from workbench.number_text import number_text, plural
+from workbench.number_text import join_words, number_text, plural
 
 __all__ = [
-    "Blunt", "Coarse", "Dice", "DoublePrecision", "InDouble", "Samples", "Several",
+    "Blunt", "Coarse", "Dice", "DoublePrecision", "InDouble", "Samples", "Several", "overflows_alone", "say_overflow",
     "settle_difference", "sharpened",
 ]  # fmt: skip
 ROUNDINGS = 4.0
@@ -300,3 +300,24 @@ def _parts(tensor: torch.Tensor) -> torch.Tensor:
     if tensor.is_complex():
         return torch.view_as_real(tensor.to(torch.complex128).resolve_conj())
     return tensor.double()
+
+
+def overflows_alone(eager: Any, got: Any, exact: Any) -> bool:
+    """Whether eager has NaN or infinity where float64 has a number, and the program has that."""
+    sides = (eager, got, exact)
+    if not all(isinstance(side, torch.Tensor) and side.is_floating_point() for side in sides):
+        return False
+    if not eager.shape == got.shape == exact.shape:
+        return False
+    rounded = exact.to(got.dtype)
+    lost = ~eager.isfinite() & rounded.isfinite()
+    return bool(lost.any()) and compare_tensors("", rounded, got, None, None).ok is True
+
+
+def say_overflow(leaves: Collection[str]) -> str:
+    """Two sentences: that no stage is wrong, and how to get what eager gives."""
+    return (
+        f"No stage is wrong: eager overflows in {join_words(list(leaves))}, and the program agrees "
+        "with float64, as it keeps in float32 what eager rounds to 16 bits. "
+        "options={'emulate_precision_casts': True} rounds as eager does."
+    )

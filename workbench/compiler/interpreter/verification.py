@@ -35,12 +35,13 @@ from workbench.compiler.comparison.output_comparison import (
     get_absolute_tolerance,
     report_not_checked,
 )
-from workbench.compiler.comparison.overflows import overflows_alone, say_overflow
 from workbench.compiler.comparison.second_opinion import (
     Dice,
     DoublePrecision,
     InDouble,
     Several,
+    overflows_alone,
+    say_overflow,
     settle_difference,
 )
 from workbench.compiler.interpreter import buffer_checks, serialized_function
