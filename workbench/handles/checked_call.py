@@ -14,7 +14,6 @@ from torch.compiler import is_compiling
 
 from workbench.compiler.call_plan.plan import CallPlan
 from workbench.compiler.calls.call_path import FastCheck, build_binder, caller
-from workbench.compiler.captured_code.registered_names import find_modules
 from workbench.compiler.guards.guard_policy import build_fast_guard
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.surroundings import surroundings
@@ -49,7 +48,9 @@ class CheckedCall(CompiledBase):
         self._plan = replace(
             plan,
             closure=frozenset(env.bytecode.co_freevars),
-            inlined=plan.inlined.with_modules(_modules_in(env, plan.receiver)),
+            inlined=plan.inlined.with_modules(
+                _read_by(env, plan.receiver), frozenset(_names_in(env.bytecode))
+            ),
         )
         self._original = original
         self._example = example
@@ -286,15 +287,14 @@ class CheckedCall(CompiledBase):
         return verdicts | dict.fromkeys(lost, "not reachable in this process")
 
 
-def _modules_in(env: Any, receiver: tuple[Any, ...]) -> dict[str, torch.nn.Module]:
-    """The modules that the code reaches: by its receiver, its closure, its globals."""
+def _read_by(env: Any, receiver: tuple[Any, ...]) -> dict[str, Any]:
+    """The values that the code begins with: its receiver, its closure, its globals."""
     cells = zip(env.bytecode.co_freevars, env.closure or (), strict=False)
-    values = {
+    return {
         **env.used_globals,
         **{name: cell.cell_contents for name, cell in cells if cell != types.CellType()},
         **dict.fromkeys(("self",) if receiver else (), *receiver),
     }
-    return find_modules(values, frozenset(_names_in(env.bytecode)))
 
 
 def _names_in(code: types.CodeType) -> Iterator[str]:

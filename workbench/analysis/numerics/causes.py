@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from math import inf, isfinite
 
 from workbench.number_text import plural
+from workbench.report.numerics.numerics_rows import NumericsOutput
 
 RANDOM = "random numbers are drawn differently"
 TF32 = "float32 is multiplied in TF32"
@@ -206,3 +207,8 @@ def judge(cause: Cause, eager_off: float | None, own_off: float | None, noise: f
     if not cause.is_rounding:
         return "something else"
     return "not worse than eager" if own_off <= eager_off * ALIKE else "worse than eager"
+
+
+def overflows_in_eager(row: NumericsOutput) -> bool:
+    """Whether eager gives NaN or infinity where float64 and the program give the same numbers."""
+    return row.eager_off == inf and row.own_off is not None and row.own_off <= NO_FAULT

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import inf
 
 from workbench.analysis.numerics.causes import (
     ALIKE,
     ELIDED,
     GRADIENT,
-    NO_FAULT,
     NO_ROUNDING,
     ORDER,
     RANDOM,
@@ -167,11 +165,6 @@ def describe_lowerings(row: Deviation) -> str:
 def is_no_rounding(row: Deviation) -> bool:
     """Whether a deviation is no matter of rounding, and above the noise."""
     return row.cause in NO_ROUNDING and row.verdict != BELOW_NOISE
-
-
-def overflows_in_eager(row: NumericsOutput) -> bool:
-    """Whether eager gives NaN or infinity where float64 and the program give the same numbers."""
-    return row.eager_off == inf and row.own_off is not None and row.own_off <= NO_FAULT
 
 
 def sort_worst(rows: Sequence[Deviation]) -> list[Deviation]:

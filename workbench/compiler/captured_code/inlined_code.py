@@ -7,7 +7,7 @@ import re
 import sys
 import types
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from keyword import iskeyword
 from typing import Any
@@ -18,6 +18,7 @@ from workbench.compiler.calls.paths import Path
 from workbench.compiler.captured_code.code_digest import digest, hash_file, in_source
 from workbench.compiler.captured_code.registered_names import (
     Registered,
+    find_modules,
     hidden,
     read_as_registered,
 )
@@ -187,11 +188,13 @@ class InlinedCode(LivePart):
         """A sentence for each part that is another one now."""
         return [f"{name}: {what}: compile again" for name, what in self.changed()]
 
-    def with_modules(self, modules: Mapping[str, torch.nn.Module]) -> InlinedCode:
-        """The same with what calls of these modules, and of those in them, would find besides.
+    def with_modules(self, values: Mapping[str, Any], named: Set[str]) -> InlinedCode:
+        """The same with what calls of modules find: hooks, and names that hide what is registered.
 
-        `modules` are those by the names under which the code reads them, in every process the same.
+        The modules are those among the values, and in them by attributes and keys that are `named`.
+        `values` have the names under which the code reads them, in every process the same.
         """
+        modules = find_modules(values, named)
         shared = torch.nn.modules.module
         rows = [(f"_global{kind}", "", getattr(shared, f"_global{kind}")) for kind in _HOOKS]
         for root, module in modules.items():

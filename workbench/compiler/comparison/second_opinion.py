@@ -19,8 +19,8 @@ from workbench.compiler.comparison.output_comparison import Comparison, compare_
 from workbench.number_text import join_words, number_text, plural
 
 __all__ = [
-    "Blunt", "Coarse", "Dice", "DoublePrecision", "InDouble", "Samples", "Several", "overflows_alone", "say_overflow",
-    "settle_difference", "sharpened",
+    "Blunt", "Coarse", "Dice", "DoublePrecision", "InDouble", "Samples", "Several",
+    "overflows_alone", "say_overflow", "settle_difference", "sharpened",
 ]  # fmt: skip
 ROUNDINGS = 4.0
 """How many times further than eager a value may be from the original in double precision."""

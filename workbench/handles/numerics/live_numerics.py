@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from workbench.analysis.numerics.numerics_answer import overflows_in_eager
+from workbench.analysis.numerics.causes import overflows_in_eager
 from workbench.analysis.numerics.numerics_cures import (
     UNCONTRACTED,
     list_offers,
