@@ -13,6 +13,9 @@ import torch
 
 import workbench as wb
 from workbench.analysis.session.advice import advice
+from workbench.compiler.session.evidence import _find_call, _read_stars
+from workbench.compiler.session.frame_names import Frame
+from workbench.compiler.sources.sources import Places
 
 MODEL = """\
 import torch
@@ -222,3 +225,46 @@ def test_a_patch_is_called_by_what_its_lines_do() -> None:
             is_marked and bool(patch.before_call)
         )
     assert any(patch.before_call for patch in found)
+
+
+def test_the_cure_of_a_wrapper_of_a_library_names_what_its_caller_passes() -> None:
+    """As seen: "mark `args[1]`" in Accelerate's file, where nobody writes."""
+
+    class Converted:
+        def __call__(self, *args: Any, **kwargs: Any) -> Any:
+            return args[0].sum(0) + args[1]
+
+    converted = Converted()
+
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        return converted(*args, **kwargs)
+
+    torch._dynamo.reset()
+    call = torch.compile(forward, backend="eager")
+    with wb.session() as session:
+        for size in (4, 5, 6):
+            batch, weight = torch.ones(size, 8), torch.ones(8)
+            call(batch, weight)
+    text = said(session).sentence
+    assert "`torch._dynamo.maybe_mark_dynamic(batch, 0)`" in text
+    assert "(the call is `call(batch, weight)`, test_evidence.py:" in text
+    assert "maybe_mark_dynamic(args" not in text
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("call(a, b)", ("args[0]=a", "args[1]=b")),
+        ("call(a, key=b)", ("args[0]=a", "kwargs['key']=b")),
+        ("out = call(a).sum()", ("args[0]=a",)),
+        ("call(a + 1, b)", ()),
+    ],
+)
+def test_what_is_passed_on_is_named_as_guards_name_it(line: str, told: tuple[str, ...]) -> None:
+    def wrapper(*args: Any, **kwargs: Any) -> None:
+        """Passes on whatever it is given."""
+
+    stars = _read_stars(wrapper.__code__)
+    assert stars == ("args", "kwargs")
+    at = Frame("train", "train.py", 1)
+    assert _find_call(Places(), at, line, (), *stars)[1] == told

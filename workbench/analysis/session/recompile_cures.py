@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from workbench.analysis.source.recompile_reasons import PARAMETER, Reason, read_reason
-from workbench.report.session.session_rows import SessionRecompile, Trial
+from workbench.report.session.session_rows import SessionRecompile, Trial, place
 
 DTYPES = {
     "Float": "float32", "Double": "float64", "Half": "float16", "BFloat16": "bfloat16",
@@ -26,6 +27,7 @@ _KEY = re.compile(r"\w+")
 _STRIDE = re.compile(r"\.stride(?:\(\)\[\d+\])?$")
 _TENSOR_OF = re.compile(r"\.(?:size|stride)(?:\(\)\[\d+\])?$")
 _EQUAL_SIZES = re.compile(r"\.size\(\)\[\d+\] == \S+\.size\(\)\[\d+\]$")
+_IS_PASSED_ON = re.compile(r"\w+\[.*\]=")
 _GROUP = re.compile(r"param_groups\[\d+\]\['(?P<name>\w+)'\]")
 _GLOBAL = re.compile(r"^G\['(?P<name>\w+)'\](?P<rest>.*)$")
 _CACHE = re.compile(
@@ -78,7 +80,49 @@ def find_recompile_cure(rows: Sequence[SessionRecompile]) -> Cure:
     if made.is_expected and len({row.compile_id for row in rows}) >= _MANY:
         made = replace(made, text=_EXPECTED.sub("", made.text), is_expected=False)
     others_texts = [cure.text for cure in cures if not cure.code]
-    return _judge(made, "; and ".join(dict.fromkeys(others_texts)), read_trials(rows))
+    judged = _judge(made, "; and ".join(dict.fromkeys(others_texts)), read_trials(rows))
+    return _name_for_caller(judged, rows[-1])
+
+
+def _name_for_caller(cure: Cure, row: SessionRecompile) -> Cure:
+    """The cure of a wrapper with `*args`, often of a library, in the names of its caller."""
+    passed = [each for each in row.called_as if _IS_PASSED_ON.match(each)]
+    lines = {each: write_for_caller(each, row) for each in cure.code} if passed else {}
+    if not lines or None in lines.values():
+        return cure
+    text = cure.text
+    for own, theirs in lines.items():
+        text = text.replace(own, theirs or own)
+    file, line, code = row.called_by
+    return replace(cure, text=f"{text} (the call is `{code.strip()}`, {place(file, line)})")
+
+
+def write_for_caller(code: str, row: SessionRecompile) -> str | None:
+    """A line of a cure in the caller's names; None where it has no plain name for one of them."""
+    named = dict(each.split("=", 1) for each in row.called_as)
+    renamed = _Renamer(named)
+    tree = renamed.visit(ast.parse(code))
+    return None if renamed.unknown else ast.unparse(tree)
+
+
+class _Renamer(ast.NodeTransformer):
+    """Writes arguments of a function, `x` or `args[0]`, as what a call passes for them."""
+
+    def __init__(self, named: Mapping[str, str]) -> None:
+        self._named = named
+        self.unknown: list[str] = []
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        theirs = self._named.get(ast.unparse(node))
+        return self.generic_visit(node) if theirs is None else ast.Name(theirs, node.ctx)
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        if node.id == "torch":
+            return node
+        if node.id not in self._named:
+            self.unknown.append(node.id)
+            return node
+        return ast.Name(self._named[node.id], node.ctx)
 
 
 def read_trials(rows: Sequence[SessionRecompile]) -> Mapping[str, Trial]:

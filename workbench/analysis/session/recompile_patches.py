@@ -15,6 +15,7 @@ from workbench.analysis.session.recompile_cures import (
     UNSPECIALIZED,
     find_recompile_cure,
     read_trials,
+    write_for_caller,
     write_tensor,
 )
 from workbench.number_text import plural
@@ -239,8 +240,7 @@ def _write_before(row: SessionRecompile, code: Sequence[str]) -> Iterator[Recomp
     if not code:
         return
     file, line, call = row.called_by
-    named = dict(each.split("=", 1) for each in row.called_as)
-    lines = [_rename(each, named) for each in code]
+    lines = [write_for_caller(each, row) for each in code]
     edits: tuple[Edit, ...] = ()
     if file and None not in lines:
         edits = (Edit(file, line, call.strip(), (*filter(None, lines), call.strip())),)
@@ -262,17 +262,6 @@ def _title(code: Sequence[str]) -> str:
         if all(word in line for line in code):
             return title
     return f"Write {plural(len(code), 'line')} before each call"
-
-
-def _rename(code: str, named: dict[str, str]) -> str | None:
-    """A line in the caller's names; None where it has no plain name for one of them."""
-    tree = ast.parse(code)
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Name) and node.id != "torch":
-            if node.id not in named:
-                return None
-            node.id = named[node.id]
-    return ast.unparse(tree)
 
 
 def _is_number(row: SessionRecompile) -> bool:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import linecache
 import os
 import sys
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 from types import CodeType
 
@@ -69,8 +71,16 @@ def find_evidence(
         tuple((places.shown(each.file), each.line, each.code) for each in changed),
         set_by,
         _find_made(places, code, own, at, caller),
-        *_find_call(places, at, caller, names),
+        *_find_call(places, at, caller, names, *_read_stars(code)),
     )
+
+
+def _read_stars(code: CodeType) -> tuple[str, str]:
+    """What `*args` and `**kwargs` are called in a function, "" for one that has none."""
+    rest = list(code.co_varnames[code.co_argcount + code.co_kwonlyargcount :])
+    flags = (inspect.CO_VARARGS, inspect.CO_VARKEYWORDS)
+    args, kwargs = (rest.pop(0) if code.co_flags & flag and rest else "" for flag in flags)
+    return args, kwargs
 
 
 def _read(file: str) -> str:
@@ -122,9 +132,12 @@ def _is_compile(line: str) -> bool:
 
 
 def _find_call(
-    places: Places, at: Frame | None, text: str, names: Sequence[str]
+    places: Places, at: Frame | None, text: str, names: Sequence[str], args: str, kwargs: str
 ) -> tuple[Spot, tuple[str, ...]]:
-    """The line that calls what was compiled, where it is a statement with one such call."""
+    """The line that calls what was compiled, where it is a statement with one such call.
+
+    What a wrapper takes by `*args` is named as its guards name it: `args[0]`.
+    """
     lines = text.split("\n")
     if at is None or not 0 < at.line <= len(lines):
         return NOWHERE, ()
@@ -135,19 +148,26 @@ def _find_call(
         return NOWHERE, ()
     own = [name for name in names if name != "self"]
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
-    fitting = [call for call in calls if _fits(call, own) and _is_plain(call)]
-    fitting = fitting or [call for call in calls if _fits(call, own) and _count(call) == len(own)]
+    taken = [call for call in calls if _fits(call, own, args, kwargs)]
+    fitting = [call for call in taken if _is_plain(call)]
+    fitting = fitting or [call for call in taken if _count(call) == len(own)]
     spot = places.shown(at.file), at.line, line
     if len(fitting) != 1:
         return spot, ()
-    given = {**dict(zip(own, fitting[0].args, strict=False)), **_read_words(fitting[0])}
+    places_of = [*own, *(f"{args}[{n}]" for n in range(len(fitting[0].args) - len(own)))]
+    words = {
+        name if name in own else f"{kwargs}[{name!r}]": value
+        for name, value in _read_words(fitting[0]).items()
+    }
+    given = {**dict(zip(places_of, fitting[0].args, strict=False)), **words}
     named = {name: value.id for name, value in given.items() if isinstance(value, ast.Name)}
     return spot, tuple(f"{name}={value}" for name, value in named.items())
 
 
-def _fits(call: ast.Call, names: Sequence[str]) -> bool:
+def _fits(call: ast.Call, names: Sequence[str], args: str, kwargs: str) -> bool:
     """Whether a call may be that of a function with arguments of these names."""
-    return 0 < _count(call) <= len(names) and set(_read_words(call)) <= set(names)
+    most = inf if args or kwargs else len(names)
+    return 0 < _count(call) <= most and (bool(kwargs) or set(_read_words(call)) <= set(names))
 
 
 def _count(call: ast.Call) -> int:
