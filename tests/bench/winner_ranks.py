@@ -3,7 +3,7 @@
 `python -m tests.bench.winner_ranks CSV` reads tuned winners (not part of the project), fits the
 model on the other devices for each device, compares it with what needs no model, and writes
 `winner_ranks.json`, the parameters in `workbench/specs/data/product_configs.toml` (fitted to all
-devices), and the table of the page.
+devices), what won as the package knows it, and the table of the page.
 """
 
 from __future__ import annotations
@@ -29,12 +29,15 @@ from tests.bench.winner_noise import compare_again, count_groups
 from tests.bench.winner_work import list_candidates, make_tile, make_work, to_tile, to_tuned
 from workbench.analysis.product_configs.prior import OTHER_GENERATION, OTHER_VENDOR, Prior
 from workbench.analysis.product_configs.product_model import FILE
+from workbench.analysis.product_configs.published_winners import FILE as PUBLISHED_FILE
+from workbench.analysis.product_configs.published_winners import write_published
 from workbench.analysis.product_configs.tuned_files import Problem
 from workbench.analysis.tuning.model_errors import FILE as ERRORS_FILE
 from workbench.specs import Catalogue
 
 ROOT = Path(__file__).parents[2]
 ERRORS = ROOT / "workbench" / "specs" / "data" / ERRORS_FILE
+PUBLISHED = ROOT / "workbench" / "specs" / "data" / PUBLISHED_FILE
 GPU = ROOT / "tests" / "gpu" / "gpu.json"
 RECORD = Path(__file__).with_name("winner_ranks.json")
 PARAMETERS = ROOT / "workbench" / "specs" / "data" / FILE
@@ -45,9 +48,11 @@ REACH = {"five": 0.75, "fifth": 0.85}
 WAYS = {
     "model": "the model",
     "both": "the model, with winners of other devices as prior",
+    "published": "the model, with all winners but those of the same sizes as prior",
     "others": "what won most often for this M on other devices",
     "same": "what won most often for this M on this device, other problems",
 }
+MODELS = ("model", "both", "published")
 SOURCE = "configurations tuned on H100, H200, B200, A100, MI300X, from the wheel of sglang 0.5.23"
 SECTIONS = {"gemm": "values", "moe": "experts"}
 """By kind the section of the parameters that were fitted to it."""
@@ -133,18 +138,28 @@ def _problem(winner: Winner) -> tuple[int, int, int, int]:
     return winner.experts, winner.n, winner.k, winner.scale
 
 
-def weigh_prior(bench: Bench, device: str) -> Callable[[Winner], list[float]]:
-    """Of each candidate, in logarithms, how much likelier winners of other devices make it."""
+def weigh_prior(bench: Bench, device: str, *, own: bool = False) -> Callable[[Winner], list[float]]:
+    """Of each candidate, in logarithms, how much likelier other winners make it.
+
+    They are those of other devices, and with `own` those of this one for other sizes.
+    """
     gpus = Catalogue.built_in()
-    others = [to_tuned(winner) for winner in bench.winners if winner.device != device]
-    prior = Prior(others, gpus)
 
     @cache
-    def weigh_at(kind: str, problem: Problem) -> list[float]:
-        tiles = [to_tile(config) for config in bench.candidates[device, kind]]
-        return [math.log(each) for each in prior.weigh(gpus[device], problem, tiles)]
+    def make(sizes: tuple[int, int, int, int]) -> Prior:
+        told = (w for w in bench.winners if w.device != device or (own and _problem(w) != sizes))
+        return Prior(map(to_tuned, told), gpus)
 
-    return lambda winner: weigh_at(winner.kind, to_tuned(winner).problem)
+    @cache
+    def weigh_at(kind: str, problem: Problem, sizes: tuple[int, int, int, int]) -> list[float]:
+        tiles = [to_tile(config) for config in bench.candidates[device, kind]]
+        return [math.log(each) for each in make(sizes).weigh(gpus[device], problem, tiles)]
+
+    def weigh_for(winner: Winner) -> list[float]:
+        sizes = _problem(winner) if own else (0, 0, 0, 0)
+        return weigh_at(winner.kind, to_tuned(winner).problem, sizes)
+
+    return weigh_for
 
 
 @dataclass(frozen=True)
@@ -164,15 +179,20 @@ def measure(bench: Bench) -> Iterator[dict[str, Any]]:
         with torch.no_grad():
             times = predict_times(bench.gather({device: 1.0}), values)
         prior, others, same = (f(bench, device) for f in (weigh_prior, rank_others, rank_same))
+        published = weigh_prior(bench, device, own=True)
         places = []
         for winner, row in zip(winners, times.tolist(), strict=True):
             names = bench.candidates[device, winner.kind]
             won = names.index(winner.config)
             scores = [-values["spread"] * math.log(time) for time in row[: len(names)]]
-            both = [s + w for s, w in zip(scores, prior(winner), strict=True)]
+            both, every = (
+                [s + w for s, w in zip(scores, weights(winner), strict=True)]
+                for weights in (prior, published)
+            )
             by_way = {
                 "model": sum(s > scores[won] for s in scores),
                 "both": sum(s > both[won] for s in both),
+                "published": sum(s > every[won] for s in every),
                 "others": others(winner).index(winner.config),
                 "same": same(winner).index(winner.config),
             }
@@ -218,7 +238,7 @@ def make_table(record: Mapping[str, Any]) -> str:
     """The table of the page; what misses its reach, or a baseline, is bold."""
     heads = ["device", "kernel", "problems", "candidates", *WAYS.values()]
     lines = [f"| {' | '.join(heads)} |", f"| {' | '.join(['---'] * len(heads))} |"]
-    lines.append(f"| *to reach* | | | | {'≥ 75 % / ≥ 85 % | ' * 2} | |")
+    lines.append(f"| *to reach* | | | | {'≥ 75 % / ≥ 85 % | ' * len(MODELS)} | |")
     for row in record["rows"]:
         low, high = row["candidates"]
         shares = row["shares"]
@@ -271,7 +291,7 @@ def _tell(way: str, shares: Mapping[str, Mapping[str, float]]) -> str:
         value = shares[way][name]
         text = f"{math.floor(value * 100 + 1e-6)} %"  # 74.7 % is not 75
         rivals = [shares[other][name] for other in ("others", "same")]
-        is_missed = way in ("model", "both") and (value < reach or value < max(rivals))
+        is_missed = way in MODELS and (value < reach or value < max(rivals))
         parts.append(f"**{text}**" if is_missed else text)
     return " / ".join(parts)
 
@@ -296,7 +316,8 @@ def main(path: Path) -> None:
         for row in measure(bench):
             print(json.dumps(row), flush=True)
             rows.append(row)
-    write_parameters(fitted, record)
+    write_parameters(fitted, record, rows)
+    PUBLISHED.write_text(write_published(map(to_tuned, winners), SOURCE))
     again, groups = list(compare_again(winners)), count_groups(winners)
     found = {**record, "reach": REACH, "rows": rows, "again": again, "groups": groups}
     RECORD.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
@@ -357,7 +378,7 @@ def make_errors(record: Mapping[str, Any], page: str) -> str:
         f"five = {inductor['five']}  # the best of the first five",
     ]
     for row in record["rows"]:
-        shares = row["shares"]["model"]
+        shares, published = row["shares"]["model"], row["shares"]["published"]
         lines += [
             "",
             f"[{row['kind']}.{row['device']}]",
@@ -365,10 +386,24 @@ def make_errors(record: Mapping[str, Any], page: str) -> str:
             f"five = {shares['five']}",
             f"fifth = {shares['fifth']}",
         ]
+        if is_better(row):
+            lines.append(
+                f"published = {{ five = {published['five']}, fifth = {published['fifth']} }}"
+            )
     return "\n".join(lines) + "\n"
 
 
-def write_parameters(fitted: Mapping[str, Mapping[str, float]], record: Mapping[str, str]) -> None:
+def is_better(row: Mapping[str, Any]) -> bool:
+    """Whether winners of other sizes rank this device's better than the model alone."""
+    shares = row["shares"]
+    return sum(shares["published"].values()) > sum(shares["model"].values())
+
+
+def write_parameters(
+    fitted: Mapping[str, Mapping[str, float]],
+    record: Mapping[str, str],
+    rows: Sequence[Mapping[str, Any]],
+) -> None:
     """The file that the package reads: a section for each kind of kernel."""
     lines = [
         "# Parameters of the model of products by configuration: written by",
@@ -379,6 +414,13 @@ def write_parameters(fitted: Mapping[str, Mapping[str, float]], record: Mapping[
     for kind, values in fitted.items():
         lines += ["", f"[{SECTIONS[kind]}]"]
         lines += [f"{name} = {float(f'{value:.3g}')}" for name, value in sorted(values.items())]
+    lines += [
+        "",
+        "[published]  # GPUs on which winners of other sizes rank better than the model",
+    ]
+    for kind, section in SECTIONS.items():
+        better = [row["device"] for row in rows if row["kind"] == kind and is_better(row)]
+        lines.append(f"{section} = {json.dumps(better)}")
     PARAMETERS.write_text("\n".join(lines) + "\n")
 
 

@@ -345,9 +345,11 @@ class Recompilable(CompiledBase, ABC):
         `{"XBLOCK": (64, 128)}`; what is not given derives from the kernel. For such products
         `sizes` are M, N and K where the call does not give them as numbers, and E (experts) and TOP
         (those of a token, M then counts tokens) for a fused mixture of experts. `prior` are files
-        or folders of configurations that won on other GPUs, as vLLM and sglang write them: what is
-        near a winner of a like problem on a like GPU is ranked higher. Raises `UsageError` for a
-        kernel, parameter, size or file that does not exist; the message lists those that do.
+        or folders of configurations that won on GPUs, as vLLM and sglang write them: what is near a
+        winner of a like problem on a like GPU is ranked higher. By default published winners are
+        taken where they are known to rank better than the model alone; `[]` takes none. Raises
+        `UsageError` for a kernel, parameter, size or file that does not exist; the message lists
+        those that do.
         """
         from workbench.handles.kernels.ranked import get_gpu, rank_configs
         from workbench.handles.running.progress_line import follow_in_a_line

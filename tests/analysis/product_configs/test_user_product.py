@@ -19,6 +19,7 @@ from workbench.analysis.product_configs.user_product import (
     check_sizes,
     estimate_user_product,
     explain_no_step,
+    read_prior,
     read_product,
     weigh_user_product,
 )
@@ -130,6 +131,28 @@ def test_a_prior_of_nothing_alike_says_so() -> None:
     prior = Prior([], Catalogue.built_in())
     assert weigh_user_product(H100, SOURCE, SIZES, [CONFIG], prior) == NO_LIKE
     assert weigh_user_product(H100, SOURCE, {}, [CONFIG], prior) == NO_SIZES
+
+
+def test_published_winners_order_what_they_are_known_to_rank_better() -> None:
+    gpus = Catalogue.built_in()
+    sizes = {"M": 16, "N": 7168, "K": 1024, "E": 8, "TOP": 2}
+    configs = [Config(tuple({**BLOCKS, "BLOCK_M": m}.items()), 4, 3) for m in (16, 256)]
+    place = read_prior(None, gpus, H100, SOURCE, sizes)
+    assert place is not None
+    small, large = place(configs, [10.0, 10.0])
+    assert isinstance(small, float)
+    assert isinstance(large, float)
+    assert small < 10.0 < large
+    assert read_prior([], gpus, H100, SOURCE, sizes) is None
+    assert read_prior(None, gpus, gpus["l4"], SOURCE, sizes) is None
+    assert read_prior(None, gpus, H100, SOURCE, SIZES) is None  # it has no scales
+
+
+def test_without_a_published_winner_alike_the_model_alone_orders() -> None:
+    sizes = {"M": 1 << 30, "N": 64, "K": 64, "E": 8, "TOP": 2}
+    place = read_prior(None, Catalogue.built_in(), H100, SOURCE, sizes)
+    assert place is not None
+    assert place([CONFIG], [10.0]) == [None]
 
 
 def test_the_group_of_tiles_is_varied_only_where_it_is_asked_for() -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from math import floor
 
 from tests.bench.winner_ranks import ERRORS, GPU, PAGE, RECORD, make_errors, time_configs
 from workbench.analysis.kernel_configs import config_model
 from workbench.analysis.product_configs.product_model import load_parameters
-from workbench.analysis.tuning.model_errors import describe_error
+from workbench.analysis.tuning.model_errors import describe_error, load_errors
 from workbench.handles.recompilable import Recompilable
 
 
@@ -22,6 +23,15 @@ def test_each_gpu_has_its_figures_and_an_unknown_one_is_said_to_have_none() -> N
     assert "winners of products of experts on b200" in describe_error(
         "product of experts", ["b200"]
     )
+
+
+def test_the_error_is_that_of_the_order_that_was_used() -> None:
+    row = load_errors()["moe"]["h100"]
+    alone, both = (describe_error("product of experts", ["h100"], used) for used in ((), ("h100",)))
+    assert f"{floor(row['five'] * 100)} % were among its first five" in alone
+    assert f"{floor(row['published']['five'] * 100)} % were among its first five" in both
+    assert "in its first fifth with what won for other sizes." in both
+    assert "what won for other sizes" not in alone
 
 
 def test_other_kernels_name_what_was_timed() -> None:

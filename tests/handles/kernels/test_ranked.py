@@ -109,7 +109,7 @@ def test_a_prior_and_a_block_of_scales_change_the_order_of_experts(
 
     unknown = rank()
     assert all(row.model_us is None for row in unknown if row.rank)
-    plain, known = rank(sizes=sizes), rank(sizes=sizes, prior=tmp_path)
+    plain, known = rank(sizes=sizes, prior=[]), rank(sizes=sizes, prior=tmp_path)
     other = rank(sizes={**sizes, "M": 1 << 20}, prior=[tmp_path])
     assert str(other[0].note).endswith("like this, so that it changes nothing")
     for rows in (plain, known):

@@ -174,12 +174,22 @@ def test_several_targets_have_a_result_each() -> None:
     assert "mi300x" in made.sentence
 
 
+def test_published_winners_have_a_part_in_the_order_of_scaled_products() -> None:
+    space = FEW | {"BLOCK_SIZE_N": [64, 128], "BLOCK_SIZE_K": [128]}
+    alone, both = (make_product().tune(space=space, prior=prior) for prior in ([], None))
+    assert all(each.placed_us is None for each in alone.cases[0].ranked)
+    assert all(each.placed_us is not None for each in both.cases[0].ranked)
+    assert "with what won for other sizes" in both.sentence
+    assert "with what won for other sizes" not in alone.sentence
+
+
 def test_winners_elsewhere_change_the_order(tmp_path: Any) -> None:
     write(tmp_path, PRODUCT, {"64": CONFIG})
     space = FEW | {"BLOCK_SIZE_N": [64, 128], "BLOCK_SIZE_K": [128]}
     made = make_product().tune(space=space, sizes={"N": 7168}, prior=tmp_path)
     placed = {dict(each.values)["BLOCK_SIZE_N"]: each for each in made.cases[0].candidates}
     assert (placed[128].placed_us or 0) < (placed[128].model_us or 0)
+    assert made.error.endswith("What the winners that you gave change was not compared.")
     with pytest.raises(wb.UsageError, match="prior is for products"):
         make_add().tune(prior=tmp_path, budget=1)
 

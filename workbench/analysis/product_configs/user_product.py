@@ -18,7 +18,16 @@ from workbench.analysis.product_configs.product_model import (
     estimate_product,
     load_parameters,
 )
-from workbench.analysis.product_configs.tuned_files import Problem, Tile, read_winners
+from workbench.analysis.product_configs.published_winners import (
+    is_published_better,
+    read_published,
+)
+from workbench.analysis.product_configs.tuned_files import (
+    Problem,
+    Tile,
+    TunedWinner,
+    read_winners,
+)
 from workbench.artifacts.programs import Call, flatten, read_functions
 from workbench.errors import UsageError
 from workbench.specs import Gpu
@@ -146,18 +155,28 @@ def estimate_user_product(
 
 def read_prior(
     paths: Any, gpus: Iterable[Gpu], gpu: Gpu, source: TritonSource, sizes: Mapping[str, int]
-) -> Placing:
+) -> Placing | None:
     """What won on these GPUs, by files: it gives the µs by which configurations are placed.
 
     It takes configurations with their modelled µs, and answers with a sentence where it knows of
-    no problem like this. Raises `UsageError` for what is no file or folder of winners.
+    no problem like this. Where `paths` is None, the published winners are taken if they are known
+    to rank better than the model alone; an empty list takes none. Raises `UsageError` for what is
+    no file or folder of winners.
     """
-    prior = Prior(read_winners(paths), gpus)
+    if paths is None:
+        if not is_published_better(gpu.name, experts="E" in sizes, scaled="SCALE_K" in sizes):
+            return None
+        winners: Iterable[TunedWinner] = read_published()
+    else:
+        winners = read_winners(paths)
+        if not winners:
+            return None
+    prior = Prior(winners, gpus)
 
     def place(configs: Sequence[Config], times: Sequence[float | None]) -> list[float | None] | str:
         found = weigh_user_product(gpu, source, sizes, configs, prior)
         if isinstance(found, str):
-            return found
+            return [None] * len(configs) if paths is None else found
         pairs = zip(times, found, strict=True)
         spread = load_parameters(experts="E" in sizes)["spread"]
         return [None if us is None else weigh_time(us, weight, spread) for us, weight in pairs]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache
 from importlib import resources
 from math import floor
@@ -27,12 +27,15 @@ def load_errors() -> Mapping[str, Any]:
     return parse_toml(content)
 
 
-def describe_error(kind: str, gpus: Sequence[str]) -> str:
-    """That configurations of this kind are modelled, and how far the model was off before."""
+def describe_error(kind: str, gpus: Sequence[str], published: Collection[str] = ()) -> str:
+    """That configurations of this kind are modelled, and how far the model was off before.
+
+    On the `published` of the GPUs published winners had a part in the order.
+    """
     start = "Modelled, not measured."
     if not kind.startswith("product"):
         return f"{start} {describe_generated()}"
-    return " ".join([start, *_describe_products(kind, gpus)])
+    return " ".join([start, *_describe_products(kind, gpus, published)])
 
 
 def describe_generated() -> str:
@@ -51,18 +54,21 @@ def name_count(count: int) -> str:
     return {2: "two", 3: "three", 4: "four", 5: "five"}.get(count, str(count))
 
 
-def _describe_products(kind: str, gpus: Sequence[str]) -> Iterator[str]:
+def _describe_products(kind: str, gpus: Sequence[str], published: Collection[str]) -> Iterator[str]:
     errors = load_errors()
     of = "moe" if kind == EXPERTS else "gemm"
     words = "products of experts" if of == "moe" else "products with scales"
     unknown = [gpu for gpu in gpus if gpu not in errors[of]]
     for gpu in gpus:
         if gpu not in unknown:
-            row = errors[of][gpu]
+            row, order = errors[of][gpu], ""
+            if gpu in published:
+                row = {**row, **row["published"]}
+                order = " with what won for other sizes"
             five, fifth = (f"{floor(row[name] * 100 + 1e-6)} %" for name in ("five", "fifth"))
             yield (
                 f"Of {row['problems']} published winners of {words} on {gpu} {five} were among "
-                f"its first five, {fifth} in its first fifth."
+                f"its first five, {fifth} in its first fifth{order}."
             )
     if kind == PLAIN:
         yield "Products without scales, as this one, were not compared."

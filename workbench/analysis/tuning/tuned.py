@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     import matplotlib.figure
     import pandas
 
+PUBLISHED, GIVEN = "published", "given"
+"""Whose winners order configurations: those that the package has, or files of the user."""
 MANY = 8
 """Configurations that a file of `triton.Config` has: few enough to time on the device."""
 
@@ -83,6 +85,7 @@ class Tuned(Presented):
     missed: tuple[str, ...] = field(default=())  # what measuring showed of the model
     generated: Mapping[str, str] = field(default_factory=dict)  # Inductor's text of it, by GPU
     from_store: int = field(default=0, compare=False)
+    winners: str = PUBLISHED  # whose have a part in the order, where there are any
 
     @property
     def sentence(self) -> str:
@@ -108,7 +111,15 @@ class Tuned(Presented):
         if ranked and all(each.model_us is None for each in ranked):
             return NO_MODEL
         names = tuple(dict.fromkeys(case.gpu.name for case in self.cases))
-        return describe_error(self.kind, names)
+        placed = {
+            case.gpu.name
+            for case in self.cases
+            if any(each.placed_us is not None for each in case.ranked)
+        }
+        if self.winners == PUBLISHED:
+            return describe_error(self.kind, names, placed)
+        told = describe_error(self.kind, names)
+        return f"{told} What the winners that you gave change was not compared." if placed else told
 
     def frame(self) -> pandas.DataFrame:
         """A row for each configuration of each case: verdict, reason, resources, modelled time."""

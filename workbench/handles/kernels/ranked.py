@@ -103,7 +103,7 @@ def rank_configs(
     check_sizes(sizes or {})
     sweep = replace(sweep, product={**sweep.product, **(sizes or {})})
     place = None
-    if prior is not None:
+    if sweep.source.is_user_product:
         place = read_prior(prior, list_known_gpus(), gpu, sweep.source, sweep.product)
     configs = space(sweep.source, sweep.own, blocks=blocks, warps=warps, stages=stages)
     return _ranked(report, sweep, configs, progress, worker, place)

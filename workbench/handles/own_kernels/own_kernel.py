@@ -306,8 +306,9 @@ class OwnKernel(LiveOnly, ReportHolder):
             How many are compiled, or for how many seconds where it is a float; the rest is said to
             be not compiled.
         prior
-            Files or folders of configurations that won on other GPUs: see `rank_configs` of a
-            compiled program.
+            Files or folders of configurations that won on GPUs: see `rank_configs` of a compiled
+            program. By default published winners are taken for products with scales and products
+            of experts where they rank better than the model alone; `[]` takes none.
         check
             What `check` is asked with, such as `{"reference": f}`: the first of each case are
             checked on the CPU until five are left, and those that are wrong are discarded.

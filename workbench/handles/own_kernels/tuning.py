@@ -49,7 +49,7 @@ from workbench.analysis.tuning.spaces import (
     make_grid,
     make_standard,
 )
-from workbench.analysis.tuning.tuned import Tuned, TunedCase
+from workbench.analysis.tuning.tuned import GIVEN, PUBLISHED, Tuned, TunedCase
 from workbench.arguments import check_executor, submit
 from workbench.compiler.internals.triton_functions import is_autotuner
 from workbench.compiler.kernels.helion_kernels import HELION
@@ -173,7 +173,9 @@ def tune(
         builds.run(order, budget)
     made = []
     for place, (gpu, case) in enumerate(places):
-        judged = _judge_case(call, gpu, case, tries[place], builds, prior)
+        judged = _judge_case(
+            call, gpu, case, tries[place], builds, prior, is_product="product" in kind
+        )
         if check is not None:
             hooked = {
                 one.candidate.key: one.variant.config
@@ -193,6 +195,7 @@ def tune(
         tuple(remarks),
         generated=call.generated,
         from_store=len(builds.known),
+        winners=PUBLISHED if prior is None else GIVEN,
     )
 
 
@@ -453,6 +456,8 @@ def _judge_case(
     tries: Sequence[_Try],
     builds: _Builds,
     prior: Any,
+    *,
+    is_product: bool,
 ) -> list[Candidate]:
     """The configurations of one case in their order, then what was discarded."""
     judged = [_judge(call, one, builds.find(one)) for one in tries]
@@ -460,9 +465,11 @@ def _judge_case(
         judged = [
             replace(each, verdict=RANKED) if each.verdict == _SPILLS else each for each in judged
         ]
-    if prior is not None:
-        source = _describe(call, tries[0].variant)
+    source = _describe(call, tries[0].variant)
+    place = None
+    if is_product:
         place = read_prior(prior, list_known_gpus(), gpu, source, case)
+    if place is not None:
         ranked = [n for n, each in enumerate(judged) if each.verdict == RANKED]
         configs = [_make_config(judged[n]) for n in ranked]
         times = place(configs, [judged[n].model_us for n in ranked])

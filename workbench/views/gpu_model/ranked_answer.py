@@ -157,7 +157,7 @@ def _line(row: RankedConfig) -> Iterator[str]:
     yield f"{plural(row.warps, 'warp')}, {plural(row.stages, 'stage')}"
     yield f"{format_us(row.model_us):>8}"
     if row.placed_us is not None:
-        yield f"{format_us(row.placed_us):>8} with the prior"
+        yield f"{format_us(row.placed_us):>8} by what won, too"
     yield f"{ABSENT if row.registers is None else row.registers:>3} registers"
     yield f"{ABSENT if row.occupancy is None else format_percent(row.occupancy, 1):>5}"
     yield row.rejection or ""
