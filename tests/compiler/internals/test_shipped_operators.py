@@ -6,10 +6,18 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
+import workbench as wb
+from workbench.compiler.internals.shipped_operators import (
+    DefinedOperator,
+    LibraryOperator,
+    find_used_operators,
+)
+from workbench.errors import UsageError
 from workbench.processes.shipping.shipped_values import pack, unpack
 
 SCRIPT = """
@@ -56,3 +64,71 @@ def test_an_operator_stays_the_users_own_in_the_same_process() -> None:
         assert unpack(folder)["operator"] is thrice
     finally:
         shutil.rmtree(folder)
+
+
+torch.library.define("shipped_defined::scale", "(Tensor x, float k) -> Tensor")
+torch.library.define("shipped_defined::bare", "(Tensor x) -> Tensor")
+torch.library.define("shipped_defined::learned", "(Tensor x) -> Tensor")
+
+
+@torch.library.impl("shipped_defined::scale", "cpu")
+def scale(x: torch.Tensor, k: float) -> torch.Tensor:
+    return x * k
+
+
+@torch.library.register_fake("shipped_defined::scale")
+def make_scaled(x: torch.Tensor, k: float) -> torch.Tensor:
+    return torch.empty_like(x)
+
+
+@torch.library.register_fake("shipped_defined::learned")
+def make_learned(x: torch.Tensor) -> torch.Tensor:
+    return torch.empty_like(x)
+
+
+torch.library.register_autograd("shipped_defined::learned", lambda _, grad: grad * 3)
+
+
+def call_scale(x: torch.Tensor) -> torch.Tensor:
+    return torch.ops.shipped_defined.scale(x.sin(), 2.0) + 1
+
+
+def call_bare(x: torch.Tensor) -> torch.Tensor:
+    return torch.ops.shipped_defined.bare(x.sin()) + 1
+
+
+def call_learned(x: torch.Tensor) -> torch.Tensor:
+    return torch.ops.shipped_defined.learned(x.sin()) + 1
+
+
+def test_an_operator_of_a_library_is_described_by_its_schema_and_fake_function() -> None:
+    (found,) = find_used_operators(call_scale)
+    described = DefinedOperator.of(found)
+    assert described.schema == "scale(Tensor x, float k) -> Tensor"
+    assert described.fake is make_scaled
+    assert not described.has_backward
+    assert described.defined() is None  # it is here
+    assert DefinedOperator.of(LibraryOperator("shipped_defined::learned")).has_backward
+
+
+def test_one_without_a_fake_function_says_what_to_register() -> None:
+    with pytest.raises(UsageError, match=r"shipped_defined::bare cannot be sent .*register_fake"):
+        wb.aot_compile(call_bare, (torch.ones(4),), target="h100")
+
+
+def test_a_backward_that_nothing_gives_back_is_refused_only_where_it_is_needed() -> None:
+    with pytest.raises(UsageError, match="The backward of shipped_defined::learned cannot be"):
+        wb.aot_compile(call_learned, (torch.ones(4, requires_grad=True),), target="h100")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("function", [call_scale, call_learned])
+def test_operators_of_libraries_compile_for_a_virtual_gpu(function: Any) -> None:
+    compiled = wb.aot_compile(function, (torch.ones(4),), target="h100")
+    names = [kernel.name for kernel in compiled.report.kernels]
+    assert any("shipped_defined" in name for name in names), names
+
+
+def test_a_process_that_has_to_run_it_is_told_that_it_cannot() -> None:
+    with pytest.raises(UsageError, match="shipped_defined::scale runs in this process alone"):
+        pack({"function": call_scale}, "it")

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import importlib
+import inspect
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from operator import attrgetter
-from types import FunctionType
+from types import FunctionType, ModuleType
 from typing import Any
 
 import torch
 from torch.library import CustomOpDef  # type: ignore[attr-defined]  # documented, not in __all__
 
 from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.internals.users_modules import is_users
+from workbench.errors import UsageError
+
+_AUTOGRAD = ("Autograd", "AutogradCPU", "AutogradCUDA")
 
 
 def operator_reduced(value: Any) -> tuple[Callable[..., Any], tuple[Any, ...]] | None:
@@ -80,13 +86,90 @@ class CustomOperator:
         return made
 
 
+@dataclass(frozen=True)
+class LibraryOperator:
+    """An operator of `torch.library.define` or a `Library`, by its name such as `mylib::scale`."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class DefinedOperator:
+    """An operator that `torch.library.define` or a `Library` defined, as a trace needs it.
+
+    What it computes stays here: the dispatcher gives back no function that was registered with it.
+    `module` is the installed one that defines it when it is imported, "" for those of the user.
+    """
+
+    name: str
+    module: str
+    schema: str = ""
+    fake: Any = None
+    has_backward: bool = False
+
+    @classmethod
+    def of(cls, operator: LibraryOperator) -> DefinedOperator:
+        """Describe an operator; raises `UsageError` for one that cannot be traced elsewhere."""
+        name = operator.name
+        entry = tp.FAKE_KERNELS.get().find(name)
+        fake = None if entry.fake_impl.kernel is None else _unwrap(entry.fake_impl.kernel.func)
+        if module := _find_installed(name, fake):
+            return cls(name, module)
+        if fake is None:
+            raise UsageError(
+                f"The operator {name} cannot be sent to another process: it has no function of "
+                f'torch.library.register_fake("{name}"), and of what was registered with a Library '
+                "torch gives nothing back. Register one, or define the operator with "
+                "torch.library.custom_op."
+            )
+        namespace, own = name.split("::")
+        packet, _, overload = own.partition(".")
+        found = getattr(getattr(getattr(torch.ops, namespace), packet), overload or "default")
+        schema = str(tp.schema_of(found)).removeprefix(f"{namespace}::")
+        has_backward = any(tp.HAS_KERNEL.get()(name, key) for key in _AUTOGRAD)
+        return cls(name, "", schema, fake, has_backward)
+
+    def defined(self) -> Any:
+        """The library that defines the operator in this process; None where it is there."""
+        if self.module:
+            importlib.import_module(self.module)
+        if self.name in tp.DEFINED_OPERATORS.get():
+            return None
+        library: Any = torch.library.Library(self.name.split("::")[0], "FRAGMENT")  # type: ignore[no-untyped-call]
+        library.define(self.schema)
+        torch.library.register_fake(self.name, self.fake, lib=library)
+        return library
+
+
+def _unwrap(fake: FunctionType) -> Any:
+    """The user's function: torch 2.13 wraps those of a module in one of its own, to check once."""
+    wrapped = inspect.getclosurevars(fake).nonlocals.get("func")
+    return fake if wrapped is None or fake.__module__ != torch.library.__name__ else wrapped
+
+
+def _find_installed(name: str, fake: Any) -> str:
+    """The installed module that defines an operator; "" where a user's does, or no one is known."""
+    modules = [module for module in list(sys.modules.values()) if isinstance(module, ModuleType)]
+    held = (
+        module
+        for module in modules
+        for value in list(vars(module).values())
+        if type(value) is torch.library.Library and name in getattr(value, tp.DEFINED_BY_LIBRARY)
+    )
+    found = next(held, sys.modules.get(getattr(fake, "__module__", None) or ""))
+    is_installed = found is not None and found.__name__ != "__main__" and not is_users(found)
+    return found.__name__ if found is not None and is_installed else ""
+
+
 def forget(operator: Any) -> None:
     """Undo `defined`: what another call finds under the name has to be its own."""
-    tp.DESTROY_LIBRARY.get()(getattr(operator, tp.CUSTOM_OPERATOR_LIBRARY))
+    is_library = isinstance(operator, torch.library.Library)
+    library = operator if is_library else getattr(operator, tp.CUSTOM_OPERATOR_LIBRARY)
+    tp.DESTROY_LIBRARY.get()(library)
 
 
 def find_used_operators(value: Any) -> Iterator[Any]:
-    """The custom operators behind a function's `torch.ops.….name`, an operator or a namespace."""
+    """The user's operators behind a function's `torch.ops.….name`, an operator or a namespace."""
     if isinstance(value, FunctionType):
         names = set(value.__code__.co_names)
         wanted = names if "ops" in names else set()
@@ -94,9 +177,14 @@ def find_used_operators(value: Any) -> Iterator[Any]:
         wanted = {value.name, *dir(value)}
     else:
         wanted = set(str(value).split(".")[:2])
-    for name, operator in tuple(tp.OPERATOR_DEFINITIONS.get().items()):
+    known = tp.OPERATOR_DEFINITIONS.get()
+    for name, operator in tuple(known.items()):
         if set(name.split("::")) <= wanted and not _name_torch_module(operator):
             yield operator
+    for name in sorted(tp.DEFINED_OPERATORS.get() - set(known)):
+        namespace, operator = name.split("::")
+        if namespace in wanted and operator.partition(".")[0] in wanted:
+            yield LibraryOperator(name)
 
 
 def _name_torch_module(operator: Any) -> str:

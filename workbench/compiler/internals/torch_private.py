@@ -621,6 +621,15 @@ DEVICE_CACHES = tuple(  # what torch remembers about the device, forgotten befor
 OPERATOR_DEFINITIONS = Name(
     "torch._library.custom_ops:OPDEFS", "operators of the user on their way to a virtual GPU"
 )
+DEFINED_OPERATORS = Name(
+    "torch.library:_defs", "operators of libraries on their way to another process"
+)
+FAKE_KERNELS = Name(
+    "torch._library.simple_registry:singleton", "fake functions of operators of libraries"
+)
+HAS_KERNEL = Name(
+    "torch._C:_dispatch_has_kernel_for_dispatch_key", "kernels that an operator of a library has"
+)
 DESTROY_LIBRARY = Name("torch.library:Library._destroy", "operators of the user that are undone")
 TRITON_OPERATORS = Name("torch._library.triton:", "telling operators of Triton kernels")
 CUSTOM_OPERATOR = {
@@ -635,6 +644,7 @@ CUSTOM_OPERATOR = {
 }
 """Attributes of `torch.library.CustomOpDef`: what an operator was made of."""
 CUSTOM_OPERATOR_LIBRARY = "_lib"
+DEFINED_BY_LIBRARY = "_op_defs"
 
 # Running generated programs for a GPU on the CPU.
 TRITON_HELPERS = _runtime("triton_helpers:", "functions of the device library in kernels")

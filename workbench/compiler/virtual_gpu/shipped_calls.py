@@ -29,7 +29,12 @@ from torch.nn.utils.parametrize import is_parametrized
 
 from workbench.compiler.cluster.shipped_meshes import reduce_group
 from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.internals.shipped_operators import CustomOperator, forget
+from workbench.compiler.internals.shipped_operators import (
+    CustomOperator,
+    DefinedOperator,
+    LibraryOperator,
+    forget,
+)
 from workbench.compiler.internals.tensor_like import PLAIN, TensorLike
 from workbench.compiler.internals.tensor_subclass import Flattened, is_flattenable
 from workbench.compiler.internals.torch_state import TorchState
@@ -65,6 +70,7 @@ def pack(call: ShippedCall, name: str) -> bytes:
             packer = _Packer(buffer)
             packer.dump(_with_inputs(call, (), {}))
             packer.dump_inputs(call.request)
+            packer.refuse_lost_gradients(call.request)
             packer.dump(
                 (packer.named(), tuple(packer.operators))
             )  # with the same memory: these objects, no copies
@@ -97,7 +103,7 @@ def _with_inputs(
     return replace(call, request=replace(call.request, args=args, kwargs=kwargs))
 
 
-_Described = TensorLike | Flattened | CustomOperator
+_Described = TensorLike | Flattened | CustomOperator | DefinedOperator
 
 
 def _dump(value: Any) -> None:
@@ -111,12 +117,25 @@ class _Packer(AnewPickler):
         self._own = {"__main__", *cloudpickle.list_registry_pickle_by_value()}
         self._named: dict[tuple[str, str], Any] = {}
         self._is_input = False
+        self._has_grad = False
 
     def dump_inputs(self, call: CompileRequest) -> None:
         """Pack the inputs: a device in them, as a cache has it, is that of their tensors."""
         self._is_input = True
         self.dump((call.args, call.kwargs))
         self._is_input = False
+
+    def refuse_lost_gradients(self, call: CompileRequest) -> None:
+        """Raise `UsageError` where an operator's backward would have to be traced elsewhere."""
+        operators = (one for one in self.operators if isinstance(one, LibraryOperator))
+        defined = map(DefinedOperator.of, operators)
+        lost = next((one.name for one in defined if one.has_backward), None)
+        if lost is not None and self._has_grad and call.options.grad is not False:
+            raise UsageError(
+                f"The backward of {lost} cannot be compiled for a virtual GPU: of what "
+                "torch.library.register_autograd was given torch gives nothing back. Compile with "
+                "grad=False, or define the operator with torch.library.custom_op."
+            )
 
     def named(self) -> tuple[Named, ...]:
         """The classes and functions that were packed and that their modules have by name."""
@@ -129,7 +148,8 @@ class _Packer(AnewPickler):
         """
         if id(value) not in self._kept:
             is_tensor = isinstance(value, torch.Tensor)
-            described = _described(value) if is_tensor else CustomOperator.of(value)
+            self._has_grad |= is_tensor and value.requires_grad
+            described = _described(value) if is_tensor else _described_operator(value)
             if described is None:
                 return None
             self._kept[id(value)] = value, described
@@ -164,9 +184,10 @@ class _Unpacker(pickle.Unpickler):
         """The fake or operator for a description; the same one for the same object."""
         key, like = described
         if key not in self._made:
-            if isinstance(like, CustomOperator):
+            if isinstance(like, CustomOperator | DefinedOperator):
                 self._made[key] = like.defined()
-                self.operators.append(self._made[key])
+                if self._made[key] is not None:
+                    self.operators.append(self._made[key])
                 return self._made[key]
             with self._mode:
                 self._made[key] = (
@@ -175,6 +196,11 @@ class _Unpacker(pickle.Unpickler):
                     else like.dressed(like.empty(GPU))
                 )
         return self._made[key]
+
+
+def _described_operator(value: Any) -> CustomOperator | DefinedOperator | None:
+    is_of_library = isinstance(value, LibraryOperator)
+    return DefinedOperator.of(value) if is_of_library else CustomOperator.of(value)
 
 
 def _described(value: torch.Tensor) -> TensorLike | Flattened:

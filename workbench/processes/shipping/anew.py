@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import importlib
 import io
-import os
 import sys
-import sysconfig
 import threading
 import weakref
 from collections.abc import Callable
 from contextvars import ContextVar
-from types import CellType, CodeType, FunctionType, ModuleType
+from types import CellType, CodeType, FunctionType
 from typing import Any
 
 import cloudpickle
@@ -19,11 +17,11 @@ import cloudpickle
 from workbench.compiler.internals.shipped_operators import find_used_operators, operator_reduced
 from workbench.compiler.internals.signatures import drop_bad_annotations
 from workbench.compiler.internals.triton_functions import reduce_function
+from workbench.compiler.internals.users_modules import is_users as is_users
 
 Reduced = tuple[Any, ...]
 _LOCK, _RLOCK = type(threading.Lock()), type(threading.RLock())
 _NO_FILE = "<dynamic-code>"
-_NOT_USERS = ("workbench", "torch", "triton")
 _COPIED = (
     "__name__", "__qualname__", "__module__", "__doc__", "__defaults__", "__kwdefaults__",
     "__annotations__",
@@ -78,18 +76,6 @@ def code_with_file(pickler: cloudpickle.Pickler, code: CodeType) -> Reduced:
     """
     make, values = pickler.dispatch_table[CodeType](code)
     return make, tuple(code.co_filename if value == _NO_FILE else value for value in values)
-
-
-def is_users(module: Any) -> bool:
-    """Whether a module was imported from a file that is neither installed nor ours or torch's."""
-    if not isinstance(module, ModuleType) or sys.modules.get(module.__name__) is not module:
-        return False
-    file = getattr(module, "__file__", None)
-    if file is None or module.__name__.partition(".")[0] in (*_NOT_USERS, "__main__"):
-        return False
-    paths = sysconfig.get_paths()
-    installed = tuple(paths[kind] + os.sep for kind in ("stdlib", "platstdlib", "purelib"))
-    return not file.startswith(installed) and "site-packages" not in file
 
 
 def make_anew(value: Any) -> Reduced | None:

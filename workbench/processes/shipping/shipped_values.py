@@ -18,7 +18,11 @@ from typing import Any
 import torch
 
 from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.internals.shipped_operators import CustomOperator
+from workbench.compiler.internals.shipped_operators import (
+    CustomOperator,
+    DefinedOperator,
+    LibraryOperator,
+)
 from workbench.compiler.internals.tensor_like import PLAIN, TensorLike
 from workbench.errors import UsageError, read_first_line
 from workbench.processes.shipping.caller_context import CallerContext
@@ -186,8 +190,22 @@ def _dump(value: Any, tensors: _Tensors) -> bytes:
     buffer = io.BytesIO()
     pickler = Pickler(buffer)
     pickler.dump(value)
-    pickler.dump(tuple(pickler.operators))
+    pickler.dump(tuple(map(_travelling, pickler.operators)))
     return buffer.getvalue()
+
+
+def _travelling(operator: Any) -> Any:
+    """An operator as it travels; raises `UsageError` for one that another process cannot run."""
+    if not isinstance(operator, LibraryOperator):
+        return operator
+    defined = DefinedOperator.of(operator)
+    if not defined.module:
+        raise UsageError(
+            f"The operator {operator.name} runs in this process alone: of the functions that were "
+            "registered with torch.library.impl or a Library torch gives nothing back. Define it "
+            "with torch.library.custom_op, or in a package that is installed."
+        )
+    return defined
 
 
 def unpack(folder: Path) -> dict[str, Any]:
@@ -214,7 +232,9 @@ def unpack(folder: Path) -> dict[str, Any]:
 
     unpickler = Unpickler(io.BytesIO((folder / REQUEST).read_bytes()))
     parcel: dict[str, Any] = unpickler.load()
-    unpickler.load()  # the operators that functions find by name
+    for operator in unpickler.load():  # which functions find by name
+        if isinstance(operator, DefinedOperator):
+            operator.defined()
     return parcel
 
 
