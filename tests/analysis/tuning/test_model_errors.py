@@ -50,7 +50,8 @@ def test_what_is_said_of_generated_kernels_is_what_a_gpu_took() -> None:
     assert f"{low:.2f} to {most:.2f} times the fastest" in describe_error("pointwise", ["h100"])
     five = " to ".join(f"{each:.2f}" for each in told["five"])
     guide = (PAGE.parents[1] / "guide" / "virtual-gpus.md").read_text()
-    for text in (guide, Recompilable.rank_configs.__doc__, config_model.__doc__):
+    figures = PAGE.with_name("figures.md").read_text()
+    for text in (guide, figures, Recompilable.rank_configs.__doc__, config_model.__doc__):
         words = " ".join((text or "").split())
         assert f"{low:.2f} to {most:.2f} times the fastest" in words
         assert f"{five} times" in words
