@@ -62,7 +62,21 @@ def read_content(
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise ArtifactError(f"{path} is damaged: its header lacks {error}.") from error
     makers = {name: _maker(row_type, parts, name) for name, row_type in PROFILE_TABLES.items()}
-    return header, Lazy(makers)
+    tables = Lazy(makers)
+    read_events = makers["events"]
+    makers["events"] = lambda: _check_events(read_events(), tables["kernels"])
+    return header, tables
+
+
+def _check_events(events: Table[Any], kernels: Table[Any]) -> Table[Any]:
+    known = set(kernels.columns.get("id", ()))
+    lost = next((name for name in events.columns.get("kernel", ()) if name not in known), None)
+    if lost is not None:
+        raise ArtifactError(
+            f"The profile is damaged: its events name the kernel {lost!r:.40}, which it lacks. Get "
+            "the file again, or read the trace again with wb.read_profile."
+        )
+    return events
 
 
 def _maker(
