@@ -64,7 +64,7 @@ class CallPlan(LivePart):
 
     def checks(self) -> tuple[Callable[[Mapping[str, Any]], bool], ...]:
         """The fast checks that torch's guards do not make."""
-        specialized = self.specialized.checker() if self.live is None else None
+        specialized = self.specialized.checker(here=self.live is not None)
         candidates = (self.contract.relations(), specialized, self._memory_checker())
         own = () if self.live is None else self.live.checks()
         return (*(check for check in candidates if check is not None), *own)
