@@ -100,8 +100,13 @@ class Inlined:
             return False
         if self.kind == ANSWER:
             return isinstance(self.holder, SubclassAnswers)
-        is_named = self.kind == OBJECT and find_importable_name(self.expected) is not None
-        return is_named or self.kind in (CODE, NO_ATTRIBUTE, NO_KEY)
+        is_object = self.kind == OBJECT
+        is_named = is_object and find_importable_name(self.expected) is not None
+        return (
+            is_named
+            or (is_object and self.holder is sys.modules)
+            or self.kind in (CODE, NO_ATTRIBUTE, NO_KEY)
+        )
 
     def has_its_code(self) -> bool:
         """Whether it is a function with the code that was compiled in."""
@@ -317,7 +322,9 @@ class InlinedCode(LivePart):
         for one in self.parts:
             if not one.is_written():
                 continue
-            if one.kind == OBJECT:
+            if one.holder is sys.modules:
+                rows.append({"name": one.place, "imported": True})
+            elif one.kind == OBJECT:
                 rows.append({"name": one.place, "object": find_importable_name(one.expected)})
             elif one.kind in (NO_ATTRIBUTE, NO_KEY):
                 rows.append({"name": one.place, one.kind: one.expected})
@@ -371,25 +378,23 @@ class InlinedCode(LivePart):
 
 def _here(row: Mapping[str, Any], scope: Mapping[str, Any], name: str) -> Inlined | None:
     """What a row speaks of, if it is in this process what it was."""
-    root, *rest = row["name"].partition(":")[2].split(".")
+    module, _, place = row["name"].partition(":")
+    if "imported" in row:
+        shown, lookup = f"sys.modules[{module!r}]", f"[{module!r}]"
+        return Inlined(shown, sys.modules, lookup, OBJECT, sys.modules[module], row["name"])
+    if NO_KEY in row:
+        one = Inlined(name, scope, "", NO_KEY, row[NO_KEY], row["name"])
+        return one if one.is_same() else None
+    root, *rest = place.split(".")
     path = Path.from_json([root, *(("attr", part) for part in rest)])
     lookup = f"[{root!r}]{path.tail}"
-    if NO_KEY in row:
-        key = row[NO_KEY]
-        return None if key in scope else Inlined(name, scope, "", NO_KEY, key, row["name"])
     try:
         value = path.get(scope)
         if "object" in row:  # which was replaced where it has another name
             same = value is resolve(row["object"]) and is_called(value, row["object"])
             return Inlined(name, scope, lookup, OBJECT, value, row["name"]) if same else None
-        if NO_ATTRIBUTE in row:
-            one = Inlined(
-                f"{name}.{row[NO_ATTRIBUTE]}", value, "", NO_ATTRIBUTE, row[NO_ATTRIBUTE]
-            )
-            return replace(one, place=row["name"]) if one.is_same() else None
-        if "subclasses" in row:
-            answers = SubclassAnswers.from_json(value, row["subclasses"])
-            one = Inlined(name, answers, ".now()", ANSWER, answers.before, row["name"])
+        if "function" not in row:
+            one = _asked_here(row, value, name)
             return one if one.is_same() else None
     except (ImportError, *_FAILURES):
         return None
@@ -403,6 +408,15 @@ def _here(row: Mapping[str, Any], scope: Mapping[str, Any], name: str) -> Inline
     if row.get("defaults") not in (None, _written(_defaults(function))):
         return None
     return of_function(name, scope, lookup + steps, function, row["name"])
+
+
+def _asked_here(row: Mapping[str, Any], value: Any, name: str) -> Inlined:
+    """What a row says of a class: an attribute that it lacks, or what it counts as its own."""
+    if NO_ATTRIBUTE in row:
+        lacking = row[NO_ATTRIBUTE]
+        return Inlined(f"{name}.{lacking}", value, "", NO_ATTRIBUTE, lacking, row["name"])
+    answers = SubclassAnswers.from_json(value, row["subclasses"])
+    return Inlined(name, answers, ".now()", ANSWER, answers.before, row["name"])
 
 
 def _lacked(row: Mapping[str, Any]) -> str:

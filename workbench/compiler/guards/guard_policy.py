@@ -468,9 +468,7 @@ def find_specialized_check(entry: Any, function: types.FunctionType) -> Speciali
     return _by_kind(entry, path, owner, function)
 
 
-def _of_torch(
-    entry: Any, path: Path, function: types.FunctionType
-) -> SpecializedValue | None:
+def _of_torch(entry: Any, path: Path, function: types.FunctionType) -> SpecializedValue | None:
     """A function or class of torch where a module of torch has it: it may be replaced there."""
     scope: Mapping[str, Any] = function.__globals__
     if path.root.startswith(_IMPORTED):

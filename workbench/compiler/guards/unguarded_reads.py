@@ -23,6 +23,7 @@ from workbench.compiler.captured_code.inlined_code import (
     CODE,
     NO_ATTRIBUTE,
     NO_KEY,
+    OBJECT,
     Inlined,
     SubclassAnswers,
     of_function,
@@ -59,7 +60,10 @@ def find_unguarded(
     yield from _lacked_by_modules(own, values)
     yield from _of_abstract_classes(values, kinds)
     yield from _of_torch_modules(kinds)
+    yield from _of_torch_functions(values)
+    yield from _of_tensors(own)
     yield from _asked(own, values)
+    yield from _imported(own)
     yield from _annotated(own, values)
 
 
@@ -195,6 +199,30 @@ def _of_torch_modules(classes: Iterable[type]) -> Iterator[Inlined]:
         yield of_function("Module.__call__", torch.nn.Module, ".__call__", called, place)
 
 
+def _of_torch_functions(values: Iterable[Any]) -> Iterator[Inlined]:
+    """The code of torch's own functions that were traced: its guards compare the functions."""
+    functions = {id(value): value for value in values if isinstance(value, types.FunctionType)}
+    for function in functions.values():
+        place = find_importable_name(function) if _is_torch(function) else None
+        module, _, name = (place or "").partition(":")
+        if name.isidentifier():
+            scope = vars(sys.modules[module])
+            yield of_function(f"{name} (of {module})", scope, f"[{name!r}]", function, place)
+
+
+def _of_tensors(own: Codes) -> Iterator[Inlined]:
+    """Methods of tensors by the names that code has: the class may be given others."""
+    kind = torch.Tensor
+    names = {name for code in own for name in code.co_names if hasattr(kind, name)}
+    for name in sorted(names):
+        place = f"{find_importable_name(kind)}.{name}"
+        value = vars(kind).get(name)
+        if value is None:
+            yield _lacked_by_class(kind, name)
+        elif isinstance(value, types.FunctionType):
+            yield of_function(f"Tensor.{name}", kind, f".{name}", value, place)
+
+
 def _is_torch(function: types.FunctionType) -> bool:
     return function.__module__.partition(".")[0] == _TORCH
 
@@ -215,6 +243,21 @@ def _asked(own: Codes, values: Iterable[Any]) -> Iterator[Inlined]:
             shown = f"{function.__module__}.{function.__name__}({', '.join(map(repr, given))})"
             question = functools.partial(function, *given)
             yield Inlined(shown, question, "()", ANSWER, question())
+
+
+def _imported(own: Codes) -> Iterator[Inlined]:
+    """The modules that code imports: Dynamo looks them up once, a call each time."""
+    for name in sorted({name for code in own for name in _imports(code)}):
+        module = sys.modules.get(name)
+        if isinstance(module, types.ModuleType):
+            shown, place = f"sys.modules[{name!r}]", f"{name}:__name__"
+            yield Inlined(shown, sys.modules, f"[{name!r}]", OBJECT, module, place)
+
+
+def _imports(code: types.CodeType) -> Iterator[str]:
+    if "IMPORT_NAME" in {dis.opname[op] for op in code.co_code[::2]}:
+        instructions = dis.get_instructions(code)
+        yield from (str(one.argval) for one in instructions if one.opname == "IMPORT_NAME")
 
 
 def _annotated(own: Codes, values: Iterable[Any]) -> Iterator[Inlined]:

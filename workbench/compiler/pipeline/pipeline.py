@@ -291,9 +291,7 @@ def _compile(run: _Run, backend: Any) -> Any:
 
 def _compile_once(run: _Run, backend: Any) -> Any:
     function = run.callee.function
-    chosen = build_guard_filter(
-        run.options.guards, function, run.decisions, run.call.receiver
-    )
+    chosen = build_guard_filter(run.options.guards, function, run.decisions, run.call.receiver)
     hooks = tp.HOOKS.get()(guard_filter_fn=chosen)
     log = logging.getLogger(tp.TRACING.module)  # the error says what is held back
     of_guards = hold_messages(log, "Error while creating guard", "Created at")
