@@ -292,8 +292,8 @@ class CheckedCall(CompiledBase):
             state = () if self._plan.state is None else self._plan.state.mismatches()
         verdicts |= {name: f"changed: {how}" for name, _, how in (s.partition(": ") for s in state)}
         verdicts |= {} if self._plan.state is None else self._plan.state.not_compared()
-        lost = (name for name in self._plan.unreachable() if name in verdicts)
-        return verdicts | dict.fromkeys(lost, "not reachable in this process")
+        lost = ((name, was) for name, was in self._plan.unreachable() if name in verdicts)
+        return verdicts | {name: f"not reachable in this process{was}" for name, was in lost}
 
 
 def _read_by(env: Any, receiver: tuple[Any, ...]) -> dict[str, Any]:

@@ -156,11 +156,13 @@ class CallPlan(LivePart):
             rows = (row for row in self.dropped if row.get("frozen"))
             yield from ((str(row.get("place")), str(row["frozen"])) for row in rows)
 
-    def unreachable(self) -> Iterator[str]:
-        """The specialized globals that cannot be compared in this process."""
+    def unreachable(self) -> Iterator[tuple[str, str]]:
+        """The specialized globals that cannot be compared in this process, and what they were."""
         reachable = set(map(id, self.specialized.reachable))
         reachable -= set(map(id, self.specialized.not_there))
-        yield from (value.name for value in self.specialized.values if id(value) not in reachable)
+        for value in self.specialized.values:
+            if id(value) not in reachable:
+                yield value.name, value.was()
 
     def to_json(self, request: Request) -> dict[str, Any]:
         """Everything of a plan but its specialized values and the receiver itself."""

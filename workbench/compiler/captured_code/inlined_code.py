@@ -366,7 +366,7 @@ class InlinedCode(LivePart):
                 now = in_source(row.get("source"), row.get("file"))
                 is_same = now is None or now == row.get("digest")
             if not is_same:
-                changed.append(f"  - {path}{_lacked(row)} of {module}")
+                changed.append(f"  - {_said(row, path, module)}")
         if changed:
             raise ArtifactError(
                 "This was compiled in and is another one here:\n"
@@ -419,9 +419,12 @@ def _asked_here(row: Mapping[str, Any], value: Any, name: str) -> Inlined:
     return Inlined(name, answers, ".now()", ANSWER, answers.before, row["name"])
 
 
-def _lacked(row: Mapping[str, Any]) -> str:
-    """What a row says was not there."""
-    return f".{row[NO_ATTRIBUTE]}, which was not there," if NO_ATTRIBUTE in row else ""
+def _said(row: Mapping[str, Any], path: str, module: str) -> str:
+    """What is another one, or was not there."""
+    if NO_ATTRIBUTE in row or NO_KEY in row:
+        name = f"{path}.{row[NO_ATTRIBUTE]}" if NO_ATTRIBUTE in row else path
+        return f"{name} of {module}: {_CHANGED[NO_KEY]}"
+    return f"{path} of {module}"
 
 
 def _is_of_torch(one: Inlined) -> bool:

@@ -111,6 +111,11 @@ class SpecializedValue:
             return _SAID[self.check].format(_shown(self.value))
         return f"compiled with {_shown(self.value)}, now {_shown(value)}"
 
+    def was(self) -> str:
+        """What was compiled in, as the end of a sentence; nothing where that is no value."""
+        is_value = self.check in ("equals", "nan", "based", "is", "members", "keys")
+        return f": compiled with {_shown(self.value)}" if is_value else ""
+
     def is_there(self, scope: Mapping[str, Any]) -> bool:
         """Whether the program has set it: it is found, and is more than None in place of it."""
         try:

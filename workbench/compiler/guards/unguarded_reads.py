@@ -11,6 +11,7 @@ import abc
 import builtins
 import dis
 import functools
+import inspect
 import sys
 import types
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -158,7 +159,7 @@ def _of_abstract_classes(values: Sequence[Any], classes: Sequence[type]) -> Iter
     for kind in known:
         if type(kind) is type:
             continue
-        for meta in type(kind).__mro__:
+        for meta in inspect.getmro(type(kind)):
             if meta is not type and meta is not object and is_users(meta.__module__):
                 yield from (_check_of(meta, name) for name in _CHECKS)
         if not isinstance(kind, abc.ABCMeta):
