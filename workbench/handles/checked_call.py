@@ -93,10 +93,19 @@ class CheckedCall(CompiledBase):
         around = list(surroundings(self.name, (*args, *kwargs.values())))
         if around:
             return ContractError("\n".join(f"{one}." for one in around))
+        if empty := self._empty_cells():
+            return self._plan.misfit(self.name, empty)
         if hidden := self._hidden(args, kwargs):
             self._guards_raised = True
             return self._plan.misfit(self.name, hidden)
         return wrap_failed_call(self.name, error)
+
+    def _empty_cells(self) -> list[str]:
+        """A sentence for each variable of the closure that has no value any more."""
+        env = tp.artifacts_of(self._aot_fn).runtime_env
+        cells = zip(env.bytecode.co_freevars, env.closure or (), strict=False)
+        said = "a variable of the closure, which has no value now"
+        return [f"{name}: {said}" for name, cell in cells if cell == types.CellType()]
 
     def _hidden(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[str]:
         """A sentence for each tensor beside the inputs that makes torch's guards raise."""
@@ -283,8 +292,8 @@ class CheckedCall(CompiledBase):
             state = () if self._plan.state is None else self._plan.state.mismatches()
         verdicts |= {name: f"changed: {how}" for name, _, how in (s.partition(": ") for s in state)}
         verdicts |= {} if self._plan.state is None else self._plan.state.not_compared()
-        lost = (name for name in self._plan.unreachable() if name in verdicts)
-        return verdicts | dict.fromkeys(lost, "not reachable in this process")
+        lost = ((name, was) for name, was in self._plan.unreachable() if name in verdicts)
+        return verdicts | {name: f"not reachable in this process{was}" for name, was in lost}
 
 
 def _read_by(env: Any, receiver: tuple[Any, ...]) -> dict[str, Any]:

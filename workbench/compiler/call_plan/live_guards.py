@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from workbench.compiler.calls.paths import parse_state
-from workbench.compiler.captured_code.inlined_code import InlinedCode
+from workbench.compiler.captured_code.inlined_code import ANSWER, InlinedCode
 from workbench.compiler.contract.contract import CONSTANTS
 from workbench.compiler.guards.guard_policy import Decisions, located
 from workbench.compiler.guards.guard_words import in_words, look_up_place, shown, value_text
@@ -205,6 +205,35 @@ def list_default_rows(
                 "why": "a default that can be changed: a file has its own copy, made at save",
                 "frozen": value_text(value),
                 "place": f"{key} (default of {name})",
+            }
+
+
+def list_closure_rows(function: types.FunctionType) -> Iterator[Mapping[str, str]]:
+    """The variables of a closure, as rows of what no file holds: a file has copies of its own."""
+    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+    for name, cell in cells:
+        if name == "__class__" or cell == types.CellType():  # what `super()` reads
+            continue
+        if not isinstance(cell.cell_contents, torch.nn.Module):  # handed over when it is loaded
+            yield {
+                "name": f"L[{name!r}]",
+                "kind": "CLOSURE",
+                "why": "a variable of a closure: a file has its own copy, made at save",
+                "frozen": value_text(cell.cell_contents),
+                "place": f"{name} (closure of {function.__qualname__})",
+            }
+
+
+def list_answer_rows(code: InlinedCode) -> Iterator[Mapping[str, str]]:
+    """Answers that became constants, as rows of what no file holds and no guard compares."""
+    for one in code.parts:
+        if one.kind == ANSWER and not one.is_written():
+            yield {
+                "name": one.name,
+                "kind": "ANSWER",
+                "why": "torch has no guard on what it was asked for",
+                "frozen": value_text(one.expected, one.name),
+                "place": one.name,
             }
 
 

@@ -64,7 +64,7 @@ class CallPlan(LivePart):
 
     def checks(self) -> tuple[Callable[[Mapping[str, Any]], bool], ...]:
         """The fast checks that torch's guards do not make."""
-        specialized = self.specialized.checker() if self.live is None else None
+        specialized = self.specialized.checker(here=self.live is not None)
         candidates = (self.contract.relations(), specialized, self._memory_checker())
         own = () if self.live is None else self.live.checks()
         return (*(check for check in candidates if check is not None), *own)
@@ -156,11 +156,13 @@ class CallPlan(LivePart):
             rows = (row for row in self.dropped if row.get("frozen"))
             yield from ((str(row.get("place")), str(row["frozen"])) for row in rows)
 
-    def unreachable(self) -> Iterator[str]:
-        """The specialized globals that cannot be compared in this process."""
+    def unreachable(self) -> Iterator[tuple[str, str]]:
+        """The specialized globals that cannot be compared in this process, and what they were."""
         reachable = set(map(id, self.specialized.reachable))
         reachable -= set(map(id, self.specialized.not_there))
-        yield from (value.name for value in self.specialized.values if id(value) not in reachable)
+        for value in self.specialized.values:
+            if id(value) not in reachable:
+                yield value.name, value.was()
 
     def to_json(self, request: Request) -> dict[str, Any]:
         """Everything of a plan but its specialized values and the receiver itself."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import abc
+import contextlib
 import functools
 import re
 import sys
 import types
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from keyword import iskeyword
 from typing import Any
@@ -22,17 +24,24 @@ from workbench.compiler.captured_code.registered_names import (
     hidden,
     read_as_registered,
 )
-from workbench.compiler.captured_code.specialized_values import find_importable_name, resolve
+from workbench.compiler.captured_code.specialized_values import (
+    find_importable_name,
+    is_called,
+    resolve,
+)
 from workbench.errors import ArtifactError
 from workbench.live_only import LivePart
 
 CODE, OBJECT, CLASS, NO_ATTRIBUTE = "code", "object", "class", "no attribute"
+NO_KEY, ANSWER = "no key", "answer"
 DEFAULTS = "defaults"
 _TESTS = {
     CODE: "{}.__code__ is {}",
     OBJECT: "{} is {}",
     CLASS: "type({}) is {}",
     NO_ATTRIBUTE: "{1} not in {0}.__dict__",
+    NO_KEY: "{1} not in {0}",
+    ANSWER: "{0} == {1}",
 }
 _CHANGED = {
     CODE: "its code was compiled in and is another one now",
@@ -40,13 +49,17 @@ _CHANGED = {
     OBJECT: "it was compiled in and is another object now",
     CLASS: "it was compiled in as an object of another class",
     NO_ATTRIBUTE: "the object was given one of its own after it was compiled",
+    NO_KEY: "it was not there when this was compiled, and is now",
+    ANSWER: "it was compiled in and answers otherwise now",
 }
 _GONE = "it was compiled in, and is gone or was replaced"
 _FAILURES = (KeyError, IndexError, AttributeError, TypeError, ValueError)  # of what is gone
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 _GLOBAL = re.compile(r"\['([^\W\d]\w*)'\](.*)")
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
-"""Dictionaries of a module, and with "_global" before them of all modules."""
+"""Dictionaries of a module."""
+_GLOBAL_HOOKS = tuple(f"_global{kind}" for kind in _HOOKS)
+"""Dictionaries of all modules."""
 
 
 @dataclass(frozen=True)
@@ -85,8 +98,15 @@ class Inlined:
         """Whether a file has it: another process finds it by name, and can tell what it was."""
         if self.place is None or self.place.startswith("__main__:"):
             return False
-        is_named = self.kind == OBJECT and find_importable_name(self.expected) is not None
-        return self.kind == CODE or is_named
+        if self.kind == ANSWER:
+            return isinstance(self.holder, SubclassAnswers)
+        is_object = self.kind == OBJECT
+        is_named = is_object and find_importable_name(self.expected) is not None
+        return (
+            is_named
+            or (is_object and self.holder is sys.modules)
+            or self.kind in (CODE, NO_ATTRIBUTE, NO_KEY)
+        )
 
     def has_its_code(self) -> bool:
         """Whether it is a function with the code that was compiled in."""
@@ -102,7 +122,56 @@ class Inlined:
             return is_equal and _same(_defaults(now), self.defaults)
         if self.kind == NO_ATTRIBUTE:
             return self.expected not in vars(now)
+        if self.kind == NO_KEY:
+            return self.expected not in now
+        if self.kind == ANSWER:
+            return bool(now == self.expected)
         return (type(now) if self.kind == CLASS else now) is self.expected
+
+
+class SubclassAnswers:
+    """Which classes an abstract class counts as its own: `ABC.register` changes that.
+
+    Python counts what is registered anywhere; until that changes nothing is asked again.
+    """
+
+    def __init__(self, kind: type, before: Mapping[type, bool]) -> None:
+        self.before = dict(before)
+        self._kind = kind
+        self._token: object = None
+        self._now: Mapping[type, bool] = {}
+
+    @classmethod
+    def of(cls, kind: type, others: Iterable[type]) -> SubclassAnswers | None:
+        """The answers of this moment; None where there is nothing to ask."""
+        before = {}
+        for one in others:
+            with contextlib.suppress(TypeError):  # a protocol that is none for the running program
+                before[one] = issubclass(one, kind)
+        return cls(kind, before) if before else None
+
+    def now(self) -> Mapping[type, bool]:
+        """What it answers."""
+        token = abc.get_cache_token()
+        if token != self._token:
+            self._now = {one: issubclass(one, self._kind) for one in self.before}
+            self._token = token
+        return self._now
+
+    def to_json(self) -> dict[str, bool]:
+        """The answers for what another process finds by its name."""
+        named = ((find_importable_name(one), answer) for one, answer in self.before.items())
+        return {name: answer for name, answer in named if name is not None}
+
+    @classmethod
+    def from_json(cls, kind: type, rows: Mapping[str, bool]) -> SubclassAnswers:
+        """The answers for the classes that this process has."""
+        before = {}
+        for name, answer in rows.items():
+            if name.partition(":")[0] in sys.modules:
+                with contextlib.suppress(ImportError, AttributeError):
+                    before[resolve(name)] = answer
+        return cls(kind, before)
 
 
 def _as_global(lookup: str) -> re.Match[str] | None:
@@ -120,18 +189,52 @@ def of_function(
 
 
 @dataclass(frozen=True)
+class Hooks:
+    """The hooks of a module, or with no module those of all: `own` is the table that has them.
+
+    The table itself may be replaced, and each dictionary in it. `name` and `place` stand before
+    the kinds.
+    """
+
+    name: str
+    place: str
+    own: Mapping[str, Any]
+    module: torch.nn.Module | None
+    kinds: tuple[str, ...]
+
+    def hooked(self) -> Iterator[str]:
+        """The places of those that are there."""
+        yield from (f"{self.place}{kind}" for kind in self.kinds if self.own[kind])
+
+    def without(self, places: Collection[str]) -> Hooks:
+        """The same without the kinds at these places."""
+        kinds = (kind for kind in self.kinds if f"{self.place}{kind}" not in places)
+        return replace(self, kinds=tuple(kinds))
+
+    def changed(self) -> Iterator[tuple[str, str]]:
+        """The name of each that was added, and of a table that was replaced."""
+        now = self.own if self.module is None else vars(self.module)  # which may be another
+        for kind in self.kinds:
+            if now.get(kind):
+                name = f"{self.name}{kind}"
+                yield name, "a hook was added, and the compiled code runs none"
+
+
+@dataclass(frozen=True)
 class InlinedCode(LivePart):
     """Everything that was compiled in, and the hooks that a call would run besides.
 
-    `hooks` are dictionaries that were empty, each with its name: torch does not guard them.
+    `hooks` are places of dictionaries that were empty: torch does not guard them.
     `registered` is what may not be hidden from Python's attribute lookup. `excepted` are the places
-    of what had hooks or was hidden already, None where nobody wrote them down.
+    of what had hooks or was hidden already, None where nobody wrote them down. `held` are modules
+    among globals that guards speak of, where it was compiled.
     """
 
     parts: tuple[Inlined, ...] = ()
-    hooks: tuple[tuple[str, Mapping[Any, Any]], ...] = field(default=(), compare=False)
+    hooks: tuple[Hooks, ...] = field(default=(), compare=False)
     registered: tuple[Registered, ...] = field(default=(), compare=False)
     excepted: frozenset[str] | None = None
+    held: Mapping[str, torch.nn.Module] = field(default_factory=dict, compare=False)
 
     def checker(self) -> Callable[[], bool] | None:
         """One fast function that compares all that torch's guards do not, or None without any."""
@@ -149,9 +252,12 @@ class InlinedCode(LivePart):
             for tail, value in one.same_defaults():
                 scope[f"{expected}_{len(scope)}"] = value
                 tests.append(f"{term}{tail} is {expected}_{len(scope) - 1}")
-        for i, (_, hooks) in enumerate(self.hooks):
-            scope[f"_wb_d{i}"] = hooks
-            tests.append(f"not _wb_d{i}")
+        for i, hooks in enumerate(self.hooks):
+            scope[f"_wb_d{i}"] = hooks.own
+            tests += [f"not _wb_d{i}[{kind!r}]" for kind in hooks.kinds]
+            if hooks.module is not None:
+                scope[f"_wb_m{i}"] = hooks.module
+                tests.append(f"_wb_m{i}.__dict__ is _wb_d{i}")
         tests += [test for names in self.registered for test in names.tests(scope)]
         if not tests:
             return None
@@ -178,9 +284,8 @@ class InlinedCode(LivePart):
                     yield one.name, _CHANGED[DEFAULTS if one.has_its_code() else one.kind]
             except _FAILURES:
                 yield one.name, _GONE
-        for name, hooks in self.hooks:
-            if hooks:
-                yield name, "a hook was added, and the compiled code runs none"
+        for hooks in self.hooks:
+            yield from hooks.changed()
         for names in self.registered:
             yield from names.changed()
 
@@ -194,38 +299,44 @@ class InlinedCode(LivePart):
         The modules are those among the values, and in them by attributes and keys that are `named`.
         `values` have the names under which the code reads them, in every process the same.
         """
-        modules = find_modules(values, named)
-        shared = torch.nn.modules.module
-        rows = [(f"_global{kind}", "", getattr(shared, f"_global{kind}")) for kind in _HOOKS]
+        modules = find_modules({**values, **self.held}, named)
+        rows = [Hooks("", "", vars(torch.nn.modules.module), None, _GLOBAL_HOOKS)]
         for root, module in modules.items():
             for path, part in module.named_modules():
                 name = ".".join(filter(None, (type(module).__name__, path)))
                 place = ".".join(filter(None, (root, path)))
-                rows += [(f"{name}.{kind}", f"{place}.", getattr(part, kind)) for kind in _HOOKS]
-        places = [(name, place + name.rpartition(".")[2], hooks) for name, place, hooks in rows]
+                rows.append(Hooks(f"{name}.", f"{place}.", vars(part), part, _HOOKS))
         excepted = self.excepted
         if excepted is None:  # of this process: a capture compiles what is there
-            hooked = (place for _, place, hooks in places if hooks)
+            hooked = (place for row in rows for place in row.hooked())
             excepted = frozenset((*hooked, *hidden(modules)))
-        by_id = {id(hooks): (name, hooks) for name, place, hooks in places if place not in excepted}
+        by_id = {id(row.own): row.without(excepted) for row in rows}
         registered = read_as_registered(modules, excepted)
-        return replace(self, hooks=tuple(by_id.values()), registered=registered, excepted=excepted)
+        hooks = tuple(by_id.values())
+        return replace(self, hooks=hooks, registered=registered, excepted=excepted)
 
-    def to_json(self) -> list[dict[str, str | None]]:
+    def to_json(self) -> list[dict[str, Any]]:
         """What another process can compare: where it is, and what it was."""
         files: dict[str, str | None] = {}
-        rows: list[dict[str, str | None]] = []
+        rows: list[dict[str, Any]] = []
         for one in self.parts:
             if not one.is_written():
                 continue
-            if one.kind == OBJECT:
+            if one.holder is sys.modules:
+                rows.append({"name": one.place, "imported": True})
+            elif one.kind == OBJECT:
                 rows.append({"name": one.place, "object": find_importable_name(one.expected)})
+            elif one.kind in (NO_ATTRIBUTE, NO_KEY):
+                rows.append({"name": one.place, one.kind: one.expected})
+            elif one.kind == ANSWER:
+                rows.append({"name": one.place, "subclasses": one.holder.to_json()})
             else:
                 code = one.expected
                 if code.co_filename not in files:
                     files[code.co_filename] = hash_file(code.co_filename)
                 row = {"name": one.place, "function": code.co_qualname, "digest": digest(code)}
                 row |= {"source": one.source, "file": files[code.co_filename]}
+                row |= {"torch": torch.__version__} if _is_of_torch(one) else {}
                 rows.append({**row, "defaults": _written(one.defaults)})
         return rows
 
@@ -253,9 +364,9 @@ class InlinedCode(LivePart):
                 is_same = one is not None
             else:
                 now = in_source(row.get("source"), row.get("file"))
-                is_same = now is None or now == row["digest"]
+                is_same = now is None or now == row.get("digest")
             if not is_same:
-                changed.append(f"  - {path} of {module}")
+                changed.append(f"  - {_said(row, path, module)}")
         if changed:
             raise ArtifactError(
                 "This was compiled in and is another one here:\n"
@@ -267,22 +378,57 @@ class InlinedCode(LivePart):
 
 def _here(row: Mapping[str, Any], scope: Mapping[str, Any], name: str) -> Inlined | None:
     """What a row speaks of, if it is in this process what it was."""
-    root, *rest = row["name"].partition(":")[2].split(".")
+    module, _, place = row["name"].partition(":")
+    if "imported" in row:
+        shown, lookup = f"sys.modules[{module!r}]", f"[{module!r}]"
+        return Inlined(shown, sys.modules, lookup, OBJECT, sys.modules[module], row["name"])
+    if NO_KEY in row:
+        one = Inlined(name, scope, "", NO_KEY, row[NO_KEY], row["name"])
+        return one if one.is_same() else None
+    root, *rest = place.split(".")
     path = Path.from_json([root, *(("attr", part) for part in rest)])
     lookup = f"[{root!r}]{path.tail}"
     try:
         value = path.get(scope)
-        if "object" in row:
-            same = value is resolve(row["object"])
+        if "object" in row:  # which was replaced where it has another name
+            same = value is resolve(row["object"]) and is_called(value, row["object"])
             return Inlined(name, scope, lookup, OBJECT, value, row["name"]) if same else None
+        if "function" not in row:
+            one = _asked_here(row, value, name)
+            return one if one.is_same() else None
     except (ImportError, *_FAILURES):
         return None
     steps, function = to_function(value, lambda f: f.__code__.co_qualname == row["function"])
-    if function is None or digest(function.__code__) != row["digest"]:
+    if function is None:
+        return None
+    if row.get("torch") not in (None, torch.__version__):  # another release has other code
+        return of_function(name, scope, lookup + steps, function, row["name"])
+    if digest(function.__code__) != row["digest"]:
         return None
     if row.get("defaults") not in (None, _written(_defaults(function))):
         return None
     return of_function(name, scope, lookup + steps, function, row["name"])
+
+
+def _asked_here(row: Mapping[str, Any], value: Any, name: str) -> Inlined:
+    """What a row says of a class: an attribute that it lacks, or what it counts as its own."""
+    if NO_ATTRIBUTE in row:
+        lacking = row[NO_ATTRIBUTE]
+        return Inlined(f"{name}.{lacking}", value, "", NO_ATTRIBUTE, lacking, row["name"])
+    answers = SubclassAnswers.from_json(value, row["subclasses"])
+    return Inlined(name, answers, ".now()", ANSWER, answers.before, row["name"])
+
+
+def _said(row: Mapping[str, Any], path: str, module: str) -> str:
+    """What is another one, or was not there."""
+    if NO_ATTRIBUTE in row or NO_KEY in row:
+        name = f"{path}.{row[NO_ATTRIBUTE]}" if NO_ATTRIBUTE in row else path
+        return f"{name} of {module}: {_CHANGED[NO_KEY]}"
+    return f"{path} of {module}"
+
+
+def _is_of_torch(one: Inlined) -> bool:
+    return str(one.place).partition(":")[0].partition(".")[0] == "torch"
 
 
 def to_function(

@@ -72,7 +72,8 @@ class SpecializedValue:
     one of `_CHECKS`. `known` is False when the value exists only in the process that
     compiled (a lambda, a local class): it is compared there, not after loading. `asked` is the
     place of the code that sets it when it is first asked, in a file: there it may be missing.
-    `guarded` says that a guard of torch in the file compares it: it is here to be named.
+    `guarded` says that a guard of torch in the file compares it: it is here to be named;
+    `unguarded` that no guard of torch does: it is compared where it was compiled, too.
     """
 
     path: Path
@@ -82,6 +83,7 @@ class SpecializedValue:
     known: bool = field(default=True, compare=False)
     asked: str | None = field(default=None, compare=False)
     guarded: bool = field(default=False, compare=False)
+    unguarded: bool = field(default=False, compare=False)
 
     @property
     def name(self) -> str:
@@ -108,6 +110,11 @@ class SpecializedValue:
         if self.check in _SAID:
             return _SAID[self.check].format(_shown(self.value))
         return f"compiled with {_shown(self.value)}, now {_shown(value)}"
+
+    def was(self) -> str:
+        """What was compiled in, as the end of a sentence; nothing where that is no value."""
+        is_value = self.check in ("equals", "nan", "based", "is", "members", "keys")
+        return f": compiled with {_shown(self.value)}" if is_value else ""
 
     def is_there(self, scope: Mapping[str, Any]) -> bool:
         """Whether the program has set it: it is found, and is more than None in place of it."""
@@ -188,6 +195,19 @@ def is_library_file(file: str) -> bool:
     return file.startswith(_INSTALLED) or not _PACKAGES.isdisjoint(file.split(os.sep))
 
 
+def is_users(owner: str) -> bool:
+    """Whether a module is the user's own: those of libraries note things down as they run."""
+    if is_python(owner):  # some of its modules have no file
+        return False
+    file = getattr(sys.modules.get(owner), "__file__", None)
+    return file is None or not is_library_file(file)
+
+
+def is_python(owner: str) -> bool:
+    """Whether a module is Python's own."""
+    return owner.partition(".")[0] in sys.stdlib_module_names
+
+
 def _is_plain(path: Path) -> bool:
     """Whether it is a dotted name: of what has one the code is compared where it is defined."""
     return all(kind == "attr" and "__" not in str(name) for kind, name in path.steps)
@@ -266,6 +286,11 @@ def _object_name(value: Any) -> str | None:
     return f"{module}:{name}"
 
 
+def is_called(value: Any, name: str) -> bool:
+    """Whether an object calls itself so: what stands in for another has a name of its own."""
+    return isinstance(value, types.ModuleType) or _object_name(value) == name
+
+
 def resolve(name: str) -> Any:
     """The object at `module` or `module:qualified.name`; raises ImportError or AttributeError."""
     module, _, qualified = name.partition(":")
@@ -324,6 +349,16 @@ def _encode(value: Any) -> dict[str, Any]:
     return {"literal": "..." if value is ... else repr(value)}
 
 
+class _Replaced:
+    """An object that another one stands in for where it was compiled; nothing is the same."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __repr__(self) -> str:
+        return self._name
+
+
 def _decode(data: Mapping[str, Any]) -> Any:
     ((kind, text),) = data.items()
     if kind == "dtype":
@@ -331,7 +366,8 @@ def _decode(data: Mapping[str, Any]) -> Any:
     if kind == "device":
         return torch.device(text)
     if kind == "object":
-        return resolve(text)
+        value = resolve(text)
+        return value if is_called(value, text) else _Replaced(text)
     if kind == "float":
         return float.fromhex(text)
     if kind == "complex":
@@ -431,9 +467,12 @@ class SpecializedValues(LivePart):
                 problems.append(f"{one.name}: {one.said(value)}")
         return problems
 
-    def checker(self) -> Callable[[Mapping[str, Any]], bool] | None:
-        """One fast function that compares every reachable value, or None when there is none."""
-        reachable = [one for one in self.reachable if not one.guarded]
+    def checker(self, *, here: bool = False) -> Callable[[Mapping[str, Any]], bool] | None:
+        """One fast function that compares every reachable value, or None when there is none.
+
+        `here`, where it was compiled, torch's guards compare all but those that are unguarded.
+        """
+        reachable = [b for b in self.reachable if (b.unguarded if here else not b.guarded)]
         if not reachable:
             return None
         scope: dict[str, Any] = {"failures": _FAILURES, "torch": torch}  # of keys that are dtypes

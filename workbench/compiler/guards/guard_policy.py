@@ -5,10 +5,11 @@ from __future__ import annotations
 import collections
 import functools
 import inspect
+import itertools
 import math
 import sys
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -21,7 +22,9 @@ from workbench.compiler.captured_code.specialized_values import (
     SAME,
     SpecializedValue,
     find_globals_module,
-    is_library_file,
+    find_importable_name,
+    is_python,
+    is_users,
     observe,
     specialize,
 )
@@ -35,7 +38,8 @@ from workbench.errors import CaptureError
 from workbench.number_text import plural
 
 CODE_TYPES = (types.FunctionType, types.BuiltinFunctionType, types.MethodType, type)
-_OURS = ("GLOBAL_STATE", "EMPTY_NN_MODULE_HOOKS_DICT")  # torch's own also compares threads
+_HOOKS_GUARD = "EMPTY_NN_MODULE_HOOKS_DICT"
+_OURS = ("GLOBAL_STATE", _HOOKS_GUARD)  # torch's own also compares threads
 _NO_BACKWARD = "there is no backward, so nothing is saved for it"
 _NOTED_BY_LIBRARY = "a library notes down there what it meets while it runs"
 _NOT_ASKED = (_NO_BACKWARD, _NOTED_BY_LIBRARY)  # not in this process either
@@ -61,6 +65,8 @@ _FAILURES = (KeyError, IndexError, AttributeError, TypeError, ValueError)  # of 
 _BUILTINS = "__builtins_dict__"
 _OWN_NAME = "['{0}'].fget.__closure__[1].cell_contents"
 """What the property of a parametrized tensor calls it: `register_parametrization` makes both."""
+_REGISTRIES = ("_modules", "_parameters", "_buffers")
+_IMPORTED = "__import_"  # what Dynamo calls a module whose globals a function reads
 _MOST_PARTS = 10_000
 _BIGGEST = 1 << 26  # bytes; the check is built from a tensor of each size
 
@@ -144,11 +150,13 @@ def build_guard_filter(
     policy: str | Callable[[Sequence[Any]], Sequence[bool]],
     function: types.FunctionType,
     decisions: Decisions,
+    receiver: str | None = None,
 ) -> Callable[[Sequence[Any]], list[bool]]:
     """The filter handed to Dynamo; it fills `decisions` each time guards are built.
 
     Torch builds the guards that are checked in this process; which of them a file keeps is in
-    `decisions`.
+    `decisions`. `receiver` is the parameter of the module that is called, whose parts a handle
+    knows.
 
     A policy of "strict" raises `CaptureError` naming every guard that a file cannot hold.
     """
@@ -171,13 +179,7 @@ def build_guard_filter(
             not (i in by_code or entry.guard_type in _OURS or reason in _NOT_ASKED)
             for i, (entry, reason) in enumerate(zip(entries, decisions.reasons, strict=True))
         ]
-        for i, (entry, reason) in enumerate(zip(entries, decisions.reasons, strict=True)):
-            if reason not in (None, _NOTED_BY_LIBRARY) and (
-                entry.guard_type in _REPLACED or _stand_in(entry, function, decisions)
-            ):
-                decisions.replaced.add(i)
-            if reason is None and entry.guard_type == "TENSOR_MATCH" and entry.is_global:
-                _stand_in(entry, function, decisions, guarded=True)
+        _stand_in_for_all(function, decisions, receiver)
         if policy == "strict":
             _refuse(entries, decisions)
         elif callable(policy):
@@ -331,7 +333,7 @@ def _find_library_notes(entries: Sequence[Any], function: types.FunctionType) ->
         if container is None:
             continue
         owner = _owner(container, function)
-        if owner is not None and not (is_users(owner[0]) or _is_python(owner[0])):
+        if owner is not None and not (is_users(owner[0]) or is_python(owner[0])):
             found[container] = isinstance(value, dict) or not is_length
     return found
 
@@ -340,10 +342,6 @@ def _numbered(path: Path) -> Path | None:
     """The dict of which a path goes on by the number of a key or value, None if there is none."""
     at = next((i for i, (kind, _) in enumerate(path.steps) if kind in (KEY, VALUE)), None)
     return None if at is None else Path(path.root, path.steps[:at])
-
-
-def _is_python(owner: str) -> bool:
-    return owner.partition(".")[0] in sys.stdlib_module_names
 
 
 def _is_set_by_torch_compile(path: Path, scope: Mapping[str, Any]) -> bool:
@@ -361,19 +359,88 @@ def _is_set_by_torch_compile(path: Path, scope: Mapping[str, Any]) -> bool:
     return (table.get("__module__"), name) in SET_BY_TORCH_COMPILE
 
 
+def _stand_in_for_all(
+    function: types.FunctionType, decisions: Decisions, receiver: str | None
+) -> None:
+    """Bake what replaces the guards that are dropped, or built anew, where a file is loaded."""
+    pairs = zip(decisions.entries, decisions.reasons, strict=True)
+    for i, (entry, reason) in enumerate(pairs):
+        if reason not in (None, _NOTED_BY_LIBRARY):
+            is_compared = _stand_in(entry, function, decisions, receiver)
+            if is_compared or entry.guard_type in _REPLACED:
+                decisions.replaced.add(i)
+        elif reason is None and entry.guard_type == "TENSOR_MATCH" and entry.is_global:
+            _stand_in(entry, function, decisions, guarded=True)
+        elif reason is None and _is_of_class(entry):
+            _stand_in(entry, function, decisions)
+    for value in _stay_visible(decisions.entries, function, receiver):
+        decisions.specialized[value.owner, value.path.attr(value.value), value.check] = value
+
+
 def _stand_in(
-    entry: Any, function: types.FunctionType, decisions: Decisions, *, guarded: bool = False
+    entry: Any,
+    function: types.FunctionType,
+    decisions: Decisions,
+    receiver: str | None = None,
+    *,
+    guarded: bool = False,
 ) -> bool:
     """Bake the value of a dropped guard when it is a constant; whether a file compares it.
 
     `guarded` is the value of a guard that a file keeps, so that it can be named there.
     """
     value = find_specialized_check(entry, function)
-    if value is None:
+    is_hooks = entry.guard_type == _HOOKS_GUARD
+    if value is None or (is_hooks and value.owner is None and value.path.root == receiver):
         return False
     key = value.owner, value.path, value.check
-    decisions.specialized[key] = replace(value, guarded=guarded)
+    unguarded = is_hooks and value.owner is None
+    decisions.specialized[key] = replace(value, guarded=guarded, unguarded=unguarded)
     return value.known
+
+
+def _is_of_class(entry: Any) -> bool:
+    """Whether a kept guard compares what an input's class has.
+
+    A file has the class by its name, so that the guard is built anew of what the class has there.
+    """
+    kinds = {entry.guard_type, *entry.derived_guard_types}
+    place = parse_state(entry.orig_guard.name) if kinds & set(_CONSTANTS) else None
+    if place is None or place[0] != "L" or not any(kind == "type" for kind, _ in place[1].steps):
+        return False
+    return place[1].steps[-1][1] not in {name for _, name in SET_BY_TORCH_COMPILE}
+
+
+def _stay_visible(
+    entries: Sequence[Any], function: types.FunctionType, receiver: str | None
+) -> Iterator[SpecializedValue]:
+    """Names of modules that their own tables may not have: compiled code reads past these."""
+    places = dict.fromkeys(parse_state(entry.orig_guard.name) for entry in entries)
+    modules = {
+        parse_state(entry.orig_guard.name): entry.value
+        for entry in entries
+        if entry.has_value and isinstance(entry.value, torch.nn.Module)
+    }
+    for place in places if modules else ():
+        if place is None or (place[0] == "L" and place[1].root == receiver):
+            continue
+        for i, ((_, table), (_, name)) in enumerate(itertools.pairwise(place[1].steps)):
+            holder = Path(place[1].root, place[1].steps[:i])
+            module = modules.get((place[0], holder)) if table in _REGISTRIES else None
+            if module is None or not str(name).isidentifier() or name in vars(module):
+                continue
+            spot = (None, holder) if place[0] == "L" else located(holder, function)
+            if spot is not None:
+                yield SpecializedValue(spot[1], name, "no own", spot[0], unguarded=spot[0] is None)
+
+
+def find_held_modules(entries: Sequence[Any]) -> dict[str, torch.nn.Module]:
+    """The modules among globals that guards speak of, by their places."""
+    return {
+        entry.name: entry.value
+        for entry in entries
+        if entry.is_global and entry.has_value and isinstance(entry.value, torch.nn.Module)
+    }
 
 
 def find_specialized_check(entry: Any, function: types.FunctionType) -> SpecializedValue | None:
@@ -388,17 +455,37 @@ def find_specialized_check(entry: Any, function: types.FunctionType) -> Speciali
             return None
         holder = located(path, function)
         if holder is None:
-            return None
+            return _of_torch(entry, path, function)
         owner, path = holder
         is_inside = any(kind != "attr" for kind, _ in path.steps)
         # os.environ is compared
-        if is_inside and not _is_python(owner) and not is_users(owner):
+        if is_inside and not is_python(owner) and not is_users(owner):
             # what a library's own containers hold is noted down as it runs: transformers has an
             # entry for each class of which a model was made, which a fresh process has not
             return None
     elif any(kind in (KEY, VALUE) for kind, _ in path.steps):
         return None
     return _by_kind(entry, path, owner, function)
+
+
+def _of_torch(entry: Any, path: Path, function: types.FunctionType) -> SpecializedValue | None:
+    """A function or class of torch where a module of torch has it: it may be replaced there."""
+    scope: Mapping[str, Any] = function.__globals__
+    if path.root.startswith(_IMPORTED):
+        module = path.root.removeprefix(_IMPORTED).replace("_dot_", ".")
+        scope = {path.root: sys.modules.get(module)}
+    owner = ""
+    while path.steps and isinstance(scope.get(path.root), types.ModuleType):
+        holder: types.ModuleType = scope[path.root]
+        kind, name = path.steps[0]
+        if kind != "attr":
+            return None
+        owner, scope, path = holder.__name__, vars(holder), Path(str(name), path.steps[1:])
+    is_torch = owner.partition(".")[0] == "torch" and not path.steps
+    if not is_torch or entry.guard_type not in (*_IDENTITIES, "BUILTIN_MATCH"):
+        return None
+    is_named = isinstance(entry.value, CODE_TYPES) and find_importable_name(entry.value)
+    return SpecializedValue(path, entry.value, "is", owner) if is_named else None
 
 
 def _by_kind(
@@ -409,6 +496,8 @@ def _by_kind(
     specialized = None
     if path.steps and path.steps[-1][0] == KEY:
         specialized = _keys(path, owner, entry.value, function, hide=hide)
+    elif entry.guard_type == _HOOKS_GUARD:
+        specialized = specialize(path, entry.value, owner, length=True)
     elif entry.guard_type == "DUPLICATE_INPUT":
         specialized = _same_object(entry, path, owner, function)
     elif kinds & set(_LENGTHS) and (
@@ -486,14 +575,6 @@ def _same_object(
     if located is None or located[0] != owner:
         return None
     return SpecializedValue(path, located[1], SAME, owner)
-
-
-def is_users(owner: str) -> bool:
-    """Whether a module is the user's own: those of libraries note things down as they run."""
-    if _is_python(owner):  # some of its modules have no file
-        return False
-    file = getattr(sys.modules.get(owner), "__file__", None)
-    return file is None or not is_library_file(file)
 
 
 def _refuse(entries: Sequence[Any], decisions: Decisions) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import types
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
@@ -14,8 +15,10 @@ import torch
 from workbench.compiler.calls.paths import Path, parse
 from workbench.compiler.captured_code import inlined_code
 from workbench.compiler.captured_code.inlined_code import (
+    ANSWER,
     CLASS,
     NO_ATTRIBUTE,
+    NO_KEY,
     OBJECT,
     Inlined,
     InlinedCode,
@@ -26,6 +29,7 @@ from workbench.compiler.captured_code.specialized_values import (
     find_globals_module,
     find_importable_name,
 )
+from workbench.compiler.guards.unguarded_reads import find_unguarded
 
 _TORCH = str(File(torch.__file__).parent) + "/"
 _IDENTITIES = ("CLOSURE_MATCH", "FUNCTION_MATCH", "BUILTIN_MATCH", "CLASS_MATCH")
@@ -50,17 +54,24 @@ def find_inlined(
     """
     users = {code for code in codes if not _is_torch(code)}
     users -= {inner for code in users for inner in code.co_consts if inner in users}
-    classes = {type(value) for value in (*guarded, *_parts(receiver))}
+    values = (*guarded, *_parts(receiver))
+    classes = {type(value) for value in values}
+    known = classes | {value for value in values if isinstance(value, type)}
     parts = [
         *called(receiver, function),
         *_by_guards(dropped, live, function, frozenset(users)),
-        *_in_classes(classes, frozenset(users)),
+        *_in_classes(known, frozenset(users)),
     ]
     rest = users - {one.expected for one in parts if one.kind == inlined_code.CODE}
     parts += _in_modules(frozenset(rest), function)
-    return InlinedCode(
-        tuple({(id(one.holder), one.lookup, one.kind): one for one in parts}.values())
-    )
+    parts += find_unguarded(parts, frozenset(users), classes, values)
+    return InlinedCode(tuple({_place_of(one): one for one in parts}.values()))
+
+
+def _place_of(one: Inlined) -> tuple[Any, ...]:
+    """What two parts that compare the same have in common."""
+    is_lacking = one.kind in (NO_ATTRIBUTE, NO_KEY)
+    return id(one.holder), one.lookup, one.kind, one.expected if is_lacking else ""
 
 
 def called(receiver: Any | None, function: types.FunctionType | None) -> Iterator[Inlined]:
@@ -124,6 +135,14 @@ def _spot(
     if scope == "L" and path.root in cells:
         return Inlined(str(path), cells[path.root], f".cell_contents{path.tail}", OBJECT, None)
     return _of_global(path, function, modules) if scope == "G" else None
+
+
+def ask_environment(key: str, value: str | None) -> Inlined:
+    """A variable of the environment that a capture read, None where it was not set."""
+    shown = f"os.environ[{key!r}]"
+    if value is None:
+        return Inlined(shown, os.environ, "", NO_KEY, key)
+    return Inlined(shown, os.environ, f".get({key!r})", ANSWER, value)
 
 
 def find_compared_by_code(entries: Sequence[Any], function: types.FunctionType) -> set[int]:

@@ -8,6 +8,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from workbench.compiler.captured_code.inlined_code import Inlined
+from workbench.compiler.guards.inlined_places import ask_environment
 from workbench.compiler.sources.sources import Places
 
 _KEY = re.compile(r"_data\[b(['\"])(.+?)\1\]")
@@ -39,6 +41,18 @@ def find_missing_variables(entries: Sequence[Any], places: Places) -> Iterator[M
             "frozen": "not set",
             "place": f"os.environ[{key!r}]",
         }
+
+
+def find_variables_read(entries: Sequence[Any], places: Places) -> Iterator[Inlined]:
+    """The variables that no guard of torch compares: not set, or read by a function of Python."""
+    found: dict[str, Inlined] = {}
+    for entry, key in _reads(entries):
+        is_asked = entry.has_value and entry.value is os.getenv
+        for name in (*key, *_place(entry.orig_guard, places)[1]):
+            value = os.environ.get(name)
+            if value is None or is_asked:
+                found[name] = ask_environment(name, value)
+    yield from found.values()
 
 
 def _reads(entries: Sequence[Any]) -> Iterator[tuple[Any, list[str]]]:

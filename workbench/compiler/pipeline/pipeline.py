@@ -18,6 +18,8 @@ from workbench.compiler.aot_files.writing.serialized import has_argument_writes
 from workbench.compiler.call_plan.guard_sandbox import Example
 from workbench.compiler.call_plan.live_guards import (
     LiveGuards,
+    list_answer_rows,
+    list_closure_rows,
     list_default_rows,
     list_dropped_guards,
 )
@@ -34,7 +36,12 @@ from workbench.compiler.cold_start.compile_cache import partial_pch, start_fast
 from workbench.compiler.cold_start.partial_pch import PartialPch
 from workbench.compiler.contract.contract import Contract
 from workbench.compiler.contract.shared_memory import SharedMemory
-from workbench.compiler.guards.guard_policy import Decisions, build_guard_filter, is_plain
+from workbench.compiler.guards.guard_policy import (
+    Decisions,
+    build_guard_filter,
+    find_held_modules,
+    is_plain,
+)
 from workbench.compiler.guards.inlined_places import find_inlined
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.cpython_costs import gc_throttle, large_stack_chunk
@@ -48,7 +55,11 @@ from workbench.compiler.internals.torch_state import GlobalState, read_tf32_uses
 from workbench.compiler.measuring.call_memory import EagerCounter
 from workbench.compiler.pipeline.captured_sizes import captured
 from workbench.compiler.pipeline.failures import explain
-from workbench.compiler.pipeline.frozen_reads import find_missing_variables, frozen_reads
+from workbench.compiler.pipeline.frozen_reads import (
+    find_missing_variables,
+    find_variables_read,
+    frozen_reads,
+)
 from workbench.compiler.pipeline.fusion_constraints import choose_fusion
 from workbench.compiler.pipeline.modes import check_freezing, merge_options
 from workbench.compiler.recording.recorder import FULL, Recorder
@@ -280,7 +291,7 @@ def _compile(run: _Run, backend: Any) -> Any:
 
 def _compile_once(run: _Run, backend: Any) -> Any:
     function = run.callee.function
-    chosen = build_guard_filter(run.options.guards, function, run.decisions)
+    chosen = build_guard_filter(run.options.guards, function, run.decisions, run.call.receiver)
     hooks = tp.HOOKS.get()(guard_filter_fn=chosen)
     log = logging.getLogger(tp.TRACING.module)  # the error says what is held back
     of_guards = hold_messages(log, "Error while creating guard", "Created at")
@@ -327,6 +338,9 @@ def _plan(
         [entry.value for entry in run.decisions.entries if entry.has_value],
         frozenset(map(id, run.decisions.checked)),
     )
+    read = find_variables_read(run.decisions.entries, recorder.places)
+    held = find_held_modules(run.decisions.entries)
+    code = replace(code, parts=(*code.parts, *read), held=held)
     entered = set(run.call.bound) - {run.call.receiver}
     plan = CallPlan(
         contract=contract,
@@ -346,6 +360,8 @@ def _plan(
             *list_dropped_guards(run.decisions, function, code, entered),
             *find_missing_variables(run.decisions.entries, recorder.places),
             *list_default_rows(function, run.call.bound),
+            *list_closure_rows(function),
+            *list_answer_rows(code),
         ),
         memory=SharedMemory.of(arguments, [leaf.path.get(run.call.bound) for leaf in arguments])
         if has_argument_writes(aot_fn)

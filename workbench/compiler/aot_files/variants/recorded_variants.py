@@ -35,6 +35,7 @@ from workbench.compiler.captured_code.specialized_values import (
     SpecializedValue,
     SpecializedValues,
     find_globals_module,
+    is_users,
 )
 from workbench.compiler.cold_start.compile_cache import start_fast
 from workbench.compiler.guards.guard_policy import (
@@ -42,7 +43,6 @@ from workbench.compiler.guards.guard_policy import (
     find_specialized_check,
     guarded_across,
     holds_tensors,
-    is_users,
 )
 from workbench.compiler.guards.guard_words import is_environment, shown, value_text
 from workbench.compiler.internals import torch_private as tp
