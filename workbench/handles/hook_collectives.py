@@ -189,6 +189,7 @@ def _tell_blocks(request: CompileRequest, sharded: Sharded, name: str) -> Hooked
     options = replace(
         request.options,
         notes=(*request.options.notes, note, *sharded.notes),
+        capture="full",  # torch's cache has programs without edges, and is to have none with them
         # what is around the outermost block is a program of its own, too
         blocks=tuple(
             dict([("", ""), *((p, b.name) for b in sharded.blocks for p in b.paths)]).items()
