@@ -15,6 +15,7 @@ import torch
 from workbench.artifacts.archive.aot_container import read_artifact
 from workbench.artifacts.archive.file_kinds import open_any, open_file
 from workbench.compiler.captured_code.specialized_values import resolve
+from workbench.compiler.cluster.cluster import refuse_shards
 from workbench.compiler.contract.contract import Contract
 from workbench.compiler.contract.examples import inputs_of, replace_fakes, write_dynamic_shapes
 from workbench.compiler.internals import torch_private as tp
@@ -51,6 +52,8 @@ def compile_for_target(
         )
     is_in_group = torch.distributed.is_available() and torch.distributed.is_initialized()
     hooked = read_hooks(request) if is_in_group else None
+    # compiled again it has to find its blocks, and their groups, again
+    recipe = build_recipe(request if hooked is None or hooked.blocks else hooked.request)
     if hooked is not None:
         request = hooked.request
     gpu = request.options.gpu
@@ -60,7 +63,7 @@ def compile_for_target(
             from workbench.handles.cross_compiled import compile_for_gpu
 
             _require_traceable(request)
-            made = compile_for_gpu(request, gpu, progress=progress, recipe=build_recipe(request))
+            made = compile_for_gpu(request, gpu, progress=progress, recipe=recipe)
         else:
             if request.options.backend == "inductor" and _is_on_gpu(request):
                 from workbench.handles.local_gpu import compile_on_gpu
@@ -69,7 +72,7 @@ def compile_for_target(
             else:
                 with tp.UNSET_FAKE.get()():  # a mode of fake tensors around it is not compiled
                     code = compile_ahead(replace_fakes(request), progress)
-            made = make_compiled(code, build_recipe(request))
+            made = make_compiled(code, recipe)
     if hooked is not None:
         made.update(add_hook_collectives(made.report, hooked, gpu))
     return made
@@ -95,6 +98,7 @@ def compile_in_background(request: CompileRequest) -> Job[Compiled] | Job[CrossC
 
     request = _with_original(request)
     call, recipe = _require_traceable(request), build_recipe(request)
+    refuse_shards(call.callee.name, call.callee.module)  # what is around them cannot be sent
     if request.options.gpu is not None:
         return background.start_cross_compile(request, request.options.gpu, recipe)
     return background.compile_in_background(request, call, recipe)

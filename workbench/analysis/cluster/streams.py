@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Literal, Self
 
+from workbench.analysis.cluster.block_calls import Program, list_placed, list_programs
 from workbench.analysis.cluster.links import (
     ERRORS,
     LEAST_CHECKED_BYTES,
@@ -22,7 +23,7 @@ from workbench.analysis.cluster.links import (
     find_links,
 )
 from workbench.analysis.forecast.forecast import KernelForecast, find_forecast, join_errors
-from workbench.report import Kernel, Report
+from workbench.report import Report
 from workbench.report.cluster.cluster_rows import CLUSTER, HOOK, Collective
 from workbench.report.table import Table
 from workbench.specs import Gpu
@@ -120,8 +121,9 @@ def time_collectives(report: Report, gpu: Gpu) -> Report:
     for span in streams.spans:
         if span.kind == "wait" and span.collective is not None:
             waits[span.collective] += span.us
-    # what runs beside a hook is not known: nothing says what of it is hidden
-    timed = [r if r.origin == HOOK else replace(r, exposed_us=waits[r.id]) for r in timed]
+    # of a block by itself nothing says what runs beside its hooks
+    known = {row.id for row in list_placed(made)}
+    timed = [replace(r, exposed_us=waits[r.id]) if r.id in known else r for r in timed]
     return replace(report, tables={**report.tables, "collectives": Table.of(Collective, timed)})
 
 
@@ -146,10 +148,10 @@ def find_streams(report: Report) -> Streams | None:
 
 def _follow(report: Report) -> Streams | None:
     times, error = _time_kernels(report)
-    rows = [row for row in report.collectives if row.origin != HOOK]
+    rows = list_placed(report)
     if times is None or not rows or any(row.est_us is None or row.kernel is None for row in rows):
         return None
-    return _join(report.kernels, rows, times, error)
+    return _join(list_programs(report), rows, times, error)
 
 
 def _time_kernels(report: Report) -> tuple[Mapping[str, float] | None, float | None]:
@@ -161,16 +163,15 @@ def _time_kernels(report: Report) -> tuple[Mapping[str, float] | None, float | N
 
 
 def _join(
-    kernels: Iterable[Kernel],
+    programs: Iterable[Program],
     rows: Sequence[Collective],
     times: Mapping[str, float],
     error: float | None,
 ) -> Streams:
     spans: list[Span] = []
     now = 0.0
-    for program in _list_programs(kernels):
-        own = [row for row in rows if row.graph == program[0].graph]
-        made = list(_follow_program(program, own, times, now))
+    for program in programs:
+        made = list(_follow_program(program, rows, times, now))
         now = max((span.start_us + span.us for span in made), default=now)
         spans += made
     return Streams(
@@ -191,7 +192,7 @@ def compare_streams(before: Report, after: Report) -> StreamChange | None:
     first, second = find_streams(before), find_streams(after)
     if first is None or second is None:
         return None
-    rows = [[row for row in each.collectives if row.origin != HOOK] for each in (before, after)]
+    rows = [list_placed(each) for each in (before, after)]
     nodes = max(row.group_nodes or 1 for own in rows for row in own)
     if nodes > MOST_CHECKED_NODES:
         why = f"the times of collectives over more than {MOST_CHECKED_NODES} nodes were held "
@@ -217,7 +218,7 @@ class _Side:
     `alone_error` is the relative error of these kernels together.
     """
 
-    kernels: Sequence[Kernel]
+    programs: Sequence[Program]
     rows: Sequence[Collective]
     forecast: Mapping[str, KernelForecast]
     alone: frozenset[str] = frozenset()
@@ -227,7 +228,7 @@ class _Side:
     def of(cls, report: Report, rows: Sequence[Collective]) -> Self:
         told = find_forecast(report)  # None for a program of collectives alone
         forecast = {} if told is None else {row.kernel: row for row in told.rows}
-        return cls(list(report.kernels), rows, forecast)
+        return cls(list_programs(report), rows, forecast)
 
     def part_from(self, other: Self) -> Self:
         """With what the other lacks: the model is off alike on what it cannot tell apart.
@@ -246,7 +247,8 @@ class _Side:
         return replace(self, alone=frozenset(alone), alone_error=error or 0.0)
 
     def _list_keys(self) -> Iterator[tuple[str, tuple[object, ...]]]:
-        for kernel in self.kernels:
+        kernels = {call.kernel.id: call.kernel for part in self.programs for call in part.calls}
+        for kernel in kernels.values():
             if (told := self.forecast.get(kernel.id)) is not None and not kernel.is_collective:
                 yield kernel.id, (told.kind, tuple(sorted(kernel.ops)), round(told.us, 3))
         for row in self.rows:
@@ -274,7 +276,7 @@ class _Side:
             )
             for row in self.rows
         ]
-        return _join(self.kernels, rows, times, None)
+        return _join(self.programs, rows, times, None)
 
 
 def bound_exposed(report: Report, kernels: float, link: float) -> tuple[float, float]:
@@ -283,7 +285,7 @@ def bound_exposed(report: Report, kernels: float, link: float) -> tuple[float, f
     A longer collective is never waited for less, and a longer kernel never exposes more: the ends
     are at slow kernels beside fast links and at fast kernels beside slow links.
     """
-    side = _Side.of(report, [row for row in report.collectives if row.origin != HOOK])
+    side = _Side.of(report, list_placed(report))
     least, most = (side.follow(end * kernels, -end, 0, link).exposed_us for end in (1, -1))
     return least, most
 
@@ -292,35 +294,78 @@ def _find_error(row: Collective, link: float) -> float:
     return link if (row.bytes or 0) >= LEAST_CHECKED_BYTES else 1.0
 
 
-def _list_programs(kernels: Iterable[Kernel]) -> Iterator[Sequence[Kernel]]:
-    """The kernels of each program: forward in their order, then backward, the last one first."""
-    programs: dict[tuple[str, bool], list[Kernel]] = {}
-    for kernel in kernels:
-        programs.setdefault((kernel.graph, kernel.is_backward), []).append(kernel)
-    forward = [each for each in programs.items() if not each[0][1]]
-    backward = [each for each in programs.items() if each[0][1]]
-    for _, own in [*forward, *reversed(backward)]:
-        yield own
-
-
 def _follow_program(
-    program: Sequence[Kernel], rows: Sequence[Collective], times: Mapping[str, float], now: float
+    program: Program, rows: Sequence[Collective], times: Mapping[str, float], now: float
 ) -> Iterator[Span]:
-    starts = {row.kernel: row for row in rows if row.kernel is not None}
-    waits = {row.wait_kernel: row for row in rows if row.wait_kernel is not None}
-    arrives: dict[str, float] = {}  # by collective
-    is_free: dict[str, float] = {}  # by group
-    for kernel in program:
+    """The spans of a program; of `rows` those of other programs are left alone."""
+    times_of = {row.id: row.est_us or 0.0 for row in rows}
+    own = [row for row in rows if row.graph == program.graph and row.origin != HOOK]
+    starts = {row.kernel: row for row in own}
+    waits = {row.wait_kernel: row for row in own if row.wait_kernel is not None}
+    lanes = _Lanes(now)
+    for place, call in enumerate(program.calls):
+        kernel = call.kernel
+        yield from lanes.gather(program, place, times_of)
         if (row := starts.get(kernel.id)) is not None:
-            start = max(now, is_free.get(row.group, 0.0))
-            us = row.est_us or 0.0
-            is_free[row.group] = arrives[row.id] = start + us
-            yield Span(row.group, "collective", start, us, kernel.id, row.id)
+            yield lanes.start(row, times_of[row.id], kernel.id)
         elif (row := waits.get(kernel.id)) is not None:
-            if (pause := arrives.get(row.id, now) - now) > 0:
-                yield Span(COMPUTE, "wait", now, pause, kernel.id, row.id)
-                now += pause
+            yield from lanes.wait(row, kernel.id)
         elif not kernel.is_collective:
-            us = times.get(kernel.id, 0.0)
-            yield Span(COMPUTE, "kernel", now, us, kernel.id)
-            now += us
+            us = times.get(kernel.id, 0.0) / call.calls
+            yield Span(COMPUTE, "kernel", lanes.now, us, kernel.id)
+            lanes.now += us
+        yield from lanes.scatter(program, place, times_of)
+
+
+@dataclass
+class _Lanes:
+    """How far the kernels of a program are, and each group; µs from the start of the call."""
+
+    now: float
+    arrives: dict[str, float] = field(default_factory=dict)  # by collective
+    is_free: dict[str, float] = field(default_factory=dict)  # by group
+
+    def start(
+        self, row: Collective, us: float, kernel: str, after: Collective | None = None
+    ) -> Span:
+        """It starts when its group is free, and what it sends on has arrived."""
+        ready = self.now if after is None else self.arrives[after.id]
+        start = max(ready, self.now, self.is_free.get(row.group, 0.0))
+        self.is_free[row.group] = self.arrives[row.id] = start + us
+        return Span(row.group, "collective", start, us, kernel, row.id)
+
+    def wait(self, row: Collective, kernel: str) -> Iterator[Span]:
+        """The kernels stop until it is there."""
+        if (pause := self.arrives.get(row.id, self.now) - self.now) > 0:
+            yield Span(COMPUTE, "wait", self.now, pause, kernel, row.id)
+            self.now += pause
+
+    def gather(self, program: Program, place: int, times: Mapping[str, float]) -> Iterator[Span]:
+        """What hooks do before a call: what it needs has to be there, then the next is sent."""
+        kernel = program.calls[place].kernel.id
+        needed = program.waits.get(place, ())
+        starting = program.starts.get(place, ())
+        for row in starting:
+            if row in needed:
+                yield self.start(row, times[row.id], kernel)
+        for row in needed:
+            yield from self.wait(row, kernel)
+        for row in starting:
+            if row not in needed:
+                yield self.start(row, times[row.id], kernel)
+
+    def scatter(self, program: Program, place: int, times: Mapping[str, float]) -> Iterator[Span]:
+        """What hooks do after a call, those of inner blocks first."""
+        kernel = program.calls[place].kernel.id
+        for held, made in program.ends.get(place, ()):
+            for row in held:
+                yield from self.wait(row, kernel)
+            scattered = None
+            for row in made:
+                is_scatter = row.op == "reduce_scatter"
+                yield self.start(row, times[row.id], kernel, None if is_scatter else scattered)
+                scattered = row if is_scatter else None
+        if place == len(program.calls) - 1:  # the call ends when all has arrived
+            for _, made in (pair for own in program.ends.values() for pair in own):
+                for row in made:
+                    yield from self.wait(row, kernel)

@@ -10,10 +10,10 @@ from workbench.number_text import number_text, plural
 from workbench.report import Report
 from workbench.report.cluster.cluster_rows import (
     ERRORS,
-    HOOK,
     LEAST_CHECKED_BYTES,
     MOST_CHECKED_NODES,
     Collective,
+    is_unplaced,
 )
 
 
@@ -58,15 +58,15 @@ def find_waits(report: Report, kernels_us: float, error: float | None) -> Networ
     waits: defaultdict[str, float] = defaultdict(float)
     unsure = 0.0  # what may be hidden or not
     for row in known:
-        exposed = 0.0 if row.origin == HOOK else row.exposed_us
+        exposed = 0.0 if is_unplaced(row) else row.exposed_us
         place = row.wait_kernel or row.kernel
         if exposed is None or place is None:
             exposed, unsure = row.est_us or 0.0, unsure + (row.est_us or 0.0)
         if place is not None:
             waits[place] += exposed
     exposed_us, est_us = sum(waits.values()), sum(row.est_us or 0.0 for row in known)
-    hooked = sum(row.est_us or 0.0 for row in known if row.origin == HOOK)
-    off = sum((row.est_us or 0.0) * _find_error(row) for row in known if row.origin != HOOK)
+    hooked = sum(row.est_us or 0.0 for row in known if is_unplaced(row))
+    off = sum((row.est_us or 0.0) * _find_error(row) for row in known if not is_unplaced(row))
     shorter = (error or 0.0) * kernels_us
     hidden = max(est_us - hooked - exposed_us, 0.0)
     most_us = exposed_us + off + min(shorter, hidden) + hooked * (1 + ERRORS[1])

@@ -21,6 +21,7 @@ from workbench.artifacts.programs import (
 from workbench.errors import UsageError
 from workbench.number_text import plural
 from workbench.report import Buffer, Node, Report, Wrapper
+from workbench.report.cluster.cluster_rows import BLOCKS
 from workbench.report.graph_stages import is_weight_name, name_input, place_of
 from workbench.report.memory_rows import Kind
 
@@ -114,6 +115,12 @@ def explain_unknown_memory(report: Report) -> str | None:
             f"The record of {name} has {_programs(passes)}, and memory is that of one compilation "
             "(a forward, or a forward and its backward): ask for the report of one, such as "
             "s.report('0/1') of a session, or compile it with aot_compile."
+        )
+    if report.extra.get(BLOCKS):
+        return (
+            f"{name} was sharded by fully_shard: its program has all parameters whole, of which a "
+            "rank holds shards, and the whole of a block only while that runs. What it holds at "
+            "a time is not counted; of a block by itself it is."
         )
     if any(wrapper.text is None or wrapper.text not in report.texts for wrapper in wrappers):
         return (

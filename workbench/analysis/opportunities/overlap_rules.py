@@ -110,10 +110,10 @@ def _find_exposed(facts: Facts) -> _Exposed | None:
     is_on = given.get(_OVERLAP) == "True" or any(p.name == _RAN for p in facts.report.passes)
     if streams is None or is_on or facts.report.environment.torch_release < _SINCE:
         return None
-    if streams.exposed_us < _LEAST * streams.whole_us:
-        return None
+    # no pass of torch sees what hooks start
     rows = [row for row in facts.report.collectives if row.origin != HOOK and row.exposed_us]
-    return (streams.exposed_us, rows) if rows else None
+    exposed_us = sum(row.exposed_us or 0.0 for row in rows)
+    return (exposed_us, rows) if rows and exposed_us >= _LEAST * streams.whole_us else None
 
 
 def _list_independent(facts: Facts, rows: Sequence[Collective]) -> list[Collective]:

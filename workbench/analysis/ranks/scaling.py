@@ -22,7 +22,7 @@ from workbench.analysis.ranks.rank_programs import RankProgram, group_by_program
 from workbench.arguments import checked
 from workbench.number_text import join_words, number_text, plural
 from workbench.report import Report
-from workbench.report.cluster.cluster_rows import HOOK, ScalingRow
+from workbench.report.cluster.cluster_rows import ScalingRow, is_unplaced
 from workbench.report.presenter import Presented, presenter
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ class Scaling(Presented):
 def time_step(report: Report) -> StepTime | str:
     """What a call of one rank takes by the models; else why that is not known."""
     rows = list(report.collectives)
-    if any(row.origin == HOOK for row in rows):
+    if any(map(is_unplaced, rows)):
         return "hooks around the program start collectives; what hides them is not known"
     told = find_forecast(report)
     if told is None:

@@ -251,6 +251,14 @@ def refuse_hooks(name: str, module: Any) -> None:
             f"{inner} is a DistributedDataParallel inside of {name}: torch captures none of its "
             "hooks. Wrap the whole module in it, or compile the module that is in it."
         )
+    refuse_shards(name, module)
+
+
+def refuse_shards(name: str, module: Any) -> None:
+    """Raise `UsageError` for FSDP1 and what `fully_shard` makes, which cannot be copied either."""
+    if module is None:
+        return
+    parts = [(path or name, part) for path, part in module.named_modules()]
     fsdp: Any = sys.modules.get("torch.distributed.fsdp")
     first: Any = getattr(fsdp, "FullyShardedDataParallel", ())
     if flat := next((path for path, part in parts if isinstance(part, first)), None):
@@ -258,16 +266,16 @@ def refuse_hooks(name: str, module: Any) -> None:
         raise UsageError(
             f"{where} is a FullyShardedDataParallel (FSDP1), which gathers flat parameters in "
             "hooks: torch captures none of them. Shard the model with fully_shard (FSDP2) and "
-            "compile a block of it, or compile the module before it is wrapped."
+            "compile it for a virtual GPU, or compile the module before it is wrapped."
         )
     kind = getattr(fsdp, "FSDPModule", None)
     if sharded := next((path for path, part in parts if kind and isinstance(part, kind)), None):
         raise UsageError(
             f"{sharded} was sharded by fully_shard, which gathers parameters in hooks around its "
-            "calls: torch captures none of them, so there is no graph of the whole. Compile a "
-            "block that was sharded by itself, for a virtual GPU: what its hooks send is listed. "
-            "Or compile the module without it, or shard its parameters as DTensors by a "
-            "parametrisation, whose collectives are in the graph."
+            "calls: torch captures none of them, so there is no graph of the whole. Compile it "
+            "with aot_compile for a virtual GPU, such as target='h100', beside its process groups: "
+            "what the hooks send is listed. Or compile the module without it, or shard its "
+            "parameters as DTensors by a parametrisation, whose collectives are in the graph."
         )
 
 

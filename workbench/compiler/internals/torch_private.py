@@ -795,6 +795,37 @@ def parameter_groups_of(module: Any) -> tuple[Any, list[Any]]:
     return state, list(getattr(state, "_fsdp_param_groups", single))
 
 
+def policy_of(state: Any) -> Any:
+    """The mixed precision that hooks of `fully_shard` cast to."""
+    return state._mp_policy
+
+
+def keeps_parameters(state: Any) -> bool:
+    """Whether the outermost module of `fully_shard` keeps its parameters after the forward.
+
+    It does unless it was told otherwise, or is a part of a module that has run.
+    """
+    is_part = state._is_root is False
+    return bool(getattr(state, "_auto_reshard_after_forward", True)) and not is_part
+
+
+def prefetches_of(state: Any) -> list[Any]:
+    """What the user had a module gather ahead, in the forward and in the backward."""
+    return [*state._states_to_forward_prefetch, *state._states_to_backward_prefetch]
+
+
+def hook_ids_of(state: Any) -> set[int]:
+    """The keys of the hooks that `fully_shard` put around the calls of modules."""
+    made = (state._pre_forward_hook_handle, state._post_forward_hook_handle)
+    return {part.id for each in made for part in getattr(each, "handles", (each,))}
+
+
+def forms_of_parameter(parameter: Any) -> list[Any]:
+    """A parameter of `fully_shard` as a module has it: its shard, the whole after a first call."""
+    whole = getattr(parameter, "_unsharded_param", None)
+    return [parameter.sharded_param, *(() if whole is None else (whole,))]
+
+
 ARTIFACTS = "_artifacts"
 """Where `AOTCompiledFunction` has what it was made of, torch 2.11 to 2.15."""
 

@@ -62,6 +62,7 @@ from workbench.compiler.pipeline.frozen_reads import (
 )
 from workbench.compiler.pipeline.fusion_constraints import choose_fusion
 from workbench.compiler.pipeline.modes import check_freezing, merge_options
+from workbench.compiler.pipeline.separate_blocks import keep_blocks_apart
 from workbench.compiler.recording.recorder import FULL, Recorder
 from workbench.compiler.request.callables import BoundCall, Callee
 from workbench.compiler.request.compile_request import CompileOptions, CompileRequest
@@ -70,6 +71,7 @@ from workbench.compiler.sources.dynamo_messages import explain_own_error
 from workbench.errors import CaptureError, UsageError, WorkbenchError, read_first_line, suggest
 from workbench.number_text import plural
 from workbench.report import Outcome, Report, Request
+from workbench.report.cluster.cluster_rows import BLOCKS
 from workbench.tasks.progress_events import ProgressCallback, ProgressRaised
 
 _FIXED = 6  # sizes that the code fixed, each in a note
@@ -162,6 +164,7 @@ def _recording(
             restore_automatic_dynamic(),
             start_fast(pch=pch),
             choose_fusion(options.fusion),
+            keep_blocks_apart(options.blocks) as blocks,
             recorder,
             shapes.mark_examples(run.dynamic, run.call.bound),
         ):
@@ -182,6 +185,8 @@ def _recording(
     )
     report = _with_caught_errors(recorder.report(outcome=Outcome()))
     report = run.eager.added(report) if options.counts_eager else report
+    if blocks:
+        report = replace(report, extra={**report.extra, BLOCKS: dict(blocks)})
     example = Example(run.call.bound, run.call.receiver)
     graphs = recorder.graphs.runnable
     return CompiledCode(aot_fn, plan, report, run.callee.entry, example, graphs)

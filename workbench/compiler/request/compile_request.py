@@ -116,6 +116,7 @@ class CompileOptions:
     notes: tuple[str, ...] = ()
     budgets: tuple[float, ...] = ()  # activation memory budgets that are looked at besides
     counts_eager: bool = False  # count what eager would hold instead of compiling
+    blocks: tuple[tuple[str, str], ...] = ()  # paths of modules, and the program that each is in
 
     def __post_init__(self) -> None:
         check_mapping("options", self.options, "{'max_autotune': True}")

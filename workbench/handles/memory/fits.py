@@ -18,6 +18,7 @@ from workbench.analysis.layers.fit import AXES, MISSING, MISSING_OF_STEP, Depth,
 from workbench.analysis.layers.optimizers import name_optimizer, state_bytes
 from workbench.analysis.memory.memory import Memory, memory
 from workbench.compiler.calls.paths import Path, leaves
+from workbench.compiler.cluster.cluster import refuse_shards
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.request.compile_request import CompileRequest, list_known_gpus
 from workbench.compiler.request.composition import choose_options
@@ -257,7 +258,11 @@ def cut_layers(
 
 
 def copy_without_weights(model: torch.nn.Module) -> torch.nn.Module:
-    """A copy whose tensors are on the meta device: it has sizes and no memory."""
+    """A copy whose tensors are on the meta device: it has sizes and no memory.
+
+    Raises `UsageError` for what FSDP made, which torch does not copy.
+    """
+    refuse_shards(type(model).__name__, model)
     memo: dict[int, Any] = {}
     for parameter in model.parameters():
         twin = torch.nn.Parameter(

@@ -87,6 +87,12 @@ def name_kind(operator: str) -> str:
     return next((kind for kind in _KINDS if operator.startswith(kind)), operator)
 
 
+BLOCKS = "blocks"
+"""Where `Report.extra` has the block of each scheduler node, by the ids of both.
+
+Only of a model whose blocks run as programs of their own, with hooks between them, and which was
+compiled at once: nothing is fused over their edges.
+"""
 GRAPH, HOOK = "graph", "hook"
 """Whether a collective is in the generated program, or made by a hook around it."""
 
@@ -154,6 +160,12 @@ class Collective:
         meaning="µs that torch's passes expect the kernels to wait for it; None where none ran.",
     )  # fmt: skip
     origin: str = GRAPH  # "graph", or "hook": computed from what a hook will send
+    block: str | None = None  # the module whose hook it is, where its place in the call is known
+
+
+def is_unplaced(row: Collective) -> bool:
+    """Whether nothing is known of what runs beside it: a hook of a block by itself, or of DDP."""
+    return row.origin == HOOK and row.block is None
 
 
 @dataclass(frozen=True, slots=True)

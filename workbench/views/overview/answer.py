@@ -18,7 +18,7 @@ from workbench.analysis.opportunities.opportunity import Opportunity
 from workbench.analysis.opportunities.rules import opportunities
 from workbench.errors import UsageError
 from workbench.report import Report
-from workbench.report.cluster.cluster_rows import HOOK, has_fake_collectives
+from workbench.report.cluster.cluster_rows import has_fake_collectives, is_unplaced
 from workbench.report.measures import measure_compile_seconds
 from workbench.report.paired import PairedTimes
 from workbench.report.profile_record import MeasuredCall, read_measured_call
@@ -190,7 +190,7 @@ def _collectives(report: Report, *, is_measured: bool) -> Iterator[Piece]:
     count = len(report.collectives)
     if not count or (is_measured and not has_fake_collectives(report)):
         return
-    has_hooks = any(row.origin == HOOK for row in report.collectives)
+    has_hooks = any(map(is_unplaced, report.collectives))
     streams = None if has_hooks else find_streams(report)
     yield plain(f"Not in it: {plural(count, 'collective')}")
     if streams is not None:

@@ -10,7 +10,7 @@ from workbench.analysis.cluster.links import ERRORS, LEAST_CHECKED, MOST_CHECKED
 from workbench.analysis.cluster.streams import COMPUTE, MISSING, Span, Streams, find_streams
 from workbench.number_text import number_text, plural
 from workbench.report import Report
-from workbench.report.cluster.cluster_rows import HOOK, PASSES, Collective
+from workbench.report.cluster.cluster_rows import HOOK, PASSES, Collective, is_unplaced
 from workbench.report.rows import split_line
 from workbench.views.panes.pane import Content, Pane, ViewContext, missing
 from workbench.views.wire.codec import convert_row
@@ -46,9 +46,12 @@ def document(report: Report, context: ViewContext) -> Content:
     ]
     streams = find_streams(report)
     spans = [] if streams is None else _list_spans(report, streams)
-    own = [row for row in rows if row.origin != HOOK]
+    own = [row for row in rows if not is_unplaced(row)]
+    by_hooks = sum(row.origin == HOOK for row in own)
     says = summarize_streams(own, streams) if own else ""
     says = " ".join(filter(None, (says, fused, _tell_passes(report, own))))
+    if by_hooks:
+        says = f"{says} Hooks of fully_shard start {by_hooks} of them."
     if own != rows:
         hooks = plural(len(rows) - len(own), "collective")
         says = f"{says} Hooks around the program start {hooks}; what hides them is not known."
