@@ -11,7 +11,7 @@ import torch
 from workbench.analysis.kernel_checks.kernel_check import NOT_JUDGED
 from workbench.compiler.interpreter.verification import keep_warm_interpreter
 from workbench.compiler.interpreter.watched.watched_call import AccessLog, Watch, Watched
-from workbench.compiler.kernel_checks.case_sizes import Case, list_cases
+from workbench.compiler.kernel_checks.case_sizes import Case, list_cases, say_untried
 from workbench.compiler.kernel_checks.fault_words import FaultWords
 from workbench.compiler.kernel_checks.triton_viz_checks import ask_triton_viz, find_release
 from workbench.compiler.kernel_checks.value_comparison import (
@@ -19,6 +19,7 @@ from workbench.compiler.kernel_checks.value_comparison import (
     choose_writes,
     compare_values,
     find_unnamed,
+    refuse_constant,
     refuse_unknown,
 )
 from workbench.compiler.kernels.kernel_call import KernelCall
@@ -58,6 +59,12 @@ class CheckQuestion:
     time_limit: float = TIME_LIMIT
     triton_viz: bool = True
 
+    @property
+    def only_written(self) -> frozenset[str]:
+        """The arguments that hold nothing that a kernel reads, as far as it is said."""
+        sides = (self.writes or (), self.fresh)
+        return frozenset().union(*((side,) if isinstance(side, str) else side for side in sides))
+
 
 @dataclass(frozen=True)
 class Checked:
@@ -79,7 +86,8 @@ def check_call(
         left = _leave_out(call, Case("", call), _GLUON)
         said, found = _ask_other(call, question, None, (), progress)
         return Checked(tuple(found), (left, *said))
-    cases, note = list_cases(call, question.cases)
+    cases, note = list_cases(call, question.cases, question.only_written)
+    judged: list[Case] = []
     findings: list[KernelFinding] = []
     rows: list[CheckedCase] = []
     log = None
@@ -94,9 +102,11 @@ def check_call(
         if case.is_derived and row.verdict == "not checked":
             note = f"The call with {case.name} could not be judged ({'; '.join(row.not_judged)})."
             continue
+        judged.append(case)
         log = watched.log if case is cases[0] else log
         findings += found
         rows.append(row)
+    note = " ".join(filter(None, (note, say_untried(judged))))
     if note and rows:
         rows[0] = replace(rows[0], notes=(*rows[0].notes, note))
     kept = _drop_repeated(findings)
@@ -219,6 +229,9 @@ def _judge(
     found, lost = [*found, *unnamed], [*lost, *untold]
     if question.reference is not None and not watched.stopped:
         try:
+            if case.is_derived:
+                writes = choose_writes(case.call, watched, question.writes)
+                refuse_constant(case.call, question.reference, writes)
             found += _compare(case, watched, question, found, words)
             judged.append("values")
         except NotCompared as reason:
