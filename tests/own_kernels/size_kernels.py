@@ -125,3 +125,16 @@ def cumulate(x, out, n, MASKS: tl.constexpr, BLOCK: tl.constexpr):
     row, i = tl.program_id(0), tl.arange(0, BLOCK)
     v = tl.load(x + row * n + i, i < n, 0.0)
     tl.store(out + row * n + i, tl.cumsum(v, 0), (i < n) | (MASKS & 1 == 0))
+
+
+@triton.jit
+def double_all(x, out, n, WIDE: tl.constexpr, BLOCK: tl.constexpr):
+    block = tl.program_id(0).to(tl.int64) if WIDE else tl.program_id(0)
+    i = block * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + i, tl.load(x + i, i < n) * 2, i < n)
+
+
+@triton.jit
+def take(x, index, out, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + i, tl.load(x + tl.load(index + i, i < n), i < n), i < n)

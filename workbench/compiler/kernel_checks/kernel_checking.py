@@ -22,10 +22,10 @@ from workbench.compiler.kernel_checks.value_comparison import (
     refuse_constant,
     refuse_unknown,
 )
-from workbench.compiler.kernels.kernel_call import KernelCall
+from workbench.compiler.kernels.kernel_call import KernelCall, is_numberless
 from workbench.compiler.sources.sources import Places
 from workbench.errors import CaptureError, UsageError
-from workbench.number_text import number_text, plural
+from workbench.number_text import join_words, number_text, plural
 from workbench.processes.shipping.caller_context import CallerContext
 from workbench.report.machine_rows import CheckedCase, KernelFinding
 from workbench.tasks.progress_events import ProgressCallback, step, tell_count
@@ -40,7 +40,9 @@ _GLUON = (
     "kernels of Gluon are compiled and not run here, and triton-viz 3.0, the last that was tried, "
     "does not run them either"
 )
-_META = "its tensors are on meta and hold no numbers, so that nothing was run"
+_NUMBERS = "what numbers decide: its tensors are on meta and hold none"
+OF_SIZES = "accesses out of bounds that sizes decide"
+_MOST_OF_SIZES = 1024  # programs of a call on meta
 _RACES = ("race", "race, same value", "lanes disagree")
 JUDGED = (
     "accesses out of bounds", "races between programs", "lanes that disagree", "missing barriers",
@@ -81,7 +83,9 @@ def check_call(
     """Run the call, and others, under watch; raises `UsageError` for a question that is none."""
     _refuse_question(call, question)
     if call.is_data_free:
-        return Checked((), (_leave_out(call, Case("", call), _META),))
+        if call.is_gluon:
+            return Checked((), (_leave_out(call, Case("", call), _GLUON),))
+        return check_sizes(call, question, progress)
     if call.is_gluon:
         left = _leave_out(call, Case("", call), _GLUON)
         said, found = _ask_other(call, question, None, (), progress)
@@ -152,13 +156,65 @@ def _leave_out(call: KernelCall, case: Case, reason: str) -> CheckedCase:
     return CheckedCase(call.name, case.name, "not checked", (), 0, not_judged=(reason,))
 
 
+def check_sizes(
+    call: KernelCall, question: CheckQuestion, progress: ProgressCallback | None = None
+) -> Checked:
+    """Accesses out of bounds of a call whose tensors have sizes and no numbers.
+
+    It is run on zeros that take no memory, a large grid in part. Where it reads integers or masks
+    of such a tensor, these may decide what it accesses, and nothing is judged.
+    """
+    with step(progress, RUNNING):
+        asked = replace(question, sample=question.sample or _MOST_OF_SIZES)
+        watched = _watch(call, asked)
+    case = Case("", call)
+    if isinstance(watched, str):
+        return Checked((), (_leave_out(call, case, watched),))
+    log = watched.log
+    words = FaultWords(call.name, log, Places(), "")
+    tensors = call.tensors(with_parts=True)
+    read = [name for held in log.arguments for name in held.names
+            if is_numberless(tensors[name]) and not tensors[name].is_floating_point()
+            and any(True for _ in log.select(held.name, kind="read"))]  # fmt: skip
+    lost = [_NUMBERS]
+    found: list[KernelFinding] = []
+    if read:
+        lost = [f"{join_words(read)}: its numbers may decide what is accessed, and it has none"]
+    elif watched.stopped and watched.stopped_kind != "out of bounds":
+        place = words.find_place(watched.stopped_place)
+        lost.append(watched.explain_stop(place.line))
+    else:
+        found, _ = describe_faults(words, watched)
+    notes = _say_left_out(log)
+    is_judged = not read and not (watched.stopped and not found)
+    row = CheckedCase(
+        call.name, "", "failed" if found else "not checked", log.grid, log.programs,
+        (OF_SIZES,) if is_judged else (), tuple(lost), notes, watched.seconds,
+    )  # fmt: skip
+    return Checked(tuple(found), (row,))
+
+
+def _say_left_out(log: AccessLog) -> tuple[str, ...]:
+    if log.programs >= _count(log.grid):
+        return ()
+    shown, all_ = (number_text(n, "whole") for n in (log.programs, _count(log.grid)))
+    return (f"{shown} of {all_} programs were run: nothing is known of the others.",)
+
+
+def _bring_here(value: Any) -> Any:
+    """A tensor on the CPU; one without numbers on meta."""
+    if not isinstance(value, torch.Tensor):
+        return value
+    if is_numberless(value):
+        sizes, strides = tuple(map(int, value.shape)), tuple(map(int, value.stride()))
+        return torch.empty_strided(sizes, strides, dtype=value.dtype, device="meta")
+    return value.detach().cpu()
+
+
 def _watch(call: KernelCall, question: CheckQuestion) -> Watched | str:
     """What the run showed, or why there is none."""
     call.resolve_grid(call.configs[0].all_kwargs() if call.configs else {})
-    here = {
-        name: value.detach().cpu() if isinstance(value, torch.Tensor) else value
-        for name, value in call.arguments.items()
-    }
+    here = {name: _bring_here(value) for name, value in call.arguments.items()}
     fresh = (question.fresh,) if isinstance(question.fresh, str) else tuple(question.fresh)
     with replace(call, arguments=here).make_parcel() as folder:
         asked = Watch(folder, CallerContext.current(), fresh, question.sample, question.time_limit)
@@ -236,11 +292,7 @@ def _judge(
             judged.append("values")
         except NotCompared as reason:
             lost.append(f"values: {reason}")
-    if log.programs < _count(log.grid):
-        notes.append(
-            f"{number_text(log.programs, 'whole')} of {number_text(_count(log.grid), 'whole')} "
-            "programs were run: nothing is known of the others."
-        )
+    notes += _say_left_out(log)
     if call.configs:
         notes.append(f"Of {plural(len(call.configs), 'configuration')} the first was run.")
     return found, describe_run(call.name, case.name, watched, found, judged, lost, notes)

@@ -221,7 +221,8 @@ class OwnKernel(LiveOnly, ReportHolder):
         of one place by two lanes without a barrier, reads of what nobody wrote, writes to an input
         that `writes` does not name, and values that differ.
         It says nothing of other sizes and inputs than those that were run; sizes that are multiples
-        of a block in every call are named. Nothing is written to the arguments.
+        of a block in every call are named. Of tensors on meta only accesses out of bounds are
+        found, as sizes and strides decide them. Nothing is written to the arguments.
 
         Parameters
         ----------
