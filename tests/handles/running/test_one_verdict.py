@@ -84,16 +84,19 @@ def test_engines_agree_on_a_wrong_program(wrong: WrongProgram) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("wrong", CASES)
 def test_budgets_of_memory_agree(wrong: WrongProgram) -> None:
-    """They are judged by training steps: without a gradient nothing is."""
-    args = tuple(one.requires_grad_(one.is_floating_point()) for one in wrong.args())
+    """They are judged by training steps: where nothing learns, nothing is."""
+    args = wrong.args()
+    if wrong.effect not in ("input", "buffer"):  # what is written in place cannot learn
+        args = tuple(one.requires_grad_(one.is_floating_point()) for one in args)
     fn = wrong.make()
     right = wb.aot_compile(fn, args, options=wrong.others)
     made = wb.aot_compile(fn, args, options=wrong.options())
-    verdict = made.verify(*args).verdict
-    if not any(row.leaf.startswith("gradient") for row in right.verify(*args).rows):
-        assert check_gradients(right, made, args, {}).ok is None
-    else:
-        assert WORDS[check_gradients(right, made, args, {}).ok] == verdict
+    found = check_gradients(right, made, args, {})
+    if "all of them are zero" not in found.text:
+        assert WORDS[found.ok] == made.verify(*args).verdict, found.text
+        # AOTAutograd makes views of what learns anew, so that the fault of one is none there
+        assert found.ok is not True or wrong.name == "lost alias of two outputs"
+    assert check_gradients(right, right, args, {}).ok is not False
 
 
 @pytest.mark.slow
