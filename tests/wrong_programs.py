@@ -131,8 +131,9 @@ def zeroed_column(at: int) -> Callable[[Graph, Node], Node]:
 
     def zeroed(graph: Graph, value: Node) -> Node:
         rows = value.meta["val"].shape[0]
+        example = value.meta["val"]
         zeros = _made(
-            graph, aten.full.default, [rows], 0.0, dtype=value.meta["val"].dtype, device="cpu",
+            graph, aten.full.default, [rows], 0.0, dtype=example.dtype, device=example.device,
             pin_memory=False,
         )  # fmt: skip
         return _made(graph, aten.select_scatter.default, value, zeros, 1, at)
@@ -208,7 +209,8 @@ def _one_key_more(graph: Graph) -> None:
 def _one_draw_more(graph: Graph) -> None:
     end = _output(graph)
     with graph.inserting_before(end):
-        drawn = _made(graph, aten.rand.default, [1], dtype=torch.float32, device="cpu",
+        device = next(one.meta["val"].device for one in end.args[0] if isinstance(one, Node))
+        drawn = _made(graph, aten.rand.default, [1], dtype=torch.float32, device=device,
                       pin_memory=False)  # fmt: skip
         nothing = _made(graph, aten.mul.Tensor, drawn, 0.0)
         outputs = [
@@ -285,7 +287,7 @@ class Remembering(nn.Module):
 
 
 def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
-    keys = torch.arange(k.shape[0])
+    keys = torch.arange(k.shape[0], device=k.device)
     scores = (q @ k.t()).masked_fill(~(keys < 500), float("-inf"))
     return scores.softmax(-1) @ v
 
@@ -347,7 +349,7 @@ WRONG: tuple[WrongProgram, ...] = (
     WrongProgram("small column of a gradient zeroed", _of(lambda x, scale: (x * scale).sin()),
                  lambda: (_learned(16, 6), _uneven()[1]),
                  changed_output(zeroed_column(3), backward=True), "gradient"),
-    WrongProgram("one draw too many", _of(lambda x: x + torch.rand(8)), _one(4, 8),
+    WrongProgram("one draw too many", _of(lambda x: x + torch.rand(8, device=x.device)), _one(4, 8),
                  _one_draw_more, "random state", _NO_CHANCE),
     WrongProgram("a draw where there is none", _of(lambda x: x + 1), _one(4, 8), _one_draw_more,
                  "random state", _NO_CHANCE),

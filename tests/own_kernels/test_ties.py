@@ -141,7 +141,7 @@ def softmax(*, cases: Any) -> KernelCheck:
 
 
 def test_sizes_that_hide_a_missing_mask_are_named_first() -> None:
-    said = softmax(cases=()).sentence
+    said = softmax(cases=None).sentence
     assert said.startswith(
         "Nothing found in unmasked_softmax, in 1 call that was run. A missing mask would not be "
         "seen along n = 64: these are multiples of a block in each call."
@@ -149,6 +149,7 @@ def test_sizes_that_hide_a_missing_mask_are_named_first() -> None:
     odd = softmax(cases=[(draw(37), torch.empty(ROWS, 37), 37, 37)])
     assert odd.ok is False
     assert "Out of bounds" in odd.sentence
+    assert "n = 63" in softmax(cases=()).sentence  # made of the given call
 
 
 def test_a_sample_of_the_largest_grid_is_run() -> None:

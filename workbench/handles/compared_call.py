@@ -58,6 +58,19 @@ def compare_with(
     return _compare(compiled, own, original, original_inputs or inputs, maker)
 
 
+def compare_in_place(
+    original: Callable[..., Any],
+    compiled: CheckedCall,
+    made: Callable[..., Any],
+    inputs: CallInputs,
+) -> Comparing:
+    """What was made in place of compiled code, for all that this reaches, and the original."""
+    roots = list(list_roots(compiled))
+    own = subject_of(compiled.original, *inputs, roots)
+    drawn = DRAWN if has_other_draws(compiled) else ""
+    return _compare(made, own, original, inputs, _make_rows(None, None, drawn))
+
+
 def compare_uncompiled(
     original: Callable[..., Any],
     changed: Callable[..., Any],
@@ -146,6 +159,10 @@ class Comparing:
         return compare_runs(
             self._of_compiled, self._of_original, self._compared, self._settled, drawn
         )
+
+    def run_original(self) -> Effects:
+        """All that the original gives and changes; raises what it raises."""
+        return self._of_original()
 
     def pairs(self) -> list[LeafPair]:
         """The leaves of one run of each, side by side, not judged."""

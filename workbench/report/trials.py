@@ -12,6 +12,8 @@ from workbench.report.report_header import read_part
 
 UNSAVED = "it cannot be saved: "
 """How the warning begins of what runs and cannot be written into a file."""
+UNCHECKED = " not checked: "
+"""What stands in the warning between the leaves that were not compared and why."""
 _KINDS: Mapping[str, tuple[type, ...]] = {
     "str": (str,),
     "bool": (bool,),
@@ -89,6 +91,11 @@ class Trial:
     def title(self) -> str:
         """The settings in one line: `mode=default, batch=8`."""
         return ", ".join(f"{name}={value}" for name, value in self.settings) or "as it is"
+
+    @property
+    def is_compared(self) -> bool:
+        """Whether nothing of it is known to have been left uncompared."""
+        return UNCHECKED not in (self.warning or "")
 
     def to_json(self) -> dict[str, Any]:
         """JSON-ready data."""

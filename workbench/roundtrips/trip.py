@@ -136,7 +136,6 @@ class _Trip:
                 ways.append(RoundTripWay(way, ran=False, note=str(answer["error"])))
                 continue
             own = self._leaves(way, expected, outputs[way]) if expected else ()
-            notes += _form_notes(way, expected or {}, outputs[way])
             notes += [f"not checked: {r.leaf} of {way}, {r.note}" for r in own if not r.checked]
             steps = tuple(_phases(way, answer["stretches"]))
             ways.append(way_of(way, steps, own, answer["calls_s"], answer["peak_rss_bytes"]))
@@ -263,16 +262,13 @@ def _forms(expected: Leaves, actual: Leaves) -> Iterator[tuple[Forms, Forms]]:
     yield from ((left, right) for (_, left), (_, right) in pairs)
 
 
-def _form_notes(way: str, expected: Leaves, actual: Leaves) -> list[str]:
-    said = [left.note(right) for left, right in _forms(expected, actual)]
-    return [f"{way}: {words}" for words in said if words]
-
-
 def _form_rows(way: str, expected: Leaves, actual: Leaves) -> Iterator[RoundTripLeaf]:
     """What outputs are besides their numbers; torch's loader gives dicts for data classes."""
     for left, right in _forms(expected, actual):
         for name, why in left.differences(right, containers=way != "torch"):
             yield _apart(way, name, why, checked=True)
+        for name, why, is_wrong in left.layouts(right):
+            yield _apart(way, name, why, checked=is_wrong)
 
 
 def _named_rows(

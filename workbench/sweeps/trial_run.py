@@ -33,7 +33,7 @@ from workbench.processes.parent import Parent
 from workbench.processes.shipping.shipped_values import unpack
 from workbench.report import Report
 from workbench.report.paired import NO_VERDICT, PairedTimes, compute_median_interval
-from workbench.report.trials import UNSAVED, Trial
+from workbench.report.trials import UNCHECKED, UNSAVED, Trial
 from workbench.sweeps.by_model import estimate_by_configs, estimate_call
 from workbench.sweeps.case import CallArguments, Case, build_case
 from workbench.sweeps.machine_lock import compiling, hold_machine, time_choices_alone
@@ -147,7 +147,7 @@ def _measured(
             return replace(trial, status="wrong", reason=_difference(wrong[0]))
         if unchecked := [row for row in rows if row.verdict == "not checked"]:
             names = ", ".join(row.leaf for row in unchecked)
-            trial = _warned(trial, f"{names} not checked: {unchecked[0].reason}")
+            trial = _warned(trial, f"{names}{UNCHECKED}{unchecked[0].reason}")
         with _threads(threads):
             peak = measure_peak(_call(compiled, case.call))
         trial = replace(trial, peak_bytes=peak)

@@ -359,7 +359,8 @@ def test_sizes_are_named_one_by_one() -> None:
 
 def test_doubts_are_said_and_why_there_is_no_verdict_once() -> None:
     doubt = "no verdict: only 3 pairs, 11 are needed"
-    found = best(fast(warning=f"y not checked: it is a view; {doubt}"), slow())
+    lost = "y not checked: it is a view"
+    found = best(fast(warning=f"{lost}; {doubt}"), slow(warning=lost))
     assert found.sentence.endswith("But y not checked: it is a view.")
     assert "no verdict" not in found.sentence
 
@@ -464,3 +465,13 @@ def test_what_holds_for_every_size_is_said_once() -> None:
     assert against.count("too noisy to say against the original") == 1
     assert ": at rows=8 (" in against  # seen: "the original: (0.15 × to 471 ×) at batch=1"
     assert "), at rows=64 (" in against
+
+
+def test_a_setting_that_was_not_compared_whole_is_taken_only_where_all_are_such() -> None:
+    lost = "output not checked: it depends on random numbers"
+    doubted = trial(40.0, settings={"mode": "a"}, warning=lost)
+    found = best(doubted, trial(60.0, settings={"mode": "b"}))
+    assert dict(found.choice.winner.settings) == {"mode": "b"}
+    assert "Not all of mode=a was compared with the original" in found.sentence
+    alone = best(doubted, trial(60.0, settings={"mode": "b"}, warning=lost))
+    assert dict(alone.choice.winner.settings) == {"mode": "a"}

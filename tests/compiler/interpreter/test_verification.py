@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -73,15 +74,42 @@ def dropped(x: torch.Tensor) -> torch.Tensor:
         (dropped, torch.randn(1, 2, 16, 16), r"program of dropped cannot .* compile for 'host'"),
     ],
 )
-def test_what_only_a_gpu_can_run_is_said(
+def test_what_only_a_gpu_can_run_is_not_checked(
     function: Callable[..., torch.Tensor], example: torch.Tensor, words: str, worker: CrossCompiler
 ) -> None:
     options = CompileOptions(target="h100", grad=False)
     compiled = compile_for_gpu(
         CompileRequest(function, (example,), options=options), H100.spec, worker=worker
     )
-    with pytest.raises(wb.UsageError, match=words):
-        wb.verify(compiled, (example,))
+    found = wb.verify(compiled, (example,))
+    assert found.verdict == "not checked"
+    assert re.search(words, found.unchecked["output"])
+
+
+def test_a_reference_that_raises_is_an_error(worker: CrossCompiler) -> None:
+    options = CompileOptions(target="h100", grad=False)
+    request = CompileRequest(lambda x: x + 1, (torch.ones(4),), options=options)
+    compiled = compile_for_gpu(request, H100.spec, worker=worker)
+    with pytest.raises(wb.UsageError, match="cannot be run on the CPU"):
+        wb.verify(compiled, (torch.ones(4),), reference=lambda x: x @ torch.ones(5))
+
+
+def test_values_beside_large_ones_are_held_to_double_precision(worker: CrossCompiler) -> None:
+    """The tolerance grows with what is beside them, and hid a column of zeros."""
+
+    def scaled(x: Tensor, scale: Tensor) -> Tensor:
+        return x * scale
+
+    x, scale = torch.randn(16, 6), torch.tensor([1e3, 1.0, 1.0, 1e-5, 10.0, 1.0])
+    options = CompileOptions(target="h100", grad=False)
+    request = CompileRequest(scaled, (x, scale), options=options)
+    compiled = compile_for_gpu(request, H100.spec, worker=worker)
+    assert wb.verify(compiled, (x, scale)).ok
+
+    def zeroed(x: Tensor, scale: Tensor) -> Tensor:
+        return torch.where(scale == 1e-5, 0.0, x * scale)
+
+    assert wb.verify(compiled, (x, scale), reference=zeroed).verdict == "failed"
 
 
 @pytest.mark.parametrize(

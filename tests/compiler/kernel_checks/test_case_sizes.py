@@ -9,7 +9,7 @@ import torch
 
 import workbench as wb
 from tests.own_kernels import kernels
-from workbench.compiler.kernel_checks.case_sizes import list_cases
+from workbench.compiler.kernel_checks.case_sizes import list_cases, say_untried
 from workbench.compiler.kernels.kernel_call import KernelCall
 
 X = torch.ones(1024)
@@ -33,6 +33,29 @@ def test_an_argument_that_is_none_stays_none_in_other_sizes() -> None:
     assert cases[1].call.arguments["y"] is None
 
 
+def test_a_block_as_large_as_the_size_stays() -> None:
+    cases, _ = list_cases(call(X, X, X, 1024, grid=(1,), meta={"BLOCK": 1024}), ())
+    assert [case.name for case in cases] == ["", "n = 1023"]
+    assert cases[1].call.meta == {"BLOCK": 1024}
+
+
+def test_strides_and_counts_follow_the_sizes() -> None:
+    x, grid = torch.ones(32, 64), lambda meta: (32 * meta["stride"] // meta["stride"],)
+    given = call(x, x, 64, 64, grid=grid, kernel=kernels.softmax, meta={"BLOCK": 64})
+    cases, _ = list_cases(given, ())
+    assert cases[1].call.arguments | {"x": None, "out": None} == {
+        "x": None, "out": None, "columns": 63, "stride": 63,
+    }  # fmt: skip
+    assert cases[1].call.arguments["x"].stride() == (63, 1)
+
+
+def test_sizes_that_no_call_tries_are_named() -> None:
+    cases, _ = list_cases(call(X, X, X, 1024), None)
+    assert "A missing mask would not be seen along n = 1024" in say_untried(cases)
+    cases, _ = list_cases(call(X, X, X, 1024), ())
+    assert say_untried(cases) == ""
+
+
 @pytest.mark.parametrize(
     ("made", "reason"),
     [
@@ -40,8 +63,7 @@ def test_an_argument_that_is_none_stays_none_in_other_sizes() -> None:
         (call(X[:1000], X[:1000], X[:1000], 1000), "others, too."),
         (call(X, X, X, 1024, grid=(7,)), "the grid is a tuple that does not follow"),
         (call(X, X, X[:512], 1024), "not every argument has the size n = 1024"),
-        (call(X, X, X, 1024, meta={"BLOCK": 1024}), "may stand for something else, too"),
-        (call(X.int(), X, X, 1024), "its integers may be places in another argument"),
+        (call((X * 1023).int(), X, X, 1024), "its integers may be places in another argument"),
         (call(X.repeat(2)[::2], X, X, 1024), "an argument is not contiguous"),
         (call(X.view(32, 32), X.view(32, 32), 32, 32, grid=(32,), meta={"BLOCK": 16},
               kernel=kernels.softmax), "may stand for something else, too"),

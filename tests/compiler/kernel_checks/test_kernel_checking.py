@@ -8,10 +8,13 @@ import pytest
 import torch
 
 import workbench as wb
+from tests.own_kernels import size_kernels as sizes
 from tests.own_kernels.kernels import add
 from tests.own_kernels.test_all_kernels import CASES
 from workbench.compiler.interpreter.watched.watched_call import AccessLog, Watched
 from workbench.compiler.kernel_checks.kernel_checking import (
+    OF_SIZES,
+    Checked,
     CheckQuestion,
     check_call,
     describe_run,
@@ -95,17 +98,41 @@ def test_of_a_sample_only_what_it_wrote_is_judged() -> None:
     assert "9 of 64 programs were run: nothing is known of the others." in case.notes
 
 
-def test_tensors_without_numbers_are_not_run() -> None:
-    args = [X.to("meta")] * 3
-    (case,) = check_call(KernelCall.of(add, (*args, 9), (1,), {"BLOCK": 16}), CheckQuestion()).cases
-    assert case.verdict == "not checked"
+LARGE = (1 << 31) + 4096
+"""Elements, of 8.6 GB: numbers of 32 bits do not count them."""
+
+
+def check_on_meta(kernel: Any, *args: Any, BLOCK: int = 1024, **meta: Any) -> Checked:
+    grid = (-(-args[-1] // BLOCK),)
+    return check_call(KernelCall.of(kernel, args, grid, {"BLOCK": BLOCK, **meta}), CheckQuestion())
+
+
+def test_sizes_alone_show_offsets_that_32_bits_do_not_hold() -> None:
+    x = torch.empty(LARGE, device="meta")
+    wrong = check_on_meta(sizes.double_all, x, x, LARGE, WIDE=False)
+    assert {row.kind for row in wrong.findings} == {"out of bounds"}
+    assert "reads x[-2147" in wrong.findings[0].text
+    assert wrong.cases[0].verdict == "failed"
+    (case,) = check_on_meta(sizes.double_all, x, x, LARGE, WIDE=True).cases
+    assert (case.verdict, case.judged) == ("not checked", (OF_SIZES,))
     assert "on meta" in case.not_judged[0]
+    assert "1,024 of 2,097,156 programs were run" in case.notes[0]
+
+
+def test_what_integers_without_numbers_lead_to_is_not_judged() -> None:
+    x, index = torch.empty(64, device="meta"), torch.empty(64, dtype=torch.int64, device="meta")
+    checked = check_on_meta(sizes.take, x, index, x, 64, BLOCK=64)
+    (case,) = checked.cases
+    assert (checked.findings, case.verdict, case.judged) == ((), "not checked", ())
+    assert case.not_judged[0].startswith("index: its numbers may decide what is accessed")
+    held = check_on_meta(sizes.take, x, torch.arange(64) + 1, x, 64, BLOCK=64)
+    assert [row.argument for row in held.findings] == ["x"]  # its numbers are known
 
 
 def test_bytes_and_operations_are_counted() -> None:
     case = CASES["matmul"]()
     call = KernelCall.of(case.kernel, case.args, case.grid, case.meta)
-    found = check_call(call, CheckQuestion())
+    found = check_call(call, CheckQuestion(cases=None))
     (row,) = found.cases
     assert row.least_read_bytes == 100 * 72 * 2 + 72 * 96 * 2
     assert row.least_written_bytes == 100 * 96 * 2

@@ -1,4 +1,4 @@
-"""Every wrong program is found by `verify`, and its right twin passes."""
+"""Every wrong program is found by `verify`, here and for a virtual GPU; its right twin passes."""
 
 from __future__ import annotations
 
@@ -21,17 +21,24 @@ def _cases() -> list[object]:
     return [pytest.param(w, marks=missed if w.name in MISSED else (), id=w.name) for w in WRONG]
 
 
+TARGETS = pytest.mark.parametrize("target", ["host", "h100"])
+
+
 @pytest.mark.slow
+@TARGETS
 @pytest.mark.parametrize("wrong", _cases())
-def test_a_wrong_program_is_never_ok(wrong: WrongProgram) -> None:
+def test_a_wrong_program_is_never_ok(wrong: WrongProgram, target: str) -> None:
     args = wrong.args()
-    found = wb.aot_compile(wrong.make(), args, options=wrong.options()).verify(*args)
+    compiled = wb.aot_compile(wrong.make(), args, options=wrong.options(), target=target)
+    found = compiled.verify(*args)
     is_layout = wrong.name == "lost alias of two outputs" or wrong.effect == "strides"
     assert found.verdict == ("not checked" if is_layout else "failed")
 
 
 @pytest.mark.slow
+@TARGETS
 @pytest.mark.parametrize("wrong", WRONG, ids=str)
-def test_its_right_twin_passes(wrong: WrongProgram) -> None:
+def test_its_right_twin_passes(wrong: WrongProgram, target: str) -> None:
     args = wrong.args()
-    assert wb.aot_compile(wrong.make(), args, options=wrong.others).verify(*args).ok
+    compiled = wb.aot_compile(wrong.make(), args, options=wrong.others, target=target)
+    assert compiled.verify(*args).ok

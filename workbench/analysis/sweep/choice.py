@@ -73,6 +73,11 @@ class Candidate:
         return judge([pairs.verdict for pairs in self.pairs])
 
     @property
+    def is_compared(self) -> bool:
+        """Whether every effect of it was compared with the original."""
+        return all(row.is_compared for row in self.rows)
+
+    @property
     def is_model(self) -> bool:
         """Whether a cost model gave its times."""
         return any(row.is_model for row in self.rows)
@@ -141,8 +146,8 @@ def choose(
 
     `constraint` is a function of a row, or maps names to what is wanted: an axis to its value,
     a figure to a limit such as `"<= 2e6"`. Settings with the same generated code are one. Of
-    settings between which there is no difference the first is taken. Raises `UsageError` where
-    there is none.
+    settings between which there is no difference the first is taken; one of which something was
+    not compared with the original only where all are such. Raises `UsageError` where there is none.
     """
     if objective not in OBJECTIVES:
         raise UsageError(
@@ -155,12 +160,14 @@ def choose(
     if not every:
         raise UsageError(_nothing(done, kept, objective))
     distinct = _merge(every) if objective in TIMED else every
-    ranked = sorted(distinct, key=lambda one: one.score)
+    ranked = sorted(distinct, key=lambda one: (not one.is_compared, one.score))
     originals = _Originals(kept, sizes, objective, len(ranked))
     equal = [
         one
         for one in ranked
-        if (found := originals.compare(ranked[0], one)) and found.verdict == "no difference"
+        if one.is_compared == ranked[0].is_compared
+        and (found := originals.compare(ranked[0], one))
+        and found.verdict == "no difference"
     ]
     winner = min([ranked[0], *equal], key=distinct.index)
     rest = [one for one in ranked if one is not winner]

@@ -99,6 +99,8 @@ def _timed(choice: Choice, sizes: tuple[str, ...]) -> Iterator[str]:
         yield f"The shortest median has {name}: {against}."
     if choice.runner_up is not None and pair is not None:
         yield f"{second}, the next, against it: {pair.words}."
+        if winner.is_compared and not choice.runner_up.is_compared:
+            yield f"Not all of {second} was compared with the original, so it was passed over."
 
 
 def _by_figure(choice: Choice) -> Iterator[str]:

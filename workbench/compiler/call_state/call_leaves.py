@@ -18,11 +18,9 @@ from workbench.compiler.internals.tensor_like import PLAIN, TensorLike
 from workbench.compiler.internals.tensor_subclass import find_dense_parts, is_flattenable
 from workbench.errors import UsageError
 
+STRIDES = "strides of "
+"""How the names of strides begin."""
 _MOST_NAMED = 4
-_NOT_PROMISED = (
-    "Not compared, as compiled code may choose them otherwise than eager: {}. Whoever calls "
-    "view() on an output, or writes into it, can tell them apart."
-)
 _OWN_CHOICE = "torch may choose this when it captures the call, so it was not judged"
 
 
@@ -291,7 +289,7 @@ class Forms:
                 continue
             if form.strides != now.strides:
                 said = f"expected {list(form.strides)}, got {list(now.strides)}"
-                yield f"strides of {name}", f"{said}; {_OWN_CHOICE}", False
+                yield f"{STRIDES}{name}", f"{said}; {_OWN_CHOICE}", False
             gained = sorted((now.shares - form.shares) & both)
             lost = sorted((form.shares - now.shares) & both)
             if gained:
@@ -302,31 +300,6 @@ class Forms:
                 verb = "shares its memory with" if lost else "is one object with"
                 why = f"only the original {verb} {others}; {_OWN_CHOICE}"
                 yield f"memory of {name}", why, False
-
-    def note(self, other: Forms) -> str:
-        """What torch does not promise and is otherwise, in one sentence; "" where nothing is.
-
-        Compiled code copies what `F.dropout(x, training=False)` returns as it is, and meta kernels
-        know other strides than some kernels have.
-        """
-        both = self.named & other.named
-        strides, memory = [], []
-        for name, form in self.tensors.items():
-            other_form = other.tensors.get(name)
-            if other_form is None:
-                continue
-            if form.strides != other_form.strides:
-                strides.append(f"{name} ({list(form.strides)}, here {list(other_form.strides)})")
-            is_lost = bool((form.is_also - other_form.is_also) & both)
-            if is_lost or form.shares & both != other_form.shares & both:
-                memory.append(name)
-        said = [
-            f"strides of {_listed(strides)}" if strides else "",
-            f"with what {_listed(memory)} {'share' if memory[1:] else 'shares'} memory"
-            if memory
-            else "",
-        ]
-        return _NOT_PROMISED.format("; ".join(filter(None, said))) if strides or memory else ""
 
 
 def _is_plain(value: Any) -> bool:

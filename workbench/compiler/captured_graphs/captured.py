@@ -67,7 +67,8 @@ class CapturedGraph:
     """A graph in the order of its nodes; `writes` has a group for every kernel or library call.
 
     Of a joint graph `gradient_of` has, for a node of autograd's, the node of Dynamo's graph whose
-    gradient it helps to compute.
+    gradient it helps to compute. `strides` are those of its outputs on the device that it was
+    captured for, None where they are not known or not whole numbers.
     """
 
     nodes: tuple[CapturedNode, ...]
@@ -79,6 +80,7 @@ class CapturedGraph:
     loops: Mapping[str, LoopBody] = field(default_factory=dict)
     layouts: Mapping[str, TensorLike] = field(default_factory=dict)
     gradient_of: Mapping[str, str] = field(default_factory=dict)
+    strides: tuple[tuple[int, ...] | None, ...] = ()
 
     @property
     def targets(self) -> set[str]:
@@ -130,7 +132,18 @@ class GraphKeeper(Patches):
             kept = captured(graph.module, is_backward=bool(graph.is_backward))
             writes = tuple(_writes(node, graph.scheduler) for node in nodes)
             loops, layouts = _loops(graph, writes)
-            self.graphs.append(replace(kept, writes=writes, loops=loops, layouts=layouts))
+            strides = tuple(_list_strides(graph.module))
+            self.graphs.append(
+                replace(kept, writes=writes, loops=loops, layouts=layouts, strides=strides)
+            )
+
+
+def _list_strides(module: Any) -> Iterator[tuple[int, ...] | None]:
+    """How torch's own operators lay out each output, recorded before passes over the graph."""
+    (end,) = (node for node in module.graph.nodes if node.op == "output")
+    for strides in end.meta.get("original_output_strides", ()):
+        known = strides is not None and all(type(one) is int for one in strides)
+        yield tuple(strides) if known else None
 
 
 def _list_sendable(stages: Mapping[str, CapturedGraph]) -> Iterator[tuple[str, bytes]]:

@@ -19,7 +19,7 @@ from workbench.compiler.comparison.output_comparison import Comparison, compare_
 from workbench.number_text import join_words, number_text, plural
 
 __all__ = [
-    "Blunt", "Coarse", "Dice", "DoublePrecision", "InDouble", "Samples", "Several",
+    "Blunt", "Coarse", "Dice", "DoublePrecision", "Grown", "InDouble", "Samples", "Several",
     "overflows_alone", "say_overflow", "settle_difference", "sharpened",
 ]  # fmt: skip
 ROUNDINGS = 4.0
@@ -83,6 +83,17 @@ class Coarse(Comparison):
     """
 
 
+@dataclass(frozen=True)
+class Grown(Comparison):
+    """A value that only passes since its tolerance, `loose_atol`, grew with what it is beside.
+
+    It counts as different until `settle_difference` has heard double precision about it; where that
+    has no value, the tolerance that grew decides.
+    """
+
+    loose_atol: float = 0.0
+
+
 _HALVES = (torch.bfloat16, torch.float16)
 COARSER = 2.0
 """How many times further than eager, in the mean, a value of 16 bits may be from the exact one:
@@ -138,6 +149,8 @@ def settle_difference(
         return _settle_decisions(row, pair[1], pair[2], samples)
     if isinstance(row, Coarse):
         return _settle_coarse(row, pair, wide, samples)
+    if isinstance(row, Grown):
+        return _settle_grown(row, pair, wide, samples, is_foreign=is_foreign)
     if not isinstance(row, Blunt):
         return _settled(row, pair, wide, samples)
     loose, left = replace(_plain(row), atol=row.loose_atol), pair[1]
@@ -152,6 +165,19 @@ def settle_difference(
         )
         return replace(loose, verdict="not checked", reason=reason)
     return _plain(settled)
+
+
+def _settle_grown(
+    row: Grown, pair: tuple[str, Any, Any], wide: Any, samples: Samples, *, is_foreign: bool
+) -> Comparison:
+    left = pair[1]
+    is_known = isinstance(wide, torch.Tensor) and wide.shape == left.shape and not is_foreign
+    settled = _settled(_plain(row), pair, wide, samples) if is_known else None
+    if settled is not None and (settled.verdict == "failed" or left.dtype not in _HALVES):
+        return settled
+    passed = replace(_plain(row), atol=row.loose_atol, verdict="passed")
+    coarse = Coarse(**vars(passed) | {"verdict": "failed"})
+    return _settle_coarse(coarse, pair, wide, samples) if left.dtype in _HALVES else passed
 
 
 def _settle_coarse(

@@ -145,6 +145,10 @@ KERNEL_SIDE_TABLE = Name(
     "torch._higher_order_ops.triton_kernel_wrap:kernel_side_table",
     "user Triton kernels in artifacts",
 )
+ASSOCIATIVE_SCAN = Name(
+    "torch._higher_order_ops.associative_scan:associative_scan",
+    "an original that scans as only a GPU does, run on the CPU",
+)
 TRITON_BUNDLER = _inductor("triton_bundler:TritonBundler", "GPU kernels in artifacts")
 SET_PTXAS_PATH = _inductor(
     "async_compile:_set_triton_ptxas_path", "compiling kernels before the program is loaded"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,7 +16,11 @@ from workbench.compiler.captured_graphs.program_parts import Program
 from workbench.compiler.comparison.output_comparison import KernelComparison
 from workbench.compiler.comparison.second_opinion import Dice, DoublePrecision, Several
 from workbench.compiler.interpreter import buffer_checks, serialized_function
-from workbench.compiler.interpreter.gpu_program import extract_kernel_sources, run_on_cpu
+from workbench.compiler.interpreter.gpu_program import (
+    extract_kernel_sources,
+    restride,
+    run_on_cpu,
+)
 from workbench.compiler.interpreter.interpreter_session import (
     PROGRAMS,
     Edit,
@@ -78,8 +82,12 @@ class CheckedProgram:
         """The function with its generated programs; raises `UsageError` where it has none."""
         return self._callable(self._start)
 
-    def captured(self, draws: Draws) -> Callable[..., Any]:
-        """The function with its captured graphs in place of the generated programs."""
+    def captured(self, draws: Draws, *, as_there: bool = False) -> Callable[..., Any]:
+        """The function with its captured graphs in place of the generated programs.
+
+        Operators of the CPU may lay out what they give otherwise than those of the device: with
+        `as_there` the outputs of the graphs have the strides that they have there.
+        """
 
         def start(compiled: Any, is_backward: bool) -> serialized_function.GraphCall:
             graph = self._graph(is_backward)
@@ -91,7 +99,8 @@ class CheckedProgram:
                 given = list(inputs)
                 inputs.clear()
                 with reword_errors(f"The captured graph of {self.callee.name}", _NO_GRAPH_RUN):
-                    return runner.run(graph, given)[0]
+                    output = runner.run(graph, given)[0]
+                return _laid_out(output, graph.strides) if as_there else output
 
             return call
 
@@ -200,6 +209,18 @@ class CheckedProgram:
         return checked
 
 
+def _laid_out(output: Any, strides: Sequence[tuple[int, ...] | None]) -> Any:
+    """The outputs of a graph with these strides; views and inputs are replayed from elsewhere."""
+    if len(strides) != len(output):
+        return output
+    return tuple(
+        part
+        if wanted is None or not isinstance(part, torch.Tensor)
+        else restride(part, part.shape, wanted)
+        for part, wanted in zip(output, strides, strict=True)
+    )
+
+
 def _compute_now(in_double: Callable[[], Mapping[str, Any]]) -> Callable[[], Mapping[str, Any]]:
     """What gives the values of the graph in double precision, or raises what that raised."""
     try:
@@ -214,13 +235,17 @@ def _compute_now(in_double: Callable[[], Mapping[str, Any]]) -> Callable[[], Map
     return lambda: values
 
 
+class NotHere(UsageError):
+    """What cannot be run on the CPU, and why."""
+
+
 @contextmanager
 def reword_errors(what: str, cure: str) -> Iterator[None]:
-    """Raise `UsageError` for what a library, or the user's code, raises on the CPU."""
+    """Raise `NotHere` for what a library, or the user's code, raises on the CPU."""
     try:
         yield
     except (WorkbenchError, KernelFailed, DrawsDifferError):
         raise
     except Exception as error:
         words = str(error).strip().partition("\n")[0].partition(". ")[0] or type(error).__name__
-        raise UsageError(f"{what} cannot be run on the CPU ({words}). {cure}") from error
+        raise NotHere(f"{what} cannot be run on the CPU ({words}). {cure}") from error

@@ -104,14 +104,31 @@ def _gradients(
     gradient: Tensor, query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None,
     is_causal: bool, scale: float | None, dropout: float,
 ) -> tuple[Tensor | None, ...]:  # fmt: skip
-    with torch.enable_grad():
-        q, k, v = given = [part.detach().requires_grad_() for part in (query, key, value)]
-        learned = None if bias is None else bias.detach().requires_grad_()
-        output, _ = _attend(q, k, v, learned, is_causal=is_causal, scale=scale, dropout=dropout)
-        wanted = given if learned is None else [*given, learned]
-        gradients = torch.autograd.grad(output, wanted, gradient)
-    laid_out = [part.transpose(1, 2).contiguous().transpose(1, 2) for part in gradients[:3]]
-    return *laid_out, (gradients[3] if learned is not None else None)
+    """By the chain rule, written out: inside of a dispatch mode there is no autograd."""
+    if dropout:
+        raise NotImplementedError("dropout inside a fused attention kernel is not interpreted")
+    times = query.shape[1] // key.shape[1]
+    keys, values = _wide(_repeated(query, key)), _wide(_repeated(query, value))
+    wide = _wide(gradient)
+    weights = torch.softmax(_scores(query, keys, bias, is_causal, scale), -1)
+    of_weights = wide @ values.transpose(-2, -1)
+    of_scores = weights * (of_weights - (of_weights * weights).sum(-1, keepdim=True))
+    factor = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
+    made = (
+        of_scores @ keys * factor,
+        _gathered(of_scores.transpose(-2, -1) @ _wide(query) * factor, times),
+        _gathered(weights.transpose(-2, -1) @ wide, times),
+    )
+    laid_out = [
+        part.to(like.dtype).transpose(1, 2).contiguous().transpose(1, 2)
+        for part, like in zip(made, (query, key, value), strict=True)
+    ]
+    return *laid_out, None if bias is None else of_scores.sum_to_size(bias.shape).to(bias.dtype)
+
+
+def _gathered(gradient: Tensor, times: int) -> Tensor:
+    """The gradient of heads that several heads of the query share."""
+    return gradient if times == 1 else torch.unflatten(gradient, 1, (-1, times)).sum(2)
 
 
 def _flash_backward(*args: Any, scale: float | None = None) -> tuple[Tensor | None, ...]:

@@ -138,7 +138,7 @@ def _surroundings(host: Session) -> dict[str, Any]:
         "device": _device,
         "_cuda": _CUDA,
         _OBSERVER: host.observe,
-        _RESTRIDE: _restrided,
+        _RESTRIDE: restride,
     }
 
 
@@ -155,7 +155,7 @@ def _device(*args: Any, **named: Any) -> torch.device:
     return torch.device(CPU) if is_gpu(made) else made
 
 
-def _restrided(value: Any, size: Any, stride: Any, *_: Any) -> Any:
+def restride(value: Any, size: Any, stride: Any, *_: Any) -> Any:
     """The same values with the strides that the device's library would give."""
     if not isinstance(value, torch.Tensor) or tuple(value.shape) != tuple(size):
         return value

@@ -31,6 +31,10 @@ class DrawsDifferError(Exception):
     """The original draws other random numbers than its graph, and which."""
 
 
+class DrawsCountError(DrawsDifferError):
+    """It draws those of its graph as far as both go, and fewer or more of them."""
+
+
 @dataclass(frozen=True)
 class Draw:
     """Numbers that one node of a graph draws.
@@ -67,6 +71,11 @@ class Draws:
         seed = given[0] if given and node.target.name.startswith(_PREFIX) else None
         made = Draw(node.name, kind, value.clone(), seed, _use_of(graph, node.name))
         (self.backward if graph.is_backward else self.forward).append(made)
+
+    @property
+    def are_by_library(self) -> bool:
+        """Whether no number is drawn from a seed of the program, as under `fallback_random`."""
+        return len(self.by_library) == len(self.forward) + len(self.backward)
 
     @property
     def by_library(self) -> list[Draw]:
@@ -165,7 +174,7 @@ class Replay(tp.DISPATCH_MODE.get()):  # type: ignore[misc]
             return output  # nothing was drawn
         number = self._numbers.setdefault(state, len(self._numbers))
         if number >= len(self._draws):
-            raise DrawsDifferError(f"{func} draws, and the graph has no more numbers")
+            raise DrawsCountError(f"{func} draws, and the graph has no more numbers")
         return _with(self._draws[number], func, args, kwargs, output)
 
 

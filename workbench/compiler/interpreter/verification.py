@@ -12,10 +12,12 @@ from contextlib import (
     suppress,
 )
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any
 
 import torch
 
+from workbench.compiler.call_state.call_leaves import STRIDES
 from workbench.compiler.call_state.random_states import TORCH_RANDOM
 from workbench.compiler.calls.paths import Path, leaves
 from workbench.compiler.captured_graphs.program_parts import NoProgram, Program
@@ -23,6 +25,7 @@ from workbench.compiler.comparison.effects import (
     Effects,
     RowMaker,
     Subject,
+    form_pairs,
     make_failed_row,
     pairs,
     subject_of,
@@ -48,11 +51,15 @@ from workbench.compiler.interpreter import buffer_checks, serialized_function
 from workbench.compiler.interpreter.buffer_checks import UNDECIDED as UNDECIDED
 from workbench.compiler.interpreter.buffer_checks import Tolerance as Tolerance
 from workbench.compiler.interpreter.buffer_checks import report_failed as report_failed
-from workbench.compiler.interpreter.checked_program import OTHER_REFERENCE
+from workbench.compiler.interpreter.checked_program import OTHER_REFERENCE, NotHere
 from workbench.compiler.interpreter.checked_program import CheckedProgram as CheckedProgram
 from workbench.compiler.interpreter.checked_program import Peers as Peers
 from workbench.compiler.interpreter.checked_program import reword_errors as reword_errors
 from workbench.compiler.interpreter.compared_leaves import Rounded as Rounded
+from workbench.compiler.interpreter.device_only import (
+    has_device_operators,
+    run_what_only_a_gpu_has,
+)
 from workbench.compiler.interpreter.interpreted_call import InterpretedCall as InterpretedCall
 from workbench.compiler.interpreter.interpreter_messages import Arena as Arena
 from workbench.compiler.interpreter.interpreter_messages import Products as Products
@@ -71,6 +78,7 @@ from workbench.compiler.interpreter.random_draws import (
     AsDrawn,
     Draw,
     Draws,
+    DrawsCountError,
     DrawsDifferError,
     Replay,
     has_draws,
@@ -123,8 +131,9 @@ def verify_program(
     The reference is the original, run now, eagerly, on the CPU: with the random numbers that the
     program draws, with Triton kernels of the user interpreted, in double precision with `float64`.
     A leaf that differs is held to the original in double precision; the captured graph only says
-    where a difference comes from. Raises `UsageError` when the program cannot be run,
-    `ContractError` when the call does not fit.
+    where a difference comes from. What cannot run on the CPU is not checked. Raises `UsageError`
+    where there is no program, or for a reference that raises, `ContractError` when the call does
+    not fit.
     """
     if isinstance(program, NoProgram):
         raise UsageError(f"The generated program cannot be run here: {program.reason}")
@@ -137,7 +146,13 @@ def verify_program(
     interpreter = interpreter or keep_warm_interpreter()
     interpreter.begin()  # it imports torch while the reference runs
     with Arena() as arena, closing(Session(interpreter, arena, question.edit)) as session:
-        return _Verifier(program, callee, question, session, progress).verified()
+        verifier = _Verifier(program, callee, question, session, progress)
+        try:
+            return verifier.verified()
+        except NotHere as error:
+            if verifier.is_reference_to_blame:
+                raise
+            return verifier.not_checked(str(error))
 
 
 def _refuse_meta(callee: Callee, question: Question) -> None:
@@ -169,6 +184,9 @@ _BY_CHANCE = (
     "it depends on random numbers, and those that the program draws could not be given to the "
     "original ({}); the program agrees with its captured graph"
 )
+_OTHER_COUNT = "the original draws another count of random numbers than the program ({})"
+_OTHER_DRAWS = "the original draws other random numbers than the program ({})"
+_NO_DRAWS = "the original draws random numbers, the program none"
 _NO_FLOAT64 = (
     "The original of {} has no value in double precision for {}. Leave out float64: differences "
     "are judged by it wherever it can be computed."
@@ -206,7 +224,9 @@ class _Verifier:
         self._draws = Draws()
         self._regions = serialized_function.Regions()
         self._no_replay = ""
-        self._of_graph: Effects | None = None
+        self._draws_other_count = False
+        self.is_reference_to_blame = False
+        self._of_graph: dict[bool, Effects] = {}
 
     def _reached(
         self, function: Any, roots: Sequence[Any], places: Mapping[int, Any] | None = None
@@ -217,6 +237,11 @@ class _Verifier:
             function, question.args, question.kwargs, named, places,
             around=lambda: serialized_function.grad_mode(self._program.contract),
         )  # fmt: skip
+
+    def not_checked(self, reason: str) -> Verification:
+        """That nothing was compared, and why."""
+        rows = [report_not_checked("output", reason.rstrip("."))]
+        return self._verification(tuple(rows))
 
     def verified(self) -> Verification:
         what = f"The generated program of {self._callee.name}"
@@ -236,8 +261,7 @@ class _Verifier:
         rows = self._rows(expected, actual, exact)
         if any(row.verdict == "failed" for row in rows) and self._may_follow():
             expected, rows = self._following(actual, expected, rows)
-        form = expected.forms.note(actual.forms)
-        return self._verification(rows, cause=self._cause(rows, expected, actual), form=form)
+        return self._verification(rows, cause=self._cause(rows, expected, actual))
 
     def _may_follow(self) -> bool:
         """Whether autocast for the CPU was met, and the graph has casts to its dtype.
@@ -262,19 +286,27 @@ class _Verifier:
 
     def _expected(self) -> tuple[Effects, Mapping[str, torch.Tensor | None]]:
         """What the original does; with `float64` its values in double precision, too."""
+        self.is_reference_to_blame = self._question.reference is not None
         with reword_errors(self._name(), OTHER_REFERENCE):
-            if self._question.float64:
-                wide, exact = self._run_in_double()
-                if wide is None:
-                    raise UsageError(_NO_FLOAT64.format(self._callee.name, "its outputs"))
-                return wide, exact.exact
-            try:
-                expected, is_whole = self._run_original(), True
-            except DrawsDifferError as error:
-                self._no_replay, is_whole = str(error), False
-            if not is_whole:
-                expected = self._run_original()
-            return expected, {}
+            expected = self._expected_of_original()
+        self.is_reference_to_blame = False
+        return expected
+
+    def _expected_of_original(self) -> tuple[Effects, Mapping[str, torch.Tensor | None]]:
+        """See `_expected`; raises what the original raises."""
+        if self._question.float64:
+            wide, exact = self._run_in_double()
+            if wide is None:
+                raise UsageError(_NO_FLOAT64.format(self._callee.name, "its outputs"))
+            return wide, exact.exact
+        try:
+            expected, is_whole = self._run_original(), True
+        except DrawsDifferError as error:
+            self._no_replay, is_whole = str(error), False
+            self._draws_other_count = isinstance(error, DrawsCountError)
+        if not is_whole:
+            expected = self._run_original()
+        return expected, {}
 
     def _run_original(
         self, *modes: AbstractContextManager[Any], seed: int | None = None
@@ -290,6 +322,7 @@ class _Verifier:
                 stack.enter_context(serialized_function.grad_mode(self._program.contract))
                 stack.enter_context(serialized_function.enter_device_autocast(self._regions))
                 stack.enter_context(self._interpret_launches())
+                stack.enter_context(run_what_only_a_gpu_has(self._graphs))
                 for mode in modes:
                     stack.enter_context(mode)
                 if replay is not None:
@@ -298,7 +331,7 @@ class _Verifier:
 
         effects = replace(self._judged, around=around).run(self._original, seed)
         if replay is not None and not replay.is_whole:
-            raise DrawsDifferError("it draws fewer than the graph does")
+            raise DrawsCountError("it draws fewer than the graph does")
         return effects
 
     def _interpret_launches(self) -> AbstractContextManager[None]:
@@ -331,21 +364,58 @@ class _Verifier:
         with torch.autocast("cpu", enabled=False), mode, self._interpret_launches():
             return self._subject.run(function)
 
-    def _graph_run(self) -> Effects | None:
-        """What the captured graph gives, once; None where it cannot be run here."""
-        if self._of_graph is None and self._graphs:
+    def _graph_run(self, *, as_there: bool = False) -> Effects | None:
+        """What the captured graph gives, once; None where it cannot be run here.
+
+        With `as_there` its outputs have the strides of the device.
+        """
+        if as_there not in self._of_graph and self._graphs:
             with suppress(UsageError):
-                self._of_graph = self._run_without_autocast(self._made.captured(self._draws))
-        return self._of_graph
+                captured = self._made.captured(self._draws, as_there=as_there)
+                self._of_graph[as_there] = self._run_without_autocast(captured)
+        return self._of_graph.get(as_there)
 
     def _rows(
         self, expected: Effects, actual: Effects, exact: Mapping[str, torch.Tensor | None]
     ) -> tuple[Comparison, ...]:
         rows = self._compared(expected, actual, exact)
         rows += [_masks_differ(*two) for two in self._draws.differing()]
+        rows += self._laid_out(expected, actual)
+        rows += self._drawn(expected)
         if self._no_replay and any(row.verdict == "failed" for row in rows):
             rows = self._without_chance(rows, expected, actual)
         return tuple(rows)
+
+    def _drawn(self, expected: Effects) -> Iterator[Comparison]:
+        """A row of the generator, which is another on a GPU: who draws otherwise moves it so."""
+        draws = has_draws(self._graphs)
+        name = next((name for name in expected.random if name.startswith(TORCH_RANDOM)), None)
+        if self._draws_other_count and self._draws.are_by_library:
+            yield make_failed_row(name or TORCH_RANDOM, _OTHER_COUNT.format(self._no_replay))
+        elif self._no_replay:
+            yield report_not_checked(name or TORCH_RANDOM, _OTHER_DRAWS.format(self._no_replay))
+        elif name is not None and self._graphs and not draws:
+            yield report_not_checked(name, _NO_DRAWS)
+
+    def _laid_out(self, expected: Effects, actual: Effects) -> Iterator[Comparison]:
+        """Rows of the outputs that lie otherwise in memory, unless the device alone is why.
+
+        It is where the captured graph lies as the original on the CPU, and as the program with the
+        strides that it has on the device. Of a graph with operators that only the device has, no
+        operator of the CPU says how they lie.
+        """
+        forms = [*form_pairs(expected, actual)]
+        here = self._graph_run() if forms else None
+        there = self._graph_run(as_there=True) if here is not None else None
+        unlike: set[str] = set()
+        if here is not None and there is not None:
+            on_cpu = () if has_device_operators(self._graphs) else form_pairs(expected, here)
+            unlike = {pair.name for pair in chain(on_cpu, form_pairs(there, actual))}
+        for pair in forms:
+            if pair.failure:
+                yield make_failed_row(pair.name, pair.failure)
+            elif there is None or pair.name in unlike or not pair.name.startswith(STRIDES):
+                yield report_not_checked(pair.name, pair.not_checked)
 
     def _compared(
         self, expected: Effects, actual: Effects, exact: Mapping[str, torch.Tensor | None]
@@ -414,6 +484,7 @@ class _Verifier:
         if graph is None:
             return "Which stage is wrong was not judged: the captured graph cannot be run here."
         leaves = {r.leaf for r in self._compared(expected, graph, {}) if r.verdict == "failed"}
+        leaves |= {pair.name for pair in form_pairs(expected, graph) if pair.failure}
         if not wrong & leaves and self._overflows_alone(wrong, expected, actual):
             return say_overflow(sorted(wrong))
         return name_stage(self._name(), wrong, leaves, self._made.kernels)
@@ -433,12 +504,11 @@ class _Verifier:
         rows: tuple[Comparison, ...],
         stopped: Sequence[KernelComparison] = (),
         cause: str = "",
-        form: str = "",
     ) -> Verification:
         ran = note_configs(self._session.configs)
         lost = () if self._graphs else (_NO_GRAPH.format(self._program.no_graphs),)
         casts = note_autocast(self._regions)
-        notes = (NOT_MODELLED, *casts, *ran, *lost, *filter(None, [form]))
+        notes = (NOT_MODELLED, *casts, *ran, *lost)
         return Verification(rows, self._name(), (*self._made.kernels, *stopped), notes, cause)
 
     def _name(self) -> str:

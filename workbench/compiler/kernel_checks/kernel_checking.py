@@ -11,7 +11,7 @@ import torch
 from workbench.analysis.kernel_checks.kernel_check import NOT_JUDGED
 from workbench.compiler.interpreter.verification import keep_warm_interpreter
 from workbench.compiler.interpreter.watched.watched_call import AccessLog, Watch, Watched
-from workbench.compiler.kernel_checks.case_sizes import Case, list_cases
+from workbench.compiler.kernel_checks.case_sizes import Case, list_cases, say_untried
 from workbench.compiler.kernel_checks.fault_words import FaultWords
 from workbench.compiler.kernel_checks.triton_viz_checks import ask_triton_viz, find_release
 from workbench.compiler.kernel_checks.value_comparison import (
@@ -19,12 +19,13 @@ from workbench.compiler.kernel_checks.value_comparison import (
     choose_writes,
     compare_values,
     find_unnamed,
+    refuse_constant,
     refuse_unknown,
 )
-from workbench.compiler.kernels.kernel_call import KernelCall
+from workbench.compiler.kernels.kernel_call import KernelCall, is_numberless
 from workbench.compiler.sources.sources import Places
 from workbench.errors import CaptureError, UsageError
-from workbench.number_text import number_text, plural
+from workbench.number_text import join_words, number_text, plural
 from workbench.processes.shipping.caller_context import CallerContext
 from workbench.report.machine_rows import CheckedCase, KernelFinding
 from workbench.tasks.progress_events import ProgressCallback, step, tell_count
@@ -39,7 +40,9 @@ _GLUON = (
     "kernels of Gluon are compiled and not run here, and triton-viz 3.0, the last that was tried, "
     "does not run them either"
 )
-_META = "its tensors are on meta and hold no numbers, so that nothing was run"
+_NUMBERS = "what numbers decide: its tensors are on meta and hold none"
+OF_SIZES = "accesses out of bounds that sizes decide"
+_MOST_OF_SIZES = 1024  # programs of a call on meta
 _RACES = ("race", "race, same value", "lanes disagree")
 JUDGED = (
     "accesses out of bounds", "races between programs", "lanes that disagree", "missing barriers",
@@ -58,6 +61,12 @@ class CheckQuestion:
     time_limit: float = TIME_LIMIT
     triton_viz: bool = True
 
+    @property
+    def only_written(self) -> frozenset[str]:
+        """The arguments that hold nothing that a kernel reads, as far as it is said."""
+        sides = (self.writes or (), self.fresh)
+        return frozenset().union(*((side,) if isinstance(side, str) else side for side in sides))
+
 
 @dataclass(frozen=True)
 class Checked:
@@ -74,12 +83,15 @@ def check_call(
     """Run the call, and others, under watch; raises `UsageError` for a question that is none."""
     _refuse_question(call, question)
     if call.is_data_free:
-        return Checked((), (_leave_out(call, Case("", call), _META),))
+        if call.is_gluon:
+            return Checked((), (_leave_out(call, Case("", call), _GLUON),))
+        return check_sizes(call, question, progress)
     if call.is_gluon:
         left = _leave_out(call, Case("", call), _GLUON)
         said, found = _ask_other(call, question, None, (), progress)
         return Checked(tuple(found), (left, *said))
-    cases, note = list_cases(call, question.cases)
+    cases, note = list_cases(call, question.cases, question.only_written)
+    judged: list[Case] = []
     findings: list[KernelFinding] = []
     rows: list[CheckedCase] = []
     log = None
@@ -94,9 +106,11 @@ def check_call(
         if case.is_derived and row.verdict == "not checked":
             note = f"The call with {case.name} could not be judged ({'; '.join(row.not_judged)})."
             continue
+        judged.append(case)
         log = watched.log if case is cases[0] else log
         findings += found
         rows.append(row)
+    note = " ".join(filter(None, (note, say_untried(judged))))
     if note and rows:
         rows[0] = replace(rows[0], notes=(*rows[0].notes, note))
     kept = _drop_repeated(findings)
@@ -142,13 +156,65 @@ def _leave_out(call: KernelCall, case: Case, reason: str) -> CheckedCase:
     return CheckedCase(call.name, case.name, "not checked", (), 0, not_judged=(reason,))
 
 
+def check_sizes(
+    call: KernelCall, question: CheckQuestion, progress: ProgressCallback | None = None
+) -> Checked:
+    """Accesses out of bounds of a call whose tensors have sizes and no numbers.
+
+    It is run on zeros that take no memory, a large grid in part. Where it reads integers or masks
+    of such a tensor, these may decide what it accesses, and nothing is judged.
+    """
+    with step(progress, RUNNING):
+        asked = replace(question, sample=question.sample or _MOST_OF_SIZES)
+        watched = _watch(call, asked)
+    case = Case("", call)
+    if isinstance(watched, str):
+        return Checked((), (_leave_out(call, case, watched),))
+    log = watched.log
+    words = FaultWords(call.name, log, Places(), "")
+    tensors = call.tensors(with_parts=True)
+    read = [name for held in log.arguments for name in held.names
+            if is_numberless(tensors[name]) and not tensors[name].is_floating_point()
+            and any(True for _ in log.select(held.name, kind="read"))]  # fmt: skip
+    lost = [_NUMBERS]
+    found: list[KernelFinding] = []
+    if read:
+        lost = [f"{join_words(read)}: its numbers may decide what is accessed, and it has none"]
+    elif watched.stopped and watched.stopped_kind != "out of bounds":
+        place = words.find_place(watched.stopped_place)
+        lost.append(watched.explain_stop(place.line))
+    else:
+        found, _ = describe_faults(words, watched)
+    notes = _say_left_out(log)
+    is_judged = not read and not (watched.stopped and not found)
+    row = CheckedCase(
+        call.name, "", "failed" if found else "not checked", log.grid, log.programs,
+        (OF_SIZES,) if is_judged else (), tuple(lost), notes, watched.seconds,
+    )  # fmt: skip
+    return Checked(tuple(found), (row,))
+
+
+def _say_left_out(log: AccessLog) -> tuple[str, ...]:
+    if log.programs >= _count(log.grid):
+        return ()
+    shown, all_ = (number_text(n, "whole") for n in (log.programs, _count(log.grid)))
+    return (f"{shown} of {all_} programs were run: nothing is known of the others.",)
+
+
+def _bring_here(value: Any) -> Any:
+    """A tensor on the CPU; one without numbers on meta."""
+    if not isinstance(value, torch.Tensor):
+        return value
+    if is_numberless(value):
+        sizes, strides = tuple(map(int, value.shape)), tuple(map(int, value.stride()))
+        return torch.empty_strided(sizes, strides, dtype=value.dtype, device="meta")
+    return value.detach().cpu()
+
+
 def _watch(call: KernelCall, question: CheckQuestion) -> Watched | str:
     """What the run showed, or why there is none."""
     call.resolve_grid(call.configs[0].all_kwargs() if call.configs else {})
-    here = {
-        name: value.detach().cpu() if isinstance(value, torch.Tensor) else value
-        for name, value in call.arguments.items()
-    }
+    here = {name: _bring_here(value) for name, value in call.arguments.items()}
     fresh = (question.fresh,) if isinstance(question.fresh, str) else tuple(question.fresh)
     with replace(call, arguments=here).make_parcel() as folder:
         asked = Watch(folder, CallerContext.current(), fresh, question.sample, question.time_limit)
@@ -219,15 +285,14 @@ def _judge(
     found, lost = [*found, *unnamed], [*lost, *untold]
     if question.reference is not None and not watched.stopped:
         try:
+            if case.is_derived:
+                writes = choose_writes(case.call, watched, question.writes)
+                refuse_constant(case.call, question.reference, writes)
             found += _compare(case, watched, question, found, words)
             judged.append("values")
         except NotCompared as reason:
             lost.append(f"values: {reason}")
-    if log.programs < _count(log.grid):
-        notes.append(
-            f"{number_text(log.programs, 'whole')} of {number_text(_count(log.grid), 'whole')} "
-            "programs were run: nothing is known of the others."
-        )
+    notes += _say_left_out(log)
     if call.configs:
         notes.append(f"Of {plural(len(call.configs), 'configuration')} the first was run.")
     return found, describe_run(call.name, case.name, watched, found, judged, lost, notes)

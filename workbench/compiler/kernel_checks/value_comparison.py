@@ -33,6 +33,8 @@ from workbench.errors import UsageError
 from workbench.number_text import number_text, plural
 from workbench.report.machine_rows import KernelFinding
 
+_SEED = 20
+
 
 class NotCompared(Exception):
     """Why values cannot be compared, in a sentence."""
@@ -116,6 +118,26 @@ def run_reference(
             "kernel writes with writes=(…)"
         )
     return by_name
+
+
+def refuse_constant(call: KernelCall, reference: Callable[..., Any], writes: Sequence[str]) -> None:
+    """Raise `NotCompared` where a reference does not depend on what the call holds.
+
+    One that computes with tensors of its own says nothing of a call with other sizes.
+    """
+    given = run_reference(call, reference, writes)
+    other = run_reference(call, reference, writes, _draw_like)
+    for name in writes:
+        one, two = given[name].detach(), other[name].detach()
+        if one.shape == two.shape and torch.allclose(one, two, 0.0, 0.0, equal_nan=True):
+            raise NotCompared(f"the reference gives the same {name} for other numbers")
+
+
+def _draw_like(tensor: torch.Tensor) -> torch.Tensor:
+    if not tensor.is_floating_point():
+        return tensor.clone()
+    dice = torch.Generator().manual_seed(_SEED)
+    return torch.rand(tensor.shape, generator=dice).to(tensor)
 
 
 def _bind(

@@ -73,7 +73,7 @@ def list_kernel_actions(
         LiveAction(
             "check-kernels",
             lambda: start(check),
-            why_not,
+            _GLUON if call.is_gluon else None,
             cost="Each program of the grid runs on the CPU; values are compared where "
             "k.check(reference) is given what they should be.",
         ),

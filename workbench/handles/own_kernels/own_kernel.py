@@ -218,10 +218,11 @@ class OwnKernel(LiveOnly, ReportHolder):
 
         Found are accesses outside of the tensors that were passed (of the views, not of what they
         are views of), races between programs, lanes of one store that disagree, a read and a write
-        of one place by two lanes without a barrier, reads of what nobody wrote, and values that
-        differ.
-        It says nothing of other sizes and inputs than those that were run. Nothing is written to
-        the arguments.
+        of one place by two lanes without a barrier, reads of what nobody wrote, writes to an input
+        that `writes` does not name, and values that differ.
+        It says nothing of other sizes and inputs than those that were run; sizes that are multiples
+        of a block in every call are named. Of tensors on meta only accesses out of bounds are
+        found, as sizes and strides decide them. Nothing is written to the arguments.
 
         Parameters
         ----------
@@ -229,13 +230,14 @@ class OwnKernel(LiveOnly, ReportHolder):
             A function of the same arguments that returns what the kernel is to write: a tensor,
             several in the order of `writes`, a dict by name, or None where it changes them.
         writes
-            The arguments that the reference returns; by default all that the kernel writes to.
+            The arguments that the reference returns; by default all that the kernel writes to. An
+            input that is written and not among them is a finding.
         fresh
             Arguments whose content nobody wrote before the call, such as what `torch.empty` gave.
         cases
             Further calls: tuples of arguments, or dicts of those that differ by name. By default
-            one with a size that is no multiple of the block, where it is sure which that is; None
-            for the given call alone.
+            one with every size one less that is a multiple of a block, where shapes, strides and
+            grid follow from it; None for the given call alone.
         sample
             The most programs of a grid that are run, spread over it; by default all.
         time_limit

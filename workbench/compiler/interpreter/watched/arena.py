@@ -35,7 +35,8 @@ class Arena:
     """The arguments as a kernel is given them: `arguments` by name, their memory as `parts`.
 
     `fresh` names those whose content nobody wrote: they are filled with NaN, integers with a large
-    number, so that what is computed from them is seen.
+    number, so that what is computed from them is seen. Those on meta hold zeros, and no memory
+    where nothing is written.
     """
 
     def __init__(self, arguments: Mapping[str, Any], fresh: tuple[str, ...] = ()):
@@ -53,9 +54,11 @@ class Arena:
             piece = memory[at : at + span]
             for name in group:
                 tensor = tensors[name]
-                offset = tensor.data_ptr() - first
+                offset = _address(tensor) - first
                 whole = piece[offset:][: _measure(tensor)].view(tensor.dtype)
                 made[name] = torch.as_strided(whole, tensor.shape, tensor.stride())
+                if tensor.is_meta:
+                    continue
                 drop_repeats(made[name]).copy_(drop_repeats(tensor))
                 if name in fresh:
                     drop_repeats(made[name]).fill_(_pick_garbage(tensor.dtype))
@@ -101,6 +104,11 @@ def drop_repeats(tensor: torch.Tensor) -> torch.Tensor:
     return tensor[tuple(slice(0, 1) if not step else slice(None) for step in tensor.stride())]
 
 
+def list_tensors(arguments: Mapping[str, Any]) -> list[torch.Tensor]:
+    """The tensors among arguments, in tuples and under descriptors, too."""
+    return [one for name, value in arguments.items() for _, one in _list_tensors(name, value)]
+
+
 def _list_tensors(name: str, value: Any) -> Iterator[tuple[str, torch.Tensor]]:
     """The tensors of an argument with their names: in tuples, and under a descriptor."""
     if isinstance(value, torch.Tensor):
@@ -131,9 +139,13 @@ def _measure(tensor: torch.Tensor) -> int:
     return (last + 1) * tensor.element_size()
 
 
+def _address(tensor: torch.Tensor) -> int:
+    return 0 if tensor.is_meta else tensor.data_ptr()
+
+
 def _measure_group(tensors: list[torch.Tensor]) -> tuple[int, int]:
-    first = min(tensor.data_ptr() for tensor in tensors)
-    return first, max(tensor.data_ptr() + _measure(tensor) for tensor in tensors) - first
+    first = min(map(_address, tensors))
+    return first, max(_address(tensor) + _measure(tensor) for tensor in tensors) - first
 
 
 def _group(tensors: Mapping[str, torch.Tensor]) -> list[list[str]]:
@@ -147,6 +159,8 @@ def _group(tensors: Mapping[str, torch.Tensor]) -> list[list[str]]:
 
 
 def _share(one: torch.Tensor, other: torch.Tensor) -> bool:
+    if one.is_meta or other.is_meta:
+        return False
     first, span = _measure_group([one, other])
     if span >= _measure(one) + _measure(other):
         return False
@@ -170,6 +184,8 @@ def _find_inside(tensors: list[torch.Tensor], first: int, span: int) -> Array | 
     """Which bytes of a part belong to one of its views, None where all do."""
     if any(tensor.numel() * tensor.element_size() == span for tensor in tensors):
         return None
+    if any(tensor.is_meta for tensor in tensors):
+        return None  # as large as the tensor it would be
     touched = np.zeros(span, dtype=bool)
     for tensor in tensors:
         touched |= _find_bytes(tensor, first, span)

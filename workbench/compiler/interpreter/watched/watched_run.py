@@ -20,7 +20,7 @@ from workbench.compiler.interpreter.triton.triton_kernels import (
     run_grid,
 )
 from workbench.compiler.interpreter.watched.access_log import AccessLog, list_grains
-from workbench.compiler.interpreter.watched.arena import Arena
+from workbench.compiler.interpreter.watched.arena import Arena, list_tensors
 from workbench.compiler.interpreter.watched.race_search import find_faults, list_read_first
 from workbench.compiler.interpreter.watched.watched_call import Watch, Watched
 from workbench.compiler.interpreter.watched.watching_memory import (
@@ -63,7 +63,10 @@ def watch_kernel(
     sample: int | None = None,
     seconds: float = 60.0,
 ) -> Watched:
-    """Run all programs of the grid, or a sample, and say what is wrong. The arguments stay."""
+    """Run all programs of the grid, or a sample, and say what is wrong. The arguments stay.
+
+    With an argument on meta only accesses out of bounds are told: those that its zeros lead to.
+    """
     start = time.perf_counter()
     total = grid[0] * grid[1] * grid[2]
     chosen = None if sample is None or sample >= total else choose_programs(grid, sample)
@@ -88,6 +91,11 @@ def watch_kernel(
             place = memory.find_stop(error)
         break
     log = memory.make_log(total if chosen is None else len(chosen), is_sample=chosen is not None)
+    if any(one.is_meta for one in list_tensors(arguments)):
+        outside = tuple(fault for fault in memory.faults if fault.kind == "out of bounds")
+        seconds = time.perf_counter() - start
+        return Watched(log, outside, stopped=stopped, stopped_kind=kind, stopped_place=place,
+                       seconds=seconds, has_strays=bool(memory.strays))  # fmt: skip
     unjudged: dict[str, str] = {}
     faults = list(memory.faults)
     if memory.has_exchange:
