@@ -144,7 +144,7 @@ def _check_models(manifest: PackageManifest) -> None:
             if min(constant.offset, constant.size) < 0 or (member and end > member.size):
                 raise ArtifactError(
                     f"The package is damaged: {tell_name(constant.fqn)} does not lie in "
-                    f"{tell_name(constant.member)}. {AGAIN}"
+                    f"{tell_name(constant.member or '')}. {AGAIN}"
                 )
 
 

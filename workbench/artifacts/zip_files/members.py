@@ -10,7 +10,7 @@ import stat
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -50,9 +50,10 @@ class Frame:
     size: int
 
 
-def read_frame(file: BinaryIO) -> Frame:
+def read_frame(file: BinaryIO, refuse: Callable[[list[str]], None] | None = None) -> Frame:
     """Read the directory of a zip file and compare it with the headers before the members.
 
+    `refuse` is called with the names first: it may know what else the file is.
     Raises `ArtifactError` unless every member is a plain, unencrypted, uncompressed file with a
     name of its own, and no two share a byte.
     """
@@ -63,6 +64,8 @@ def read_frame(file: BinaryIO) -> Frame:
             entries, comment = archive.infolist(), archive.comment
     except (zipfile.BadZipFile, ValueError, struct.error, NotImplementedError, OSError) as error:
         raise ArtifactError(f"The file is truncated or damaged ({error}). {AGAIN}") from error
+    if refuse is not None:
+        refuse([entry.filename for entry in entries])
     for entry in entries:
         _check_entry(entry)
     if len(entries) != count:
