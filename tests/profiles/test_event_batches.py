@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import random
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -315,3 +316,37 @@ def test_json_of_others_is_said_to_be_that(tmp_path: Path, content: str, words: 
     path.write_bytes(gzip.compress(content.encode()))
     with pytest.raises(wb.ArtifactError, match=words):
         wb.read_profile(path)
+
+
+def pack(begin: bytes, repeated: bytes) -> bytes:
+    """A trace that unpacks to 128 MB of what is no event, in 200 kB."""
+    packer = zlib.compressobj(1, zlib.DEFLATED, 31)
+    block = repeated * ((1 << 20) // len(repeated))
+    parts = [packer.compress(begin), *(packer.compress(block) for _ in range(128))]
+    return b"".join((*parts, packer.flush()))
+
+
+@pytest.mark.parametrize(
+    ("repeated", "words"),
+    [
+        (b"[],", "most of its entries are not events"),
+        (b"{},", "none of its events has a category"),
+        pytest.param(b"[", "most of its entries are not events", marks=pytest.mark.slow),
+        pytest.param(b'{"a":', "most of its entries are not events", marks=pytest.mark.slow),
+        pytest.param(b'"",', "most of its entries are not events", marks=pytest.mark.slow),
+        pytest.param(b'"', "most of its entries are not events", marks=pytest.mark.slow),
+        pytest.param(b'{"a" 1},', "most of its entries are not events", marks=pytest.mark.slow),
+    ],
+)
+def test_what_holds_no_events_is_given_up_soon(
+    tmp_path: Path, repeated: bytes, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Files of 400 kB took 11 s to more than 2 minutes of a CPU: all of them was looked through."""
+    chunks = []
+    read_chunk = trace_stream.TraceStream.read
+    monkeypatch.setattr(
+        trace_stream.TraceStream, "read", lambda self: chunks.append(1) or read_chunk(self)
+    )
+    with pytest.raises(wb.ArtifactError, match=words):
+        read(pack(b'{"traceEvents": [', repeated), tmp_path, "trace.json.gz")
+    assert len(chunks) < 100  # of 512

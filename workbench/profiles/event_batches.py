@@ -11,6 +11,7 @@ from typing import Any
 import orjson
 
 from workbench.errors import ArtifactError
+from workbench.foreign_text import find_foreign_text
 from workbench.profiles.trace_stream import CHUNK, TraceStream
 
 _EVENTS = re.compile(rb'"traceEvents"\s*:\s*\[')
@@ -31,17 +32,16 @@ _FOREIGN = {
     b"\x28\xb5\x2f\xfd": "a file compressed by zstd",
 }
 """What begins so, in words."""
-# torch's ExecutionTraceObserver writes "1.1.1-chakra.0.0.4"; a record's schema is a number
-_EXECUTION_TRACE = re.compile(rb'"schema"\s*:\s*"[\d.]+')
-# export_memory_timeline: [times, sizes] of *.json, [time, action, [key, version], bytes] of raw
 _LIST_OF_OTHERS = re.compile(rb"[\xef\xbb\xbf\s]*\[\s*(?:[^\s{\]]|\]\s*,)")  # events are objects
-_MEMORY_TIMELINE = re.compile(rb"\s*\[\s*\[\s*-?\d+\s*,\s*-?\d+")
 _TAIL = 1 << 16  # bytes at the end of a batch in which the end of an event is looked for
 _TRIES = 6
-_MOST_AROUND = 64 << 20  # bytes before and behind the events
+_MOST_AROUND = 16 << 20  # bytes before and behind the events
 _LONGEST = 8 << 20  # bytes of one event
 _SEAM = 64  # bytes from the end of one event to the first key of the next
 _DEEPEST = 500  # lists and objects within each other; the profiler's have four
+_MOST_DAMAGED = 100_000  # beside as many as there are events; a damaged trace has a few
+_MOST_LOOKED = 2_000_000  # brackets and texts, beside those of events; about a second
+_LOOKED_OF_EVENT = 500
 MOST_EVENTS = 40_000_000
 
 
@@ -61,6 +61,7 @@ class EventBatches:
         self._buffer = b""
         self._is_list = False
         self._is_lost = False  # in an event that is too long to be read
+        self._looked = 0  # brackets and texts that were looked at one by one
 
     def __iter__(self) -> Iterator[list[Any]]:
         self._find_start()
@@ -74,11 +75,20 @@ class EventBatches:
             if self.events > MOST_EVENTS:
                 self.given_up = f"it has more than {MOST_EVENTS:,} events, which are not read"
                 return
+            if self._is_hopeless():
+                self.given_up = "most of its entries are not events"
+                return
         self.given_up = self._stream.given_up or self.given_up
         if not has_ended and not self.given_up and not self._is_list:
             self.given_up = "it ends in the middle of its events"
         if has_ended:
             self._read_tail()
+
+    def _is_hopeless(self, more: int = 0) -> bool:
+        """Whether what is no event outweighs the events: each takes as long as many of those."""
+        events = self.events + more
+        is_looked_through = self._looked > _MOST_LOOKED + _LOOKED_OF_EVENT * events
+        return is_looked_through or self.damaged > _MOST_DAMAGED + events
 
     def _fill(self, size: int) -> bool:
         """Read until there are so many bytes; False where the trace has no more."""
@@ -122,16 +132,9 @@ class EventBatches:
             return f"{name} is empty: the copy was cut short. Get the file again."
         if not start.strip():
             return f"{name} begins with white space and has no event: it is no trace."
-        if b'"schema"' in start and _EXECUTION_TRACE.search(start):
-            return (
-                f"{name} is an execution trace of torch (operators and their inputs, no times): "
-                "write a trace with times with prof.export_chrome_trace('trace.json.gz')."
-            )
-        if _MEMORY_TIMELINE.match(start):
-            return (
-                f"{name} is a memory timeline of torch.profiler, which has no events: write a "
-                "trace of the same profile with prof.export_chrome_trace('trace.json.gz')."
-            )
+        found = find_foreign_text(start)
+        if found is not None:
+            return f"{name} is {found.what}: {found.how}"
         if b'"schema"' in start:
             return (
                 f"{name} is a record of the workbench, no trace: open it with wb.Report.load, a "
@@ -185,8 +188,9 @@ class EventBatches:
         """The same by counting brackets: for a batch with anything in it that is no JSON."""
         batch: list[Any] = []
         at, has_ended = 0, False
-        while not has_ended:
-            start, end, depth = _find_event(self._buffer, at)
+        while not has_ended and not self._is_hopeless(len(batch)):
+            start, end, depth, looked = _find_event(self._buffer, at)
+            self._looked += looked
             if end is not None and self._buffer[start : start + 1] in b"]}":
                 at, has_ended = start + 1, True
             elif end is not None:
@@ -231,13 +235,14 @@ def _is_object(content: bytes) -> bool:
     return isinstance(parse_loosely(content), dict)
 
 
-def _find_event(buffer: bytes, at: int) -> tuple[int, int | None, int]:
-    """Start and end of the next event and how deep it nests; without an end it is not whole.
+def _find_event(buffer: bytes, at: int) -> tuple[int, int | None, int, int]:
+    """Start and end of the next event, how deep it nests, and how many signs were looked at.
 
-    A bracket that closes what is around the events is one of its own.
+    Without an end it is not whole. A bracket that closes what is around the events is one of its
+    own.
     """
-    start, depth, deepest = at, 0, 0
-    for token in _TOKEN.finditer(buffer, at):
+    start, depth, deepest, looked = at, 0, 0, 0
+    for looked, token in enumerate(itertools.islice(_TOKEN.finditer(buffer, at), _MOST_LOOKED), 1):
         sign = token[0]
         if sign in b"{[":
             start = token.start() if depth == 0 else start
@@ -245,13 +250,13 @@ def _find_event(buffer: bytes, at: int) -> tuple[int, int | None, int]:
             deepest = max(deepest, depth)
         elif sign in b"}]":
             if depth == 0:
-                return token.start(), token.end(), 0
+                return token.start(), token.end(), 0, looked
             depth -= 1
             if depth == 0:
-                return start, token.end(), deepest
+                return start, token.end(), deepest, looked
         elif len(sign) < 2 or not sign.endswith(b'"'):
             break  # the buffer ends in a string
-    return start, None, deepest
+    return start, None, deepest, looked
 
 
 def parse_loosely(content: bytes) -> Any:

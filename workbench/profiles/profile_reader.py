@@ -30,6 +30,7 @@ from workbench.report.table import Table
 
 _NAMES = ("*.json", "*.json.gz")
 _MOST_FILES = 1_024
+_MOST_UNKNOWN = 1_000_000  # events without any category; each of torch's has one
 
 
 def read_profile(path: str | PathLike[str], gpu: str | None = None) -> RunProfile:
@@ -128,6 +129,9 @@ def _read_columns(path: Path) -> _Read:
         batches = EventBatches(stream)
         for batch in batches:
             columns.add(batch)
+            if batches.events > _MOST_UNKNOWN and not any(columns.categories):
+                batches.given_up = "none of its events has a category"
+                break
     return _Read(columns, batches)
 
 

@@ -39,6 +39,8 @@ def explain_no_profile(name: str, batches: EventBatches, columns: TraceColumns) 
         )
     known = [category for category, _ in columns.categories.most_common(4) if category]
     of = f" (its categories: {', '.join(known)})" if known else ""
+    if batches.given_up:
+        return f"{name} is no trace of torch.profiler: {batches.given_up}. {how}"
     return f"{name} holds {plural(events, 'event')}, none of them torch.profiler's{of}. {how}"
 
 

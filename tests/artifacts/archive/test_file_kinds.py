@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import pickle
 import zipfile
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 import workbench as wb
 
@@ -24,9 +26,12 @@ import workbench as wb
         ((1, 2), "is a pickle of a plain value"),
         (["x" * 9000], "is a pickle of a list"),
         (np.ones(3), "is a pickle of an array of numpy"),
+        (torch.ones(2), "is a pickle of tensors"),
+        ({"weight": torch.ones(2)}, "is a pickle of tensors"),
+        (torch.nn.Linear(2, 2).state_dict(), "is a pickle of tensors"),
     ],
 )
-@pytest.mark.parametrize("protocol", [4, 5])
+@pytest.mark.parametrize("protocol", range(6))
 def test_other_pickles_are_no_compiled_functions(
     tmp_path: Path, value: Any, words: str, protocol: int
 ) -> None:
@@ -53,3 +58,70 @@ def test_a_long_name_in_a_directory_is_cut_short(tmp_path: Path) -> None:
     with pytest.raises(wb.ArtifactError, match="does not belong there") as refused:
         wb.inspect(path)
     assert len(str(refused.value)) < 300
+
+
+def refused(path: Path) -> str:
+    """What `inspect` and `load` say of a file, which is the same."""
+    said = []
+    for call in (wb.inspect, wb.load):
+        with pytest.raises(wb.ArtifactError) as raised:
+            call(path)
+        said.append(str(raised.value))
+    assert said[0] == said[1]
+    return said[0]
+
+
+def test_files_of_torch_save_are_weights_and_no_code(tmp_path: Path) -> None:
+    model = torch.nn.Linear(2, 2)
+    path = tmp_path / "weights.pt"
+    for is_zip in (True, False):
+        torch.save(model.state_dict(), path, _use_new_zipfile_serialization=is_zip)
+        said = refused(path)
+        assert "is a file of torch.save" in said
+        assert "torch.load(path, weights_only=True)" in said
+        assert torch.load(path, weights_only=True).keys() == model.state_dict().keys()
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:  # as torch.jit.save does
+        for member in ("data.pkl", "constants.pkl", "code/__torch__.py"):
+            archive.writestr(f"model/{member}", b"x" * 100)
+    assert "torch.jit.load opens it" in refused(path)
+
+
+TIMELINE = (
+    b'<html>\n<head><meta charset="utf-8" /><title>GPU Memory Timeline HTML</title></head>\n<body>'
+)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (TIMELINE, "is a memory timeline of torch.profiler as a page"),
+        (b"<!DOCTYPE html><html><body>", "is an HTML page"),
+        (b"[[1, 2], [[0], [0]]]", "is a memory timeline of torch.profiler"),
+        (b'{"schemaVersion": 1, "traceEvents": [', "wb.read_profile"),
+        (b'{\n  "schema": "1.1.1-chakra.0.0.4", "pid": 3,\n  "nodes": [', "is an execution trace"),
+    ],
+)
+def test_texts_of_others_are_said_to_be_that(tmp_path: Path, content: bytes, words: str) -> None:
+    for name, written in (("plain.json", content), ("packed.gz", gzip.compress(content))):
+        path = tmp_path / name
+        path.write_bytes(written)
+        assert words in refused(path)
+        if "read_profile" not in words:
+            with pytest.raises(wb.ArtifactError, match=words):
+                wb.read_profile(path)
+
+
+def test_an_execution_trace_as_torch_writes_it(tmp_path: Path) -> None:
+    path = tmp_path / "nodes.json"
+    observer = torch.profiler.ExecutionTraceObserver().register_callback(str(path))
+    with torch.profiler.profile(execution_trace_observer=observer):
+        torch.ones(3).relu()
+    assert "is an execution trace of torch" in refused(path)
+
+
+def test_a_text_is_no_pickle(tmp_path: Path) -> None:
+    """Each begins as a pickle of protocol 0 may, and ends as every pickle does."""
+    path = tmp_path / "notes.txt"
+    for text in ("I am a text.", "(a note.", "cargo is heavy.", "Notes."):
+        path.write_text(text)
+        assert "is neither an artifact or package" in refused(path)

@@ -2,12 +2,13 @@ from __future__ import annotations
 
 import errno
 import os
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from workbench.artifacts.zip_files.members import copy_bytes
+from workbench.artifacts.zip_files.members import copy_bytes, read_frame
 from workbench.errors import ArtifactError
 
 CONTENT = bytes(range(256)) * 9000  # more than one chunk
@@ -60,3 +61,24 @@ def test_other_errors_of_the_system_are_raised(
     monkeypatch.setattr(os, "sendfile", full)
     with pytest.raises(OSError, match="No space"):
         copied(tmp_path, (0, 10))
+
+
+@pytest.mark.parametrize("name", ["a/" + "b" * 3400, "a/" + "é" * 1500, "a\0" * 800, "a/" * 900])
+@pytest.mark.parametrize(
+    ("at", "size", "value"),
+    [(10, 2, 8), (8, 2, 1), (38, 4, 0o120777 << 16), (16, 4, 7), (24, 4, 2**32 - 2), (46, 4, 7)],
+)
+def test_a_directory_that_lies_is_refused_in_one_sentence(
+    tmp_path: Path, name: str, at: int, size: int, value: int
+) -> None:
+    """Names of 65,535 characters may be forged, and were repeated whole."""
+    path = tmp_path / "model.pt2"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr(zipfile.ZipInfo("a/first"), b"content")
+        archive.writestr(zipfile.ZipInfo("x" * len(name.encode())), b"content")
+    forged = path.read_bytes().replace(b"x" * len(name.encode()), name.encode())
+    entry = forged.rindex(b"PK\1\2") + at
+    path.write_bytes(forged[:entry] + value.to_bytes(size, "little") + forged[entry + size :])
+    with path.open("rb") as file, pytest.raises(ArtifactError) as refused:
+        read_frame(file)
+    assert len(str(refused.value)) < 250

@@ -22,6 +22,7 @@ from workbench.artifacts.zip_files.members import (
     listed,
     read_frame,
     read_manifest,
+    tell_name,
     write_whole_zip,
 )
 from workbench.errors import ArtifactError
@@ -120,7 +121,7 @@ def _checked(entry: zipfile.ZipInfo) -> str:
     """The name of a member that may be in an artifact; raises `ArtifactError` for others."""
     if not _NAME.fullmatch(entry.filename):
         raise ArtifactError(
-            f"The artifact holds a member named {entry.filename!r}, which does not belong "
-            "there: a foreign file. Nothing was unpacked."
+            f"The artifact holds a member named '{tell_name(entry.filename)}', which does not "
+            "belong there: a foreign file. Nothing was unpacked."
         )
     return entry.filename

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import os
-import pickletools
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from importlib import import_module
 from os import PathLike
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from workbench.artifacts.archive.foreign_files import (
+    PICKLES,
+    refuse_old_pickle,
+    refuse_other_pickle,
+    refuse_text,
+    refuse_zip,
+)
 from workbench.artifacts.zip_files.members import Members, read_chunks, read_frame, read_lone_file
 from workbench.errors import ArtifactError
 from workbench.file_path import check_file_path, open_flags
@@ -25,10 +31,6 @@ if TYPE_CHECKING:
     from workbench.artifacts.manifest.package_manifest import PackageManifest
 
 TORCH_HEADER = b"PT2AOT\x01"
-_PICKLES = (b"\x80\x04\x95", b"\x80\x05\x95", b"\x80\x04", b"\x80\x05")
-_CONTAINERS = {"EMPTY_LIST": "list", "EMPTY_DICT": "dict", "EMPTY_SET": "set"}
-_SNAPSHOT = frozenset(("device_traces", "total_size"))  # beside "segments"; that of a segment
-_ARRAYS = frozenset(("numpy._core.multiarray", "numpy.core.multiarray", "numpy._core.numeric"))
 _PAYLOAD_LIMIT = 4 << 30
 _GZIP, _SESSION = b"\x1f\x8b", b"session.json"  # how a .wbr begins, the first member of a .wbs
 _MOST_PLAIN = 1 << 22  # bytes of a pickle that are looked through for classes
@@ -177,60 +179,28 @@ def open_any(path: str | PathLike[str], *, libraries: bool = False) -> Iterator[
                 "says nothing about its inputs, so that a call could not be checked. wb.inspect "
                 "shows what is in it; make a package of the model with wb.package."
             )
-        if not head[find_pickle_start(head) :].startswith(_PICKLES):
+        if not head[find_pickle_start(head) :].startswith(PICKLES):
+            refuse_text(name, head)
+            refuse_old_pickle(name, *_read_ends(file))
             raise ArtifactError(
                 f"{name} is neither an artifact or package of this workbench nor a file that "
                 "torch's save_compiled_function, aoti_compile_and_package or torch.export.save "
                 "wrote. Give the path of an .aot or .pt2 file."
             )
-        file.seek(-1, os.SEEK_END)
-        if file.read(1) != b".":  # every pickle ends with STOP
+        content, end = _read_ends(file)
+        if end != b".":  # every pickle ends with STOP
             raise ArtifactError(f"{name} is truncated: the pickle has no end. Get the file again.")
-        file.seek(0)
-        _refuse_plain_pickle(name, file.read(_MOST_PLAIN))
+        if not content.startswith(TORCH_HEADER):
+            refuse_other_pickle(name, content)
         yield OpenedFile("torch", file, size)
 
 
-def _refuse_plain_pickle(name: str, content: bytes) -> None:
-    """Raise `ArtifactError` for a pickle of plain data, by its opcodes: nothing is unpickled.
-
-    What torch's save_compiled_function writes is a dict with objects of classes in it.
-    """
-    if content.startswith(TORCH_HEADER):
-        return
-    opened, texts = _read_start(content)
-    if "segments" in texts and _SNAPSHOT & texts:
-        raise ArtifactError(
-            f"{name} is a memory snapshot of torch.cuda.memory, not an artifact: look at it at "
-            "pytorch.org/memory_viz. Of a compiled call, wb.memory says what takes memory."
-        )
-    if opened:
-        raise ArtifactError(
-            f"{name} is a pickle of a {opened}, not of a compiled function: nothing of it was "
-            "unpickled. Give the path of an .aot or .pt2 file."
-        )
-    if _ARRAYS & texts:
-        raise ArtifactError(
-            f"{name} is a pickle of an array of numpy, not of a compiled function: nothing of it "
-            "was unpickled. Give the path of an .aot or .pt2 file."
-        )
-
-
-def _read_start(content: bytes) -> tuple[str, set[str]]:
-    """What a pickle without any class is, "" for others, and the texts up to the first class."""
-    opened = ""
-    texts: set[str] = set()
-    try:
-        for opcode, argument, _ in pickletools.genops(content):
-            if opcode.name in ("GLOBAL", "STACK_GLOBAL", "INST"):
-                return "", texts
-            found = "plain value" if opcode.name == "STOP" else _CONTAINERS.get(opcode.name, "")
-            opened = opened or found
-            if isinstance(argument, str):
-                texts.add(argument)
-    except ValueError:  # it goes on beyond what was read, and may hold classes there
-        return "", texts
-    return opened, texts
+def _read_ends(file: BinaryIO) -> tuple[bytes, bytes]:
+    """What is looked through for classes, and the last byte of a file."""
+    file.seek(-1, os.SEEK_END)
+    end = file.read(1)
+    file.seek(0)
+    return file.read(_MOST_PLAIN), end
 
 
 def _is_kernel_log(head: bytes) -> bool:
@@ -249,6 +219,7 @@ def _refuse_records(name: str, head: bytes) -> None:
         )
     how = command = ""
     if head.startswith(_GZIP):
+        refuse_text(name, head)
         how = "wb.Report.load, a log with wb.read_trace"
         command = ", into a profile with `workbench profile`"
     if head.startswith(b"PK") and head[_NAME_AT:].startswith(_SESSION):
@@ -261,7 +232,7 @@ def _refuse_records(name: str, head: bytes) -> None:
 
 
 def _open_zip(name: str, file: BinaryIO, size: int) -> OpenedFile:
-    frame = read_frame(file)
+    frame = read_frame(file, partial(refuse_zip, name))
     if not all("/" in entry.filename for entry in frame.entries) or not frame.entries:
         from workbench.artifacts.archive.aot_container import artifact_in
 

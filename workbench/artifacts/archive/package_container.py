@@ -18,6 +18,7 @@ from workbench.artifacts.zip_files.members import (
     compare_sizes,
     hash_frame,
     read_manifest,
+    tell_name,
 )
 from workbench.errors import ArtifactError
 from workbench.plain_data import parse_json
@@ -107,7 +108,8 @@ def _below_root(
     folders = {str(folder) for name in entries for folder in PurePosixPath(name).parents}
     if both := folders & entries.keys():
         raise ArtifactError(
-            f"The member {min(both)} is a file and a folder: a foreign file. Nothing was unpacked."
+            f"The member {tell_name(min(both))} is a file and a folder: a foreign file. "
+            "Nothing was unpacked."
         )
     root = roots.pop()
     return root, {name[len(root) + 1 :]: entry for name, entry in entries.items()}
@@ -118,7 +120,7 @@ def _checked(name: str) -> str:
     parts = name.split("/")
     if {"", ".", ".."} & {*parts} or any(len(part.encode()) > _PART_LIMIT for part in parts):
         raise ArtifactError(
-            f"The archive holds a member named {name!r:.300}, which does not belong there: a "
+            f"The archive holds a member named '{tell_name(name)}', which does not belong there: a "
             "foreign file. Nothing was unpacked."
         )
     return name
@@ -133,16 +135,16 @@ def _check_models(manifest: PackageManifest) -> None:
         for name in _named(model):
             if name not in manifest.members:
                 raise ArtifactError(
-                    f"The package is damaged: {name}, which model {model.name} needs, is not in "
-                    f"it. {AGAIN}"
+                    f"The package is damaged: {tell_name(name)}, which model "
+                    f"{tell_name(model.name)} needs, is not in it. {AGAIN}"
                 )
         for constant in model.constants:
             member = manifest.members[constant.member] if constant.member else None
             end = constant.offset + constant.size
             if min(constant.offset, constant.size) < 0 or (member and end > member.size):
                 raise ArtifactError(
-                    f"The package is damaged: {constant.fqn} does not lie in {constant.member}. "
-                    f"{AGAIN}"
+                    f"The package is damaged: {tell_name(constant.fqn)} does not lie in "
+                    f"{tell_name(constant.member or '')}. {AGAIN}"
                 )
 
 

@@ -10,7 +10,7 @@ import stat
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -50,9 +50,10 @@ class Frame:
     size: int
 
 
-def read_frame(file: BinaryIO) -> Frame:
+def read_frame(file: BinaryIO, refuse: Callable[[list[str]], None] | None = None) -> Frame:
     """Read the directory of a zip file and compare it with the headers before the members.
 
+    `refuse` is called with the names first: it may know what else the file is.
     Raises `ArtifactError` unless every member is a plain, unencrypted, uncompressed file with a
     name of its own, and no two share a byte.
     """
@@ -63,6 +64,8 @@ def read_frame(file: BinaryIO) -> Frame:
             entries, comment = archive.infolist(), archive.comment
     except (zipfile.BadZipFile, ValueError, struct.error, NotImplementedError, OSError) as error:
         raise ArtifactError(f"The file is truncated or damaged ({error}). {AGAIN}") from error
+    if refuse is not None:
+        refuse([entry.filename for entry in entries])
     for entry in entries:
         _check_entry(entry)
     if len(entries) != count:
@@ -106,15 +109,20 @@ def _check_directory(file: BinaryIO, size: int) -> tuple[int, int]:
     return int(start), int(count)
 
 
+def tell_name(name: str) -> str:
+    """The name of a member in a message: a forged one may have 65,535 characters of any kind."""
+    told = name if name.isprintable() else ascii(name)[1:-1]
+    return told if len(told) <= _LONGEST_NAME else f"{told[:_LONGEST_NAME]}…"
+
+
 def _check_entry(entry: zipfile.ZipInfo) -> None:
     mode, name = entry.external_attr >> 16, entry.orig_filename
     if entry.filename != name or not name.isprintable() or "\\" in name:
-        told = ascii(name)
-        told = told if len(told) <= _LONGEST_NAME else f"{told[:_LONGEST_NAME]}…"
         raise ArtifactError(
-            f"The file holds a member named {told}, which does not belong there: a foreign file. "
-            "Nothing was unpacked."
+            f"The file holds a member named '{tell_name(name)}', which does not belong there: "
+            "a foreign file. Nothing was unpacked."
         )
+    name = tell_name(name)
     # torch's own writer leaves the mode out
     if (mode and not stat.S_ISREG(mode)) or entry.flag_bits & _ENCRYPTED:
         raise ArtifactError(f"The member {name} is a link or encrypted: a foreign file.")
@@ -159,8 +167,8 @@ def find_data_start(file: IO[bytes], entry: zipfile.ZipInfo) -> int:
         same = same and crc == entry.CRC and {packed, size} <= sizes
     if not same:
         raise ArtifactError(
-            f"The file is damaged: the header of {entry.filename} is not what the directory says. "
-            f"{AGAIN}"
+            f"The file is damaged: the header of {tell_name(entry.filename)} is not what the "
+            f"directory says. {AGAIN}"
         )
     return int(entry.header_offset + _LOCAL_SIZE + name_size + extra_size)
 
@@ -178,8 +186,8 @@ def _check_descriptor(file: BinaryIO, entry: zipfile.ZipInfo, at: int) -> int:
         if content.startswith(expected):
             return len(expected)
     raise ArtifactError(
-        f"The file is damaged: what follows {entry.filename} is not what the directory says. "
-        f"{AGAIN}"
+        f"The file is damaged: what follows {tell_name(entry.filename)} is not what the "
+        f"directory says. {AGAIN}"
     )
 
 
@@ -281,7 +289,7 @@ class Members:
         try:
             return self.entries[name]
         except KeyError:
-            raise ArtifactError(f"The file holds no member {name}.") from None
+            raise ArtifactError(f"The file holds no member {tell_name(name)}.") from None
 
     def offset(self, name: str) -> int:
         """Where the bytes of a member start in the file, for mapping them."""
@@ -345,7 +353,8 @@ class Members:
                 self._unpack_big(start, size, out, check if verify else None)
         if verify and not check.fits:
             raise ArtifactError(
-                f"The file is damaged: {name} does not have the hash that belongs to it. {AGAIN}"
+                f"The file is damaged: {tell_name(name)} does not have the hash that belongs to "
+                f"it. {AGAIN}"
             )
         return to
 
@@ -415,7 +424,9 @@ def compare_sizes(entries: Mapping[str, zipfile.ZipInfo], listed: Mapping[str, M
     expected = {name: member.size for name, member in listed.items()}
     if sizes != expected:
         odd = min(name for name, _ in sizes.items() ^ expected.items())
-        raise ArtifactError(f"The file is damaged: {odd} is not what the manifest lists. {AGAIN}")
+        raise ArtifactError(
+            f"The file is damaged: {tell_name(odd)} is not what the manifest lists. {AGAIN}"
+        )
 
 
 def listed(members: Mapping[str, Content]) -> dict[str, Member]:

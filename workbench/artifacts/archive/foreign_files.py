@@ -1,0 +1,173 @@
+"""Files of other programs that are no artifact: said to be what they are, by their own marks.
+
+Pickles are looked at by their opcodes; nothing is unpickled.
+"""
+
+from __future__ import annotations
+
+import pickletools
+from collections.abc import Collection, Iterator
+from typing import NamedTuple
+
+from workbench.errors import ArtifactError
+from workbench.foreign_text import find_foreign_text, unpack_head
+
+PICKLES = (b"\x80\x04", b"\x80\x05")
+"""How the pickles begin that torch's save_compiled_function writes."""
+_OLD_PICKLES = (b"\x80\x02", b"\x80\x03")
+_WITHOUT_HEAD = b"(])}cIJKMFGSUVXTNL"  # opcodes that a pickle of protocol 0 or 1 begins with
+_LEGACY_SAVE = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."  # torch.save before its zip files
+_CONTAINERS = {
+    **{"EMPTY_LIST": "list", "EMPTY_DICT": "dict", "EMPTY_SET": "set"},
+    **{"LIST": "list", "DICT": "dict"},
+}
+_SNAPSHOT = frozenset(("device_traces", "total_size"))  # beside "segments"; that of a segment
+_TENSORS = ("torch._utils", "torch._tensor", "torch.storage", "torch.nn.parameter")
+_OF_CLASSES = {
+    "numpy": "an array of numpy",
+    "pandas": "a table of pandas",
+    "sklearn": "a model of scikit-learn",
+    "torch.nn.modules": "a module of torch",
+    "torch.fx": "a graph of torch.fx",
+}
+_SIGNATURE = "signature"  # the first key of what torch's save_compiled_function writes
+_MOST_CLASSES = 3  # that are looked at: an OrderedDict of tensors names tensors second
+_GIVE_ONE = "Give the path of an .aot or .pt2 file."
+_LOAD_WEIGHTS = (
+    "Load it with torch.load(path, weights_only=True); the module that takes these weights is "
+    "compiled with wb.aot_compile or wb.package."
+)
+
+
+class _Start(NamedTuple):
+    """What a pickle begins with: its container, texts before any class, the first classes."""
+
+    opened: str
+    texts: frozenset[str]
+    classes: tuple[str, ...]
+    is_whole: bool  # every byte so far is an opcode
+
+
+def refuse_text(name: str, head: bytes) -> None:
+    """Raise `ArtifactError` for a text of another program, packed or not."""
+    start = unpack_head(head)
+    found = find_foreign_text(start)
+    if found is not None:
+        raise ArtifactError(f"{name} is {found.what}, not an artifact: {found.how}")
+    if start.lstrip()[:1] in (b"{", b"[") and b'"traceEvents"' in start:
+        raise ArtifactError(
+            f"{name} is a trace of a profiler, not an artifact: open it with wb.read_profile."
+        )
+
+
+def refuse_zip(name: str, members: Collection[str]) -> None:
+    """Raise `ArtifactError` for a zip file of torch without compiled code, by its members."""
+    below = {member.partition("/")[2] for member in members}
+    if "data.pkl" not in below or "archive_format" in below:
+        return
+    if "constants.pkl" in below:
+        raise ArtifactError(
+            f"{name} is a TorchScript program of torch.jit.save, not an artifact: torch.jit.load "
+            "opens it. Compile the original module with wb.package."
+        )
+    raise ArtifactError(
+        f"{name} is a file of torch.save (tensors or other objects), not an artifact: it holds no "
+        f"compiled code. {_LOAD_WEIGHTS}"
+    )
+
+
+def refuse_old_pickle(name: str, content: bytes, end: bytes) -> None:
+    """Raise `ArtifactError` for a pickle of protocol 0 to 3, which no compiled function is."""
+    if content.startswith(_LEGACY_SAVE):
+        raise ArtifactError(
+            f"{name} is a file of torch.save in its older form, not an artifact: it holds no "
+            f"compiled code. {_LOAD_WEIGHTS}"
+        )
+    has_head = content.startswith(_OLD_PICKLES)
+    if not has_head and (content[:1] not in _WITHOUT_HEAD or end != b"."):
+        return
+    if not has_head and len(content) > 2 and b"\n" not in content and b"\0" not in content:
+        return  # "Notes." are opcodes too; a value of protocol 0 has a line, one of 1 a length
+    start = _read_start(content)
+    if has_head or (start.is_whole and (start.opened or start.classes)):
+        refuse_plain_pickle(name, start)
+        protocol = f" of protocol {content[1]}" if has_head else ""
+        what = f", the first {_tell_class(start.classes[0])}" if start.classes else ""
+        raise ArtifactError(
+            f"{name} is a pickle{protocol} of other objects{what}, not of a compiled function: "
+            f"nothing of it was unpickled. {_GIVE_ONE}"
+        )
+
+
+def refuse_other_pickle(name: str, content: bytes) -> None:
+    """Raise `ArtifactError` for a pickle of plain data, tensors or objects of known libraries.
+
+    What torch's save_compiled_function writes is a dict with objects of other classes in it.
+    """
+    start = _read_start(content)
+    if not (_SIGNATURE in start.texts and start.classes[:1] == ("inspect Signature",)):
+        refuse_plain_pickle(name, start)
+
+
+def refuse_plain_pickle(name: str, start: _Start) -> None:
+    """Raise `ArtifactError` by what a pickle begins with."""
+    if "segments" in start.texts and _SNAPSHOT & start.texts:
+        raise ArtifactError(
+            f"{name} is a memory snapshot of torch.cuda.memory, not an artifact: look at it at "
+            "pytorch.org/memory_viz. Of a compiled call, wb.memory says what takes memory."
+        )
+    if start.classes[:1] and start.classes[0].endswith(" set"):  # of protocol 0 to 3
+        what = "a set"
+    elif not start.classes:
+        what = f"a {start.opened}" if start.opened else ""
+    elif any(_is_of(one, _TENSORS) for one in start.classes):
+        what = "tensors"
+    else:
+        known = (what for module, what in _OF_CLASSES.items() if _is_of(start.classes[0], [module]))
+        what = next(known, "")
+    if what:
+        raise ArtifactError(
+            f"{name} is a pickle of {what}, not of a compiled function: nothing of it was "
+            f"unpickled. {_GIVE_ONE}"
+        )
+
+
+def _is_of(named: str, modules: Collection[str]) -> bool:
+    return any(f"{named}.".startswith((f"{module}.", f"{module} ")) for module in modules)
+
+
+def _tell_class(named: str) -> str:
+    return ascii(named.replace(" ", "."))[1:-1][:80]
+
+
+def _read_start(content: bytes) -> _Start:
+    """What a pickle begins with, up to its first few classes."""
+    opened, is_whole = "", True
+    texts: set[str] = set()
+    classes: list[str] = []
+    recent: list[str] = []
+    for name, argument in _opcodes(content):
+        if name == "":
+            is_whole = False
+        elif name in ("GLOBAL", "STACK_GLOBAL", "INST"):
+            classes.append(argument if isinstance(argument, str) else " ".join(recent[-2:]))
+            if len(classes) == _MOST_CLASSES:
+                break
+        elif isinstance(argument, str):
+            recent = [*recent[-1:], argument]
+            texts |= set() if classes else {argument}
+        found = "plain value" if name == "STOP" else _CONTAINERS.get(name, "")
+        opened = opened or found
+    return _Start(opened, frozenset(texts), tuple(classes), is_whole)
+
+
+def _opcodes(content: bytes) -> Iterator[tuple[str, object]]:
+    """The opcodes with their arguments; "" where what follows is none, or lies beyond what is read.
+
+    `pickletools` raises `ValueError` there, and others for texts that are no such argument.
+    """
+    try:
+        for opcode, argument, _ in pickletools.genops(content):
+            yield opcode.name, argument
+    except Exception:  # of bytes that may be anything
+        yield "", None
