@@ -196,6 +196,7 @@ def test_a_patch_is_tried_on_the_calls_that_were_compiled(
     assert made.verdict == "cures", made
     assert made.sentence.startswith(counts)
     assert "Outputs, gradients, inputs and buffers after the call agree" in made.sentence
+    assert ("then lie otherwise in memory" in made.sentence) is (program is run_layout)
     written = [each for edit in patch.edits for each in edit.after]
     assert line in written
     assert f"+{line}".replace(" ", "") in made.patch.replace(" ", "")

@@ -162,7 +162,7 @@ def difference(
     own = {} if rounded is None else _errors(expected, rounded)
     allowed = {row.leaf for row in compared if row.max_abs_error <= 2 * own.get(row.leaf, -1.0)}
     laid, usual = dict(actual), dict(rounded or [])
-    layouts = {name for name in laid if name.startswith(STRIDES)}
+    layouts = {name for name in laid if STRIDES in name}  # a session puts the call before
     allowed |= {name for name in layouts if usual.get(name) == laid[name]}
     excused = {*moving, *allowed, *layouts}  # torch may choose strides: never wrong, never right
     wrong = [row for row in compared if row.verdict == "failed" and row.leaf not in excused]

@@ -18,7 +18,7 @@ from typing import Any, Literal
 import torch
 
 from workbench.analysis.session.advice import RecompilePatch, group_recompiles, list_patches
-from workbench.compiler.call_state.call_leaves import leaves_of
+from workbench.compiler.call_state.call_leaves import STRIDES, leaves_of
 from workbench.compiler.call_state.random_states import keep_random_state
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.dynamo_state import forget_automatic_dynamic, preserved
@@ -39,7 +39,7 @@ from workbench.report.session.session_rows import SessionRecompile
 from workbench.tasks.background_task import BackgroundTask, Steps
 
 _ATTRIBUTE = re.compile(r"^(?P<root>[A-Za-z_]\w*)(?P<path>(?:\.\w+)*)\.(?P<name>\w+)$")
-_CAST, _LEARNS = ".to(torch.", ".requires_grad_("
+_CAST, _LEARNS, _LAYS = ".to(torch.", ".requires_grad_(", ".contiguous("
 _GLOBAL = re.compile(r"^G\['(?P<name>\w+)'\]$")
 Verdict = Literal["cures", "helps", "no help", "refused", "not checked"]
 
@@ -168,6 +168,9 @@ def try_patch(
     if any(_LEARNS in line for line in patch.before_call):  # which is what it is for
         sides = [[row for row in side if "gradient" not in row[0]] for side in sides]
         said = " Yet the outputs then need gradients too."
+    if any(_LAYS in line for line in patch.before_call) and _lays_otherwise(*sides[::2]):
+        sides = [[row for row in side if STRIDES not in row[0]] for side in sides]
+        said += " Yet the outputs then lie otherwise in memory."
     agrees, checked = difference(*sides)
     made = TriedPatch(
         "no help",
@@ -190,6 +193,12 @@ def try_patch(
     if after.recompiles >= before.recompiles or is_dearer or not after.graphs:
         return made
     return replace(made, verdict="helps" if after.recompiles else "cures")
+
+
+def _lays_otherwise(expected: Leaves, actual: Leaves) -> bool:
+    """Whether outputs have other strides, which is what a change of the layout is for."""
+    one, other = ([row for row in side if STRIDES in row[0]] for side in (expected, actual))
+    return one != other
 
 
 def _undo_casts(patch: RecompilePatch, expected: Leaves, after: Leaves) -> tuple[Leaves, str]:
