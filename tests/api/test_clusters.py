@@ -102,3 +102,19 @@ def test_hooks_around_a_module_are_in_no_graph(mesh: Any) -> None:
     fully_shard(model[0], mesh=mesh)
     with pytest.raises(wb.UsageError, match="0 was sharded by fully_shard, which gathers"):
         wb.aot_compile(model, (torch.ones(2, 8),), target="host")
+
+
+@pytest.mark.parametrize("verb", ["compile_async", "fits"])
+@pytest.mark.parametrize("kind", ["FSDP1", "FSDP2"])
+def test_what_fsdp_made_is_refused_in_a_sentence_where_it_would_be_copied(
+    kind: str, verb: str, mesh: Any
+) -> None:
+    from torch.distributed.fsdp import FullyShardedDataParallel, fully_shard
+
+    inner = torch.nn.Linear(4, 4)
+    if kind == "FSDP1":
+        model: Any = FullyShardedDataParallel(inner, device_id=torch.device("cpu"))
+    else:
+        model = fully_shard(inner, mesh=mesh)
+    with pytest.raises(wb.UsageError, match="in hooks"):
+        getattr(wb, verb)(model, (torch.randn(2, 4),), target="h100")

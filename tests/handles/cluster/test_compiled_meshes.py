@@ -270,3 +270,24 @@ def test_a_mesh_that_fails_has_a_row_and_the_others_stand() -> None:
 def test_what_nothing_can_be_told_of_is_refused(meshes: Any, more: Any, words: str) -> None:
     with pytest.raises(wb.UsageError, match=words):
         wb.scaling(build_late, meshes, **more)
+
+
+@pytest.mark.slow
+def test_a_model_that_fully_shard_took_apart_has_times_and_no_memory() -> None:
+    from tests.handles.test_sharded_module import Loss, Model, shard
+
+    def build(mesh: Any) -> Any:
+        with torch.device("meta"):
+            return Loss(shard(mesh, Model(64))), (torch.empty(2, 16, dtype=torch.long),)
+
+    found = wb.scaling(build, [{"dp": 2}, {"dp": 8}], largest_batch=False)
+    for row, report in zip(found.rows, found.reports, strict=True):
+        assert row.step_us is not None
+        assert row.exposed_us == pytest.approx(
+            sum(each.exposed_us or 0.0 for each in report.collectives)
+        )
+        assert row.peak_bytes is None
+        assert "a rank holds shards" in row.why
+    first, second = found.rows
+    assert first.kernels_us == pytest.approx(second.kernels_us)
+    assert first.parameter_bytes > second.parameter_bytes

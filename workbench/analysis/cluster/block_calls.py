@@ -1,6 +1,6 @@
 """The kernels of one call in their order, and when hooks around its blocks send something.
 
-Rules of torch's `fully_shard` (2.11 to 2.15), whose CPU is taken to be ahead of the device: a block
+Rules of `fully_shard` of torch 2.13, whose CPU is taken to be ahead of the device: a block
 is gathered while the one before it runs, in the forward and in the backward; its gradients are
 scattered when its backward ends, and awaited where that of the next block does; the rest at the
 end of the call.
