@@ -25,11 +25,6 @@ from tests.states.changes import (
     loaded,
 )
 
-NOT_SEEN = {
-    # its name is in no code: it is the table of an operator of Python's bytecode
-    "operator of Tensor replaced",
-}
-"""The kinds of changes that are silently wrong; torch.compile does not notice them either."""
 SAMPLE = (
     *("cell rebound", "builtin shadowed", "method added between classes under super"),
     *("ABC.register, isinstance", "function of torch.nn.functional replaced", "recursion limit"),
@@ -62,8 +57,8 @@ def cells_here(rows: Sequence[Change], folder: Path) -> list[Cell]:
 
 def wrong(cells: Sequence[Cell]) -> list[str]:
     """The cells in which an answer is silently wrong."""
-    known = [one for one in cells if one.outcome == WRONG and one.kind not in NOT_SEEN]
-    return [f"{one.kind}, {one.order}: {one.how}" for one in known]
+    found = [one for one in cells if one.outcome == WRONG]
+    return [f"{one.kind}, {one.order}: {one.how}" for one in found]
 
 
 @pytest.mark.parametrize("kind", SAMPLE)
@@ -83,7 +78,6 @@ def test_every_changed_state_live_loaded_and_in_another_process(folder: Path) ->
     assert wrong(there) == []
     # else the programs would be none that can be compiled
     assert len(list(folder.glob("*.aot"))) >= 165
-    assert {one.kind for one in there if one.outcome == WRONG} == NOT_SEEN
 
 
 @pytest.mark.slow

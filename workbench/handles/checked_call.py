@@ -282,7 +282,7 @@ class CheckedCall(CompiledBase):
         inlined = self._plan.inlined
         verdicts = {} if self._plan.live is None else self._plan.live.verdicts()
         verdicts |= {name: f"frozen at capture: {value}" for name, value in self._plan.frozen()}
-        verdicts |= {one.name: "ok" for one in inlined.parts}
+        verdicts |= {one.name: "ok" for one in inlined.parts if one.is_shown()}
         verdicts |= {name: f"changed: {how}" for name, how in inlined.changed()}
         verdicts |= {value.name: "ok" for value in specialized.values if value.owner is not None}
         mismatches = (m.partition(": ") for m in specialized.mismatches({}, arguments=False))

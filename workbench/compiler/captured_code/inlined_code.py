@@ -108,6 +108,11 @@ class Inlined:
             or self.kind in (CODE, NO_ATTRIBUTE, NO_KEY)
         )
 
+    def is_shown(self) -> bool:
+        """Whether people look for it where nothing changed: not what was not there, or torch's."""
+        is_lacking = self.kind in (NO_ATTRIBUTE, NO_KEY) and not self.lookup
+        return not (is_lacking or _is_of_torch(self))
+
     def has_its_code(self) -> bool:
         """Whether it is a function with the code that was compiled in."""
         return self.kind == CODE and digest(self.found().__code__) == digest(self.expected)

@@ -34,6 +34,7 @@ from workbench.compiler.captured_code.specialized_values import (
     is_library_file,
     is_users,
 )
+from workbench.device_kinds import AUTOCAST
 
 Codes = frozenset[types.CodeType]
 _LOAD_GLOBAL = dis.opmap["LOAD_GLOBAL"]
@@ -44,6 +45,15 @@ _CHECKS = ("__instancecheck__", "__subclasscheck__")
 _HOOK = "__subclasshook__"
 _LOOKUP = "__getattribute__"
 _TORCH = "torch"
+_NAMES = {
+    **{"+": "add", "-": "sub", "*": "mul", "@": "matmul", "/": "truediv", "//": "floordiv"},
+    **{"%": "mod", "**": "pow", "&": "and", "|": "or", "^": "xor", "<<": "lshift", ">>": "rshift"},
+}
+_OPERATORS = {
+    **{sign + suffix: name for sign, name in _NAMES.items() for suffix in ("", "=")},
+    **{"<": "lt", "<=": "le", "==": "eq", "!=": "ne", ">": "gt", ">=": "ge"},
+}
+"""The middle of a method's name by the operator that calls it."""
 
 
 def find_unguarded(
@@ -214,8 +224,8 @@ def _of_torch_functions(values: Iterable[Any]) -> Iterator[Inlined]:
 def _of_tensors(own: Codes) -> Iterator[Inlined]:
     """Methods of tensors by the names that code has: the class may be given others."""
     kind = torch.Tensor
-    names = {name for code in own for name in code.co_names if hasattr(kind, name)}
-    for name in sorted(names):
+    names = {name for code in own for name in (*code.co_names, *_operators(code))}
+    for name in sorted(name for name in names if hasattr(kind, name)):
         place = f"{find_importable_name(kind)}.{name}"
         value = vars(kind).get(name)
         if value is None:
@@ -224,13 +234,21 @@ def _of_tensors(own: Codes) -> Iterator[Inlined]:
             yield of_function(f"Tensor.{name}", kind, f".{name}", value, place)
 
 
+@functools.lru_cache(maxsize=1024)
+def _operators(code: types.CodeType) -> frozenset[str]:
+    """The methods that the operators in code may call."""
+    names = {_OPERATORS.get(one.argrepr, "") for one in dis.get_instructions(code)} - {""}
+    kinds = ("__{}__", "__r{}__", "__i{}__")
+    return frozenset(kind.format(name) for name in names for kind in kinds)
+
+
 def _is_torch(function: types.FunctionType) -> bool:
     return function.__module__.partition(".")[0] == _TORCH
 
 
 def _asked(own: Codes, values: Iterable[Any]) -> Iterator[Inlined]:
     """The answers of functions of Python and torch that become constants."""
-    devices = [one for code in own for one in code.co_consts if one in ("cpu", "cuda")] or ["cpu"]
+    devices = [one for code in own for one in code.co_consts if one in AUTOCAST] or AUTOCAST
     known: dict[Callable[..., Any], list[tuple[str, ...]]] = {
         sys.getrecursionlimit: [()],
         sys.get_int_max_str_digits: [()],
