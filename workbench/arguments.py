@@ -17,6 +17,7 @@ from concurrent.futures import Executor, Future
 from dataclasses import dataclass
 from typing import Any, Literal, ParamSpec, TypeVar, get_args, get_origin
 
+from workbench.argument_errors import explain_own_error, tell_unreadable
 from workbench.errors import UsageError, WorkbenchError, WrongCall, read_first_line
 from workbench.file_path import check_file_path, explain_no_path
 
@@ -24,6 +25,7 @@ _P = ParamSpec("_P")
 _T = TypeVar("_T")
 _LONGEST = 60  # characters of a value in a message
 _LARGEST = 2**63 - 1
+_NUMPY_BOOLEANS = ("bool_", "bool")
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,7 @@ def checked(function: Callable[_P, _T]) -> Callable[_P, _T]:
     @functools.wraps(function)
     def called(*args: _P.args, **kwargs: _P.kwargs) -> _T:
         try:
-            given = signature.bind(*args, **kwargs).arguments
+            bound = signature.bind(*args, **kwargs)
         except TypeError as error:
             names = [name for name in signature.parameters if name != "self"]
             unknown = next((name for name in kwargs if name not in names), None)
@@ -67,16 +69,42 @@ def checked(function: Callable[_P, _T]) -> Callable[_P, _T]:
                 hint = f"did you mean {near[0]}?" if near else f"it takes {', '.join(names)}."
                 words = f"there is no argument {unknown}: {hint}"
             raise WrongCall(f"{function.__name__}: {words}") from None
-        known = kinds()
+        known, given = kinds(), bound.arguments
         for name, value in given.items():
             if name in known and value is not signature.parameters[name].default:
                 _check_safely(name, value, known[name])
+                given[name] = _as_python(value)
         try:
-            return function(*args, **kwargs)
+            return function(*bound.args, **bound.kwargs)
         except WorkbenchError as error:  # it says what to do: the lines that found it do not help
             raise error.with_traceback(None) from error.__cause__
+        except Exception as error:  # of the argument itself: an unreadable object, endless lists
+            if (why := explain_own_error(error, _by_name(signature, given))) is None:
+                raise
+            raise UsageError(why) from error
 
     return called
+
+
+def _as_python(value: Any) -> Any:
+    """A number of numpy as Python's own: code asks whether something is an int."""
+    if isinstance(value, str | int | float | list | tuple | dict):
+        return value
+    if isinstance(value, numbers.Integral):
+        return int(value)
+    if isinstance(value, numbers.Real):
+        return float(value)
+    return bool(value) if type(value).__name__ in _NUMPY_BOOLEANS else value
+
+
+def _by_name(signature: inspect.Signature, given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The arguments, those of `**kwargs` by their own names."""
+    found = dict(given)
+    for name, parameter in signature.parameters.items():
+        if parameter.kind is inspect.Parameter.VAR_KEYWORD:
+            found = {**found.pop(name, {}), **found}
+    found.pop("self", None)
+    return found
 
 
 def check_text(name: str, value: str) -> None:
@@ -85,9 +113,20 @@ def check_text(name: str, value: str) -> None:
         raise UsageError(f"{name} is {shown(value)}: {why}.")
 
 
+def read_answer(name: str, answer: object) -> bool:
+    """What a function of the user says of something; a `UsageError` names one without an answer."""
+    try:
+        return bool(answer)
+    except Exception as error:  # of an array of several answers, or a class of the user
+        raise UsageError(
+            f"{name} returned {shown(answer)}, which is neither True nor False "
+            f"({read_first_line(error)})."
+        ) from error
+
+
 def shown(value: object) -> str:
     """A value in a message: short, on one line, of characters that can be printed."""
-    within = value if isinstance(value, list | tuple) else ()
+    within = value if type(value) in (list, tuple) else ()
     if any(hasattr(type(one), "shape") for one in (value, *within)):
         return f"a {type(value).__name__}"  # of a tensor the numbers say nothing
     try:
@@ -104,10 +143,7 @@ def _check_safely(name: str, value: Any, kinds: Sequence[_Kind]) -> None:
     except WorkbenchError:
         raise
     except Exception as error:  # a class of the user whose `__len__` or `__fspath__` raises
-        raise UsageError(
-            f"{name} is a {type(value).__name__} that cannot be read "
-            f"({type(error).__name__}: {read_first_line(error)})."
-        ) from error
+        raise UsageError(tell_unreadable(name, value, error)) from error
 
 
 def _check(name: str, value: Any, kinds: Sequence[_Kind]) -> None:
@@ -240,6 +276,8 @@ def _inside(given: Any, kinds: Sequence[_Kind], what: str) -> str | None:
 def _no_text(value: Any) -> str | None:
     if not isinstance(value, str):
         return ""
+    if type(value).__hash__ is None:
+        return "it cannot be hashed, as a text can"
     try:
         value.encode()
     except UnicodeEncodeError:
@@ -265,7 +303,7 @@ def _no_number(value: Any) -> str | None:
 
 
 def _no_boolean(value: Any) -> str | None:
-    is_one = isinstance(value, bool) or type(value).__name__ in ("bool_", "bool")  # numpy's
+    is_one = isinstance(value, bool) or type(value).__name__ in _NUMPY_BOOLEANS
     return None if is_one else ""
 
 

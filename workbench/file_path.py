@@ -28,6 +28,8 @@ def explain_no_path(given: object) -> str | None:
     """Why something cannot be the path of a file, "" for what is no path at all; else None."""
     if not isinstance(given, str | bytes | os.PathLike):
         return ""
+    if type(given).__hash__ is None:
+        return "it cannot be hashed, as a text can"
     try:
         encoded = os.fsencode(given)
     except UnicodeEncodeError:

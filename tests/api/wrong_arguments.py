@@ -7,7 +7,6 @@ result: a wrong value may be harmless.
 from __future__ import annotations
 
 import inspect
-import io
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,50 +14,13 @@ from typing import Any, NamedTuple
 import torch
 
 import workbench as wb
+from tests.api.odd_values import ODD, WRONG
 
 X = torch.randn(4, 4)
 
 
 def scaled(x: torch.Tensor) -> torch.Tensor:
     return torch.relu(x + 1) * 2
-
-
-class Unhashable:
-    __hash__ = None  # type: ignore[assignment]
-
-
-WRONG: Mapping[str, Callable[[], Any]] = {
-    "None": lambda: None,
-    "negative": lambda: -1,
-    "zero": lambda: 0,
-    "huge": lambda: 10**30,
-    "number": lambda: 3,
-    "fraction": lambda: 0.5,
-    "NaN": lambda: float("nan"),
-    "infinite": lambda: float("inf"),
-    "text": lambda: "x",
-    "empty text": lambda: "",
-    "long text": lambda: "x" * 5000,
-    "surrogate": lambda: "\ud800",
-    "zero byte": lambda: "a\0b",
-    "bytes": lambda: b"x",
-    "bool": lambda: True,
-    "empty tuple": lambda: (),
-    "tuple of None": lambda: (None,),
-    "list": lambda: [3],
-    "dict": lambda: {"a": 3},
-    "dict by number": lambda: {1: 2},
-    "generator": lambda: (n for n in range(3)),
-    "set": lambda: {1, 2},
-    "object": object,
-    "unhashable": Unhashable,
-    "class": lambda: int,
-    "function": lambda: lambda: None,
-    "tensor": lambda: torch.ones(2),
-    "module": lambda: torch.nn.Linear(2, 2),
-    "file": lambda: io.BytesIO(b"nothing"),
-    "folder": lambda: Path(),
-}
 
 
 class Call(NamedTuple):
@@ -168,7 +130,7 @@ def wrong_calls(call: Call) -> Iterator[tuple[str, Callable[[], Any]]]:
         if (call.name, name) in USERS:
             continue
         is_called = any(word in str(parameter.annotation) for word in CALLED)
-        for kind, make in WRONG.items():
+        for kind, make in {**WRONG, **ODD}.items():
             if kind == "class" and is_called:
                 continue
             yield f"{call.name}({name}={kind})", _ready(call, name, parameter.kind, make)
@@ -177,6 +139,9 @@ def wrong_calls(call: Call) -> Iterator[tuple[str, Callable[[], Any]]]:
 def _ready(call: Call, name: str, kind: Any, make: Callable[[], Any]) -> Callable[[], Any]:
     def run() -> Any:
         value, given = make(), dict(call.given)
+        if call.name == "virtual_cluster":
+            with call.function(**{**given, name: value}):
+                return None
         if kind is inspect.Parameter.VAR_POSITIONAL:
             return call.function(value, **given)
         if kind is inspect.Parameter.VAR_KEYWORD:
@@ -202,10 +167,54 @@ def outcome(run: Callable[[], Any], *, is_lookup: bool = False) -> str | None:
         return None if text.strip() else "its message is empty"
     except TypeError as error:
         words = ("missing", "unexpected keyword", "positional argument", "multiple values")
-        words += ("indices must be", "to an index", "unhashable type") if is_lookup else ()
+        words += (
+            ("indices must be", "to an index", "scalar index", "unhashable type")
+            if is_lookup
+            else ()
+        )
         return None if any(word in str(error) for word in words) else f"TypeError: {error}"
     except LookupError as error:
         return None if is_lookup else f"{type(error).__name__}: {error}"
     except Exception as error:
         return f"{type(error).__name__}: {error}"
     return None
+
+
+def calls_with_odd_answers(folder: Path) -> Mapping[str, Callable[[Any], Any]]:
+    """Calls by what a function of the user returns in them, or what a list or dict holds."""
+    compiled = wb.aot_compile(scaled, (X,))
+    eager = folder / "eager.aot"
+    wb.aot_compile(scaled, (X,), backend="eager").save(eager)
+    sweep = wb.sweep(scaled, (X,), over={"backend": ["eager"]})
+    small = torch.nn.Linear(2, 2)
+    cluster, gpu = {"dp": 2}, folder / "g.pt2"
+    return {
+        "verify reference": lambda v: wb.verify(compiled, (X,), reference=lambda x: v),
+        "verify args": lambda v: wb.verify(compiled, (v,)),
+        "ranks build": lambda v: wb.ranks(lambda mesh: v, cluster, [0]),
+        "ranks inputs": lambda v: wb.ranks(lambda mesh: (scaled, v), cluster, [0]),
+        "scaling build": lambda v: wb.scaling(lambda mesh: v, [cluster]),
+        "mesh": lambda v: wb.virtual_cluster({"dp": v}).__enter__(),
+        "fits args": lambda v: wb.fits(lambda n: small, lambda n: v, total=4, grad=False),
+        "fits model": lambda v: wb.fits(lambda n: v, (X,), total=4, grad=False),
+        "fits layers": lambda v: wb.fits(small, (X,), layers=(v,)),
+        "minify fails": lambda v: wb.minify(scaled, (X,), fails=lambda *_: v),
+        "backend": lambda v: wb.aot_compile(scaled, (X,), backend=lambda *_: v),
+        "guards": lambda v: wb.aot_compile(scaled, (X,), guards=lambda _: v, backend="eager"),
+        "option": lambda v: wb.aot_compile(scaled, (X,), options={"max_autotune": v}),
+        "variants call": lambda v: wb.variants(scaled, [lambda fn: v]),
+        "package args": lambda v: wb.package(scaled, v, path=gpu),
+        "package kwargs": lambda v: wb.package(scaled, (X,), v, path=gpu),
+        "dynamic shapes": lambda v: wb.package(scaled, (X,), path=gpu, dynamic_shapes=v),
+        "recompile": lambda v: wb.recompile(eager, v),
+        "f_globals": lambda v: wb.load(eager, f_globals={"a": v}),
+        "machine": lambda v: wb.check(eager, {"torch": v}),
+        "expect": lambda v: wb.expect(compiled, kernels=v),
+        "launches": lambda v: wb.launches([v]),
+        "over": lambda v: wb.sweep(scaled, (X,), over={"mode": v}),
+        "over value": lambda v: wb.sweep(scaled, (X,), over={"mode": [v]}),
+        "isa": lambda v: compiled.save(folder / "z.aot", isa=[v]),
+        "constraint": lambda v: sweep.best(constraint={"backend": v}),
+        "constraint answer": lambda v: sweep.best(constraint=lambda trial: v),
+        "toolkit": lambda v: wb.machine().toolkit_release(v),
+    }

@@ -350,6 +350,7 @@ def warm_up() -> WarmUp:
 
 
 @require_torch
+@checked
 def variants(
     fn: Callable[..., Any], calls: Sequence[tuple[Any, ...] | Callable[..., Any]]
 ) -> Variants:

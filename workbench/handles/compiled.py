@@ -30,6 +30,7 @@ class Compiled(CheckedCall, Recompilable):
 
         return verify(self, args, kwargs)
 
+    @checked
     def profile(self, /, *args: Any, **kwargs: Any) -> Profile:
         """Measure every kernel of the unchanged generated code on these inputs."""
         from workbench.handles.running.profile import profile_compiled

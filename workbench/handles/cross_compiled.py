@@ -114,6 +114,7 @@ class CrossCompiled(Recompilable):
             "is a model's."
         )
 
+    @checked
     def profile(self, /, *args: Any, **kwargs: Any) -> NoReturn:
         """Refuse: nothing can be measured on a virtual GPU."""
         raise UsageError(

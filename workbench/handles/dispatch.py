@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from workbench.arguments import shown
 from workbench.artifacts.archive.aot_container import read_artifact
 from workbench.artifacts.archive.file_kinds import open_any, open_file
 from workbench.compiler.captured_code.specialized_values import resolve
@@ -139,6 +140,11 @@ def recompile(path: str | PathLike[str], module: Any | None = None) -> Compiled 
     `UsageError` for a package, with the call that makes it again, and for a choice of fusion that
     was made with another torch.
     """
+    if module is not None and not callable(module):
+        raise UsageError(
+            f"module is {shown(module)}: expected the module or function that the file was made "
+            "from."
+        )
     with open_any(path) as opened:
         if opened.package is not None:
             raise UsageError(write_repackage_command(fspath(path), opened.package))

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from workbench.arguments import checked
 from workbench.compiler.request.compile_request import list_known_gpus
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from workbench.analysis.opportunities.opportunity import Opportunity, Tried
     from workbench.compiler.comparison.output_comparison import Verification
     from workbench.handles.compiled_base import Recipe
-    from workbench.handles.memory.checkpoint import Checkpoint, Estimator, LiveBudgets
+    from workbench.handles.memory.checkpoint import Checkpoint, LiveBudgets
     from workbench.handles.own_kernels.own_kernel import OwnKernel
     from workbench.report.profile_record import Profile
     from workbench.tasks.background_task import BackgroundTask, Steps
@@ -281,7 +281,10 @@ class Recompilable(CompiledBase, ABC):
 
     @checked
     def checkpoint(
-        self, progress: ProgressCallback | None = None, *, estimator: Estimator = "flops"
+        self,
+        progress: ProgressCallback | None = None,
+        *,
+        estimator: Literal["flops", "roofline"] = "flops",
     ) -> Checkpoint:
         """What other activation memory budgets of a training step would save and compute again.
 

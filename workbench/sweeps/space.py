@@ -22,6 +22,7 @@ from workbench.analysis.trials.axes import (
     is_kernel_axis,
     join_backends,
 )
+from workbench.arguments import shown
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.pipeline.modes import check_options
 from workbench.compiler.request.compile_request import MODES, CompileOptions
@@ -182,12 +183,12 @@ def _values(name: str, values: Any) -> tuple[Any, ...]:
 
 
 def _one_of(axis: str, value: Any, known: Sequence[Any], more: str = "") -> None:
-    if value in known:
+    if any(isinstance(value, type(one)) and value == one for one in known):
         return
     near = difflib.get_close_matches(str(value), [str(k) for k in known], n=1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
     raise UsageError(
-        f"over[{axis!r}] has {value!r}: expected {', '.join(map(str, known))}{more}.{hint}"
+        f"over[{axis!r}] has {shown(value)}: expected {', '.join(map(str, known))}{more}.{hint}"
     )
 
 

@@ -25,5 +25,5 @@ def test_a_check_raises_with_the_sentences() -> None:
     assert "1 recompile, at most 0 expected; 1 fallback, at most 0 expected" in text
     assert "mark_dynamic" in text
     assert isinstance(caught.value, AssertionError)
-    with pytest.raises(UsageError, match="recompiles='0': pass the most that may be"):
+    with pytest.raises(UsageError, match="recompiles is '0': expected a whole number"):
         session().check(recompiles="0")  # type: ignore[arg-type]

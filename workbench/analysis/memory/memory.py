@@ -273,6 +273,7 @@ class Memory(Presented):
             f" Not counted: {words}: at most {number_text(self.most, 'bytes')} in all, at {where}."
         )
 
+    @checked
     def measure(self, /, *args: Any, **kwargs: Any) -> Any:
         """Call it on these inputs under torch's profiler, and the original; see `MeasuredMemory`.
 

@@ -16,6 +16,7 @@ from statistics import median
 from typing import Any, Literal
 
 from workbench.analysis.trials.axes import OBJECTIVES
+from workbench.arguments import read_answer
 from workbench.errors import UsageError, suggest
 from workbench.report.paired import (
     Comparison,
@@ -199,7 +200,7 @@ def _fits(trial: Trial, constraint: Constraint) -> bool:
     if constraint is None:
         return True
     if callable(constraint):
-        return bool(constraint(trial))
+        return read_answer("constraint", constraint(trial))
     settings = dict(trial.settings)
     return all(
         settings[name] == str(wanted) if name in settings else _within(trial, name, wanted)

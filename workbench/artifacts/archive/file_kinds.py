@@ -8,7 +8,7 @@ import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from importlib import import_module
 from os import PathLike
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -20,7 +20,13 @@ from workbench.artifacts.archive.foreign_files import (
     refuse_text,
     refuse_zip,
 )
-from workbench.artifacts.zip_files.members import Members, read_chunks, read_frame, read_lone_file
+from workbench.artifacts.zip_files.members import (
+    Members,
+    list_names,
+    read_chunks,
+    read_frame,
+    read_lone_file,
+)
 from workbench.errors import ArtifactError
 from workbench.file_path import check_file_path, open_flags
 
@@ -232,7 +238,11 @@ def _refuse_records(name: str, head: bytes) -> None:
 
 
 def _open_zip(name: str, file: BinaryIO, size: int) -> OpenedFile:
-    frame = read_frame(file, partial(refuse_zip, name))
+    try:
+        frame = read_frame(file)
+    except ArtifactError:
+        refuse_zip(name, list_names(file))
+        raise
     if not all("/" in entry.filename for entry in frame.entries) or not frame.entries:
         from workbench.artifacts.archive.aot_container import artifact_in
 
@@ -243,6 +253,7 @@ def _open_zip(name: str, file: BinaryIO, size: int) -> OpenedFile:
     if package.manifest is not None:
         return OpenedFile("package", file, size, package=package)
     if FORMAT not in package.entries:
+        refuse_zip(name, list_names(file))
         raise ArtifactError(
             f"{name} is a zip file without {FORMAT}: not a .pt2 file. Give the path of an .aot or "
             ".pt2 file."

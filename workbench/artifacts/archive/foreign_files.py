@@ -22,7 +22,8 @@ _CONTAINERS = {
     **{"LIST": "list", "DICT": "dict"},
 }
 _SNAPSHOT = frozenset(("device_traces", "total_size"))  # beside "segments"; that of a segment
-_TENSORS = ("torch._utils", "torch._tensor", "torch.storage", "torch.nn.parameter")
+_TENSORS = ("torch.storage", "torch.nn.parameter")
+_MAKES_TENSOR = " _rebuild_"  # how all functions of torch begin that a tensor is unpickled by
 _OF_CLASSES = {
     "numpy": "an array of numpy",
     "pandas": "a table of pandas",
@@ -120,7 +121,7 @@ def refuse_plain_pickle(name: str, start: _Start) -> None:
         what = "a set"
     elif not start.classes:
         what = f"a {start.opened}" if start.opened else ""
-    elif any(_is_of(one, _TENSORS) for one in start.classes):
+    elif any(_is_tensor(one) for one in start.classes):
         what = "tensors"
     else:
         known = (what for module, what in _OF_CLASSES.items() if _is_of(start.classes[0], [module]))
@@ -130,6 +131,11 @@ def refuse_plain_pickle(name: str, start: _Start) -> None:
             f"{name} is a pickle of {what}, not of a compiled function: nothing of it was "
             f"unpickled. {_GIVE_ONE}"
         )
+
+
+def _is_tensor(named: str) -> bool:
+    is_rebuilt = named.startswith("torch.") and _MAKES_TENSOR in named
+    return is_rebuilt or _is_of(named, _TENSORS)
 
 
 def _is_of(named: str, modules: Collection[str]) -> bool:

@@ -15,6 +15,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from workbench.arguments import shown
 from workbench.artifacts.machine.devices import GpuFacts, find_gpus
 from workbench.device_kinds import VENDORS, Vendor
 from workbench.errors import ArtifactError, UsageError
@@ -67,6 +68,10 @@ class Machine:
 
     def toolkit_release(self, vendor: Vendor) -> str | None:
         """The release of a vendor's toolkit that its torch is built with; None for another one."""
+        if not isinstance(vendor, Vendor):
+            raise UsageError(
+                f"vendor is {shown(vendor)}: expected one of workbench.device_kinds.VENDORS."
+            )
         release: str | None = getattr(self, vendor.build)
         return release
 

@@ -10,7 +10,7 @@ import stat
 import struct
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -37,6 +37,8 @@ _LONGEST_NAME = 80  # characters of a name in a message
 _PIECE = 5 << 20  # bytes
 _MANIFEST_LIMIT = 16 << 20  # that of 10,000 weights takes 4 MiB; comparing 64 takes half a minute
 
+_NO_ZIP = (zipfile.BadZipFile, ValueError, struct.error, NotImplementedError, OSError)
+
 Content = bytes | Path
 
 
@@ -50,10 +52,19 @@ class Frame:
     size: int
 
 
-def read_frame(file: BinaryIO, refuse: Callable[[list[str]], None] | None = None) -> Frame:
+def list_names(file: BinaryIO) -> list[str]:
+    """The names of members of any zip file whose directory can be read; of others none."""
+    try:
+        _check_directory(file, file.seek(0, os.SEEK_END))
+        with zipfile.ZipFile(file) as archive:
+            return archive.namelist()
+    except (ArtifactError, *_NO_ZIP):
+        return []
+
+
+def read_frame(file: BinaryIO) -> Frame:
     """Read the directory of a zip file and compare it with the headers before the members.
 
-    `refuse` is called with the names first: it may know what else the file is.
     Raises `ArtifactError` unless every member is a plain, unencrypted, uncompressed file with a
     name of its own, and no two share a byte.
     """
@@ -62,10 +73,8 @@ def read_frame(file: BinaryIO, refuse: Callable[[list[str]], None] | None = None
     try:
         with zipfile.ZipFile(file) as archive:
             entries, comment = archive.infolist(), archive.comment
-    except (zipfile.BadZipFile, ValueError, struct.error, NotImplementedError, OSError) as error:
+    except _NO_ZIP as error:
         raise ArtifactError(f"The file is truncated or damaged ({error}). {AGAIN}") from error
-    if refuse is not None:
-        refuse([entry.filename for entry in entries])
     for entry in entries:
         _check_entry(entry)
     if len(entries) != count:

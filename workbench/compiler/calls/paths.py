@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from workbench.errors import ArtifactError
+from workbench.errors import ArtifactError, UsageError
 
 Key = str | int
 Step = tuple[str, Key]  # ("item", key) or ("attr", name), of state also one of _AROUND
@@ -25,6 +25,7 @@ _STEPS = re.compile(_PLAIN_STEP, re.ASCII)
 
 _AROUND = {"type": "type({})", "vars": "vars({})", "call": "{}()"}
 """Steps that state needs besides: the class of an object, its own table, what a weak one holds."""
+_DEEPEST = 200  # containers within each other; Python itself follows 1,000 calls
 _KEYS = ("bytes", "literal", "dtype")
 """Steps by a key that is no text and no whole number, as text: `1.5`, `(1, 2)`, `None`."""
 _LITERALS = (float, complex, tuple, type(None), type(...))
@@ -287,6 +288,11 @@ def leaves(value: Any, path: Path) -> Iterator[tuple[Path, Any]]:
     if inner is None:
         yield path, value
         return
+    if len(path.steps) > _DEEPEST:
+        raise UsageError(
+            f"{path.root} nests deeper than {_DEEPEST} levels, or holds itself: pass what can be "
+            "read to its end."
+        )
     for key, (part, place) in inner.items():
         if isinstance(key, str | int):
             yield from leaves(part, place)

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import torch
 
-from workbench.arguments import checked
+from workbench.arguments import checked, shown
 from workbench.compiler.call_state.call_leaves import has_equality, leaves_of
 from workbench.compiler.call_state.random_states import BEGINNING
-from workbench.errors import UsageError
+from workbench.errors import UsageError, describe_error
 from workbench.number_text import plural
 from workbench.report.presenter import FormerTable, presenter
 
@@ -260,8 +260,12 @@ def compare_objects(name: str, left: Any, right: Any) -> Comparison:
     if kind is type(right) and not has_equality(left) and left is not right:
         reason = f"a {kind.__name__} cannot be compared with another: it has no == of its own"
         return Comparison(name, kind.__name__, (), nan, nan, 0.0, 0.0, "not checked", reason)
-    same = kind is type(right) and bool(left == right or (left != left and right != right))
-    reason = "" if same else f"expected {left!r}, got {right!r}"
+    try:
+        same = kind is type(right) and bool(left == right or (left != left and right != right))
+    except Exception as raised:  # of its own ==, or of many values that are no single answer
+        reason = f"a {kind.__name__} cannot be compared with another: {describe_error(raised)}"
+        return Comparison(name, kind.__name__, (), nan, nan, 0.0, 0.0, "not checked", reason)
+    reason = "" if same else f"expected {shown(left)}, got {shown(right)}"
     error = 0.0 if same else inf
     verdict: Verdict = "passed" if same else "failed"
     return Comparison(name, kind.__name__, (), error, error, 0.0, 0.0, verdict, reason)
@@ -285,6 +289,9 @@ def compare_tensors(
     if _kind(left) != _kind(right):
         reason = f"expected {_words(left)}, got {_words(right)}"
         return Comparison(name, dtype, shape, inf, inf, *limits, "failed", reason)
+    if left.is_meta or right.is_meta:
+        reason = "it is on meta, which has no numbers"
+        return Comparison(name, dtype, shape, nan, nan, *limits, "not checked", reason)
     wide = torch.complex128 if left.is_complex() else torch.float64
     a, b = left.to(wide), right.to(wide)
     error = (a - b).abs()

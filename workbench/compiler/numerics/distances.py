@@ -51,16 +51,19 @@ class Apart:
 
 
 def is_comparable(a: Any, b: Any) -> bool:
-    """Whether both are tensors of the same shape and type."""
+    """Whether both are tensors of the same shape and type that hold numbers."""
     both = isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor)
-    return both and (a.shape, a.dtype) == (b.shape, b.dtype)
+    if not both or a.is_meta or b.is_meta:
+        return False
+    return bool((a.shape, a.dtype) == (b.shape, b.dtype))
 
 
 def describe_kind(value: Any) -> str:
     """Type and sizes of a tensor, the type of anything else."""
     if not isinstance(value, torch.Tensor):
         return f"of type {type(value).__name__}"
-    return f"{str(value.dtype).removeprefix('torch.')} {list(value.shape)}"
+    where = " on meta, without numbers" if value.is_meta else ""
+    return f"{str(value.dtype).removeprefix('torch.')} {list(value.shape)}{where}"
 
 
 def is_equal(a: torch.Tensor, b: torch.Tensor) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from workbench.arguments import shown
 from workbench.compiler.calls.paths import Path, parts
 from workbench.compiler.contract.contract import CONSTANTS
 from workbench.compiler.internals import torch_private as tp
@@ -103,6 +104,11 @@ def _collect(entry: Any, value: Any, path: Path) -> Iterator[tuple[tuple[Path, i
         return
     if isinstance(value, torch.Tensor):
         for index, dim in _pairs(entry):
+            if not isinstance(index, int):
+                raise UsageError(
+                    f"dynamic_shapes names dimension {shown(index)} of {path}: expected a whole "
+                    "number."
+                )
             if not -value.dim() <= index < value.dim():
                 raise UsageError(
                     f"dynamic_shapes names dimension {index} of {path}, which has {value.dim()}."

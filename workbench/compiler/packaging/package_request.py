@@ -11,6 +11,7 @@ from typing import Any
 
 from torch.export import ExportedProgram
 
+from workbench.arguments import shown
 from workbench.artifacts.archive.package_container import OpenedPackage, decode_report
 from workbench.artifacts.manifest.package_manifest import WEIGHTS, PackagedModel
 from workbench.compiler.packaging.exported_programs import choose_example
@@ -106,6 +107,8 @@ def read_requests(
     inputs = _for_each("args", args, names, required=needed)
     keywords = _for_each("kwargs", kwargs, names)
     for name in names:
+        if not isinstance(keywords[name], Mapping | None):
+            raise UsageError(f"kwargs is {shown(keywords[name])}: expected a dict or None.")
         inputs[name], keywords[name] = choose_example(model[name], inputs[name], keywords[name])
     shapes = _for_each("dynamic_shapes", dynamic_shapes, names)
     return tuple(

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
+from workbench.arguments import shown
 from workbench.device_kinds import TARGETS
 from workbench.errors import UsageError, suggest
 from workbench.settings import Settings
@@ -208,8 +209,8 @@ def check_mapping(name: str, value: object, such_as: str) -> None:
 def require_one_of(name: str, value: object, allowed: Iterable[object], more: str = "") -> None:
     """Raise `UsageError` for a value that is not among the allowed ones; `more` adds to them."""
     allowed = tuple(allowed)
-    if value not in allowed:
+    if not any(isinstance(value, type(one)) and value == one for one in allowed):
         choices = ", ".join(repr(a) for a in allowed)
         raise UsageError(
-            f"{name} is {value!r}: expected one of {choices}{more}.{suggest(value, allowed)}"
+            f"{name} is {shown(value)}: expected one of {choices}{more}.{suggest(value, allowed)}"
         )

@@ -115,6 +115,7 @@ class Checkpoint:
         ordered = tuple(sorted(points, key=lambda point: -point.budget))
         return Budgets(self.name, self.own, ordered, again, self._by)
 
+    @checked
     def at(self, budget: float, progress: ProgressCallback | None = None) -> BudgetPoint:
         """Compile with a budget, compare its gradients with the original's, and read its peak.
 
@@ -179,6 +180,7 @@ class Checkpoint:
         """The lowest peak among those that were compiled; of equal ones the largest budget."""
         return self.budgets.best
 
+    @checked
     def frame(self, name: str = "budgets") -> pandas.DataFrame:
         """`"budgets"`, or `"recomputed"`: a row for each operator and budget."""
         return self.budgets.frame(name)

@@ -17,6 +17,7 @@ from workbench.analysis.forecast.forecast import find_forecast
 from workbench.analysis.layers.fit import AXES, MISSING, MISSING_OF_STEP, Depth, Fit, read_depth
 from workbench.analysis.layers.optimizers import name_optimizer, state_bytes
 from workbench.analysis.memory.memory import Memory, memory
+from workbench.arguments import shown
 from workbench.compiler.calls.paths import Path, leaves
 from workbench.compiler.cluster.cluster import refuse_shards
 from workbench.compiler.internals import torch_private as tp
@@ -149,6 +150,16 @@ class _Depths:
         return read_depth(counted, layers, state, time.perf_counter() - started, call_us)
 
 
+def _built(make: Callable[[int], torch.nn.Module], count: int) -> torch.nn.Module:
+    made = make(count)
+    if not isinstance(made, torch.nn.Module):
+        raise UsageError(
+            f"The function for model= gave {shown(made)} for {plural(count, 'layer')}: expected a "
+            "torch.nn.Module."
+        )
+    return made
+
+
 def _models(request: FitRequest) -> tuple[Callable[[int], torch.nn.Module], int]:
     """What makes the model of a depth, and how many layers the whole has."""
     model, total = request.model, request.total
@@ -158,7 +169,7 @@ def _models(request: FitRequest) -> tuple[Callable[[int], torch.nn.Module], int]
                 "fits needs total= with a function that makes a model: the number of layers that "
                 "the whole has, such as total=32."
             )
-        return lambda count: copy_without_weights(model(count)), total
+        return lambda count: copy_without_weights(_built(model, count)), total
     name = layer_list(model)
     if name is None:
         if total is not None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from workbench.arguments import checked
+from workbench.arguments import checked, read_answer
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.numerics.isolated_kernels import judge_outputs
 from workbench.compiler.request.compile_request import CompileOptions, CompileRequest
@@ -198,7 +198,7 @@ class _Trial:
         if self._progress is not None:
             self._progress(f"try {self.tries}: {plural(_count(module), 'operator')}", 0.0)
         copies = [one.clone() if isinstance(one, torch.Tensor) else one for one in inputs]
-        failed = bool(self._fails(module, copies))
+        failed = read_answer("fails", self._fails(module, copies))
         owner = getattr(self._fails, "__self__", None)
         self.how = getattr(owner, "how", "fails() says so") if failed or owner is not None else ""
         return failed

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from workbench.analysis.opportunities.opportunity import Opportunity
 from workbench.analysis.opportunities.rules import opportunities
+from workbench.arguments import checked
 from workbench.errors import UsageError
 from workbench.report import Report
 from workbench.report.presenter import presenter
@@ -41,6 +42,7 @@ class Suggestion:
 
         return why_not(self.opportunity, self._subject)
 
+    @checked
     def try_(self, *, interpret: bool = False) -> Tried:
         """Compile a copy with the change, compare its outputs and measure both.
 
@@ -77,6 +79,7 @@ class Opportunities(Sequence[Suggestion]):
     @overload
     def __getitem__(self, key: slice) -> Sequence[Suggestion]: ...
 
+    @checked
     def __getitem__(self, key: int | str | slice) -> Suggestion | Sequence[Suggestion]:
         """By position, or by id or rule; raises `UsageError` for a name that there is not."""
         if not isinstance(key, str):

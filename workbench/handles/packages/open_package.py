@@ -140,6 +140,7 @@ class OpenPackage(CompiledCode, ReportHolder):
         """The names of the models."""
         return tuple(model.name for model in self.manifest.models)
 
+    @checked
     def variant_of(self, /, *args: Any, **kwargs: Any) -> VariantChoice:
         """The variant that runs a call with these inputs, and why; nothing is run.
 

@@ -40,6 +40,7 @@ class Package(OpenPackage):
     True
     """
 
+    @checked
     def verify(self, /, *args: Any, **kwargs: Any) -> Verification:
         """Compare with the original on these inputs; short for `workbench.verify`."""
         from workbench.handles.packages.comparisons import verify_package
@@ -57,6 +58,7 @@ class Package(OpenPackage):
 
         return read_package_memory(self, model)
 
+    @checked
     def profile(self, /, *args: Any, **kwargs: Any) -> NoReturn:
         """Raise `UsageError`: kernels inside of a library cannot be timed one by one."""
         raise UsageError(NO_KERNEL_TIMES)

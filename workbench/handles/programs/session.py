@@ -117,6 +117,7 @@ class LiveSession(LiveOnly, Session):
         if self._profiler is not None:
             self._profiler.mark_step()
 
+    @checked
     def steps(self, items: Iterable[Item]) -> Iterator[Item]:
         """The items, such as the batches of a loader; each ends a step when the next is asked.
 
@@ -144,6 +145,7 @@ class LiveSession(LiveOnly, Session):
         is_done = self._recorder is not None and not self.is_running
         return None if is_done else "A patch is tried when the session has stopped."
 
+    @checked
     def start_patch(self, id: str) -> BackgroundTask[TriedPatch]:
         """Start to try a patch of the advice, by its id, as soon as no cell runs.
 

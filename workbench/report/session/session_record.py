@@ -93,6 +93,7 @@ class Session(Presented):
         """Why no patch can be tried, in a sentence; None where one can."""
         return "The program is not here: a patch is tried in the process that recorded it."
 
+    @checked
     def start_patch(self, id: str) -> Any:
         """Start to try a patch of the advice, by its id; raises `UsageError` where none can be."""
         raise UsageError(self.why_no_trial or f"There is no patch {id!r} in this session.")
@@ -120,6 +121,7 @@ class Session(Presented):
         why = presenter().explain_recompile(self, rows[at])
         return replace(kept_report, request=replace(kept_report.request, again=why))
 
+    @checked
     def check(
         self,
         *,
@@ -139,9 +141,6 @@ class Session(Presented):
             "fallback": (fallbacks, len(self.tables["fallbacks"])),
             "break": (breaks, len(find_own_breaks(self.tables))),
         }
-        for noun, (limit, _) in by_noun.items():
-            if limit is not None and (not isinstance(limit, int) or limit < 0):
-                raise UsageError(f"{noun}s={limit!r}: pass the most that may be, such as 0.")
         wrong = [
             f"{plural(count, noun)}, at most {limit} expected"
             for noun, (limit, count) in by_noun.items()
