@@ -126,7 +126,7 @@ def read_answer(name: str, answer: object) -> bool:
 
 def shown(value: object) -> str:
     """A value in a message: short, on one line, of characters that can be printed."""
-    within = value if type(value) in (list, tuple) else ()
+    within: Any = value if type(value) in (list, tuple) else ()
     if any(hasattr(type(one), "shape") for one in (value, *within)):
         return f"a {type(value).__name__}"  # of a tensor the numbers say nothing
     try:

@@ -259,14 +259,14 @@ def test_what_is_offered_has_the_gradients_of_the_own_budget(function: Any) -> N
 
 @pytest.mark.parametrize("budget", [3, -0.1, "half", True])
 def test_a_budget_is_a_number_from_0_to_1(checkpoint: Checkpoint, budget: Any) -> None:
-    with pytest.raises(wb.UsageError, match="pass a number from 0 to 1"):
+    with pytest.raises(wb.UsageError, match="pass a number from 0 to 1|budget is .*: expected"):
         checkpoint.at(budget)
 
 
 def test_a_cpu_has_no_roofline_to_choose_by(step: Any) -> None:
     with pytest.raises(wb.UsageError, match="there is no roofline for a CPU"):
         step.checkpoint(estimator="roofline")
-    with pytest.raises(wb.UsageError, match="expected one of 'flops', 'roofline'"):
+    with pytest.raises(wb.UsageError, match=r"expected .flops. or .roofline."):
         step.checkpoint(estimator="profile")
 
 
