@@ -54,7 +54,7 @@ def compile_for_target(
     is_in_group = torch.distributed.is_available() and torch.distributed.is_initialized()
     hooked = read_hooks(request) if is_in_group else None
     # compiled again it has to find its blocks, and their groups, again
-    recipe = build_recipe(request if hooked is None or hooked.blocks else hooked.request)
+    asked = request if hooked is None or hooked.blocks else hooked.request
     if hooked is not None:
         request = hooked.request
     gpu = request.options.gpu
@@ -64,7 +64,7 @@ def compile_for_target(
             from workbench.handles.cross_compiled import compile_for_gpu
 
             _require_traceable(request)
-            made = compile_for_gpu(request, gpu, progress=progress, recipe=recipe)
+            made = compile_for_gpu(request, gpu, progress=progress, recipe=build_recipe(asked))
         else:
             if request.options.backend == "inductor" and _is_on_gpu(request):
                 from workbench.handles.local_gpu import compile_on_gpu
@@ -73,7 +73,7 @@ def compile_for_target(
             else:
                 with tp.UNSET_FAKE.get()():  # a mode of fake tensors around it is not compiled
                     code = compile_ahead(replace_fakes(request), progress)
-            made = make_compiled(code, recipe)
+            made = make_compiled(code, build_recipe(asked))
     if hooked is not None:
         made.update(add_hook_collectives(made.report, hooked, gpu))
     return made
