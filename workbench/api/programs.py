@@ -48,9 +48,9 @@ def session(
         why, has_report, inputs, caught. `recompiles`: compile_id, function, step, against,
         nearest, guard, kind, source, expected, actual, variants, cost_s, file, line, also,
         is_last_batch, fixed_by, resumed_at, changed_at, changed_by, changed_in,
-        suspects, set_by, made_by, called_by, called_as, is_of_module, writes, tried. `breaks`: file,
-        line, function, text, kind, reason, hints, count, compile_ids, first_step, cost_s,
-        within, ops_before, ops_after.
+        suspects, set_by, made_by, called_by, called_as, is_of_module, writes, tried.
+        `breaks`: file, line, function, text, kind, reason, hints, count, compile_ids,
+        first_step, cost_s, within, ops_before, ops_after.
         `fallbacks`: function, file, line, compile_id, step, how, why, eager_calls. `regions`,
         for graphs of Inductor: compile_id, function, is_backward, calls, total_ms, mean_us,
         first_us, inputs. `steps`: step, at_s, wall_ms, compile_s, graph_calls, in_graphs_ms,
