@@ -152,3 +152,11 @@ def test_answers_are_asked_again_only_when_something_is_registered() -> None:
     assert answers.now() == {int: False}
     kind.register(int)
     assert answers.now() == {int: True}
+
+
+def test_code_without_a_module_is_nobodys() -> None:
+    """As seen: a module that torch.fx wrote could not be compiled any more."""
+    traced = torch.fx.symbolic_trace(torch.nn.Linear(4, 4))
+    assert traced.forward.__module__ is None or traced.forward.__func__.__module__ is None
+    compiled = wb.aot_compile(traced, (torch.ones(2, 4),), backend="aot_eager")
+    assert compiled(torch.ones(2, 4)).shape == (2, 4)

@@ -259,7 +259,7 @@ def test_what_is_offered_has_the_gradients_of_the_own_budget(function: Any) -> N
 
 @pytest.mark.parametrize("budget", [3, -0.1, "half", True])
 def test_a_budget_is_a_number_from_0_to_1(checkpoint: Checkpoint, budget: Any) -> None:
-    with pytest.raises(wb.UsageError, match="pass a number from 0 to 1|budget is .*: expected"):
+    with pytest.raises(wb.UsageError, match=r"pass a number from 0 to 1|budget is .*: expected"):
         checkpoint.at(budget)
 
 

@@ -243,7 +243,8 @@ def _operators(code: types.CodeType) -> frozenset[str]:
 
 
 def _is_torch(function: types.FunctionType) -> bool:
-    return function.__module__.partition(".")[0] == _TORCH
+    # code that torch.fx wrote has no module
+    return (function.__module__ or "").partition(".")[0] == _TORCH
 
 
 def _asked(own: Codes, values: Iterable[Any]) -> Iterator[Inlined]:
@@ -285,7 +286,7 @@ def _annotated(own: Codes, values: Iterable[Any]) -> Iterator[Inlined]:
         return
     functions = {id(value): value for value in values if isinstance(value, types.FunctionType)}
     for function in functions.values():
-        if is_users(function.__module__):
+        if is_users(function.__module__ or "__main__"):
             shown = f"{function.__qualname__}.{_ANNOTATIONS}"
             noted = dict(function.__annotations__)
             yield Inlined(shown, function, f".{_ANNOTATIONS}", ANSWER, noted)
