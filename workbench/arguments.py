@@ -250,7 +250,10 @@ def _sequence(name: str, items: Sequence[_Kind]) -> _Kind:
 
 def _iterable(items: Sequence[_Kind]) -> _Kind:
     def why_not(given: Any) -> str | None:
-        if isinstance(given, str | bytes | bytearray) or not hasattr(type(given), "__iter__"):
+        kind = type(given)
+        # a data set may have items by number alone, which `iter` takes
+        is_iterable = getattr(kind, "__iter__", getattr(kind, "__getitem__", None)) is not None
+        if isinstance(given, str | bytes | bytearray | numbers.Number) or not is_iterable:
             return ""
         return _inside(given, items, "item") if isinstance(given, Sequence) else None
 

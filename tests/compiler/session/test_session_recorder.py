@@ -419,7 +419,7 @@ def test_steps_that_never_come_are_said() -> None:
     with wb.session() as session:
         for _ in session.steps([]):
             pass
-        with pytest.raises(wb.UsageError, match=r"steps\(5\): expected an iterable"):
+        with pytest.raises(wb.UsageError, match="items is 5: expected several values"):
             next(session.steps(5))  # type: ignore[arg-type]
     assert notes(session) == ["steps could not be seen: the loop over s.steps(…) had no item."]
     with wb.session(steps="optimizer") as session:
@@ -617,3 +617,17 @@ def test_places_are_lines_of_the_user() -> None:
         assert rows.file.str.endswith("test_session_recorder.py").all()
     assert session.frame("breaks").within.str.contains("batchnorm.py").all()
     assert not any(".py:" in one and "torch/nn" in one for one in session.advice)
+
+
+class Numbered(torch.utils.data.Dataset[int]):
+    """Items by number alone, until there are no more."""
+
+    def __getitem__(self, index: int) -> int:
+        if index > 2:
+            raise IndexError
+        return index
+
+
+def test_a_data_set_without_an_iterator_of_its_own_has_steps() -> None:
+    with wb.session() as session:
+        assert list(session.steps(Numbered())) == [0, 1, 2]  # type: ignore[arg-type]

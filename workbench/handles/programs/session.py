@@ -123,16 +123,9 @@ class LiveSession(LiveOnly, Session):
 
         Raises `UsageError` for what is not iterable.
         """
-        try:
-            own = iter(items)
-        except TypeError as error:
-            raise UsageError(
-                f"steps({items!r:.60}): expected an iterable, such as a DataLoader, a "
-                "list of batches or range(100)."
-            ) from error
         if self._recorder is not None:
             self._recorder.had_no_item = True
-        for item in own:
+        for item in items:
             if self._recorder is not None:
                 self._recorder.had_no_item = False
             yield item
