@@ -17,7 +17,6 @@ from concurrent.futures import Executor, Future
 from dataclasses import dataclass
 from typing import Any, Literal, ParamSpec, TypeVar, get_args, get_origin
 
-from workbench.argument_errors import explain_own_error, tell_unreadable
 from workbench.errors import UsageError, WorkbenchError, WrongCall, read_first_line
 from workbench.file_path import check_file_path, explain_no_path
 
@@ -79,6 +78,9 @@ def checked(function: Callable[_P, _T]) -> Callable[_P, _T]:
         except WorkbenchError as error:  # it says what to do: the lines that found it do not help
             raise error.with_traceback(None) from error.__cause__
         except Exception as error:  # of the argument itself: an unreadable object, endless lists
+            # only an error needs it, and a load imports as little as it can
+            from workbench.argument_errors import explain_own_error
+
             if (why := explain_own_error(error, _by_name(signature, given))) is None:
                 raise
             raise UsageError(why) from error
@@ -143,6 +145,8 @@ def _check_safely(name: str, value: Any, kinds: Sequence[_Kind]) -> None:
     except WorkbenchError:
         raise
     except Exception as error:  # a class of the user whose `__len__` or `__fspath__` raises
+        from workbench.argument_errors import tell_unreadable
+
         raise UsageError(tell_unreadable(name, value, error)) from error
 
 
