@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from tests.analysis.cluster.test_streams import record
 from workbench.report import Capability, Kernel, Report
-from workbench.report.cluster.cluster_rows import Collective
+from workbench.report.cluster.cluster_rows import HOOK, Collective
 from workbench.report.table import Table
 from workbench.views.document import document
+from workbench.views.panes.streams_pane import _name_place
 
 
 def test_the_sentence_says_what_the_kernels_wait_for_and_how_sure_that_is() -> None:
@@ -168,3 +171,17 @@ def test_collectives_that_async_tp_fused_are_not_said_to_be_none() -> None:
     (pane,) = (pane for pane in shown["panes"] if pane["id"] == "streams")
     assert (pane["count"], pane.get("empty")) == (None, None)
     assert said in document(fuse(record("k", ">", "<")))["streams_says"]
+
+
+@pytest.mark.parametrize(
+    ("block", "place"),
+    [
+        ("layers.0", "hook of layers.0"),
+        ("", "hook of the model"),
+        (None, "hook around the program"),
+    ],
+)
+def test_what_a_hook_sends_has_its_block_for_a_place(block: str | None, place: str) -> None:
+    """As seen: a column without a word for a model of fully_shard, which has no lines there."""
+    row = replace(next(iter(record(">", "<").collectives)), origin=HOOK, block=block)
+    assert _name_place(row, {}) == place

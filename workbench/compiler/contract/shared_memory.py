@@ -68,7 +68,8 @@ class SharedMemory:
             if pair not in before:
                 yield (
                     f"{first} and {second} share memory, one of them is written to; compiled for "
-                    "inputs that do not: pass a .clone(), or compile with inputs that do"
+                    "inputs that do not: compile again with inputs that do. A .clone() of one "
+                    "would give other results"
                 )
             elif pair not in now:
                 yield (

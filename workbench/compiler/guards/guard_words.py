@@ -194,8 +194,8 @@ def _same_tensors(bound: Mapping[str, Any]) -> list[str]:
         if isinstance(value, torch.Tensor)
     ]
     return [
-        f"{path} and {again} are one tensor; compiled for inputs that are not: pass a .clone(), or "
-        "compile with one tensor for both"
+        f"{path} and {again} are one tensor; compiled for inputs that are not: compile "
+        "with one tensor for both, or pass a .clone() where the code writes to neither"
         for (path, value), (again, other) in combinations(tensors, 2)
         if value is other
     ]

@@ -68,7 +68,7 @@ def explain_inference(name: str, *, was_inside: bool) -> str:
     return (
         "it was compiled outside inference_mode, and this call or its tensors are inside: call it "
         "under `with torch.inference_mode(False), torch.no_grad():`, with "
-        f"{name}.clone() made there"
+        f"{name}.clone() made there; what the code writes is then in the clone"
     )
 
 

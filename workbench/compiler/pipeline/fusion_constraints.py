@@ -32,50 +32,22 @@ def choose_fusion(choice: FusionChoice | None) -> Iterator[None]:
         yield
 
 
-class _Chosen:
-    """The pairs, by the names that the schedulers of this compilation give."""
+class CountedGraphs:
+    """Gives operations the ids of the record: graphs are counted as they are lowered and fused."""
 
-    def __init__(self, choice: FusionChoice):
-        self._choice = choice
-        self._schedulers: list[Any] = []
+    def __init__(self) -> None:
         self._lowered: list[Any] = []
-        self._alone: set[str] = set()
+        self._schedulers: list[Any] = []
 
-    def install(self, patches: Patches) -> None:
-        if self._choice.alone:
-            patches.wrap(tp.LOWER_NODE, self._around_lowering, "values that are written")
-        patches.wrap(tp.FUSE_ONCE, self._around_round, "rounds of fusion")
-        patches.wrap(tp.CAN_FUSE, self._around_can_fuse, "pairs")
-        patches.wrap(tp.CHOICES_CAN_FUSE, self._around_heuristics, "heuristics")
-        patches.wrap(tp.SCORE_FUSION, self._around_score, "scores")
+    def count_lowered(self, graph: Any) -> int:
+        """The number of a graph, the next one where it is new."""
+        if not any(each is graph for each in self._lowered):
+            self._lowered.append(graph)
+        return next(n for n, each in enumerate(self._lowered) if each is graph)
 
-    def _operations(self, scheduler: Any, node: Any) -> Operations:
-        """The ids of a node's operations: graphs are counted as the record counts them."""
-        number = next((n for n, each in enumerate(self._schedulers) if each is scheduler), -1)
-        return frozenset(f"i{number}:{name}" for name in node.get_operation_names())
+    def around_round(self, inner: Callable[..., Any]) -> Callable[..., Any]:
+        """Count a scheduler in its first round of fusion."""
 
-    def _is(self, pairs: Any, scheduler: Any, a: Any, b: Any) -> bool:
-        ends = self._operations(scheduler, a), self._operations(scheduler, b)
-        return bool(pairs) and self._choice.has(pairs, *ends)
-
-    def _around_lowering(self, inner: Callable[..., Any]) -> Callable[..., Any]:
-        def run_node(graph: Any, node: Any) -> Any:
-            if not any(each is graph for each in self._lowered):
-                self._lowered.append(graph)
-            number = next(n for n, each in enumerate(self._lowered) if each is graph)
-            before = len(graph.operations)
-            result = inner(graph, node)
-            if f"i{number}:{node.name}" in self._choice.alone:
-                for value in result if isinstance(result, tuple | list) else (result,):
-                    if hasattr(value, "realize"):
-                        value.realize()
-                names = (made.get_operation_name() for made in graph.operations[before:])
-                self._alone.update(f"i{number}:{name}" for name in names)
-            return result
-
-        return run_node
-
-    def _around_round(self, inner: Callable[..., Any]) -> Callable[..., Any]:
         def fuse_once(scheduler: Any, *args: Any, **kwargs: Any) -> Any:
             if not any(each is scheduler for each in self._schedulers):
                 self._schedulers.append(scheduler)
@@ -83,9 +55,59 @@ class _Chosen:
 
         return fuse_once
 
+    def list_operations(self, scheduler: Any, node: Any) -> Operations:
+        """The ids of the operations of a scheduler's node."""
+        number = next((n for n, each in enumerate(self._schedulers) if each is scheduler), -1)
+        return frozenset(f"i{number}:{name}" for name in node.get_operation_names())
+
+
+def realize_values(result: Any) -> None:
+    """Have what a node was lowered to written to memory, where it would be computed in place."""
+    for value in result if isinstance(result, tuple | list) else (result,):
+        if hasattr(value, "realize"):
+            value.realize()
+
+
+class _Chosen:
+    """The pairs, by the names that the schedulers of this compilation give."""
+
+    def __init__(self, choice: FusionChoice):
+        self._choice = choice
+        self._graphs = CountedGraphs()
+        self._alone: set[str] = set()
+
+    def install(self, patches: Patches) -> None:
+        if self._choice.alone:
+            patches.wrap(tp.LOWER_NODE, self._around_lowering, "values that are written")
+        patches.wrap(tp.FUSE_ONCE, self._graphs.around_round, "rounds of fusion")
+        patches.wrap(tp.CAN_FUSE, self._around_can_fuse, "pairs")
+        patches.wrap(tp.CHOICES_CAN_FUSE, self._around_heuristics, "heuristics")
+        patches.wrap(tp.SCORE_FUSION, self._around_score, "scores")
+
+    def _list_ends(self, scheduler: Any, a: Any, b: Any) -> tuple[Operations, Operations]:
+        list_operations = self._graphs.list_operations
+        return list_operations(scheduler, a), list_operations(scheduler, b)
+
+    def _is(self, pairs: Any, scheduler: Any, a: Any, b: Any) -> bool:
+        ends = self._list_ends(scheduler, a, b)
+        return bool(pairs) and self._choice.has(pairs, *ends)
+
+    def _around_lowering(self, inner: Callable[..., Any]) -> Callable[..., Any]:
+        def run_node(graph: Any, node: Any) -> Any:
+            number = self._graphs.count_lowered(graph)
+            before = len(graph.operations)
+            result = inner(graph, node)
+            if f"i{number}:{node.name}" in self._choice.alone:
+                realize_values(result)
+                names = (made.get_operation_name() for made in graph.operations[before:])
+                self._alone.update(f"i{number}:{name}" for name in names)
+            return result
+
+        return run_node
+
     def _around_can_fuse(self, inner: Callable[..., bool]) -> Callable[..., bool]:
         def can_fuse(scheduler: Any, a: Any, b: Any, *args: Any, **kwargs: Any) -> bool:
-            ends = self._operations(scheduler, a), self._operations(scheduler, b)
+            ends = self._list_ends(scheduler, a, b)
             is_alone = all(self._alone & end for end in ends)
             if is_alone or self._choice.has(self._choice.forbid, *ends):
                 sys.modules[type(scheduler).__module__].WhyNoFuse(a, b)(FORBIDDEN)

@@ -12,6 +12,7 @@ from torch.utils.checkpoint import CheckpointPolicy
 
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Patches
+from workbench.compiler.pipeline.fusion_constraints import CountedGraphs, realize_values
 from workbench.errors import UsageError
 
 APART = "in two blocks with hooks between them"
@@ -27,15 +28,14 @@ class BlockEdges:
     def __init__(self, blocks: Sequence[tuple[str, str]]):
         self.found: dict[str, str] = {}
         self._blocks = sorted(blocks, key=lambda pair: -len(pair[0]))  # the innermost first
-        self._lowered: list[Any] = []
-        self._schedulers: list[Any] = []
+        self._graphs = CountedGraphs()
         self._nodes: dict[int, Mapping[Any, str | None]] = {}
 
     def install(self, patches: Patches) -> None:
         """Write what another block reads, fuse nothing with it, and compute none of it again."""
         patches.wrap(tp.CHOOSE_SAVED_VALUES, self._around_saving, "blocks")
         patches.wrap(tp.LOWER_NODE, self._around_lowering, "blocks")
-        patches.wrap(tp.FUSE_ONCE, self._around_round, "blocks")
+        patches.wrap(tp.FUSE_ONCE, self._graphs.around_round, "blocks")
         patches.wrap(tp.CAN_FUSE, self._around_can_fuse, "blocks")
 
     def _find(self, path: str) -> str | None:
@@ -79,38 +79,26 @@ class BlockEdges:
 
     def _around_lowering(self, inner: Callable[..., Any]) -> Callable[..., Any]:
         def run_node(graph: Any, node: Any) -> Any:
-            if not any(each is graph for each in self._lowered):
-                self._lowered.append(graph)
-                self._nodes[id(graph)] = self._read_graph(node.graph)
-            number = next(n for n, each in enumerate(self._lowered) if each is graph)
-            known = self._nodes[id(graph)]
+            number = self._graphs.count_lowered(graph)
+            if number not in self._nodes:
+                self._nodes[number] = self._read_graph(node.graph)
+            known = self._nodes[number]
             before = len(graph.operations)
             result = inner(graph, node)
             block = known.get(node)
             if block is None:
                 return result
             if any(known.get(user, block) not in (block, None) for user in node.users):
-                for value in result if isinstance(result, tuple | list) else (result,):
-                    if hasattr(value, "realize"):
-                        value.realize()
+                realize_values(result)
             for made in graph.operations[before:]:
                 self.found[f"i{number}:{made.get_operation_name()}"] = block
             return result
 
         return run_node
 
-    def _around_round(self, inner: Callable[..., Any]) -> Callable[..., Any]:
-        def fuse_once(scheduler: Any, *args: Any, **kwargs: Any) -> Any:
-            if not any(each is scheduler for each in self._schedulers):
-                self._schedulers.append(scheduler)
-            return inner(scheduler, *args, **kwargs)
-
-        return fuse_once
-
     def _around_can_fuse(self, inner: Callable[..., bool]) -> Callable[..., bool]:
         def can_fuse(scheduler: Any, a: Any, b: Any, *args: Any, **kwargs: Any) -> bool:
-            number = next((n for n, each in enumerate(self._schedulers) if each is scheduler), -1)
-            names = [f"i{number}:{n}" for end in (a, b) for n in end.get_operation_names()]
+            names = [n for end in (a, b) for n in self._graphs.list_operations(scheduler, end)]
             if len({self.found[name] for name in names if name in self.found}) > 1:
                 sys.modules[type(scheduler).__module__].WhyNoFuse(a, b)(APART)
                 return False

@@ -190,6 +190,8 @@ def _collectives(report: Report, *, is_measured: bool) -> Iterator[Piece]:
     count = len(report.collectives)
     if not count or (is_measured and not has_fake_collectives(report)):
         return
+    if not is_measured and _has_waits(report):
+        return
     has_hooks = any(map(is_unplaced, report.collectives))
     streams = None if has_hooks else find_streams(report)
     yield plain(f"Not in it: {plural(count, 'collective')}")
@@ -226,6 +228,7 @@ def _cost(report: Report, cost: Cost) -> Iterator[Piece]:
         yield figure(f"≥ {format_us(cost.total)}")
         yield plain(" of work")
         yield from _launches(report)
+        yield from _waits(report)
         yield plain(". " if told else f" (model): {tell_kernels_of(report)}{both}. ")
     else:
         yield figure(format_bytes(cost.total))
@@ -269,6 +272,22 @@ def _launches(report: Report) -> Iterator[Piece]:
         yield plain(", ")
         yield figure(format_us(model[0]))
         yield plain(" of launches")
+
+
+def _has_waits(report: Report) -> bool:
+    """Whether the modelled time of the call has the waits for every collective in it."""
+    rows = report.collectives
+    told = _find_modelled(report) if len(rows) else None
+    return told is not None and all(row.exposed_us is not None for row in rows)
+
+
+def _waits(report: Report) -> Iterator[Piece]:
+    """What of the modelled call the kernels wait for the network."""
+    told = _find_modelled(report) if _has_waits(report) else None
+    if told is not None:
+        yield plain(", ")
+        yield figure(format_us(told.waits.us))
+        yield plain(f" of waiting for {plural(len(report.collectives), 'collective')}")
 
 
 def _model_launches(report: Report) -> tuple[float, float] | None:

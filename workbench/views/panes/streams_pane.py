@@ -214,7 +214,10 @@ def _name_group(row: Collective) -> str:
 
 
 def _name_place(row: Collective, files: Mapping[str, str]) -> str:
-    """The line that causes it, and the nearest that called its function."""
+    """The line that causes it, and the nearest that called its function; or whose hook it is."""
+    if row.origin == HOOK:
+        at = "around the program" if row.block is None else f"of {row.block or 'the model'}"
+        return f"hook {at}"
     named = []
     for line in (*row.lines[:1], *row.called_from[:1]):
         source, number = split_line(line)
