@@ -1,7 +1,7 @@
 // A record in the place of the view that it was opened from, and the way back.
 
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { DiffShell } from "../diff/shell";
 import type { FrameRoot } from "../shell/frame";
 import { Shell } from "../shell/shell";
@@ -35,7 +35,7 @@ export function Openable({ opening, all, children }: Props) {
 /** Gives the focus back to the table when a record is closed. */
 export function useReturn({ root }: FrameRoot, isHidden: boolean): void {
   const wasHidden = useRef(false);
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (wasHidden.current && !isHidden)
       root.current?.querySelector<HTMLElement>("[role=grid]")?.focus({ preventScroll: true });
     wasHidden.current = isHidden;
@@ -48,7 +48,7 @@ function Row({ opening, opened, all }: { opening: Opening; opened: Opened; all: 
   const { theme, isOwn } = useTheme(root);
   const look = { theme: theme.value, isOwn: isOwn.value };
   const back = useRef<HTMLButtonElement>(null);
-  useEffect(() => back.current?.focus({ preventScroll: true }), []);
+  useLayoutEffect(() => back.current?.focus({ preventScroll: true }), []);
   const leave = (event: KeyboardEvent) => {
     if (event.key !== "Escape" || event.defaultPrevented) return;
     event.stopPropagation();

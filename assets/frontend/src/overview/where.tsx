@@ -1,6 +1,6 @@
 // Where the cost goes: one tree of lines or of modules, or the source with its heat.
 
-import { useContext, useEffect, useRef } from "preact/hooks";
+import { useContext, useLayoutEffect, useRef } from "preact/hooks";
 import { shownCost } from "../cost/cost";
 import type { Store } from "../store";
 import { Frame, Segments } from "../ui/basics";
@@ -57,8 +57,9 @@ export function Where({ store, report }: { store: Store; report: Report }) {
   const view = viewOf(store, report);
   const section = useRef<HTMLElement>(null);
   const before = useRef(view);
-  useEffect(() => {
-    // A key took away the list that had the focus: the next one goes on from it.
+  useLayoutEffect(() => {
+    // A key took away the list that had the focus: the next one goes on from it. Before the paint:
+    // a key that is pressed until then would be of no view.
     const root = section.current?.getRootNode() as Document | ShadowRoot | undefined;
     const isLost = !root?.activeElement || root.activeElement === document.body;
     if (before.current !== view && isLost)

@@ -1,6 +1,6 @@
 // The strip of panes with their counts; empty ones stand last, each with what would fill it.
 
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { whole } from "../format";
 import { Icon } from "../ui/icons";
 import { Unfolding } from "../ui/unfolding";
@@ -46,7 +46,7 @@ export function Tabs({ label, tabs, pane, show, panel, width }: StripProps) {
     const next = shown[(here + step + shown.length) % shown.length];
     if (next) show(next.id);
   };
-  useEffect(() => {
+  useLayoutEffect(() => {
     const tab = strip.current?.querySelector<HTMLElement>("[aria-selected=true]");
     const box = strip.current;
     if (!tab || !box) return;
