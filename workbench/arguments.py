@@ -249,7 +249,8 @@ def _sequence(name: str, items: Sequence[_Kind]) -> _Kind:
         is_one = isinstance(given, Sequence) and not isinstance(given, str | bytes | bytearray)
         return _inside(given, items, "item") if is_one else ""
 
-    return _Kind(f"a {'tuple' if name == 'tuple' else 'list'}{_of(items)}", why_not)
+    one = "tuple" if name == "tuple" else "list"
+    return _Kind(f"a {one}{_of(items)}", why_not, f"{one}s")
 
 
 def _iterable(items: Sequence[_Kind]) -> _Kind:
@@ -339,7 +340,7 @@ def _function(count: int, words: str = "a function") -> _Kind:
     return _Kind(words, why_not)
 
 
-_FUNCTION = _Kind("a function", lambda value: None if callable(value) else "")
+_FUNCTION = _Kind("a function", lambda value: None if callable(value) else "", "functions")
 _NAMED: Mapping[str, _Kind] = {
     "str": _Kind("a text", _no_text, "texts"),
     "int": _Kind("a whole number", _no_integer, "whole numbers"),

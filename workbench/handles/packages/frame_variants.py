@@ -74,11 +74,7 @@ def _why_nothing(fn: Callable[..., Any], session: Session) -> str:
 
 
 def _check_calls(calls: Sequence[Call]) -> None:
-    """Raise `UsageError` for what is no sequence of calls."""
-    if not isinstance(calls, Sequence) or isinstance(calls, str):
-        raise UsageError(
-            f"calls is a {type(calls).__name__}: pass a list of calls, such as [(x,), (y,)]."
-        )
+    """Raise `UsageError` for a call that is written otherwise."""
     for call in calls:
         if not (isinstance(call, tuple) or callable(call)):
             raise UsageError(

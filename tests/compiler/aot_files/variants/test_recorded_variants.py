@@ -179,9 +179,9 @@ def test_another_function_or_none_is_refused(file: Path, tmp_path: Path) -> None
         wb.variants(scored, [])
     x = torch.ones(4)
     for calls, words in (
-        (x, r"calls is a Tensor: pass a list of calls"),
-        ([x], r"calls has a Tensor where a call is expected: write each as the tuple"),
-        ([[x]], r"calls has a list where"),
+        (x, r"calls is a Tensor: expected a list of tuples or functions"),
+        ([x], r"its item a Tensor is not a tuple or a function"),
+        ([[x]], r"calls has a list where a call is expected: write each as the tuple"),
     ):
         with pytest.raises(UsageError, match=words):
             wb.variants(scored, calls)  # type: ignore[arg-type]
