@@ -194,6 +194,7 @@ def _tell_blocks(request: CompileRequest, sharded: Sharded, name: str) -> Hooked
         blocks=tuple(
             dict([("", ""), *((p, b.name) for b in sharded.blocks for p in b.paths)]).items()
         ),
+        shards=sharded.shards,
     )
     made = replace(request, target=sharded.module, options=options)
     return Hooked(made, (), (), sharded.blocks)

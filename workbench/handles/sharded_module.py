@@ -19,7 +19,9 @@ from workbench.compiler.cluster.cluster import Cluster
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.request.callables import uncompiled
 from workbench.errors import UsageError
+from workbench.handles.shard_reader import read_shard_groups
 from workbench.report.cluster.cluster_rows import HOOK, Collective
+from workbench.report.cluster.shard_groups import ShardedModel
 
 _PARTS = ("_forward_hooks", "_forward_pre_hooks")
 _STATE_HOOKS = (
@@ -62,6 +64,7 @@ class Sharded:
     blocks: tuple[Block, ...]
     dtype: torch.dtype | None = None
     notes: tuple[str, ...] = ()
+    shards: ShardedModel = ShardedModel(())
 
     @property
     def is_alone(self) -> bool:
@@ -102,7 +105,8 @@ def read_sharded(module: Any, cluster: Cluster) -> Sharded | None:
     own = policies.get(id(module))
     policy = None if own is None else tp.policy_of(own)
     dtype = policy.param_dtype if policy is not None and policy.cast_forward_inputs else None
-    return Sharded(twin, tuple(blocks), dtype, tuple(_list_notes(blocks)))
+    shards = read_shard_groups(twin, blocks, twins.whole)
+    return Sharded(twin, tuple(blocks), dtype, tuple(_list_notes(blocks)), shards)
 
 
 def _list_blocks(module: torch.nn.Module, kind: Any) -> Iterator[Block]:
@@ -203,7 +207,7 @@ def make_rows(cluster: Cluster, group: Any) -> Callable[..., Collective]:
 
 def _list_notes(blocks: list[Block]) -> Iterator[str]:
     """What was set on blocks that is in no figure."""
-    if any(tp.prefetches_of(block.state) for block in blocks):
+    if any(any(tp.prefetch_lists_of(block.state)) for block in blocks):
         yield (
             "Blocks were told what to gather ahead (set_modules_to_forward_prefetch or …_backward_"
             "prefetch): in the times each is gathered while the one before it runs."

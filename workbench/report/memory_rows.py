@@ -104,11 +104,14 @@ Kind = Literal[
     "library result",
     "workspace",
     "pool",
+    "gathered parameter",
+    "collective buffer",
 ]
 KINDS: tuple[Kind, ...] = (
     "weights",
     "constant",
     "input",
+    "gathered parameter",
     "output",
     "saved for backward",
     "tangent",
@@ -117,6 +120,7 @@ KINDS: tuple[Kind, ...] = (
     "library result",
     "workspace",
     "pool",
+    "collective buffer",
 )
 """In the order in which a chart stacks them, from below."""
 

@@ -17,6 +17,7 @@ from workbench.analysis.layers.layers import (
     sum_module_shares,
 )
 from workbench.analysis.memory.memory import Memory, stacked
+from workbench.analysis.memory.peaks import HOOKED
 from workbench.arguments import checked
 from workbench.errors import UsageError
 from workbench.live_only import LiveOnly
@@ -47,7 +48,7 @@ class FitPart:
     each_layer: int | None = None
 
 
-_FIXED = ("weights", "constant", "gradient")  # whatever the batch is
+_FIXED = ("weights", "constant", "gradient", *HOOKED)  # whatever the batch is
 _PASSING = ("temporary", "library result", "workspace", "pool")
 _OPTIMIZER = "optimizer"
 AXES = {"batch": 0, "length": 1}

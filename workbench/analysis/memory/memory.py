@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from workbench.analysis.memory.allocation_rows import list_allocations
 from workbench.analysis.memory.peaks import (
     BASE,
+    HOOKED,
     explain_no_eager,
     find_peaks,
     list_missing,
@@ -361,7 +362,7 @@ def _key(row: Allocation, by: By) -> str:
         return row.kind
     if by == "value":
         return row.value
-    if row.kind in BASE:
+    if row.kind in BASE or (by == "line" and row.kind in HOOKED):
         return row.kind
     if by == "module":
         return row.module or "no module"
