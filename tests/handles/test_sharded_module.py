@@ -75,15 +75,15 @@ def shard(mesh: Any, model: torch.nn.Module | None = None, **how: Any) -> Any:
     return fully_shard(model, mesh=mesh, **how)
 
 
-def shard_norms(mesh: Any) -> Any:
-    model = Model()
+def shard_norms(mesh: Any, width: int = 30) -> Any:
+    model = Model(width)
     for layer in model.layers:
         fully_shard(layer.norm, mesh=mesh, mp_policy=FULL)
     return shard(mesh, model, mp_policy=HALF)
 
 
-def shard_as_torchtitan(mesh: Any) -> Any:
-    model = Model()
+def shard_as_torchtitan(mesh: Any, width: int = 30) -> Any:
+    model = Model(width)
     fully_shard(model.table, mesh=mesh)
     for layer in model.layers:
         fully_shard(layer, mesh=mesh)

@@ -2,27 +2,26 @@
 
 Rules of torch 2.13 (_fsdp_param_group.py, _fsdp_collectives.py), in the order in which the CPU
 calls them, which is that of the allocator. A gather has a buffer for what all ranks send, which
-lives until the next gather is awaited in the forward, and until it is copied out in the backward,
-and a storage for each parameter, which is copied out of it. The next block is gathered when the
+lives until the next one is copied out in the forward, and until it is itself in the backward, and a
+storage for each parameter, which is copied out of it. The next block is gathered when the
 backward of one begins. A reduction has a buffer for whole gradients, which lives until that of the
 next block begins, and one for the result, which is what the shards of gradients are views of.
 """
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from workbench.analysis.cluster.block_calls import Program, count_parts, find_spans
+from workbench.analysis.memory.call_order import Order, find_last_calls
 from workbench.analysis.memory.storages import Hold, Let
 from workbench.artifacts.programs import Allocate, Call, Drop, Event, Return, Share
 from workbench.report.cluster.shard_groups import ShardedModel, ShardedParameter, ShardGroup
 from workbench.report.memory_rows import Kind
 
 Woven = Event | Hold | Let
-_NAME = re.compile(r"\b[A-Za-z_]\w*")
 _BUFFER: Kind = "collective buffer"
 _WHOLE: Kind = "gathered parameter"
 
@@ -79,14 +78,14 @@ class ShardHooks:
             own.append(_Group(group, name if counts[group.block] < 2 else f"{name} {len(own)}"))
 
     def weave(
-        self, program: Program, events: Sequence[Event], gradients: Mapping[str, str]
+        self, program: Program, order: Order, gradients: Mapping[str, str]
     ) -> Iterator[Woven]:
         """The events of a program with what hooks do; `gradients`: their buffers by parameter."""
         self._is_backward = program.is_backward
-        before, after = self._place(program, events, gradients)
+        before, after = self._place(program, order, gradients)
         done = -1  # the last call that is behind
         left, due = dict(before), dict(after)
-        for event in events:
+        for event in order.events:
             if isinstance(event, Allocate | Share | Call | Return):  # behind what its call frees
                 yield from due.pop(done, ())
             if isinstance(event, Allocate | Share | Call):
@@ -95,10 +94,10 @@ class ShardHooks:
             done += isinstance(event, Call)
 
     def _place(
-        self, program: Program, events: Sequence[Event], gradients: Mapping[str, str]
+        self, program: Program, order: Order, gradients: Mapping[str, str]
     ) -> tuple[dict[int, Iterator[Woven]], dict[int, Iterator[Woven]]]:
         """What runs before and after calls, by their places; it is to be run in that order."""
-        spans = find_spans(program.calls, self._groups)
+        spans = _find_places(order, find_spans(program.calls, self._groups))
         starts: dict[int, list[Iterator[Woven]]] = defaultdict(list)
         ends: dict[int, list[Iterator[Woven]]] = defaultdict(list)
         last = len(program.calls) - 1
@@ -107,7 +106,7 @@ class ShardHooks:
                 self._start_backward(name) if program.is_backward else self._start_forward(name)
             )
         if program.is_backward:
-            touched = _find_last_calls(events, set(gradients.values()))
+            touched = find_last_calls(order.events, set(gradients.values()))
             users = Counter(gradients.values())
             for name, groups in self._groups.items():
                 own = [gradients[path] for g in groups for path in _list_paths(g, gradients)]
@@ -177,9 +176,8 @@ class ShardHooks:
         """`wait_for_unshard`: parameters are copied out of the buffer."""
         if not group.is_gathering:
             return
-        if not self._is_backward and self._kept is not None:
-            yield Let(_name_gather(self._kept))
-            self._kept = None
+        # a local variable of torch's function holds it until that returns
+        before = None if self._is_backward else self._kept
         is_alone = group.size == 1
         copies = []
         for each in group.has.parameters:
@@ -195,6 +193,9 @@ class ShardHooks:
         yield from (Let(copy) for copy in copies)
         yield from (Let(_name_part(each)) for each in group.has.parameters)
         group.is_whole, group.is_parted, group.is_gathering = True, False, False
+        if before is not None:
+            yield Let(_name_gather(before))
+            self._kept = None
         if not is_alone and not self._is_backward and not group.has.is_async:
             self._kept = group
         else:
@@ -290,6 +291,19 @@ class ShardHooks:
         yield from (Let(name) for name in self._inputs)
 
 
+def _find_places(
+    order: Order, spans: Mapping[str, tuple[int, int]]
+) -> dict[str, tuple[int, int]]:
+    """Where blocks begin and end in a program, by the calls that are where their block runs."""
+    found = {}
+    for name, (first, last) in spans.items():
+        places = enumerate(order.places)
+        own = [n for n, place in places if place is not None and first <= place <= last]
+        if own:
+            found[name] = min(own), max(own)
+    return found
+
+
 def _drop(buffer: str, users: Counter[str]) -> Iterator[Woven]:
     """A gradient goes with the last parameter that it is of."""
     users[buffer] -= 1
@@ -308,20 +322,6 @@ def _chain(parts: Iterable[Iterator[Woven]]) -> Iterator[Woven]:
 
 def _list_paths(group: _Group, gradients: Mapping[str, str]) -> list[str]:
     return [path for each in group.has.parameters for path in each.names if path in gradients]
-
-
-def _find_last_calls(events: Sequence[Event], names: set[str]) -> dict[str, int]:
-    """The last call that has to do with each of these buffers, by its place."""
-    last: dict[str, int] = {}
-    done = -1
-    for event in events:
-        if isinstance(event, Call):
-            done += 1
-            for name in {event.result, *_NAME.findall(event.arguments)} & names:
-                last[name or ""] = done
-        elif isinstance(event, Share) and event.name in names:
-            last[event.name] = max(done, 0)
-    return last
 
 
 def list_gradients(

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from workbench.analysis.cluster.block_calls import list_programs
+from workbench.analysis.memory.call_order import order_calls
 from workbench.analysis.memory.shard_hooks import ShardHooks, Woven, list_gradients
 from workbench.analysis.memory.storages import Storage, Walk
 from workbench.artifacts.programs import (
@@ -168,7 +170,11 @@ class _Reader:
             self._run(wrapper, program)
         self._note()
         kinds = tuple(self._kinds.get(id(s), "temporary") for s in self._walk.storages)
-        kernels = tuple(_kernels(self._report, self._wrappers, self._walk))
+        kernels: tuple[str | None, ...]
+        if self._shards is None:
+            kernels = tuple(_kernels(self._report, self._wrappers, self._walk))
+        else:
+            kernels = tuple(self._shards.kernels)
         is_whole = self._shards is None  # callers of blocks hold what no program of theirs has
         return Timeline(
             self._report,
@@ -304,8 +310,7 @@ _BETWEEN = (
 )
 _STREAMS = "memory that the allocator keeps for each stream of the hooks"
 _MIXED = (
-    "{} of its {} kernels are compiled at another place than their block runs, so that hooks are "
-    "placed by the number of kernels before them"
+    "that {} of its {} kernels run before those of the next block: they were compiled behind them"
 )
 
 
@@ -321,7 +326,8 @@ class _Shards:
                  for n in each.names}  # fmt: skip
         others = {_mangle(name) for name in model.others}
         self._paths: list[str | None] = []
-        self._moved = self._count = 0
+        self._late = self._count = 0
+        self.kernels: list[str] = []  # the ids of those of all steps
         for target in inputs:
             name = _reduce_name(target)
             self._paths.append(named.get(name))
@@ -354,25 +360,27 @@ class _Shards:
     ) -> Iterable[Woven]:
         """The events of a program with those of hooks; raises `UsageError` for other calls."""
         known = self._calls.get(wrapper.graph)
-        kernels = [event.kernel for event in program.events if isinstance(event, Call)]
-        expected = [call.kernel.name for call in known.calls] if known is not None else []
-        if known is None or len(expected) != len(kernels):
+        names = [event.kernel for event in program.events if isinstance(event, Call)]
+        kernels = [*_name_kernels(self._report, [(wrapper.graph, name) for name in names])]
+        expected = [call.kernel.id for call in known.calls] if known is not None else []
+        if known is None or Counter(expected) != Counter(kernels):
             raise UsageError(
                 f"The program of {self._report.request.name} has {plural(len(kernels), 'call')}, "
                 f"and {plural(len(expected), 'call')} of them are known by their blocks: its "
                 "memory, which hooks between the blocks decide, cannot be counted."
             )
-        pairs = zip(expected, kernels, strict=True)
-        self._moved += sum(name != kernel for name, kernel in pairs)
+        order = order_calls(program.events, [id or "" for id in kernels], known.calls)
+        self._late += order.late
         self._count += len(kernels)
-        return self._hooks.weave(known, program.events, gradients)
+        self.kernels += order.kernels
+        return self._hooks.weave(known, order, gradients)
 
     def list_notes(self) -> Iterator[str]:
         """What the figures leave out of such a model."""
         yield _BETWEEN
         yield _STREAMS
-        if self._moved:
-            yield _MIXED.format(self._moved, self._count)
+        if self._late:
+            yield _MIXED.format(self._late, self._count)
 
 
 def _mangle(path: str) -> str:
@@ -470,12 +478,17 @@ def _captured_inputs(report: Report) -> tuple[str, ...]:
 
 
 def _kernels(report: Report, wrappers: Sequence[Wrapper], walk: Walk) -> Iterator[str | None]:
-    """The kernel of each step: of one name they are called in the order of the record."""
+    """The kernel of each step."""
+    return _name_kernels(report, [(wrappers[s.program].graph, s.kernel) for s in walk.steps])
+
+
+def _name_kernels(report: Report, steps: Sequence[tuple[str, str]]) -> Iterator[str | None]:
+    """The ids of kernels: of one name they are called in the order of the record."""
     left: dict[tuple[str, str], list[str]] = {}
     for kernel in report.kernels:
         left.setdefault((kernel.graph, kernel.name), []).extend([kernel.id] * max(kernel.calls, 1))
-    for step in walk.steps:
-        queue = left.get((wrappers[step.program].graph, step.kernel), [])
+    for step in steps:
+        queue = left.get(step, [])
         yield queue.pop(0) if queue else None
 
 
