@@ -31,6 +31,7 @@ def read_shard_groups(
                 names.setdefault(id(parameter), []).append(f"{path}.{name}".lstrip("."))
     states = {id(block.state): block.name for block in blocks}
     groups, known, unknown = [], set(), []
+    keeps = tp.keeps_parameters(blocks[0].state)
     for block in blocks:
         ahead = [[states.get(id(state), "") for state in part] for part in
                  tp.prefetch_lists_of(block.state)]  # fmt: skip
@@ -43,12 +44,12 @@ def read_shard_groups(
                 own.append(_read_parameter(each, group.mp_policy, paths))
             unknown += list(_list_unknown(group, block.name))
             groups.append(
-                _read_group(block, group, tuple(own), ahead, is_outermost=block is blocks[0])
+                _read_group(block, group, tuple(own), ahead, keeps=keeps and block is blocks[0])
             )
     others = [path for key, paths in names.items() if key not in known for path in paths]
     buffers = max((tp.count_reduce_buffers(g) for block in blocks for g in block.groups), default=1)
     why = f"{unknown[0]}, which is not counted." if unknown else ""
-    return ShardedModel(tuple(groups), tuple(others), buffers, why)
+    return ShardedModel(tuple(groups), blocks[0].name, tuple(others), buffers, why)
 
 
 def _list_unknown(group: Any, block: str) -> Iterator[str]:
@@ -81,18 +82,16 @@ def _read_group(
     parameters: tuple[ShardedParameter, ...],
     ahead: Sequence[Sequence[str]],
     *,
-    is_outermost: bool,
+    keeps: bool,
 ) -> ShardGroup:
     info, after = group.mesh_info, group.post_forward_mesh_info
     part = _count_shards(after)
-    is_kept = after is None or (is_outermost and tp.keeps_parameters(block.state))
     return ShardGroup(
         block=block.name,
         parameters=parameters,
         size=_count_shards(info),
-        after_forward="kept" if is_kept else "freed" if after == info else "parted",
+        after_forward="kept" if keeps or after is None else "freed" if after == info else "parted",
         part_size=part,
-        is_outermost=is_outermost,
         is_replicated=hasattr(info, "replicate_process_group"),
         sums_replicas=group.all_reduce_grads,
         reduces=group.reduce_grads,

@@ -64,7 +64,7 @@ class Sharded:
     blocks: tuple[Block, ...]
     dtype: torch.dtype | None = None
     notes: tuple[str, ...] = ()
-    shards: ShardedModel = ShardedModel(())
+    shards: ShardedModel | None = None
 
     @property
     def is_alone(self) -> bool:

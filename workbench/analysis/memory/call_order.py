@@ -103,19 +103,7 @@ def _split(
 
 def _sort(parts: Sequence[_Part]) -> list[_Part]:
     """The parts by their places, each behind those that it needs."""
-    makers: dict[str, int] = {}
-    users: dict[str, list[int]] = defaultdict(list)
-    needs: list[set[int]] = []
-    for number, part in enumerate(parts):
-        own = {makers[name] for name in part.named if name in makers}
-        for event in part.events:
-            if isinstance(event, Share):  # perhaps in the memory of what is not needed any longer
-                own.update(users[event.base])
-        needs.append(own)
-        for name in part.made:
-            makers.setdefault(name, number)
-        for name in part.named:
-            users[name].append(number)
+    needs = _list_needs(parts)
     waiting: dict[int, list[int]] = defaultdict(list)
     left = [len(own) for own in needs]
     for number, own in enumerate(needs):
@@ -132,6 +120,24 @@ def _sort(parts: Sequence[_Part]) -> list[_Part]:
             if not left[other]:
                 heapq.heappush(ready, (parts[other].place, other))
     return made
+
+
+def _list_needs(parts: Sequence[_Part]) -> list[set[int]]:
+    """Which parts each has to stay behind."""
+    makers: dict[str, int] = {}
+    users: dict[str, list[int]] = defaultdict(list)
+    needs: list[set[int]] = []
+    for number, part in enumerate(parts):
+        own = {makers[name] for name in part.named if name in makers}
+        for event in part.events:
+            if isinstance(event, Share):  # perhaps in the memory of what is no longer needed
+                own.update(users[event.base])
+        needs.append(own)
+        for name in part.made:
+            makers.setdefault(name, number)
+        for name in part.named:
+            users[name].append(number)
+    return needs
 
 
 def _take_drops(parts: Sequence[_Part]) -> Iterable[Drop]:

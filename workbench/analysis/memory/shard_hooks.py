@@ -71,6 +71,7 @@ class ShardHooks:
 
     def __post_init__(self) -> None:
         """Name the groups, by their blocks."""
+        self._groups[self.model.outermost] = []
         counts = Counter(group.block for group in self.model.groups)
         for group in self.model.groups:
             own = self._groups.setdefault(group.block, [])
@@ -111,9 +112,9 @@ class ShardHooks:
             for name, groups in self._groups.items():
                 own = [gradients[path] for g in groups for path in _list_paths(g, gradients)]
                 end = max([spans.get(name, (0, -1))[1], *(touched.get(each, -1) for each in own)])
-                if name in spans and not groups[0].has.is_outermost:
+                if name in spans:
                     spans[name] = spans[name][0], end
-            inner = [name for name in spans if not self._groups[name][0].has.is_outermost]
+            inner = [name for name in spans if name != self.model.outermost]
             for name in sorted(inner, key=lambda name: (spans[name][1], -count_parts(name))):
                 ends[spans[name][1]].append(self._end_backward(name, gradients, users))
             ends[last].append(self._finish(gradients, users))
@@ -127,7 +128,8 @@ class ShardHooks:
         for group in self._groups[name]:
             yield from self._gather(group)
             yield from self._await(group)
-        for other in self._groups[name][0].has.forward_prefetch:
+        ahead = [n for group in self._groups[name][:1] for n in group.has.forward_prefetch]
+        for other in ahead:
             for group in self._groups.get(other, ()):
                 yield from self._gather(group)
 
@@ -141,7 +143,7 @@ class ShardHooks:
                 group.is_whole, group.is_parted = False, True
             elif group.has.after_forward == "freed":
                 yield from self._free(group)
-        if self._groups[name][0].has.is_outermost and self._kept is not None:
+        if name == self.model.outermost and self._kept is not None:
             yield Let(_name_gather(self._kept))
             self._kept = None
 
@@ -150,10 +152,10 @@ class ShardHooks:
         for group in groups:
             yield from self._gather(group)
             yield from self._await(group)
-        ahead = groups[0].has.backward_prefetch
-        if not ahead and name in self._order:
-            place = self._order.index(name)
-            ahead = tuple(self._order[place - 1 : place] if place else ())
+        ahead = [n for group in groups[:1] for n in group.has.backward_prefetch]
+        order = [each for each in self._order if self._groups[each]]
+        if not ahead and name in order:
+            ahead = order[: order.index(name)][-1:]
         for other in ahead:
             for group in reversed(self._groups.get(other, ())):
                 yield from self._gather(group)
@@ -225,27 +227,20 @@ class ShardHooks:
         ]
         if has.frees_after_backward:
             yield from self._free(group)
-        if not has.reduces:  # set_requires_gradient_sync(False): they stay whole
-            for each, buffer in pairs:
-                if each.reduced_item != each.gathered_item:
-                    size = each.elements * each.reduced_item * has.size
-                    yield Hold(f"{each.names[0]} gradient", size, "gradient", block)
-                    yield from _drop(buffer, users)
+        if not has.reduces:
+            yield from _keep_whole(group, pairs, users)
             return
         while group is self._groups[block][-1] and len(self._inputs) >= self.model.buffers:
             yield Let(self._inputs.pop(0))
         if not pairs:
             return
         whole = sum(each.elements * each.reduced_item for each, _ in pairs) * has.size
-        copies = [f"{each.names[0]} gradient copied" for each, _ in pairs
-                  if not each.is_along_first and has.size > 1]  # fmt: skip
-        for each, _ in pairs:
-            if not each.is_along_first and has.size > 1:
-                size = each.elements * each.gathered_item * has.size
-                yield Hold(f"{each.names[0]} gradient copied", size, _BUFFER, block)
+        copied = [each for each, _ in pairs if not each.is_along_first and has.size > 1]
+        for each in copied:
+            yield Hold(_name_copy(each), group.count_whole(each), _BUFFER, block)
         given = f"{group.label}: reduce-scatter input"
         yield Hold(given, whole, _BUFFER, block)
-        yield from (Let(copy) for copy in copies)
+        yield from (Let(_name_copy(each)) for each in copied)
         # with several ranks a loop of torch's holds the last one until the function returns
         last = [pairs.pop()[1]] if has.size > 1 else []
         for _, buffer in pairs:
@@ -291,9 +286,7 @@ class ShardHooks:
         yield from (Let(name) for name in self._inputs)
 
 
-def _find_places(
-    order: Order, spans: Mapping[str, tuple[int, int]]
-) -> dict[str, tuple[int, int]]:
+def _find_places(order: Order, spans: Mapping[str, tuple[int, int]]) -> dict[str, tuple[int, int]]:
     """Where blocks begin and end in a program, by the calls that are where their block runs."""
     found = {}
     for name, (first, last) in spans.items():
@@ -311,6 +304,17 @@ def _drop(buffer: str, users: Counter[str]) -> Iterator[Woven]:
         yield Drop(buffer)
 
 
+def _keep_whole(
+    group: _Group, pairs: Sequence[tuple[ShardedParameter, str]], users: Counter[str]
+) -> Iterator[Woven]:
+    """Gradients stay, in the dtype of a reduction, after `set_requires_gradient_sync(False)`."""
+    for each, buffer in pairs:
+        if each.reduced_item != each.gathered_item:
+            size = each.elements * each.reduced_item * group.has.size
+            yield Hold(f"{each.names[0]} gradient", size, "gradient", group.has.block)
+            yield from _drop(buffer, users)
+
+
 def _join(parts: Mapping[int, Sequence[Iterator[Woven]]]) -> dict[int, Iterator[Woven]]:
     return {place: _chain(own) for place, own in parts.items()}
 
@@ -324,9 +328,7 @@ def _list_paths(group: _Group, gradients: Mapping[str, str]) -> list[str]:
     return [path for each in group.has.parameters for path in each.names if path in gradients]
 
 
-def list_gradients(
-    events: Sequence[Event], inputs: Sequence[str | None]
-) -> dict[str, str]:
+def list_gradients(events: Sequence[Event], inputs: Sequence[str | None]) -> dict[str, str]:
     """The buffer of each parameter's gradient, by what the inputs of the forward are called."""
     returned = next((event.names for event in events if isinstance(event, Return)), ())
     pairs = zip(inputs, returned, strict=False)
@@ -335,6 +337,10 @@ def list_gradients(
 
 def _name_whole(each: ShardedParameter) -> str:
     return f"{each.names[0]} gathered"
+
+
+def _name_copy(each: ShardedParameter) -> str:
+    return f"{each.names[0]} gradient copied"
 
 
 def _name_part(each: ShardedParameter) -> str:

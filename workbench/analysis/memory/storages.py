@@ -20,6 +20,7 @@ from workbench.artifacts.programs import (
 )
 from workbench.report.memory_rows import Kind
 
+
 @dataclass(frozen=True, slots=True)
 class Hold:
     """Memory that something outside of the program takes while it runs, until `Let` of the name."""

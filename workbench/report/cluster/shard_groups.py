@@ -46,7 +46,6 @@ class ShardGroup:
     size: int
     after_forward: Literal["kept", "freed", "parted"] = "freed"
     part_size: int = 1
-    is_outermost: bool = False
     is_replicated: bool = False  # gradients are summed over replicas too (HSDP, `replicate`)
     sums_replicas: bool = True
     reduces: bool = True
@@ -62,11 +61,13 @@ class ShardGroup:
 class ShardedModel:
     """The groups of a model, outer blocks first; `others` are parameters that are in none.
 
-    At most `buffers` inputs of reduce-scatters live at once. `why_unknown` says why its memory is
-    not counted; empty where it is.
+    `outermost` is the block around all others, which may have no group. At most `buffers` inputs
+    of reduce-scatters live at once. `why_unknown` says why its memory is not counted; empty where
+    it is.
     """
 
     groups: tuple[ShardGroup, ...]
+    outermost: str = ""
     others: tuple[str, ...] = ()
     buffers: int = 1
     why_unknown: str = ""
@@ -92,4 +93,6 @@ class ShardedModel:
             )
             for group in data["groups"]
         )
-        return cls(groups, tuple(data["others"]), data["buffers"], data["why_unknown"])
+        return cls(
+            groups, data["outermost"], tuple(data["others"]), data["buffers"], data["why_unknown"]
+        )
