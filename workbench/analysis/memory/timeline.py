@@ -36,7 +36,7 @@ from workbench.report.memory_rows import Kind
 class Timeline:
     """What the programs of a report did: storages with their kinds, steps with their kernels.
 
-    `inputs` are those of the captured graph as Dynamo calls them, `kernels` the id of the kernel of
+    `inputs` are those of the programs by their places, as Dynamo calls them, `kernels` the id of the kernel of
     each step, `saved` the storage of every tensor that the forward keeps, by name. `notes` say what
     is left out; `is_whole` is False where that may be memory at the peak. `is_sized_by_hint`: open
     sizes are those of the call that was compiled. `buffers` has their rows by program and name.
@@ -153,7 +153,7 @@ class _Reader:
         self._walk = Walk()
         self._kinds: dict[int, Kind] = {}
         self._notes: list[str] = []
-        self._inputs = _captured_inputs(report)
+        self._inputs = _list_inputs(report, wrappers[0])
         self._buffers: dict[str, dict[str, Buffer]] = {row.graph: {} for row in wrappers}
         for row in report.buffers:
             self._buffers.get(row.graph, {})[row.name] = row
@@ -467,14 +467,25 @@ class _Parts:
         return made
 
 
-def _captured_inputs(report: Report) -> tuple[str, ...]:
-    """The inputs of the captured graph by place, as Dynamo calls them."""
+def _list_inputs(report: Report, wrapper: Wrapper) -> tuple[str, ...]:
+    """The inputs of a program by place, as Dynamo calls them; empty what is no input of its own.
+
+    AOTAutograd takes a DTensor apart into what this rank has of it and its mesh.
+    """
     captured = next((graph for graph in report.graphs if graph.stage == "dynamo"), None)
     if captured is None:
         return ()
-    ops, targets = (report.nodes.columns[name] for name in ("op", "target"))
-    rows = report.node_rows[captured.id]
-    return tuple(targets[place] for place in rows if ops[place] == "placeholder")
+    columns = report.nodes.columns
+    rows = [row for row in report.node_rows[captured.id] if columns["op"][row] == "placeholder"]
+    targets = tuple(columns["target"][row] for row in rows)
+    own = [row for row in report.buffers if row.graph == wrapper.graph and row.kind == "input"]
+    numbers = (place_of(row.name) for row in own if row.shape is not None)
+    places = [number for number in numbers if number is not None]
+    tensors = [columns["target"][row] for row in rows if columns["shape"][row] is not None]
+    if len(own) == len(targets) or len(places) != len(tensors):
+        return targets
+    known = dict(zip(places, tensors, strict=True))
+    return tuple(known.get(place, "") for place in range(max(known, default=-1) + 1))
 
 
 def _kernels(report: Report, wrappers: Sequence[Wrapper], walk: Walk) -> Iterator[str | None]:
