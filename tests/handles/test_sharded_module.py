@@ -17,7 +17,7 @@ from torch.distributed.tensor.parallel import (
 
 import workbench as wb
 from tests.handles.test_hook_collectives import Counter, count_step
-from workbench.analysis.cluster.block_calls import list_programs
+from workbench.analysis.blocks.block_calls import list_programs
 from workbench.analysis.cluster.streams import find_streams
 from workbench.compiler.request.compile_request import CompileOptions, CompileRequest
 from workbench.handles.hook_collectives import read_hooks

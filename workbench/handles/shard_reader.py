@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
 from workbench.compiler.internals import torch_private as tp
+from workbench.handles.sharded_module import Block
 from workbench.report.cluster.shard_groups import ShardedModel, ShardedParameter, ShardGroup
-
-if TYPE_CHECKING:
-    from workbench.handles.sharded_module import Block
 
 _OFFLOADED = "{} keeps its shards on the CPU (CPUOffloadPolicy)"
 _EXTENDED = "{} gathers its parameters by an extension (fsdp_pre_all_gather)"

@@ -19,9 +19,7 @@ from workbench.compiler.cluster.cluster import Cluster
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.request.callables import uncompiled
 from workbench.errors import UsageError
-from workbench.handles.shard_reader import read_shard_groups
 from workbench.report.cluster.cluster_rows import HOOK, Collective
-from workbench.report.cluster.shard_groups import ShardedModel
 
 _PARTS = ("_forward_hooks", "_forward_pre_hooks")
 _STATE_HOOKS = (
@@ -57,14 +55,15 @@ class Block:
 class Sharded:
     """The module with whole parameters that have no data, and its blocks, outer ones first.
 
-    `dtype` is what hooks of the module itself cast the inputs of a call to.
+    `dtype` is what hooks of the module itself cast the inputs of a call to. `whole` has its
+    parameters by the ids of what they were made of.
     """
 
     module: torch.nn.Module
     blocks: tuple[Block, ...]
     dtype: torch.dtype | None = None
     notes: tuple[str, ...] = ()
-    shards: ShardedModel | None = None
+    whole: Mapping[int, Any] = field(default_factory=dict)
 
     @property
     def is_alone(self) -> bool:
@@ -105,8 +104,7 @@ def read_sharded(module: Any, cluster: Cluster) -> Sharded | None:
     own = policies.get(id(module))
     policy = None if own is None else tp.policy_of(own)
     dtype = policy.param_dtype if policy is not None and policy.cast_forward_inputs else None
-    shards = read_shard_groups(twin, blocks, twins.whole)
-    return Sharded(twin, tuple(blocks), dtype, tuple(_list_notes(blocks)), shards)
+    return Sharded(twin, tuple(blocks), dtype, tuple(_list_notes(blocks)), twins.whole)
 
 
 def _list_blocks(module: torch.nn.Module, kind: Any) -> Iterator[Block]:

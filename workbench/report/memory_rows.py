@@ -123,6 +123,8 @@ KINDS: tuple[Kind, ...] = (
     "collective buffer",
 )
 """In the order in which a chart stacks them, from below."""
+HOOKED: tuple[Kind, ...] = ("gathered parameter", "collective buffer")
+"""What hooks around the blocks of a model take, and no line of it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from workbench.analysis.cluster.block_calls import KernelCall
+from workbench.analysis.blocks.block_calls import KernelCall
 from workbench.analysis.memory.call_order import Order, find_last_calls, order_calls
 from workbench.artifacts.programs import Allocate, Call, Drop, Event, Inputs, Return, Share
 from workbench.report import Kernel

@@ -17,11 +17,11 @@ from workbench.analysis.layers.layers import (
     sum_module_shares,
 )
 from workbench.analysis.memory.memory import Memory, stacked
-from workbench.analysis.memory.peaks import HOOKED
 from workbench.arguments import checked
 from workbench.errors import UsageError
 from workbench.live_only import LiveOnly
 from workbench.number_text import number_text, plural
+from workbench.report.memory_rows import HOOKED
 from workbench.report.presenter import Presented, presenter
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from collections import defaultdict, deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from workbench.analysis.cluster.block_calls import KernelCall
+from workbench.analysis.blocks.block_calls import KernelCall
 from workbench.artifacts.programs import Allocate, Call, Clear, Drop, Event, Retain, Return, Share
 
 _NAME = re.compile(r"\b[A-Za-z_]\w*")

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Literal
 from workbench.analysis.memory.allocation_rows import list_allocations
 from workbench.analysis.memory.peaks import (
     BASE,
-    HOOKED,
     explain_no_eager,
     find_peaks,
     list_missing,
@@ -26,7 +25,14 @@ from workbench.arguments import checked
 from workbench.errors import UsageError, suggest
 from workbench.number_text import number_text
 from workbench.report import Report
-from workbench.report.memory_rows import KINDS, Allocation, MemoryPeak, MemoryStep, SavedTensor
+from workbench.report.memory_rows import (
+    HOOKED,
+    KINDS,
+    Allocation,
+    MemoryPeak,
+    MemoryStep,
+    SavedTensor,
+)
 from workbench.report.presenter import Presented, presenter
 
 if TYPE_CHECKING:

@@ -17,8 +17,6 @@ from workbench.report.memory_rows import Kind, MemoryPeak
 
 BASE: tuple[Kind, ...] = ("weights", "constant", "input")
 """What the caller holds all the time."""
-HOOKED: tuple[Kind, ...] = ("gathered parameter", "collective buffer")
-"""What hooks around the blocks of a model take, and no line of it."""
 COUNTED = "counted from the generated program"
 COUNTED_WITH_HOOKS = f"{COUNTED}, and by the rules of torch 2.13 for the hooks of fully_shard"
 _SCRATCH = "memory that library calls take and give back while they run"

@@ -14,7 +14,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from workbench.analysis.cluster.block_calls import Program, count_parts, find_spans
+from workbench.analysis.blocks.block_calls import Program, count_parts, find_spans
 from workbench.analysis.memory.call_order import Order, find_last_calls
 from workbench.analysis.memory.storages import Hold, Let
 from workbench.artifacts.programs import Allocate, Call, Drop, Event, Return, Share

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from workbench.analysis.cluster.block_calls import list_programs
+from workbench.analysis.blocks.block_calls import list_programs
 from workbench.analysis.memory.call_order import order_calls
 from workbench.analysis.memory.shard_hooks import ShardHooks, Woven, list_gradients
 from workbench.analysis.memory.storages import Storage, Walk
@@ -36,10 +36,11 @@ from workbench.report.memory_rows import Kind
 class Timeline:
     """What the programs of a report did: storages with their kinds, steps with their kernels.
 
-    `inputs` are those of the programs by their places, as Dynamo calls them, `kernels` the id of the kernel of
-    each step, `saved` the storage of every tensor that the forward keeps, by name. `notes` say what
-    is left out; `is_whole` is False where that may be memory at the peak. `is_sized_by_hint`: open
-    sizes are those of the call that was compiled. `buffers` has their rows by program and name.
+    `inputs` are those of the programs by their places, as Dynamo calls them, `kernels` the id of
+    the kernel of each step, `saved` the storage of every tensor that the forward keeps, by name.
+    `notes` say what is left out; `is_whole` is False where that may be memory at the peak.
+    `is_sized_by_hint`: open sizes are those of the call that was compiled. `buffers` has their rows
+    by program and name.
     """
 
     report: Report
