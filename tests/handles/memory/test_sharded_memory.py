@@ -178,8 +178,8 @@ def test_the_peak_is_what_torchs_hooks_hold(
         compiled = wb.aot_compile(model, (TOKENS,), target="h100")
         forward, step = measure_peaks(model)
     peaks = {row.scope: row.bytes for row in wb.memory(compiled).peaks}
-    assert peaks["forward"] == pytest.approx(forward, rel=0.01)
-    assert peaks["step"] == pytest.approx(step, rel=0.01)
+    assert peaks["forward"] == pytest.approx(forward, rel=0.007)
+    assert peaks["step"] == pytest.approx(step, rel=0.007)
 
 
 BLOCK = 2 * WIDTH + 2 * 4 * WIDTH * WIDTH + 4 * WIDTH + WIDTH
