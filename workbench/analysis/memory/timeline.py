@@ -303,15 +303,15 @@ class _Reader:
 
 
 _NO_SHARD = (
-    "{}, a parameter of the program of {}, is in no group of fully_shard that was read, nor among "
-    "the parameters outside of them: its memory cannot be counted."
+    "{}, a parameter of {}, is in no group of fully_shard that was read, and not outside them "
+    "either. Its memory cannot be counted: compile it again with this version."
 )
 _BETWEEN = (
     "what callers hold of a block while it runs: its inputs in inference, gradients of its outputs"
 )
 _STREAMS = "memory that the allocator keeps for each stream of the hooks"
 _MIXED = (
-    "that {} of its {} kernels run before those of the next block: they were compiled behind them"
+    "the order of blocks for {} of its {} kernels, which were compiled behind those of later blocks"
 )
 
 
@@ -366,9 +366,9 @@ class _Shards:
         expected = [call.kernel.id for call in known.calls] if known is not None else []
         if known is None or Counter(expected) != Counter(kernels):
             raise UsageError(
-                f"The program of {self._report.request.name} has {plural(len(kernels), 'call')}, "
-                f"and {plural(len(expected), 'call')} of them are known by their blocks: its "
-                "memory, which hooks between the blocks decide, cannot be counted."
+                f"The program of {self._report.request.name} has {plural(len(kernels), 'call')}; "
+                f"blocks are known for {len(expected)} of them. Its memory depends on hooks "
+                "between blocks, and cannot be counted."
             )
         order = order_calls(program.events, [id or "" for id in kernels], known.calls)
         self._late += order.late
