@@ -17,7 +17,7 @@ from torch.distributed.tensor.parallel import (
 
 import workbench as wb
 from tests.handles.test_hook_collectives import Counter, count_step
-from workbench.analysis.cluster.block_calls import list_programs
+from workbench.analysis.blocks.block_calls import list_programs
 from workbench.analysis.cluster.streams import find_streams
 from workbench.compiler.request.compile_request import CompileOptions, CompileRequest
 from workbench.handles.hook_collectives import read_hooks
@@ -75,15 +75,15 @@ def shard(mesh: Any, model: torch.nn.Module | None = None, **how: Any) -> Any:
     return fully_shard(model, mesh=mesh, **how)
 
 
-def shard_norms(mesh: Any) -> Any:
-    model = Model()
+def shard_norms(mesh: Any, width: int = 30) -> Any:
+    model = Model(width)
     for layer in model.layers:
         fully_shard(layer.norm, mesh=mesh, mp_policy=FULL)
     return shard(mesh, model, mp_policy=HALF)
 
 
-def shard_as_torchtitan(mesh: Any) -> Any:
-    model = Model()
+def shard_as_torchtitan(mesh: Any, width: int = 30) -> Any:
+    model = Model(width)
     fully_shard(model.table, mesh=mesh)
     for layer in model.layers:
         fully_shard(layer, mesh=mesh)
@@ -210,8 +210,6 @@ def test_a_whole_model_is_compiled_block_by_block() -> None:
     shown = streams_pane.document(report, ViewContext()).data["streams_says"]
     assert shown.endswith("Hooks of fully_shard start 11 of them.")
     assert wb.Report.from_bytes(report.to_bytes()).collectives == report.collectives
-    with pytest.raises(wb.UsageError, match="a rank holds shards"):
-        wb.memory(report)
 
 
 @pytest.mark.slow

@@ -14,13 +14,14 @@ from typing import Any
 
 import torch
 
-from workbench.analysis.cluster.block_calls import list_programs, name_kernels
+from workbench.analysis.blocks.block_calls import list_programs, name_kernels
 from workbench.analysis.cluster.streams import time_collectives
 from workbench.compiler.cluster.cluster import Cluster, find_cluster
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.request.callables import uncompiled
 from workbench.compiler.request.compile_request import CompileRequest
 from workbench.errors import UsageError
+from workbench.handles.shard_reader import read_shard_groups
 from workbench.handles.sharded_module import Block, Sharded, cast, make_rows, read_sharded
 from workbench.number_text import join_words, number_text, plural
 from workbench.report import Report
@@ -194,6 +195,7 @@ def _tell_blocks(request: CompileRequest, sharded: Sharded, name: str) -> Hooked
         blocks=tuple(
             dict([("", ""), *((p, b.name) for b in sharded.blocks for p in b.paths)]).items()
         ),
+        shards=read_shard_groups(sharded.module, sharded.blocks, sharded.whole),
     )
     made = replace(request, target=sharded.module, options=options)
     return Hooked(made, (), (), sharded.blocks)

@@ -55,13 +55,15 @@ class Block:
 class Sharded:
     """The module with whole parameters that have no data, and its blocks, outer ones first.
 
-    `dtype` is what hooks of the module itself cast the inputs of a call to.
+    `dtype` is what hooks of the module itself cast the inputs of a call to. `whole` has its
+    parameters by the ids of what they were made of.
     """
 
     module: torch.nn.Module
     blocks: tuple[Block, ...]
     dtype: torch.dtype | None = None
     notes: tuple[str, ...] = ()
+    whole: Mapping[int, Any] = field(default_factory=dict)
 
     @property
     def is_alone(self) -> bool:
@@ -102,7 +104,7 @@ def read_sharded(module: Any, cluster: Cluster) -> Sharded | None:
     own = policies.get(id(module))
     policy = None if own is None else tp.policy_of(own)
     dtype = policy.param_dtype if policy is not None and policy.cast_forward_inputs else None
-    return Sharded(twin, tuple(blocks), dtype, tuple(_list_notes(blocks)))
+    return Sharded(twin, tuple(blocks), dtype, tuple(_list_notes(blocks)), twins.whole)
 
 
 def _list_blocks(module: torch.nn.Module, kind: Any) -> Iterator[Block]:
@@ -203,7 +205,7 @@ def make_rows(cluster: Cluster, group: Any) -> Callable[..., Collective]:
 
 def _list_notes(blocks: list[Block]) -> Iterator[str]:
     """What was set on blocks that is in no figure."""
-    if any(tp.prefetches_of(block.state) for block in blocks):
+    if any(any(tp.prefetch_lists_of(block.state)) for block in blocks):
         yield (
             "Blocks were told what to gather ahead (set_modules_to_forward_prefetch or …_backward_"
             "prefetch): in the times each is gathered while the one before it runs."

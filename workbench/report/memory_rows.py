@@ -104,11 +104,14 @@ Kind = Literal[
     "library result",
     "workspace",
     "pool",
+    "gathered parameter",
+    "collective buffer",
 ]
 KINDS: tuple[Kind, ...] = (
     "weights",
     "constant",
     "input",
+    "gathered parameter",
     "output",
     "saved for backward",
     "tangent",
@@ -117,8 +120,11 @@ KINDS: tuple[Kind, ...] = (
     "library result",
     "workspace",
     "pool",
+    "collective buffer",
 )
 """In the order in which a chart stacks them, from below."""
+HOOKED: tuple[Kind, ...] = ("gathered parameter", "collective buffer")
+"""What hooks around the blocks of a model take, and no line of it."""
 
 
 @dataclass(frozen=True, slots=True)

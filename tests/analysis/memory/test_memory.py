@@ -279,3 +279,24 @@ def test_a_backward_that_torch_had_in_its_cache_is_a_backward() -> None:
     assert [wrapper.is_backward for wrapper in report.wrappers] == [False, True]
     scopes = {row.scope: row.bytes for row in wb.memory(report).peaks}
     assert scopes["step"] >= scopes["forward"] > FLOAT * 6 * 5
+
+
+def test_inputs_of_tensors_on_a_mesh_are_called_by_their_names() -> None:
+    """Each is two inputs of the program: what a rank has of it, and the mesh."""
+    from torch.distributed.tensor.parallel import (
+        ColwiseParallel,
+        RowwiseParallel,
+        parallelize_module,
+    )
+
+    with wb.virtual_cluster({"tp": 2}) as mesh:
+        plan = {"up": ColwiseParallel(), "down": RowwiseParallel()}
+        block = parallelize_module(Block(), mesh, plan)
+        compiled = wb.aot_compile(block, (torch.randn(64, 32),), target="h100")
+    held = {row.value: row for row in wb.memory(compiled).allocations if row.kind == "weights"}
+    assert {name: row.bytes for name, row in held.items()} == {
+        "up.weight": FLOAT * 48 * 32,
+        "up.bias": FLOAT * 48,
+        "down.weight": FLOAT * 32 * 48,
+        "down.bias": FLOAT * 32,
+    }

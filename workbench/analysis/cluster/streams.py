@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Literal, Self
 
-from workbench.analysis.cluster.block_calls import Program, list_placed, list_programs
+from workbench.analysis.blocks.block_calls import Program, list_placed, list_programs
 from workbench.analysis.cluster.links import (
     ERRORS,
     LEAST_CHECKED_BYTES,

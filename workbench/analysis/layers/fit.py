@@ -21,6 +21,7 @@ from workbench.arguments import checked
 from workbench.errors import UsageError
 from workbench.live_only import LiveOnly
 from workbench.number_text import number_text, plural
+from workbench.report.memory_rows import HOOKED
 from workbench.report.presenter import Presented, presenter
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ class FitPart:
     each_layer: int | None = None
 
 
-_FIXED = ("weights", "constant", "gradient")  # whatever the batch is
+_FIXED = ("weights", "constant", "gradient", *HOOKED)  # whatever the batch is
 _PASSING = ("temporary", "library result", "workspace", "pool")
 _OPTIMIZER = "optimizer"
 AXES = {"batch": 0, "length": 1}

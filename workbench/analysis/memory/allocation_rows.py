@@ -23,6 +23,7 @@ class _Allocations:
         self._peak_at = max(range(len(self._moments)), key=self._moments.__getitem__, default=0)
         self._before = _running_max(self._moments)
         self._after = _running_max(self._moments[::-1])[::-1]
+        self._last = max(len(timeline.walk.steps) - 1, 0)
 
     def rows(self) -> Iterator[Allocation]:
         pairs = zip(self._timeline.walk.storages, self._timeline.kinds, strict=True)
@@ -37,8 +38,8 @@ class _Allocations:
                 graph=self._timeline.wrappers[storage.program].graph,
                 buffer=storage.names[0],
                 names=tuple(storage.names),
-                step_from=storage.first_step,
-                step_to=storage.last_step,
+                step_from=min(storage.first_step, self._last),
+                step_to=None if storage.last_step is None else min(storage.last_step, self._last),
                 bytes=storage.bytes,
                 kind=kind,
                 reused=tuple(self._reused(storage)),
@@ -46,7 +47,7 @@ class _Allocations:
                 node=node.id if node else None,
                 file=node.file if node else None,
                 line=node.line if node else None,
-                module=node.module_path if node else None,
+                module=node.module_path if node else storage.module,
                 at_peak=at_peak,
                 peak_without=self._without(storage, last) if at_peak else None,
             )

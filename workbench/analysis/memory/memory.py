@@ -25,7 +25,14 @@ from workbench.arguments import checked
 from workbench.errors import UsageError, suggest
 from workbench.number_text import number_text
 from workbench.report import Report
-from workbench.report.memory_rows import KINDS, Allocation, MemoryPeak, MemoryStep, SavedTensor
+from workbench.report.memory_rows import (
+    HOOKED,
+    KINDS,
+    Allocation,
+    MemoryPeak,
+    MemoryStep,
+    SavedTensor,
+)
 from workbench.report.presenter import Presented, presenter
 
 if TYPE_CHECKING:
@@ -361,7 +368,7 @@ def _key(row: Allocation, by: By) -> str:
         return row.kind
     if by == "value":
         return row.value
-    if row.kind in BASE:
+    if row.kind in BASE or (by == "line" and row.kind in HOOKED):
         return row.kind
     if by == "module":
         return row.module or "no module"

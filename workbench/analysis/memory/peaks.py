@@ -12,11 +12,13 @@ from workbench.artifacts.programs import is_cpp_program
 from workbench.device_kinds import is_gpu
 from workbench.number_text import plural
 from workbench.report import Report
+from workbench.report.cluster.shard_groups import SHARDS
 from workbench.report.memory_rows import Kind, MemoryPeak
 
 BASE: tuple[Kind, ...] = ("weights", "constant", "input")
 """What the caller holds all the time."""
 COUNTED = "counted from the generated program"
+COUNTED_WITH_HOOKS = f"{COUNTED}, and by the rules of torch 2.13 for the hooks of fully_shard"
 _SCRATCH = "memory that library calls take and give back while they run"
 _OPTIMIZER = "the optimizer"
 _EAGER = "eager_memory"
@@ -64,6 +66,8 @@ def explain_no_eager(report: Report) -> str:
     """Why a record has no peak of eager; empty where it has one."""
     if len(report.eager_memory):
         return ""
+    if SHARDS in report.extra:
+        return "eager is not counted for a model of fully_shard: it would hold whole parameters"
     return report.why_missing(_EAGER) or (
         "eager's peak was not counted: .memory(eager=True) of what aot_compile returned counts it"
     )
@@ -74,6 +78,8 @@ class _Peaks:
         self._timeline = timeline
         self._missing = list_missing(timeline)
         self._base = count_base_bytes(timeline)
+        has_hooks = SHARDS in timeline.report.extra
+        self._source = COUNTED_WITH_HOOKS if has_hooks else COUNTED
         walk = timeline.walk
         devices = list_devices(timeline.report)
         is_cuda = bool(devices) and all(map(is_gpu, devices))
@@ -129,7 +135,7 @@ class _Peaks:
             self._timeline.kernels[-place] if step else None,
             step.kernel if step else "",
             self._missing,
-            f"{COUNTED}; {MODEL}" if held else COUNTED,
+            f"{self._source}; {MODEL}" if held else self._source,
             max((allocated for allocated, _ in held), default=None),
             max((reserved for _, reserved in held), default=None),
         )

@@ -18,6 +18,25 @@ from workbench.artifacts.programs import (
     Return,
     Share,
 )
+from workbench.report.memory_rows import Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """Memory that something outside of the program takes while it runs, until `Let` of the name."""
+
+    name: str
+    bytes: int
+    kind: Kind
+    module: str
+
+
+@dataclass(frozen=True, slots=True)
+class Let:
+    """The end of what `Hold` took; nothing where that has ended."""
+
+    name: str
+
 
 IN_CPP = "aoti_torch_"  # a library call in C++; in Python it has a dot: extern_kernels.mm
 _NAME = re.compile(r"\b[A-Za-z_]\w*")
@@ -30,7 +49,7 @@ class Storage:
     """A piece of memory, from the step in which it is allocated to the last that needs it.
 
     `names` are all names that it had, `shares` which name took it over from which. `is_given`: it
-    was there before the program.
+    was there before the program. `kind` and `module` are of what the program does not take itself.
     """
 
     program: int
@@ -44,6 +63,8 @@ class Storage:
     last_moment: int | None = None
     references: int = 1
     shares: list[tuple[str, str]] = field(default_factory=list)
+    kind: Kind | None = None
+    module: str | None = None
 
 
 @dataclass(slots=True)
@@ -69,12 +90,13 @@ class Walk:
     unknown: list[str] = field(default_factory=list)
     live: int = 0
     _names: dict[str, list[Storage]] = field(default_factory=dict)
+    _held: dict[str, Storage] = field(default_factory=dict)  # over programs
     _allocated: int = 0
     _program: int = -1
 
     def run(
         self,
-        events: Iterable[Event],
+        events: Iterable[Event | Hold | Let],
         given: Mapping[str, Storage],
         sizes: Mapping[str, int],
         parts: Parts,
@@ -95,6 +117,8 @@ class Walk:
                     self._call(event, parts)
                 case Return(names):
                     outputs = self._give(names)
+                case Hold() | Let():
+                    self._hold(event)
                 case _:
                     self._name(event)
         for name in list(self._names):  # what a function refers to goes with it
@@ -115,6 +139,14 @@ class Walk:
                     storage.references += 1
             case Clear(names):
                 self._rebind(names)
+
+    def _hold(self, event: Hold | Let) -> None:
+        if isinstance(event, Let):
+            self._release([self._held.pop(event.name)] if event.name in self._held else [])
+            return
+        made = self._new(event.name, event.bytes, is_of_library=False)
+        made.kind, made.module = event.kind, event.module
+        self._held[event.name] = made
 
     def given(self, name: str, bytes: int) -> Storage:
         """Memory that is there before the next program runs; the caller holds it."""

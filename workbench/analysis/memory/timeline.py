@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from workbench.analysis.blocks.block_calls import list_programs
+from workbench.analysis.memory.call_order import order_calls
+from workbench.analysis.memory.shard_hooks import ShardHooks, Woven, list_gradients
 from workbench.analysis.memory.storages import Storage, Walk
 from workbench.artifacts.programs import (
     ITEM_BYTES,
@@ -22,6 +27,7 @@ from workbench.errors import UsageError
 from workbench.number_text import plural
 from workbench.report import Buffer, Node, Report, Wrapper
 from workbench.report.cluster.cluster_rows import BLOCKS
+from workbench.report.cluster.shard_groups import SHARDS, ShardedModel
 from workbench.report.graph_stages import is_weight_name, name_input, place_of
 from workbench.report.memory_rows import Kind
 
@@ -30,10 +36,11 @@ from workbench.report.memory_rows import Kind
 class Timeline:
     """What the programs of a report did: storages with their kinds, steps with their kernels.
 
-    `inputs` are those of the captured graph as Dynamo calls them, `kernels` the id of the kernel of
-    each step, `saved` the storage of every tensor that the forward keeps, by name. `notes` say what
-    is left out; `is_whole` is False where that may be memory at the peak. `is_sized_by_hint`: open
-    sizes are those of the call that was compiled. `buffers` has their rows by program and name.
+    `inputs` are those of the programs by their places, as Dynamo calls them, `kernels` the id of
+    the kernel of each step, `saved` the storage of every tensor that the forward keeps, by name.
+    `notes` say what is left out; `is_whole` is False where that may be memory at the peak.
+    `is_sized_by_hint`: open sizes are those of the call that was compiled. `buffers` has their rows
+    by program and name.
     """
 
     report: Report
@@ -116,12 +123,13 @@ def explain_unknown_memory(report: Report) -> str | None:
             "(a forward, or a forward and its backward): ask for the report of one, such as "
             "s.report('0/1') of a session, or compile it with aot_compile."
         )
-    if report.extra.get(BLOCKS):
+    if report.extra.get(BLOCKS) and SHARDS not in report.extra:
         return (
-            f"{name} was sharded by fully_shard: its program has all parameters whole, of which a "
-            "rank holds shards, and the whole of a block only while that runs. What it holds at "
-            "a time is not counted; of a block by itself it is."
+            f"The record of {name} does not say what a rank holds of the parameters that "
+            "fully_shard took apart: compile it again with this version."
         )
+    if why := report.extra.get(SHARDS, {}).get("why_unknown"):
+        return f"The memory of {name} is not known. {why}"
     if any(wrapper.text is None or wrapper.text not in report.texts for wrapper in wrappers):
         return (
             f"The record of {name} has no text of its generated program, so nothing is known of "
@@ -146,20 +154,29 @@ class _Reader:
         self._walk = Walk()
         self._kinds: dict[int, Kind] = {}
         self._notes: list[str] = []
-        self._inputs = _captured_inputs(report)
+        self._inputs = _list_inputs(report, wrappers[0])
         self._buffers: dict[str, dict[str, Buffer]] = {row.graph: {} for row in wrappers}
         for row in report.buffers:
             self._buffers.get(row.graph, {})[row.name] = row
         self._callers: dict[str, Storage] = {}
         self._kept: dict[str, Storage] = {}
         self._saved: list[tuple[str, Storage]] = []
+        self._shards = _Shards.of(report, self._inputs)
 
     def read(self) -> Timeline:
+        if self._shards is not None:
+            for path, size in self._shards.list_held():
+                self._kinds[id(self._walk.given(path, size))] = "weights"
         for wrapper, program in zip(self._wrappers, self._programs, strict=True):
             self._run(wrapper, program)
         self._note()
         kinds = tuple(self._kinds.get(id(s), "temporary") for s in self._walk.storages)
-        kernels = tuple(_kernels(self._report, self._wrappers, self._walk))
+        kernels: tuple[str | None, ...]
+        if self._shards is None:
+            kernels = tuple(_kernels(self._report, self._wrappers, self._walk))
+        else:
+            kernels = tuple(self._shards.kernels)
+        is_whole = self._shards is None  # callers of blocks hold what no program of theirs has
         return Timeline(
             self._report,
             self._wrappers,
@@ -169,7 +186,8 @@ class _Reader:
             kernels,
             tuple(self._saved),
             tuple(self._notes),
-            not self._walk.unknown
+            is_whole
+            and not self._walk.unknown
             and not any(p.branches or p.unread or p.calls for p in self._programs),
             any(program.is_sized_by_hint for program in self._programs),
             {
@@ -184,13 +202,22 @@ class _Reader:
         sizes = {name: _bytes(row, program.sizes) for name, row in rows.items()}
         known = {name: size for name, size in sizes.items() if size is not None}
         known |= program.input_bytes
+        events: Iterable[Woven] = program.events
+        gradients: Mapping[str, str] = {}
+        if self._shards is not None:
+            for each in filter(self._shards.is_shard, _taken(program)):
+                known.pop(each, None)
+            gradients = self._shards.list_gradients(wrapper, program)
+            events = self._shards.weave(wrapper, program, gradients)
         given = self._given(wrapper, program, rows, known)
         first = len(self._walk.storages)
         results = {name: row.parts for name, row in rows.items() if row.parts}
-        outputs = self._walk.run(program.events, given, known, _parts(program, sizes, results))
+        outputs = self._walk.run(events, given, known, _parts(program, sizes, results))
         made = self._walk.storages[first:]
         for storage in made:
-            self._kinds.setdefault(id(storage), _kind_inside(storage))
+            is_gradient = not {*gradients.values()}.isdisjoint(storage.names)
+            kind = "gradient" if is_gradient else _kind_inside(storage)
+            self._kinds.setdefault(id(storage), kind)
         if not wrapper.is_backward:
             self._name_outputs(wrapper, outputs)
             return
@@ -199,6 +226,8 @@ class _Reader:
                 self._kinds[id(gradient)] = "gradient"
 
     def _note(self) -> None:
+        if self._shards is not None:
+            self._notes += self._shards.list_notes()
         if any(program.is_sized_by_hint for program in self._programs):
             self._notes.append("sizes that were left open are those of the call that was compiled")
         if any(program.branches for program in self._programs):
@@ -273,12 +302,108 @@ class _Reader:
                 self._kinds[id(storage)] = "saved for backward"
 
 
+_NO_SHARD = (
+    "{}, a parameter of {}, is in no group of fully_shard that was read, and not outside them "
+    "either. Its memory cannot be counted: compile it again with this version."
+)
+_BETWEEN = (
+    "what callers hold of a block while it runs: its inputs in inference, gradients of its outputs"
+)
+_STREAMS = "memory that the allocator keeps for each stream of the hooks"
+_MIXED = (
+    "the order of blocks for {} of its {} kernels, which were compiled behind those of later blocks"
+)
+
+
+class _Shards:
+    """The groups of `fully_shard` of a report, by what its programs take, and what hooks do."""
+
+    def __init__(self, report: Report, model: ShardedModel, inputs: Sequence[str]):
+        self._report = report
+        self._model = model
+        self._hooks = ShardHooks(model)
+        self._calls = {program.graph: program for program in list_programs(report)}
+        named = {_mangle(n): each.names[0] for group in model.groups for each in group.parameters
+                 for n in each.names}  # fmt: skip
+        others = {_mangle(name) for name in model.others}
+        self._paths: list[str | None] = []
+        self._late = self._count = 0
+        self.kernels: list[str] = []  # the ids of those of all steps
+        for target in inputs:
+            name = _reduce_name(target)
+            self._paths.append(named.get(name))
+            if "_parameters_" in target and name not in named and name not in others:
+                raise UsageError(_NO_SHARD.format(name_input(target), report.request.name))
+
+    @classmethod
+    def of(cls, report: Report, inputs: Sequence[str]) -> _Shards | None:
+        """None for what `fully_shard` did not take apart."""
+        data = report.extra.get(SHARDS)
+        return None if data is None else cls(report, ShardedModel.from_extra(data), inputs)
+
+    def is_shard(self, name: str) -> bool:
+        """Whether an input of a program is a whole parameter, which hooks gather."""
+        place = place_of(name)
+        return place is not None and place < len(self._paths) and self._paths[place] is not None
+
+    def list_held(self) -> Iterator[tuple[str, int]]:
+        """The shards that a rank holds all the time."""
+        for group in self._model.groups:
+            for each in group.parameters:
+                yield each.names[0] if each.names else group.block, each.shard_bytes
+
+    def list_gradients(self, wrapper: Wrapper, program: Program) -> dict[str, str]:
+        """The buffers of gradients by their parameters."""
+        return list_gradients(program.events, self._paths) if wrapper.is_backward else {}
+
+    def weave(
+        self, wrapper: Wrapper, program: Program, gradients: Mapping[str, str]
+    ) -> Iterable[Woven]:
+        """The events of a program with those of hooks; raises `UsageError` for other calls."""
+        known = self._calls.get(wrapper.graph)
+        names = [event.kernel for event in program.events if isinstance(event, Call)]
+        kernels = [*_name_kernels(self._report, [(wrapper.graph, name) for name in names])]
+        expected = [call.kernel.id for call in known.calls] if known is not None else []
+        if known is None or Counter(expected) != Counter(kernels):
+            raise UsageError(
+                f"The program of {self._report.request.name} has {plural(len(kernels), 'call')}; "
+                f"blocks are known for {len(expected)} of them. Its memory depends on hooks "
+                "between blocks, and cannot be counted."
+            )
+        order = order_calls(program.events, [id or "" for id in kernels], known.calls)
+        self._late += order.late
+        self._count += len(kernels)
+        self.kernels += order.kernels
+        return self._hooks.weave(known, order, gradients)
+
+    def list_notes(self) -> Iterator[str]:
+        """What the figures leave out of such a model."""
+        yield _BETWEEN
+        yield _STREAMS
+        if self._late:
+            yield _MIXED.format(self._late, self._count)
+
+
+def _mangle(path: str) -> str:
+    """The name that Dynamo gives a parameter as an input, as `_reduce_name` has it."""
+    *modules, name = path.split(".")
+    words = [word for module in modules for word in ("modules", module)]
+    return _reduce_name("_".join(["L_self", *words, "parameters", name]))
+
+
+def _reduce_name(target: str) -> str:
+    """An input's name without the signs that Dynamo replaces, one way or another."""
+    return re.sub(r"[^A-Za-z0-9]+|_+", "_", target).strip("_").lower()
+
+
 def _taken(program: Program) -> tuple[str, ...]:
     taken = (event.names for event in program.events if isinstance(event, Inputs))
     return tuple(name for names in taken for name in names)
 
 
 def _kind_inside(storage: Storage) -> Kind:
+    if storage.kind is not None:
+        return storage.kind
     first = storage.names[0]
     if first.startswith("workspace"):
         return "workspace"
@@ -343,23 +468,39 @@ class _Parts:
         return made
 
 
-def _captured_inputs(report: Report) -> tuple[str, ...]:
-    """The inputs of the captured graph by place, as Dynamo calls them."""
+def _list_inputs(report: Report, wrapper: Wrapper) -> tuple[str, ...]:
+    """The inputs of a program by place, as Dynamo calls them; empty what is no input of its own.
+
+    AOTAutograd takes a DTensor apart into what this rank has of it and its mesh.
+    """
     captured = next((graph for graph in report.graphs if graph.stage == "dynamo"), None)
     if captured is None:
         return ()
-    ops, targets = (report.nodes.columns[name] for name in ("op", "target"))
-    rows = report.node_rows[captured.id]
-    return tuple(targets[place] for place in rows if ops[place] == "placeholder")
+    columns = report.nodes.columns
+    rows = [row for row in report.node_rows[captured.id] if columns["op"][row] == "placeholder"]
+    targets = tuple(columns["target"][row] for row in rows)
+    own = [row for row in report.buffers if row.graph == wrapper.graph and row.kind == "input"]
+    numbers = (place_of(row.name) for row in own if row.shape is not None)
+    places = [number for number in numbers if number is not None]
+    tensors = [columns["target"][row] for row in rows if columns["shape"][row] is not None]
+    if len(own) == len(targets) or len(places) != len(tensors):
+        return targets
+    known = dict(zip(places, tensors, strict=True))
+    return tuple(known.get(place, "") for place in range(max(known, default=-1) + 1))
 
 
 def _kernels(report: Report, wrappers: Sequence[Wrapper], walk: Walk) -> Iterator[str | None]:
-    """The kernel of each step: of one name they are called in the order of the record."""
+    """The kernel of each step."""
+    return _name_kernels(report, [(wrappers[s.program].graph, s.kernel) for s in walk.steps])
+
+
+def _name_kernels(report: Report, steps: Sequence[tuple[str, str]]) -> Iterator[str | None]:
+    """The ids of kernels: of one name they are called in the order of the record."""
     left: dict[tuple[str, str], list[str]] = {}
     for kernel in report.kernels:
         left.setdefault((kernel.graph, kernel.name), []).extend([kernel.id] * max(kernel.calls, 1))
-    for step in walk.steps:
-        queue = left.get((wrappers[step.program].graph, step.kernel), [])
+    for step in steps:
+        queue = left.get(step, [])
         yield queue.pop(0) if queue else None
 
 

@@ -813,9 +813,19 @@ def keeps_parameters(state: Any) -> bool:
     return bool(getattr(state, "_auto_reshard_after_forward", True)) and not is_part
 
 
-def prefetches_of(state: Any) -> list[Any]:
+def prefetch_lists_of(state: Any) -> tuple[list[Any], list[Any]]:
     """What the user had a module gather ahead, in the forward and in the backward."""
-    return [*state._states_to_forward_prefetch, *state._states_to_backward_prefetch]
+    return list(state._states_to_forward_prefetch), list(state._states_to_backward_prefetch)
+
+
+def count_reduce_buffers(group: Any) -> int:
+    """How many inputs of reduce-scatters a group of `fully_shard` keeps; torch 2.11 keeps one."""
+    return int(getattr(group, "reduce_scatter_max_input_buffers", 1))
+
+
+def has_own_gather(parameter: Any) -> bool:
+    """Whether the tensor of a parameter of `fully_shard` says itself what is gathered of it."""
+    return hasattr(parameter.sharded_param._local_tensor, "fsdp_pre_all_gather")
 
 
 def hook_ids_of(state: Any) -> set[int]:

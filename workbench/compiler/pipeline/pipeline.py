@@ -72,6 +72,7 @@ from workbench.errors import CaptureError, UsageError, WorkbenchError, read_firs
 from workbench.number_text import plural
 from workbench.report import Outcome, Report, Request
 from workbench.report.cluster.cluster_rows import BLOCKS
+from workbench.report.cluster.shard_groups import SHARDS
 from workbench.tasks.progress_events import ProgressCallback, ProgressRaised
 
 _FIXED = 6  # sizes that the code fixed, each in a note
@@ -186,7 +187,8 @@ def _recording(
     report = _with_caught_errors(recorder.report(outcome=Outcome()))
     report = run.eager.added(report) if options.counts_eager else report
     if blocks:
-        report = replace(report, extra={**report.extra, BLOCKS: dict(blocks)})
+        shards = {} if options.shards is None else {SHARDS: options.shards.to_extra()}
+        report = replace(report, extra={**report.extra, BLOCKS: dict(blocks), **shards})
     example = Example(run.call.bound, run.call.receiver)
     graphs = recorder.graphs.runnable
     return CompiledCode(aot_fn, plan, report, run.callee.entry, example, graphs)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 from workbench.arguments import shown
 from workbench.device_kinds import TARGETS
 from workbench.errors import UsageError, suggest
+from workbench.report.cluster.shard_groups import ShardedModel
 from workbench.settings import Settings
 
 if TYPE_CHECKING:
@@ -118,6 +119,7 @@ class CompileOptions:
     budgets: tuple[float, ...] = ()  # activation memory budgets that are looked at besides
     counts_eager: bool = False  # count what eager would hold instead of compiling
     blocks: tuple[tuple[str, str], ...] = ()  # paths of modules, and the program that each is in
+    shards: ShardedModel | None = None  # what a rank holds and gathers of their parameters
 
     def __post_init__(self) -> None:
         check_mapping("options", self.options, "{'max_autotune': True}")

@@ -23,6 +23,7 @@ from workbench.handles.memory.gradients import GradientCheck, check_gradients
 from workbench.handles.running.progress_line import follow_in_a_line
 from workbench.live_only import LivePart
 from workbench.report import Report, Table
+from workbench.report.cluster.shard_groups import SHARDS
 from workbench.report.memory_rows import MemoryBudget, RecomputedNode
 from workbench.tasks.background_task import BackgroundTask, Steps
 from workbench.tasks.progress_events import ProgressCallback
@@ -41,6 +42,10 @@ _GONE = (
 _NO_BACKWARD = (
     "{} was compiled without a backward, so that nothing is saved for one: compile a training step "
     "with grad=True."
+)
+_SHARDED = (
+    "{} was sharded by fully_shard: torch applies a budget to the graph of each block, and this is "
+    "one program of all blocks. Compile one block by itself and try budgets there."
 )
 _OPTION = "activation_memory_budget"
 ESTIMATORS = ("flops", "roofline")
@@ -275,6 +280,8 @@ def explain_no_budgets(compiled: CompiledBase) -> str | None:
         return _GONE
     if not any(wrapper.is_backward for wrapper in compiled.report.wrappers):
         return _NO_BACKWARD.format(compiled.report.request.name)
+    if SHARDS in compiled.report.extra:
+        return _SHARDED.format(compiled.report.request.name)
     return None
 
 

@@ -20,6 +20,7 @@ from workbench.compiler.request.compile_request import CompileRequest
 from workbench.errors import UsageError, WorkbenchError
 from workbench.number_text import number_text
 from workbench.report import Report
+from workbench.report.cluster.shard_groups import SHARDS
 from workbench.report.memory_rows import EagerMemory
 from workbench.tasks.progress_events import ProgressCallback
 
@@ -86,7 +87,8 @@ def _measure(compiled: CheckedCall, usage: Memory, /, *args: Any, **kwargs: Any)
 def count_eager(compiled: CompiledBase, progress: ProgressCallback | None = None) -> None:
     """Count it once, unless the record has it, or the reason why it cannot be had."""
     report, recipe = compiled.report, compiled.recipe
-    if recipe is None or len(report.eager_memory) or report.why_missing(PANE):
+    is_known = len(report.eager_memory) or report.why_missing(PANE)
+    if recipe is None or is_known or SHARDS in report.extra:
         return
 
     def change(call: CompileRequest) -> CompileRequest:

@@ -26,6 +26,8 @@ _MARKS: Mapping[Kind, str] = {
     "library result": "g4",
     "workspace": "g6",
     "pool": "g7",
+    "gathered parameter": "g7",  # no program has both these and pools or workspaces of Inductor
+    "collective buffer": "g6",
 }
 """The colours of kinds; what the caller holds is grey."""
 _HOW: Mapping[str, str] = {

@@ -95,7 +95,7 @@ def _list_calls(
     counts = Counter(call.kernel.id for _, call in made)
     made = [(place, replace(call, calls=counts[call.kernel.id])) for place, call in made]
     rest = [KernelCall(kernel) for kernel in kernels if kernel.id not in counts]
-    return [*_part_blocks(made, None, sorted({*blocks.values()}, key=_count_parts)), *rest]
+    return [*_part_blocks(made, None, sorted({*blocks.values()}, key=count_parts)), *rest]
 
 
 def _part_blocks(
@@ -143,7 +143,7 @@ def _place_hooks(programs: list[Program], rows: Sequence[Collective]) -> list[Pr
         if program.is_backward:
             made.append(_place_backward(program, own, spans, order))
         else:
-            order = sorted(spans, key=lambda name: (spans[name][1], -_count_parts(name)))
+            order = sorted(spans, key=lambda name: (spans[name][1], -count_parts(name)))
             made.append(_place_forward(program, own, spans))
     return made
 
@@ -163,7 +163,8 @@ def is_inside(block: str, around: str) -> bool:
     return not around or block == around or block.startswith(f"{around}.")
 
 
-def _count_parts(path: str) -> int:
+def count_parts(path: str) -> int:
+    """How deep a module is in the outermost one, by its path."""
     return len(path.split(".")) if path else 0
 
 
@@ -172,7 +173,7 @@ def _place_forward(
 ) -> Program:
     starts: dict[int, list[Collective]] = defaultdict(list)
     waits: dict[int, list[Collective]] = defaultdict(list)
-    order = sorted(spans, key=lambda name: (spans[name][0], _count_parts(name)))
+    order = sorted(spans, key=lambda name: (spans[name][0], count_parts(name)))
     before: int = 0
     for name in order:
         first = spans[name][0]
@@ -205,7 +206,7 @@ def _place_backward(
             starts[ahead] += own
             ahead = None
     held: list[Collective] = []  # scattered, and not awaited yet
-    for name in sorted(spans, key=lambda name: (spans[name][1], -_count_parts(name))):
+    for name in sorted(spans, key=lambda name: (spans[name][1], -count_parts(name))):
         own = [row for row in rows if row.block == name and not is_gather(row)]
         scattered = [row for row in own if row.op == "reduce_scatter"]
         ends[spans[name][1]].append((held, own))

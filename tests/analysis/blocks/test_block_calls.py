@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from workbench.analysis.cluster.block_calls import list_programs, name_kernels
+from workbench.analysis.blocks.block_calls import list_programs, name_kernels
 from workbench.analysis.cluster.streams import Streams, find_streams
 from workbench.report import Kernel, Report, SchedulerNode
 from workbench.report.cluster.cluster_rows import BLOCKS, HOOK, Collective
