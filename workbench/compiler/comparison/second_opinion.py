@@ -16,23 +16,31 @@ from workbench.compiler.comparison.double_precision import (
     InDouble,
 )
 from workbench.compiler.comparison.output_comparison import Comparison, compare_tensors
+from workbench.compiler.comparison.roundings import (
+    BESIDE_TIE,
+    ROUNDINGS,
+    SPREADS,
+    explain_unrounded,
+    find_unrounded,
+    is_float,
+    measure_digits,
+    measure_size,
+    widen,
+)
 from workbench.number_text import join_words, number_text, plural
 
 __all__ = [
     "Blunt", "Coarse", "Dice", "DoublePrecision", "Grown", "InDouble", "Samples", "Several",
     "overflows_alone", "say_overflow", "settle_difference", "sharpened",
 ]  # fmt: skip
-ROUNDINGS = 4.0
-"""How many times further than eager a value may be from the original in double precision."""
-
 Samples = Callable[[Sequence[Dice]], Sequence[torch.Tensor]]
 """The value in double precision several times more, each time with other roundings."""
 _OF_VALUES = tuple(Dice(seed) for seed in (1, 2, 3))
 _OF_DECISIONS = tuple(Dice(seed, digits=8.0, decisions=True) for seed in range(1, 17))
 """Generated code sums in another order, a few digits off: what it decides otherwise is next to a
 tie. Where a third of the runs decides like it, sixteen miss it once in 650 times."""
-_SPREADS = 8.0
-"""How far from the spread of these an error is by chance: three of them seldom all lie close."""
+_OF_STEPS = tuple(Dice(seed, digits=8.0, steps=True) for seed in range(1, 7))
+"""Six: of a million elements one may lie close to the spread of three by chance."""
 
 
 class Several:
@@ -58,9 +66,6 @@ class Several:
 
 SHARP = 10.0
 """How many times its own tolerance a value may be off beside its own size, before it is asked."""
-_BESIDE_TIE = 0.25
-"""How far from the middle of two eight-bit values one may lie, in digits, and be rounded to either:
-float32 and bfloat16 before it are off by 1e-6 and by 0.06 of a digit."""
 _NOISE = 0.1
 """A value whose error in eager is this part of it, in the mean, has no digit that says anything."""
 
@@ -101,9 +106,9 @@ generated code keeps sums and intermediates in float32, so that it is nearer in 
 
 
 def _is_off_by_a_digit(left: torch.Tensor, right: torch.Tensor) -> bool:
-    a, b = _parts(left), _parts(right)
+    a, b = widen(left), widen(right)
     known = a.isfinite() & b.isfinite()
-    return bool(((a - b).abs()[known] > 0.5 * _digits(a[known], left.dtype)).any())
+    return bool(((a - b).abs()[known] > 0.5 * measure_digits(a[known], left.dtype)).any())
 
 
 def sharpened(
@@ -114,13 +119,13 @@ def sharpened(
     `unit` is the absolute tolerance of a value of size 1. A gradient that is small beside the
     others, or an output of numbers below the tolerance, could be anything else otherwise.
     """
-    if row.verdict != "passed" or not _is_float(left) or not left.numel():
+    if row.verdict != "passed" or not is_float(left) or not left.numel():
         return row
     if left.dtype in _HALVES and _is_off_by_a_digit(left, right):
         return Coarse(**vars(row) | {"verdict": "failed"})
-    wide = _parts(left)
+    wide = widen(left)
     finite = wide[wide.isfinite()]
-    size = _size(finite) if finite.numel() else 0.0
+    size = measure_size(finite) if finite.numel() else 0.0
     limit = SHARP * unit * (size if is_gradient else min(1.0, size))
     limit = max(limit, torch.finfo(left.dtype).tiny)  # what is smaller may be flushed to zero
     if limit >= row.atol:
@@ -145,10 +150,10 @@ def settle_difference(
     or an argmax, may be another where one of the samples decides so, too. `is_foreign` says that
     it depends on what only counts as exact.
     """
-    if isinstance(pair[1], torch.Tensor) and not _is_float(pair[1]):
+    if isinstance(pair[1], torch.Tensor) and not is_float(pair[1]):
         return _settle_decisions(row, pair[1], pair[2], samples)
     if isinstance(row, Coarse):
-        return _settle_coarse(row, pair, wide, samples)
+        return _settle_coarse(row, pair, wide, samples, is_foreign=is_foreign)
     if isinstance(row, Grown):
         return _settle_grown(row, pair, wide, samples, is_foreign=is_foreign)
     if not isinstance(row, Blunt):
@@ -181,28 +186,39 @@ def _settle_grown(
 
 
 def _settle_coarse(
-    row: Comparison, pair: tuple[str, Any, Any], wide: Any, samples: Samples
-) -> Comparison:
+    row: Comparison, pair: tuple[str, Any, Any], wide: Any, samples: Samples,
+    *, is_foreign: bool = False,
+) -> Comparison:  # fmt: skip
     """Whether a value of 16 bits is as near to the exact one as roundings of the program allow.
 
-    In the mean: of single elements those next to a tie are a digit off. Without a value in double
-    precision the tolerance of the dtype decides.
+    Element by element where nothing but the last rounding, or roundings that are known, reach it,
+    and in the mean. Without a value in double precision the tolerance of the dtype decides.
     """
     passed = Comparison(**vars(row) | {"verdict": "passed"})
     _, left, right = pair
     if not isinstance(wide, torch.Tensor) or not isinstance(left, torch.Tensor):
         return passed
-    if wide.shape != left.shape or not _is_float(wide):
+    if wide.shape != left.shape or not is_float(wide):
         return passed
-    exact, eager, own = _parts(wide), _parts(left), _parts(right)
+    exact, eager, own = widen(wide), widen(left), widen(right)
     known = exact.isfinite() & eager.isfinite() & own.isfinite()
-    rounding = _digits(exact[known], left.dtype) / 12**0.5
-    off = _size((own - exact)[known])
-    allowed = max(_size((eager - exact)[known]), _size(rounding))
+    exact, eager, own = (part[known] for part in (exact, eager, own))
+    beyond = None if is_foreign else find_unrounded(own, eager, exact, left.dtype)
+    if beyond is not None:
+        steps = [widen(one.reshape(left.shape))[known] for one in samples(_OF_STEPS)]
+        if steps and not explain_unrounded(beyond, steps, exact, left.dtype):
+            reason = (
+                "it is further from the value in double precision than one rounding at the end and "
+                "the roundings of what the program computes before"
+            )
+            return replace(passed, verdict="failed", reason=reason)
+    rounding = measure_digits(exact, left.dtype) / 12**0.5
+    off = measure_size(own - exact)
+    allowed = max(measure_size(eager - exact), measure_size(rounding))
     if off <= COARSER * allowed:
         return passed
-    runs = [_parts(one.reshape(left.shape))[known] for one in samples(_OF_VALUES)]
-    spread = [_size((one - exact[known]).nan_to_num(inf, inf, inf)) for one in runs]
+    runs = [widen(one.reshape(left.shape))[known] for one in samples(_OF_VALUES)]
+    spread = [measure_size((one - exact).nan_to_num(inf, inf, inf)) for one in runs]
     if off <= COARSER * max((*spread, allowed)):
         return passed
     reason = (
@@ -234,17 +250,13 @@ def _settle_decisions(row: Comparison, left: Any, right: Any, samples: Samples) 
 
 
 def _vanishes(left: torch.Tensor, wide: torch.Tensor) -> bool:
-    exact, eager = _parts(wide), _parts(left)
+    exact, eager = widen(wide), widen(left)
     finite = exact.isfinite() & eager.isfinite()
-    return _size((eager - exact)[finite]) >= _NOISE * _size(eager[finite])
+    return measure_size((eager - exact)[finite]) >= _NOISE * measure_size(eager[finite])
 
 
 def _plain(row: Comparison) -> Comparison:
     return Comparison(**{name: value for name, value in vars(row).items() if name != "loose_atol"})
-
-
-def _size(values: torch.Tensor) -> float:
-    return float(values.square().mean().sqrt()) if values.numel() else 0.0
 
 
 def _settled(
@@ -252,12 +264,12 @@ def _settled(
 ) -> Comparison:
     _, left, right = pair
     tensors = (left, right, wide)
-    if not all(isinstance(part, torch.Tensor) and _is_float(part) for part in tensors):
+    if not all(isinstance(part, torch.Tensor) and is_float(part) for part in tensors):
         return row
     if (left.shape, left.dtype) != (right.shape, right.dtype) or left.shape != wide.shape:
         return row
     dtype = left.dtype
-    left, right, wide = (_parts(part) for part in tensors)
+    left, right, wide = (widen(part) for part in tensors)
     finite = left.isfinite() & wide.isfinite()
     if not finite.any():
         return row
@@ -267,11 +279,11 @@ def _settled(
     is_blunt = isinstance(row, Blunt)
     if its.isnan().any() or (not is_blunt and its.max() > ROUNDINGS * own.max()):
         return row  # NaN is no rounding either
-    if dtype in EIGHT_BITS and _is_coarser(own, its, _digits(wide[finite], dtype)):
+    if dtype in EIGHT_BITS and _is_coarser(own, its, measure_digits(wide[finite], dtype)):
         return row
     near = row.atol + row.rtol * left[finite].abs()
     close = (right - left)[finite].abs() <= near
-    spread = _spread([_parts(one)[finite] for one in samples(_OF_VALUES)], wide[finite], own)
+    spread = _spread([widen(one)[finite] for one in samples(_OF_VALUES)], wide[finite], own)
     if spread is None and its.max() > ROUNDINGS * own.max():
         return row
     if spread is not None and not bool((close | (its <= ROUNDINGS * own.maximum(spread))).all()):
@@ -290,14 +302,7 @@ def _is_coarser(own: torch.Tensor, its: torch.Tensor, digits: torch.Tensor) -> b
     A digit is up to an eighth of the value: without this, four of them would count as rounding.
     """
     before = float((own / digits).max()) - 0.5  # what eager was off by when it rounded
-    return float((its / digits).max()) > 0.5 + max(_BESIDE_TIE, ROUNDINGS * before)
-
-
-def _digits(values: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-    """The size of the last digit of each value in a dtype."""
-    limits = torch.finfo(dtype)
-    exponents = torch.frexp(values.abs().clamp_min(limits.tiny))[1] - 1
-    return torch.ldexp(torch.full_like(values, limits.eps), exponents)
+    return float((its / digits).max()) > 0.5 + max(BESIDE_TIE, ROUNDINGS * before)
 
 
 def _spread(
@@ -313,19 +318,7 @@ def _spread(
     errors = errors.nan_to_num(inf, inf)
     known = errors.isfinite()
     sizes = [float(part[known].square().mean().sqrt()) for part in (own, errors)]
-    return _SPREADS * max(1.0, sizes[0] / sizes[1] if sizes[1] else 1.0) * errors
-
-
-def _is_float(tensor: torch.Tensor) -> bool:
-    return tensor.is_floating_point() or tensor.is_complex()
-
-
-def _parts(tensor: torch.Tensor) -> torch.Tensor:
-    """In double precision, of complex numbers both parts."""
-    tensor = tensor.detach()
-    if tensor.is_complex():
-        return torch.view_as_real(tensor.to(torch.complex128).resolve_conj())
-    return tensor.double()
+    return SPREADS * max(1.0, sizes[0] / sizes[1] if sizes[1] else 1.0) * errors
 
 
 def overflows_alone(eager: Any, got: Any, exact: Any) -> bool:
