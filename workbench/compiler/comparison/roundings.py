@@ -14,6 +14,7 @@ SPREADS = 8.0
 BESIDE_TIE = 0.25
 """How far from the middle of two eight-bit values one may lie, in digits, and be rounded to either:
 float32 and bfloat16 before it are off by 1e-6 and by 0.06 of a digit."""
+_SLICE = 4  # the fewest elements of a slice that has a size of its own
 _NEARLY_ALL = 0.99
 _AT_ONCE = 1 << 16  # elements that a quantile looks at: torch.quantile takes 16 million at most
 
@@ -34,6 +35,25 @@ def widen(tensor: torch.Tensor) -> torch.Tensor:
 def measure_size(values: torch.Tensor) -> float:
     """The root mean square, 0 without values."""
     return float(values.square().mean().sqrt()) if values.numel() else 0.0
+
+
+def measure_slices(values: torch.Tensor) -> torch.Tensor | None:
+    """For each element the root mean square of the smallest row, column or other slice it is in.
+
+    None where no slice has four elements beside others.
+    """
+    squares = values.square().nan_to_num(0.0, 0.0, 0.0)
+    sizes = [
+        squares.mean([other for other in range(values.dim()) if other != dim], keepdim=True)
+        for dim, count in enumerate(values.shape)
+        if 1 < count <= values.numel() // _SLICE
+    ]
+    if not sizes:
+        return None
+    smallest = sizes[0].expand(values.shape)
+    for one in sizes[1:]:
+        smallest = smallest.minimum(one)
+    return smallest.sqrt()
 
 
 def measure_digits(values: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:

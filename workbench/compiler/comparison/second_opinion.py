@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from math import inf
 from typing import Any
 
@@ -25,13 +25,14 @@ from workbench.compiler.comparison.roundings import (
     is_float,
     measure_digits,
     measure_size,
+    measure_slices,
     widen,
 )
 from workbench.number_text import join_words, number_text, plural
 
 __all__ = [
     "Blunt", "Coarse", "Dice", "DoublePrecision", "Grown", "InDouble", "Samples", "Several",
-    "overflows_alone", "say_overflow", "settle_difference", "sharpened",
+    "Uneven", "overflows_alone", "say_overflow", "settle_difference", "sharpened",
 ]  # fmt: skip
 Samples = Callable[[Sequence[Dice]], Sequence[torch.Tensor]]
 """The value in double precision several times more, each time with other roundings."""
@@ -99,6 +100,18 @@ class Grown(Comparison):
     loose_atol: float = 0.0
 
 
+@dataclass(frozen=True)
+class Uneven(Comparison):
+    """A value that passes, and is much off beside the size of a row or column that is small.
+
+    It counts as different until `settle_difference` has heard double precision about it; where that
+    has no value, the tolerance decides. `unit` is the absolute tolerance of a slice of size 1.
+    """
+
+    unit: float = 0.0
+    is_gradient: bool = False
+
+
 _HALVES = (torch.bfloat16, torch.float16)
 COARSER = 2.0
 """How many times further than eager, in the mean, a value of 16 bits may be from the exact one:
@@ -128,10 +141,24 @@ def sharpened(
     size = measure_size(finite) if finite.numel() else 0.0
     limit = SHARP * unit * (size if is_gradient else min(1.0, size))
     limit = max(limit, torch.finfo(left.dtype).tiny)  # what is smaller may be flushed to zero
-    if limit >= row.atol:
-        return row
-    again = compare_tensors(row.leaf, left, right.to(left.dtype), row.rtol, limit)
-    return row if again.ok else Blunt(**vars(again), loose_atol=row.atol)
+    if limit < row.atol:
+        again = compare_tensors(row.leaf, left, right.to(left.dtype), row.rtol, limit)
+        if not again.ok:
+            return Blunt(**vars(again), loose_atol=row.atol)
+    more = {"verdict": "failed", "unit": unit, "is_gradient": is_gradient}
+    uneven = Uneven(**vars(row) | more)
+    return row if bool(_is_close(uneven, left, right).all()) else uneven
+
+
+def _is_close(row: Uneven, left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
+    """By element: whether it is within the tolerance of the smallest slice that it is in."""
+    a, b = widen(left), widen(right)
+    sizes = measure_slices(a)
+    if sizes is None:
+        return torch.ones_like(a, dtype=torch.bool)
+    limits = SHARP * row.unit * (sizes if row.is_gradient else sizes.clamp_max(1.0))
+    near = limits.clamp_min(torch.finfo(left.dtype).tiny) + row.rtol * a.abs()
+    return ((a - b).abs() <= near) | ~a.isfinite()  # of these the tolerance has decided
 
 
 def settle_difference(
@@ -154,6 +181,8 @@ def settle_difference(
         return _settle_decisions(row, pair[1], pair[2], samples)
     if isinstance(row, Coarse):
         return _settle_coarse(row, pair, wide, samples, is_foreign=is_foreign)
+    if isinstance(row, Uneven):
+        return _settle_uneven(row, pair, wide, samples, is_foreign=is_foreign)
     if isinstance(row, Grown):
         return _settle_grown(row, pair, wide, samples, is_foreign=is_foreign)
     if not isinstance(row, Blunt):
@@ -183,6 +212,32 @@ def _settle_grown(
     passed = replace(_plain(row), atol=row.loose_atol, verdict="passed")
     coarse = Coarse(**vars(passed) | {"verdict": "failed"})
     return _settle_coarse(coarse, pair, wide, samples) if left.dtype in _HALVES else passed
+
+
+def _settle_uneven(
+    row: Uneven, pair: tuple[str, Any, Any], wide: Any, samples: Samples, *, is_foreign: bool
+) -> Comparison:
+    """Whether roundings decide what is much off beside the size of its row or column."""
+    passed = replace(_plain(row), verdict="passed")
+    _, left, right = pair
+    is_known = isinstance(wide, torch.Tensor) and wide.shape == left.shape and is_float(wide)
+    if is_foreign or not is_known or left.shape != right.shape:
+        return passed
+    exact, eager, own = widen(wide), widen(left), widen(right)
+    runs = [widen(one.reshape(left.shape)) for one in samples(_OF_VALUES)]
+    errors, sizes = measure_slices(eager - exact), measure_slices(eager)
+    if not runs or errors is None or sizes is None:
+        return passed
+    excused = _is_close(row, left, right) | (errors >= _NOISE * sizes) | ~exact.isfinite()
+    own_error, its_error = ((one - exact).abs()[~excused] for one in (eager, own))
+    spread = _spread([one[~excused] for one in runs], exact[~excused], own_error)
+    if spread is None or bool((its_error <= ROUNDINGS * own_error.maximum(spread)).all()):
+        return passed
+    reason = (
+        f"it differs by {number_text(float(its_error.max()), 'difference')} from the value in "
+        "double precision where a row or column is small: roundings of the program are smaller"
+    )
+    return replace(passed, verdict="failed", reason=reason)
 
 
 def _settle_coarse(
@@ -256,7 +311,7 @@ def _vanishes(left: torch.Tensor, wide: torch.Tensor) -> bool:
 
 
 def _plain(row: Comparison) -> Comparison:
-    return Comparison(**{name: value for name, value in vars(row).items() if name != "loose_atol"})
+    return Comparison(**{each.name: getattr(row, each.name) for each in fields(Comparison)})
 
 
 def _settled(
