@@ -15,7 +15,11 @@ from workbench.compiler.comparison.double_precision import (
     DoublePrecision,
     InDouble,
 )
-from workbench.compiler.comparison.output_comparison import Comparison, compare_tensors
+from workbench.compiler.comparison.output_comparison import (
+    Comparison,
+    compare_tensors,
+    get_absolute_tolerance,
+)
 from workbench.compiler.comparison.roundings import (
     BESIDE_TIE,
     ROUNDINGS,
@@ -31,8 +35,9 @@ from workbench.compiler.comparison.roundings import (
 from workbench.number_text import join_words, number_text, plural
 
 __all__ = [
-    "Blunt", "Coarse", "Dice", "DoublePrecision", "Grown", "InDouble", "Samples", "Several",
-    "Uneven", "overflows_alone", "say_overflow", "settle_difference", "sharpened",
+    "ROUNDINGS", "Again", "Blunt", "Coarse", "Dice", "DoublePrecision", "Grown", "InDouble",
+    "Samples", "SecondOpinion", "Several", "Uneven", "overflows_alone", "say_overflow",
+    "settle_difference", "sharpened",
 ]  # fmt: skip
 Samples = Callable[[Sequence[Dice]], Sequence[torch.Tensor]]
 """The value in double precision several times more, each time with other roundings."""
@@ -374,6 +379,35 @@ def _spread(
     known = errors.isfinite()
     sizes = [float(part[known].square().mean().sqrt()) for part in (own, errors)]
     return SPREADS * max(1.0, sizes[0] / sizes[1] if sizes[1] else 1.0) * errors
+
+
+Again = Callable[[Dice | None], InDouble]
+"""Runs the original again, in double precision or with other roundings."""
+
+
+class SecondOpinion:
+    """Asks the original in double precision where a value of one run differs, as `verify` does."""
+
+    def __init__(self, again: Again | None):
+        self._again = again
+        self._wide: InDouble | None = None
+        self._several = Several(lambda dice: again(dice).exact if again else {})
+
+    def of(self, row: Comparison, left: Any, right: Any, *, is_gradient: bool) -> Comparison:
+        """The row, held to the size of the value, with the opinion of double precision."""
+        if not (isinstance(left, torch.Tensor) and isinstance(right, torch.Tensor)):
+            return row
+        unit = get_absolute_tolerance(left.dtype)
+        held = sharpened(row, left, right, unit, is_gradient=is_gradient)
+        if held.verdict != "failed" or held.reason:
+            return held
+        if self._wide is None:
+            self._wide = InDouble() if self._again is None else self._again(None)
+        exact, rounded = (side.get(held.leaf) for side in (self._wide.exact, self._wide.rounded))
+        several = self._several.of(held.leaf)
+        sides = held.leaf, left if rounded is None else rounded, right
+        is_foreign = held.leaf in self._wide.foreign
+        return settle_difference(held, sides, exact, several, is_foreign=is_foreign)
 
 
 def overflows_alone(eager: Any, got: Any, exact: Any) -> bool:
