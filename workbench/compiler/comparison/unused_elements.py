@@ -6,6 +6,7 @@ roundings do. Roundings do not depend on what is not used.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
@@ -88,11 +89,13 @@ class UnusedElements:
     def _try(self, factor: float) -> _Trial | None:
         """The original with other numbers where its gradient is zero; None where it refuses."""
         try:
-            inputs, names = _change_unused(self.original, self.subject, factor)
-            if not names:
-                return None
-            subject = replace(self.subject, args=inputs[0], kwargs=inputs[1])
-            return _Trial(subject, names, self.run_wide(subject))
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # such as of tensors that need gradients only here
+                inputs, names = _change_unused(self.original, self.subject, factor)
+                if not names:
+                    return None
+                subject = replace(self.subject, args=inputs[0], kwargs=inputs[1])
+                return _Trial(subject, names, self.run_wide(subject))
         except Exception:  # code of the user may refuse other numbers
             return None
 
