@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from workbench.compiler.call_state.reachable import Root
-from workbench.compiler.comparison.double_precision import InDouble
 from workbench.compiler.comparison.effects import (
     Effects,
     LeafPair,
@@ -30,8 +29,12 @@ from workbench.compiler.comparison.output_comparison import (
     compare_tensors,
     get_absolute_tolerance,
 )
-from workbench.compiler.comparison.second_opinion import Several, settle_difference
-from workbench.compiler.comparison.unused_elements import UnusedElements
+from workbench.compiler.comparison.second_opinion import (
+    InDouble,
+    Several,
+    UnusedElements,
+    settle_difference,
+)
 from workbench.compiler.internals import torch_private as tp
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from math import inf
 from typing import Any
 
@@ -14,6 +14,15 @@ from workbench.compiler.comparison.double_precision import (
     Dice,
     DoublePrecision,
     InDouble,
+)
+from workbench.compiler.comparison.held_values import (
+    HALVES,
+    Blunt,
+    Coarse,
+    Grown,
+    Uneven,
+    is_close,
+    sharpened,
 )
 from workbench.compiler.comparison.output_comparison import (
     Comparison,
@@ -32,12 +41,13 @@ from workbench.compiler.comparison.roundings import (
     measure_slices,
     widen,
 )
+from workbench.compiler.comparison.unused_elements import UnusedElements
 from workbench.number_text import join_words, number_text, plural
 
 __all__ = [
     "ROUNDINGS", "Again", "Blunt", "Coarse", "Dice", "DoublePrecision", "Grown", "InDouble",
-    "Samples", "SecondOpinion", "Several", "Uneven", "overflows_alone", "say_overflow",
-    "settle_difference", "sharpened",
+    "Samples", "SecondOpinion", "Several", "Uneven", "UnusedElements", "overflows_alone",
+    "say_overflow", "settle_difference", "sharpened",
 ]  # fmt: skip
 Samples = Callable[[Sequence[Dice]], Sequence[torch.Tensor]]
 """The value in double precision several times more, each time with other roundings."""
@@ -70,100 +80,13 @@ class Several:
         return samples
 
 
-SHARP = 10.0
-"""How many times its own tolerance a value may be off beside its own size, before it is asked."""
 _NOISE = 0.1
 """A value whose error in eager is this part of it, in the mean, has no digit that says anything."""
 
 
-@dataclass(frozen=True)
-class Blunt(Comparison):
-    """A value that only passes since it is small beside its tolerance, `loose_atol`.
-
-    It counts as different until `settle_difference` has heard double precision about it.
-    """
-
-    loose_atol: float = 0.0
-
-
-@dataclass(frozen=True)
-class Coarse(Comparison):
-    """A value of 16 bits that passes, and is a digit off somewhere.
-
-    It counts as different until `settle_difference` has heard double precision about it.
-    """
-
-
-@dataclass(frozen=True)
-class Grown(Comparison):
-    """A value that only passes since its tolerance, `loose_atol`, grew with what it is beside.
-
-    It counts as different until `settle_difference` has heard double precision about it; where that
-    has no value, the tolerance that grew decides.
-    """
-
-    loose_atol: float = 0.0
-
-
-@dataclass(frozen=True)
-class Uneven(Comparison):
-    """A value that passes, and is much off beside the size of a row or column that is small.
-
-    It counts as different until `settle_difference` has heard double precision about it; where that
-    has no value, the tolerance decides. `unit` is the absolute tolerance of a slice of size 1.
-    """
-
-    unit: float = 0.0
-    is_gradient: bool = False
-
-
-_HALVES = (torch.bfloat16, torch.float16)
 COARSER = 2.0
 """How many times further than eager, in the mean, a value of 16 bits may be from the exact one:
 generated code keeps sums and intermediates in float32, so that it is nearer in most programs."""
-
-
-def _is_off_by_a_digit(left: torch.Tensor, right: torch.Tensor) -> bool:
-    a, b = widen(left), widen(right)
-    known = a.isfinite() & b.isfinite()
-    return bool(((a - b).abs()[known] > 0.5 * measure_digits(a[known], left.dtype)).any())
-
-
-def sharpened(
-    row: Comparison, left: Any, right: Any, unit: float, *, is_gradient: bool = False
-) -> Comparison:
-    """The row of a value that passed, held to its own size where its tolerance is far above it.
-
-    `unit` is the absolute tolerance of a value of size 1. A gradient that is small beside the
-    others, or an output of numbers below the tolerance, could be anything else otherwise.
-    """
-    if row.verdict != "passed" or not is_float(left) or not left.numel():
-        return row
-    if left.dtype in _HALVES and _is_off_by_a_digit(left, right):
-        return Coarse(**vars(row) | {"verdict": "failed"})
-    wide = widen(left)
-    finite = wide[wide.isfinite()]
-    size = measure_size(finite) if finite.numel() else 0.0
-    limit = SHARP * unit * (size if is_gradient else min(1.0, size))
-    limit = max(limit, torch.finfo(left.dtype).tiny)  # what is smaller may be flushed to zero
-    if limit < row.atol:
-        again = compare_tensors(row.leaf, left, right.to(left.dtype), row.rtol, limit)
-        if not again.ok:
-            return Blunt(**vars(again), loose_atol=row.atol)
-    more = {"verdict": "failed", "unit": unit, "is_gradient": is_gradient}
-    uneven = Uneven(**vars(row) | more)
-    return row if bool(_is_close(uneven, left, right).all()) else uneven
-
-
-def _is_close(row: Uneven, left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
-    """By element: whether it is within the tolerance of the smallest slice that it is in."""
-    a, b = widen(left), widen(right)
-    sizes = measure_slices(a)
-    if sizes is None:
-        return torch.ones_like(a, dtype=torch.bool)
-    limits = SHARP * row.unit * (sizes if row.is_gradient else sizes.clamp_max(1.0))
-    near = limits.clamp_min(torch.finfo(left.dtype).tiny) + row.rtol * a.abs()
-    return ((a - b).abs() <= near) | ~a.isfinite()  # of these the tolerance has decided
 
 
 def settle_difference(
@@ -212,11 +135,11 @@ def _settle_grown(
     left = pair[1]
     is_known = isinstance(wide, torch.Tensor) and wide.shape == left.shape and not is_foreign
     settled = _settled(_plain(row), pair, wide, samples) if is_known else None
-    if settled is not None and (settled.verdict == "failed" or left.dtype not in _HALVES):
+    if settled is not None and (settled.verdict == "failed" or left.dtype not in HALVES):
         return settled
     passed = replace(_plain(row), atol=row.loose_atol, verdict="passed")
     coarse = Coarse(**vars(passed) | {"verdict": "failed"})
-    return _settle_coarse(coarse, pair, wide, samples) if left.dtype in _HALVES else passed
+    return _settle_coarse(coarse, pair, wide, samples) if left.dtype in HALVES else passed
 
 
 def _settle_uneven(
@@ -233,7 +156,7 @@ def _settle_uneven(
     errors, sizes = measure_slices(eager - exact), measure_slices(eager)
     if not runs or errors is None or sizes is None:
         return passed
-    excused = _is_close(row, left, right) | (errors >= _NOISE * sizes) | ~exact.isfinite()
+    excused = is_close(row, left, right) | (errors >= _NOISE * sizes) | ~exact.isfinite()
     own_error, its_error = ((one - exact).abs()[~excused] for one in (eager, own))
     spread = _spread([one[~excused] for one in runs], exact[~excused], own_error)
     if spread is None or bool((its_error <= ROUNDINGS * own_error.maximum(spread)).all()):

@@ -18,8 +18,8 @@ from workbench.compiler.call_state.reachable import same_tensor
 from workbench.compiler.calls.paths import Path, leaves
 from workbench.compiler.comparison.double_precision import InDouble
 from workbench.compiler.comparison.effects import Effects, Subject, pairs
+from workbench.compiler.comparison.held_values import Coarse
 from workbench.compiler.comparison.output_comparison import Comparison
-from workbench.compiler.comparison.second_opinion import Coarse
 from workbench.compiler.contract.shared_memory import list_overlapping
 from workbench.compiler.internals import torch_private as tp
 from workbench.number_text import join_words

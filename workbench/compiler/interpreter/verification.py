@@ -43,11 +43,11 @@ from workbench.compiler.comparison.second_opinion import (
     DoublePrecision,
     InDouble,
     Several,
+    UnusedElements,
     overflows_alone,
     say_overflow,
     settle_difference,
 )
-from workbench.compiler.comparison.unused_elements import UnusedElements
 from workbench.compiler.interpreter import buffer_checks, serialized_function
 from workbench.compiler.interpreter.buffer_checks import UNDECIDED as UNDECIDED
 from workbench.compiler.interpreter.buffer_checks import Tolerance as Tolerance

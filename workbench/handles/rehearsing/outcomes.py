@@ -31,10 +31,14 @@ from workbench.compiler.call_state.random_states import moved, read_random_state
 from workbench.compiler.call_state.reachable import Snapshot, walk_reachable
 from workbench.compiler.calls.paths import Path, leaves
 from workbench.compiler.cold_start.compile_cache import start_fast
-from workbench.compiler.comparison.double_precision import Dice, DoublePrecision, InDouble
 from workbench.compiler.comparison.effects import GRADIENT, compute_gradients
 from workbench.compiler.comparison.output_comparison import compare
-from workbench.compiler.comparison.second_opinion import SecondOpinion
+from workbench.compiler.comparison.second_opinion import (
+    Dice,
+    DoublePrecision,
+    InDouble,
+    SecondOpinion,
+)
 from workbench.compiler.internals.dynamo_state import preserved
 from workbench.compiler.internals.patches import hold_torch_warnings
 from workbench.compiler.measuring.silence import silent
@@ -157,6 +161,7 @@ def difference(
     again: Leaves,
     actual: Leaves,
     rounded: Leaves | None = None,
+    *,
     second: SecondOpinion | None = None,
 ) -> tuple[bool | None, str]:
     """Whether what came out is what was expected, and a sentence of what was compared.

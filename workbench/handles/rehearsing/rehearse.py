@@ -194,7 +194,7 @@ class BrokenCall:
             return _refused(error)
         agrees, checked = difference(*self._expected, compiled, second=self._second)
         if agrees is False and (rounded := self._expected_compiled) is not None:
-            agrees, checked = difference(*self._expected, compiled, rounded, self._second)
+            agrees, checked = difference(*self._expected, compiled, rounded, second=self._second)
         verdict: Verdict = (
             seen.verdict if agrees else "not checked" if agrees is None else "refused"
         )
