@@ -127,6 +127,18 @@ def train_batch_norm(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor) -> torch
     return F.batch_norm(x, None, None, w, b, training=True).relu()
 
 
+def quantize(x: torch.Tensor) -> torch.Tensor:
+    """To whole numbers and back: which ones, roundings decide."""
+    scale = x.abs().amax(-1, keepdim=True) / 127
+    return (x / scale).round().clamp(-128, 127).to(torch.int8).to(x.dtype) * scale
+
+
+def route(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+    """By the two best of some experts."""
+    values, at = (x @ w).softmax(-1).topk(2, -1)
+    return (values / values.sum(-1, keepdim=True)) * w.sum(0)[at]
+
+
 def _of(function: Callable[..., Any]) -> Callable[[], Any]:
     return lambda: function
 
@@ -197,6 +209,8 @@ RIGHT: tuple[RightProgram, ...] = (
              [(900,)] * 2),
         )
     ),
+    RightProgram("a few whole numbers", _of(quantize), _tensors((8, 6), dtype=BRAIN)),
+    RightProgram("a choice of experts", _of(route), _tensors((30, 16), (16, 6), dtype=BRAIN)),
     RightProgram("rows added up in bfloat16", _of(scatter), _scattered),
     *(
         RightProgram(f"gradient of {name} of {str(dtype)[6:]}", _of(function),

@@ -162,3 +162,17 @@ def test_steps_give_values_before_their_last_rounding() -> None:
     assert measure(once, grown) < 1e-3
     assert 0.4 < measure(twice, grown * 1.1) < 1.01
     assert measure(written, x.double() * 1.1 + 1) > 0.4
+
+
+def test_what_whole_numbers_decide_has_no_steps() -> None:
+    """A value next to a tie may become either, which few samples show."""
+    x = draw(20, 8).to(BRAIN)
+    mode = DoublePrecision(Dice(1, digits=8.0, steps=True))
+    with mode:
+        quantized = (x * 1.7).round().to(torch.int8)
+        values = quantized.to(BRAIN) * 0.3
+        rounded = (x * 1.7).round() * 0.3
+        chosen = torch.where(x * 1.7 > 0.5, x, 0.0).sum(-1)
+        masked = x.masked_fill(torch.arange(8) > 5, 0.0).relu().sum(-1)
+    assert [mode.exact(one) for one in (values, rounded, chosen)] == [None] * 3
+    assert mode.exact(masked) is not None

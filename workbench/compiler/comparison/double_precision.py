@@ -37,6 +37,10 @@ _ROUNDED_ONCE = frozenset({
 """Operators, beside those of single elements, that eager and generated code round once, at the
 end. A product with a bias, which generated code may part, and a normalisation are not among them.
 """
+_DECIDING = frozenset(
+    {"ceil", "floor", "floor_divide", "fmod", "remainder", "round", "sign", "trunc"}
+)
+"""Operators that make a step of what lies beside one."""
 _Key = tuple[int, torch.dtype]
 
 
@@ -84,19 +88,24 @@ class DoublePrecision(tp.DISPATCH_MODE.get()):  # type: ignore[misc]
         """Storages with values that depend on some that were taken as exact."""
         self._unrounded: dict[_Key, torch.Tensor] = {}
         """With steps: storages as they are before their last rounding."""
+        self._by_decision: set[_Key] = set()
+        """With steps: storages that depend on whole numbers which floats decide."""
         self._decided: dict[_Key, tuple[torch.Tensor, torch.Tensor]] = {}
         """Whole numbers as they would be with these roundings, and as torch left them."""
 
     def exact(self, tensor: Any) -> torch.Tensor | None:
         """The value in double precision; None for what is no number or was never computed.
 
-        With dice that follow decisions: a whole number or a bool as it would be.
+        With dice that follow decisions: a whole number or a bool as it would be. With steps None,
+        too, for what depends on whole numbers that roundings may decide.
         """
         if self._follows_decisions and _is_decision(tensor):
             return self._decided_of(tensor).clone()
         if not isinstance(tensor, torch.Tensor) or tensor.dtype not in _WIDE:
             return None
         if _key(tensor) not in self._twins:
+            return None
+        if _key(tensor) in self._by_decision:
             return None
         seen, unrounded = self._seen(tensor), self._unrounded.get(_key(tensor))
         return seen if unrounded is None else _as(tensor, unrounded)
@@ -137,6 +146,7 @@ class DoublePrecision(tp.DISPATCH_MODE.get()):  # type: ignore[misc]
         written = [leaf for leaf in given if _is_number(leaf)] if is_mutable else []
         fresh = [leaf for leaf in results if _key(leaf) not in self._twins]
         self._decide(func, args, kwargs, {**twins, **otherwise}, output, draws)
+        self._note_decisions(func, given, [*tp.TREE_LEAVES.get()(output), *written])
         if not fresh and not written:
             return output
         wide = None
@@ -180,6 +190,20 @@ class DoublePrecision(tp.DISPATCH_MODE.get()):  # type: ignore[misc]
                 eps = torch.finfo(leaf.dtype).eps
                 off[id(leaf)] = torch.where(twin.isfinite(), twin * (1 + 2 * eps * sides), twin)
         return {**twins, **off}
+
+    def _note_decisions(self, func: Any, given: Sequence[Any], results: Sequence[Any]) -> None:
+        """Follow whole numbers that floats decide, to the floats that depend on them."""
+        if not self._follows_steps:
+            return
+        numbers = [leaf for leaf in given if _is_number(leaf)]
+        others = [leaf for leaf in given if _is_decision(leaf)]
+        depends = any(_key(leaf) in self._by_decision for leaf in (*numbers, *others))
+        decides = isinstance(func, _OPERATOR) and _name_of(func).rstrip("_") in _DECIDING
+        for leaf in results:
+            is_by_decision = decides or depends if _is_number(leaf) else depends or bool(numbers)
+            if is_by_decision and (_is_number(leaf) or _is_decision(leaf)):
+                self._kept.append(leaf.untyped_storage())
+                self._by_decision.add(_key(leaf))
 
     def _step(
         self, func: Any, args: Any, written: Sequence[torch.Tensor], results: Sequence[torch.Tensor]
@@ -395,6 +419,11 @@ def _is_generic(func: Any, draws: bool) -> bool:
     return func.namespace in _OF_TORCH and not draws
 
 
+def _name_of(func: Any) -> str:
+    name: str = tp.schema_of(func).name
+    return name.split("::")[1]
+
+
 def _is_short(dtype: torch.dtype) -> bool:
     return not dtype.is_complex and torch.finfo(dtype).bits <= 16
 
@@ -402,7 +431,7 @@ def _is_short(dtype: torch.dtype) -> bool:
 def _is_rounded_once(func: Any) -> bool:
     is_view = func.is_view or func.namespace == "prims"
     is_of_elements = torch.Tag.pointwise in func.tags
-    return is_view or is_of_elements or tp.schema_of(func).name.split("::")[1] in _ROUNDED_ONCE
+    return is_view or is_of_elements or _name_of(func) in _ROUNDED_ONCE
 
 
 def _may_draw(func: Any) -> bool:
