@@ -141,12 +141,19 @@ def _change_unused(
     others, names = {}, []
     for name, leaf in floats:
         gradient = gradients.get(name)
-        unused = None if gradient is None else (gradient == 0.0) & (leaf != 0.0)
+        unused = None if gradient is None else _find_rows(gradient == 0.0) & (leaf != 0.0)
         if unused is not None and bool(unused.any()):
             other = torch.where(unused, leaf.detach() * factor, leaf.detach())
             others[id(leaf)] = other.requires_grad_(leaf.requires_grad)
             names.append(name)
     return _replaced(given, others), tuple(names)
+
+
+def _find_rows(zero: torch.Tensor) -> torch.Tensor:
+    """Where whole rows or columns are zero: a single gradient of 16 bits may be so by chance."""
+    if zero.dim() < 2:
+        return zero
+    return zero.all(-1, keepdim=True).logical_or(zero.all(-2, keepdim=True)).expand(zero.shape)
 
 
 def _list_floats(given: Any) -> Iterator[tuple[str, torch.Tensor]]:
