@@ -29,7 +29,12 @@ from workbench.compiler.comparison.output_comparison import (
     compare_tensors,
     get_absolute_tolerance,
 )
-from workbench.compiler.comparison.second_opinion import Several, settle_difference
+from workbench.compiler.comparison.second_opinion import (
+    InDouble,
+    Several,
+    UnusedElements,
+    settle_difference,
+)
 from workbench.compiler.internals import torch_private as tp
 
 if TYPE_CHECKING:
@@ -173,7 +178,7 @@ class Comparing:
         expected, actual = self._of_original(), self._own.run(function)
         rows = self._compared(expected, actual)
         if any(row.verdict == "failed" for row in rows):
-            rows = self._settled(rows, expected, actual)
+            rows = self._settled(rows, expected, actual, function)
         return {row.leaf for row in rows if row.verdict == "failed"}
 
     def _of_compiled(self, seed: int | None = None) -> Effects:
@@ -188,15 +193,16 @@ class Comparing:
         )
 
     def _settled(
-        self, rows: list[Comparison], expected: Effects, actual: Effects
-    ) -> list[Comparison]:
+        self, rows: list[Comparison], expected: Effects, actual: Effects,
+        function: Callable[..., Any] | None = None,
+    ) -> list[Comparison]:  # fmt: skip
         """The rows with the second opinion of the original in double precision."""
         sides = {pair.name: pair for pair in pairs(self._other, expected, actual)}
         wide = run_in_double_precision(self._original, self._other, actual)
         several = Several(
             lambda s: run_in_double_precision(self._original, self._other, actual, s).exact
         )
-        return [
+        settled = [
             settle_difference(
                 row,
                 (row.leaf, wide.rounded.get(row.leaf), pair.actual),
@@ -208,3 +214,23 @@ class Comparing:
             else row
             for row in rows
         ]
+        if self._own.args is not self._other.args:  # a reference that takes other inputs
+            return settled
+        asked = self._ask_unused(function or self._compiled, wide, actual)
+        return asked.judge(rows, settled)
+
+    def _ask_unused(
+        self, function: Callable[..., Any], wide: InDouble, actual: Effects
+    ) -> UnusedElements:
+        def run_compiled(subject: Subject) -> Effects:
+            own = replace(self._own, args=subject.args, kwargs=subject.kwargs)
+            return own.run(function)
+
+        return UnusedElements(
+            self._original,
+            self._other,
+            lambda subject: run_in_double_precision(self._original, subject, actual),
+            run_compiled,
+            wide,
+            actual,
+        )

@@ -23,16 +23,8 @@ from workbench.compiler.comparison.output_comparison import (
     compare,
     compare_objects,
     compare_tensors,
-    get_absolute_tolerance,
 )
-from workbench.compiler.comparison.second_opinion import (
-    ROUNDINGS,
-    Dice,
-    InDouble,
-    Several,
-    settle_difference,
-    sharpened,
-)
+from workbench.compiler.comparison.second_opinion import ROUNDINGS, Again, SecondOpinion
 from workbench.compiler.request.compile_request import check_args
 from workbench.errors import UsageError, WorkbenchError, suggest
 from workbench.processes.child import Child
@@ -219,14 +211,10 @@ def _phases(way: str, stretches: Sequence[Sequence[Any]]) -> Iterator[RoundTripP
         at += duration
 
 
-Again = Callable[[Dice | None], InDouble]
-"""Runs the original in double precision, with dice for its roundings."""
-
-
 def _leaf_rows(
     way: str, expected: Leaves, actual: Leaves, again: Again | None
 ) -> Iterator[RoundTripLeaf]:
-    second = _SecondOpinion(again)
+    second = SecondOpinion(again)
     for where in COMPARED:
         left, right = _comparable(expected.get(where, [])), _comparable(actual.get(where, []))
         if way == "torch":
@@ -283,31 +271,6 @@ def _named_rows(
         else compare_objects(p.name, p.expected, p.actual)
         for p in pairs
     ]
-
-
-class _SecondOpinion:
-    """Asks the original in double precision where a value differs, as `verify` does."""
-
-    def __init__(self, again: Again | None):
-        self._again = again
-        self._wide: InDouble | None = None
-        self._several = Several(lambda dice: again(dice).exact if again else {})
-
-    def of(self, row: Comparison, left: Any, right: Any, *, is_gradient: bool) -> Comparison:
-        """The row, held to the size of the value, with the opinion of double precision."""
-        if not (isinstance(left, torch.Tensor) and isinstance(right, torch.Tensor)):
-            return row
-        unit = get_absolute_tolerance(left.dtype)
-        held = sharpened(row, left, right, unit, is_gradient=is_gradient)
-        if held.verdict != "failed" or held.reason:
-            return held
-        if self._wide is None:
-            self._wide = InDouble() if self._again is None else self._again(None)
-        exact, rounded = (side.get(held.leaf) for side in (self._wide.exact, self._wide.rounded))
-        several = self._several.of(held.leaf)
-        sides = held.leaf, left if rounded is None else rounded, right
-        is_foreign = held.leaf in self._wide.foreign
-        return settle_difference(held, sides, exact, several, is_foreign=is_foreign)
 
 
 Side = tuple[Leaves, list[tuple[str, Any]]]

@@ -16,6 +16,7 @@ from workbench.handles.opportunities.opportunity_trial import _compare
 from workbench.handles.rehearsing.outcomes import (
     Inputs,
     difference,
+    give_second_opinion,
     outcome,
     private,
     run_compiled_outcome,
@@ -26,22 +27,16 @@ from workbench.sweeps.strategies import Plan
 from workbench.sweeps.trial_run import run_trial
 
 QUICK = {"dropped write to an input", "wrong running mean", "lost gradient", "swapped outputs"}
-WITHIN_ROUNDING = {
-    "bfloat16 accumulator of a sum",
-    "bfloat16 accumulator of a product",
-    "a masked key of 512 attended",
-    "small column of a gradient zeroed",
-}
-"""Which no engine finds: roundings of the program are as large as far as the tolerance knows."""
-WITHOUT_DOUBLE_PRECISION = {"tanh off by 1.5 %"}
-"""What a rehearsal does not find: it has no second opinion."""
+WITH_OTHER_INPUTS = {"a masked key of 512 attended"}
+"""Which one call does not show: compiled code is asked about other numbers. Rehearsals and round
+trips run it elsewhere, once."""
 LAYOUTS = {"lost alias of two outputs", "wrong strides", "lost channels_last"}
 """What torch may choose, and is not checked in each."""
 CASES = [
     pytest.param(each, id=each.name, marks=() if each.name in QUICK else pytest.mark.slow)
     for each in WRONG
-    if each.name not in WITHIN_ROUNDING
 ]
+OF_ONE_CALL = [case for case in CASES if case.id not in WITH_OTHER_INPUTS]
 
 
 def judge_by_sweep(wrong: WrongProgram, args: tuple[Any, ...]) -> str:
@@ -61,7 +56,7 @@ def judge_by_rehearsal(wrong: WrongProgram, args: tuple[Any, ...]) -> bool | Non
     expected, again = (outcome(target, inputs) for _ in range(2))
     with tp.INDUCTOR_CONFIG.get().patch({**wrong.options(), "force_disable_caches": True}):
         actual = run_compiled_outcome(target, inputs, fullgraph=True)
-    return difference(expected, again, actual)[0]
+    return difference(expected, again, actual, second=give_second_opinion(target, inputs))[0]
 
 
 WORDS = {True: "passed", False: "failed", None: "not checked"}
@@ -100,7 +95,7 @@ def test_budgets_of_memory_agree(wrong: WrongProgram) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("wrong", [c for c in CASES if c.id not in WITHOUT_DOUBLE_PRECISION])
+@pytest.mark.parametrize("wrong", OF_ONE_CALL)
 def test_rehearsals_agree(wrong: WrongProgram) -> None:
     """A view that a cure loses is its own doing, not torch's choice."""
     is_lost_view = wrong.name == "lost alias of two outputs"
@@ -109,7 +104,7 @@ def test_rehearsals_agree(wrong: WrongProgram) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("wrong", CASES)
+@pytest.mark.parametrize("wrong", OF_ONE_CALL)
 def test_round_trips_agree(wrong: WrongProgram) -> None:
     args = wrong.args()
     made = wb.aot_compile(wrong.make(), args, options=wrong.options())

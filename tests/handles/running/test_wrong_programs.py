@@ -7,26 +7,12 @@ import pytest
 import workbench as wb
 from tests.wrong_programs import WRONG, WrongProgram
 
-MISSED = {
-    "bfloat16 accumulator of a sum",
-    "bfloat16 accumulator of a product",
-    "a masked key of 512 attended",
-    "small column of a gradient zeroed",
-}
-"""Within the tolerance of their dtype, which is not yet what roundings of the program decide."""
-
-
-def _cases() -> list[object]:
-    missed = pytest.mark.xfail(reason="within the tolerance of the dtype", strict=True)
-    return [pytest.param(w, marks=missed if w.name in MISSED else (), id=w.name) for w in WRONG]
-
-
 TARGETS = pytest.mark.parametrize("target", ["host", "h100"])
 
 
 @pytest.mark.slow
 @TARGETS
-@pytest.mark.parametrize("wrong", _cases())
+@pytest.mark.parametrize("wrong", WRONG, ids=str)
 def test_a_wrong_program_is_never_ok(wrong: WrongProgram, target: str) -> None:
     args = wrong.args()
     compiled = wb.aot_compile(wrong.make(), args, options=wrong.options(), target=target)

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from workbench.compiler.call_state.reachable import same_tensor
+from workbench.compiler.comparison.roundings import round_by_chance
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.tensor_subclass import is_flattenable
 
@@ -28,6 +29,18 @@ _WHOLE = (
 )  # fmt: skip
 _OF_TORCH = ("aten", "prims", "prim")
 _OPERATOR: Any = tp.OPS.get().OpOverload
+_ROUNDED_ONCE = frozenset({
+    "_to_copy", "amax", "amin", "bmm", "cat", "constant_pad_nd", "copy", "dot", "embedding", "flip",
+    "gather", "index", "index_select", "masked_select", "max", "mean", "min", "mm", "mv", "roll",
+    "select_backward", "slice_backward", "sort", "stack", "sum", "topk", "tril", "triu", "vdot",
+})  # fmt: skip
+"""Operators, beside those of single elements, that eager and generated code round once, at the
+end. A product with a bias, which generated code may part, and a normalisation are not among them.
+"""
+_DECIDING = frozenset(
+    {"ceil", "floor", "floor_divide", "fmod", "remainder", "round", "sign", "trunc"}
+)
+"""Operators that make a step of what lies beside one."""
 _Key = tuple[int, torch.dtype]
 
 
@@ -35,12 +48,15 @@ _Key = tuple[int, torch.dtype]
 class Dice:
     """Random roundings: every value is off by up to half of `digits` last digits of its dtype.
 
-    With `decisions` only what an operator rounds is, and whole numbers are followed, too.
+    With `decisions` only what an operator rounds is, and whole numbers are followed, too. With
+    `steps` so is what eager rounds on the way to a value, and not the last rounding of the value:
+    arguments and sums of 16 bits are off by `digits` of float32, as eager adds in float32.
     """
 
     seed: int
     digits: float = 1.0
     decisions: bool = False
+    steps: bool = False
 
 
 class DoublePrecision(tp.DISPATCH_MODE.get()):  # type: ignore[misc]
@@ -70,13 +86,18 @@ class DoublePrecision(tp.DISPATCH_MODE.get()):  # type: ignore[misc]
         self._kept: list[Any] = []  # a storage that is freed would leave its address to another
         self._foreign: set[_Key] = set()
         """Storages with values that depend on some that were taken as exact."""
+        self._unrounded: dict[_Key, torch.Tensor] = {}
+        """With steps: storages as they are before their last rounding."""
+        self._by_decision: set[_Key] = set()
+        """With steps: storages that depend on whole numbers which floats decide."""
         self._decided: dict[_Key, tuple[torch.Tensor, torch.Tensor]] = {}
         """Whole numbers as they would be with these roundings, and as torch left them."""
 
     def exact(self, tensor: Any) -> torch.Tensor | None:
         """The value in double precision; None for what is no number or was never computed.
 
-        With dice that follow decisions: a whole number or a bool as it would be.
+        With dice that follow decisions: a whole number or a bool as it would be. With steps None,
+        too, for what depends on whole numbers that roundings may decide.
         """
         if self._follows_decisions and _is_decision(tensor):
             return self._decided_of(tensor).clone()
@@ -84,7 +105,10 @@ class DoublePrecision(tp.DISPATCH_MODE.get()):  # type: ignore[misc]
             return None
         if _key(tensor) not in self._twins:
             return None
-        return self._seen(tensor)
+        if _key(tensor) in self._by_decision:
+            return None
+        seen, unrounded = self._seen(tensor), self._unrounded.get(_key(tensor))
+        return seen if unrounded is None else _as(tensor, unrounded)
 
     def knows_roundings(self, tensor: Any) -> bool:
         """Whether `exact` tells everything that eager rounded in it."""
@@ -122,11 +146,12 @@ class DoublePrecision(tp.DISPATCH_MODE.get()):  # type: ignore[misc]
         written = [leaf for leaf in given if _is_number(leaf)] if is_mutable else []
         fresh = [leaf for leaf in results if _key(leaf) not in self._twins]
         self._decide(func, args, kwargs, {**twins, **otherwise}, output, draws)
+        self._note_decisions(func, given, [*tp.TREE_LEAVES.get()(output), *written])
         if not fresh and not written:
             return output
         wide = None
         if is_operator and _is_generic(func, draws):
-            wide = self._in_double(func, args, kwargs, twins)
+            wide = self._in_double(func, args, kwargs, self._blurred(func, given, twins))
         elif is_operator and not is_mutable and not draws:
             wide = self._by_rounded(func, args, kwargs, twins, output)
         fills = draws and is_mutable and func.namespace in _OF_TORCH
@@ -144,7 +169,58 @@ class DoublePrecision(tp.DISPATCH_MODE.get()):  # type: ignore[misc]
         for number, leaf in enumerate(plain):
             if _is_number(leaf) and any(leaf is one for one in fresh):
                 self._keep(leaf, exact[number] if len(exact) == len(plain) else None)
+        self._step(func, args, written, results)
         return output
+
+    @property
+    def _follows_steps(self) -> bool:
+        return self._dice is not None and self._dice.steps
+
+    def _blurred(
+        self, func: Any, given: Sequence[Any], twins: Mapping[int, torch.Tensor]
+    ) -> Mapping[int, torch.Tensor]:
+        """The arguments; with steps those of an operator that may round on its way are off."""
+        if not self._follows_steps or tp.schema_of(func).is_mutable or _is_rounded_once(func):
+            return twins
+        off = {}
+        for leaf in given:
+            if _is_number(leaf):
+                twin = twins[id(leaf)]
+                sides = torch.rand(twin.shape, generator=self._generator, dtype=torch.float64) - 0.5
+                eps = torch.finfo(leaf.dtype).eps
+                off[id(leaf)] = torch.where(twin.isfinite(), twin * (1 + 2 * eps * sides), twin)
+        return {**twins, **off}
+
+    def _note_decisions(self, func: Any, given: Sequence[Any], results: Sequence[Any]) -> None:
+        """Follow whole numbers that floats decide, to the floats that depend on them."""
+        if not self._follows_steps:
+            return
+        numbers = [leaf for leaf in given if _is_number(leaf)]
+        others = [leaf for leaf in given if _is_decision(leaf)]
+        depends = any(_key(leaf) in self._by_decision for leaf in (*numbers, *others))
+        decides = isinstance(func, _OPERATOR) and _name_of(func).rstrip("_") in _DECIDING
+        for leaf in results:
+            is_by_decision = decides or depends if _is_number(leaf) else depends or bool(numbers)
+            if is_by_decision and (_is_number(leaf) or _is_decision(leaf)):
+                self._kept.append(leaf.untyped_storage())
+                self._by_decision.add(_key(leaf))
+
+    def _step(
+        self, func: Any, args: Any, written: Sequence[torch.Tensor], results: Sequence[torch.Tensor]
+    ) -> None:
+        """Round what was written in place; a copy is as little rounded as what it is of."""
+        if not self._follows_steps:
+            return
+        for leaf in written:
+            self._unrounded.pop(_key(leaf), None)
+            if not _overlaps(leaf):
+                seen = self._seen(leaf)
+                seen.copy_(self._rounded(seen, leaf.dtype))
+        if func is torch.ops.aten.clone.default and results and not _overlaps(results[0]):
+            unrounded = self._unrounded.get(_key(args[0]))
+            if unrounded is not None and _key(results[0]) in self._unrounded:
+                kept = _as(results[0], self._unrounded[_key(results[0])])
+                kept.copy_(_as(args[0], unrounded))
 
     @property
     def _follows_decisions(self) -> bool:
@@ -272,6 +348,8 @@ class DoublePrecision(tp.DISPATCH_MODE.get()):  # type: ignore[misc]
         """
         if self._dice is None:
             return exact
+        if self._dice.steps and _is_short(dtype):
+            return round_by_chance(exact, dtype, self._generator)
         off = torch.rand(exact.shape, generator=self._generator, dtype=torch.float64) - 0.5
         limits = torch.finfo(dtype)
         # of 16 bits and less sums are float32: such a value is off by its one rounding
@@ -280,13 +358,22 @@ class DoublePrecision(tp.DISPATCH_MODE.get()):  # type: ignore[misc]
             return exact * (1 + limits.eps * off)
         size = exact.abs()
         digit = limits.eps * size.clamp_min(limits.tiny)
-        return (size + digit * off).clamp_min(0.0).copysign(exact)
+        rounded = (size + digit * off).clamp_min(0.0).copysign(exact)
+        return torch.where(exact.isfinite(), rounded, exact)  # infinity less infinity is NaN
+
+    def _as_argument(self, whole: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+        """What counts as exact, with dice as far off as eager may be where it computes with it."""
+        if self._follows_decisions:
+            return whole
+        is_in_float32 = self._follows_steps and _is_short(dtype)
+        return self._rounded(whole, torch.float32 if is_in_float32 else dtype)
 
     def _adopt(self, tensor: torch.Tensor) -> None:
         """Take the value as it is for the exact one, with all of its storage."""
         whole = _whole(tensor).to(_WIDE[tensor.dtype])
-        exact = whole if self._follows_decisions else self._rounded(whole, tensor.dtype)
+        exact = self._as_argument(whole, tensor.dtype)
         key, known = _key(tensor), self._twins.get(_key(tensor))
+        self._unrounded.pop(key, None)
         if known is not None and known.numel() == whole.numel():
             known.copy_(exact)
             self._left[key].copy_(whole)
@@ -307,6 +394,9 @@ class DoublePrecision(tp.DISPATCH_MODE.get()):  # type: ignore[misc]
                 as_held = exact.to(tensor.dtype).to(exact.dtype)  # float8 is compared with no other
                 rounded = torch.where(exact == as_held, exact, rounded)
             self._seen(tensor).copy_(rounded)
+            if self._follows_steps:
+                before = self._unrounded[_key(tensor)] = self._twins[_key(tensor)].clone()
+                _as(tensor, before).copy_(exact)
 
 
 def _as(tensor: torch.Tensor, whole: torch.Tensor) -> torch.Tensor:
@@ -327,6 +417,21 @@ def _overlaps(tensor: torch.Tensor) -> bool:
 def _is_generic(func: Any, draws: bool) -> bool:
     """Whether an operator does the same in every dtype and drew no random numbers."""
     return func.namespace in _OF_TORCH and not draws
+
+
+def _name_of(func: Any) -> str:
+    name: str = tp.schema_of(func).name
+    return name.split("::")[1]
+
+
+def _is_short(dtype: torch.dtype) -> bool:
+    return not dtype.is_complex and torch.finfo(dtype).bits <= 16
+
+
+def _is_rounded_once(func: Any) -> bool:
+    is_view = func.is_view or func.namespace == "prims"
+    is_of_elements = torch.Tag.pointwise in func.tags
+    return is_view or is_of_elements or _name_of(func) in _ROUNDED_ONCE
 
 
 def _may_draw(func: Any) -> bool:

@@ -42,13 +42,9 @@ from workbench.compiler.call_state.reachable import (
     walk_reachable,
 )
 from workbench.compiler.calls.paths import Path, leaves
+from workbench.compiler.comparison.double_precision import Dice, DoublePrecision, InDouble
+from workbench.compiler.comparison.held_values import sharpened
 from workbench.compiler.comparison.output_comparison import Comparison, report_not_checked
-from workbench.compiler.comparison.second_opinion import (
-    Dice,
-    DoublePrecision,
-    InDouble,
-    sharpened,
-)
 from workbench.compiler.internals.tensor_subclass import mapped
 
 _SEED = 20

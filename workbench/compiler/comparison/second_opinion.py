@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import fields, replace
 from math import inf
 from typing import Any
 
@@ -15,24 +15,50 @@ from workbench.compiler.comparison.double_precision import (
     DoublePrecision,
     InDouble,
 )
-from workbench.compiler.comparison.output_comparison import Comparison, compare_tensors
+from workbench.compiler.comparison.held_values import (
+    HALVES,
+    Blunt,
+    Coarse,
+    Grown,
+    Uneven,
+    is_close,
+    sharpened,
+)
+from workbench.compiler.comparison.output_comparison import (
+    Comparison,
+    compare_tensors,
+    get_absolute_tolerance,
+)
+from workbench.compiler.comparison.roundings import (
+    BESIDE_TIE,
+    ROUNDINGS,
+    SPREADS,
+    explain_unrounded,
+    find_unrounded,
+    is_float,
+    measure_digits,
+    measure_size,
+    measure_slices,
+    widen,
+)
+from workbench.compiler.comparison.unused_elements import UnusedElements
 from workbench.number_text import join_words, number_text, plural
 
 __all__ = [
-    "Blunt", "Coarse", "Dice", "DoublePrecision", "Grown", "InDouble", "Samples", "Several",
-    "overflows_alone", "say_overflow", "settle_difference", "sharpened",
+    "ROUNDINGS", "Again", "Blunt", "Coarse", "Dice", "DoublePrecision", "Grown", "InDouble",
+    "Samples", "SecondOpinion", "Several", "Uneven", "UnusedElements", "overflows_alone",
+    "say_overflow", "settle_difference", "sharpened",
 ]  # fmt: skip
-ROUNDINGS = 4.0
-"""How many times further than eager a value may be from the original in double precision."""
-
 Samples = Callable[[Sequence[Dice]], Sequence[torch.Tensor]]
 """The value in double precision several times more, each time with other roundings."""
 _OF_VALUES = tuple(Dice(seed) for seed in (1, 2, 3))
 _OF_DECISIONS = tuple(Dice(seed, digits=8.0, decisions=True) for seed in range(1, 17))
 """Generated code sums in another order, a few digits off: what it decides otherwise is next to a
 tie. Where a third of the runs decides like it, sixteen miss it once in 650 times."""
-_SPREADS = 8.0
-"""How far from the spread of these an error is by chance: three of them seldom all lie close."""
+_OF_STEPS = tuple(Dice(seed, digits=8.0, steps=True) for seed in range(1, 7))
+"""Six: of a million elements one may lie close to the spread of three by chance."""
+_FIRST_STEPS = _OF_STEPS[:2]
+"""By which most right programs are known."""
 
 
 class Several:
@@ -56,77 +82,13 @@ class Several:
         return samples
 
 
-SHARP = 10.0
-"""How many times its own tolerance a value may be off beside its own size, before it is asked."""
-_BESIDE_TIE = 0.25
-"""How far from the middle of two eight-bit values one may lie, in digits, and be rounded to either:
-float32 and bfloat16 before it are off by 1e-6 and by 0.06 of a digit."""
 _NOISE = 0.1
 """A value whose error in eager is this part of it, in the mean, has no digit that says anything."""
 
 
-@dataclass(frozen=True)
-class Blunt(Comparison):
-    """A value that only passes since it is small beside its tolerance, `loose_atol`.
-
-    It counts as different until `settle_difference` has heard double precision about it.
-    """
-
-    loose_atol: float = 0.0
-
-
-@dataclass(frozen=True)
-class Coarse(Comparison):
-    """A value of 16 bits that passes, and is a digit off somewhere.
-
-    It counts as different until `settle_difference` has heard double precision about it.
-    """
-
-
-@dataclass(frozen=True)
-class Grown(Comparison):
-    """A value that only passes since its tolerance, `loose_atol`, grew with what it is beside.
-
-    It counts as different until `settle_difference` has heard double precision about it; where that
-    has no value, the tolerance that grew decides.
-    """
-
-    loose_atol: float = 0.0
-
-
-_HALVES = (torch.bfloat16, torch.float16)
 COARSER = 2.0
 """How many times further than eager, in the mean, a value of 16 bits may be from the exact one:
 generated code keeps sums and intermediates in float32, so that it is nearer in most programs."""
-
-
-def _is_off_by_a_digit(left: torch.Tensor, right: torch.Tensor) -> bool:
-    a, b = _parts(left), _parts(right)
-    known = a.isfinite() & b.isfinite()
-    return bool(((a - b).abs()[known] > 0.5 * _digits(a[known], left.dtype)).any())
-
-
-def sharpened(
-    row: Comparison, left: Any, right: Any, unit: float, *, is_gradient: bool = False
-) -> Comparison:
-    """The row of a value that passed, held to its own size where its tolerance is far above it.
-
-    `unit` is the absolute tolerance of a value of size 1. A gradient that is small beside the
-    others, or an output of numbers below the tolerance, could be anything else otherwise.
-    """
-    if row.verdict != "passed" or not _is_float(left) or not left.numel():
-        return row
-    if left.dtype in _HALVES and _is_off_by_a_digit(left, right):
-        return Coarse(**vars(row) | {"verdict": "failed"})
-    wide = _parts(left)
-    finite = wide[wide.isfinite()]
-    size = _size(finite) if finite.numel() else 0.0
-    limit = SHARP * unit * (size if is_gradient else min(1.0, size))
-    limit = max(limit, torch.finfo(left.dtype).tiny)  # what is smaller may be flushed to zero
-    if limit >= row.atol:
-        return row
-    again = compare_tensors(row.leaf, left, right.to(left.dtype), row.rtol, limit)
-    return row if again.ok else Blunt(**vars(again), loose_atol=row.atol)
 
 
 def settle_difference(
@@ -145,10 +107,12 @@ def settle_difference(
     or an argmax, may be another where one of the samples decides so, too. `is_foreign` says that
     it depends on what only counts as exact.
     """
-    if isinstance(pair[1], torch.Tensor) and not _is_float(pair[1]):
+    if isinstance(pair[1], torch.Tensor) and not is_float(pair[1]):
         return _settle_decisions(row, pair[1], pair[2], samples)
     if isinstance(row, Coarse):
-        return _settle_coarse(row, pair, wide, samples)
+        return _settle_coarse(row, pair, wide, samples, is_foreign=is_foreign)
+    if isinstance(row, Uneven):
+        return _settle_uneven(row, pair, wide, samples, is_foreign=is_foreign)
     if isinstance(row, Grown):
         return _settle_grown(row, pair, wide, samples, is_foreign=is_foreign)
     if not isinstance(row, Blunt):
@@ -173,36 +137,77 @@ def _settle_grown(
     left = pair[1]
     is_known = isinstance(wide, torch.Tensor) and wide.shape == left.shape and not is_foreign
     settled = _settled(_plain(row), pair, wide, samples) if is_known else None
-    if settled is not None and (settled.verdict == "failed" or left.dtype not in _HALVES):
+    if settled is not None and (settled.verdict == "failed" or left.dtype not in HALVES):
         return settled
     passed = replace(_plain(row), atol=row.loose_atol, verdict="passed")
     coarse = Coarse(**vars(passed) | {"verdict": "failed"})
-    return _settle_coarse(coarse, pair, wide, samples) if left.dtype in _HALVES else passed
+    return _settle_coarse(coarse, pair, wide, samples) if left.dtype in HALVES else passed
+
+
+def _settle_uneven(
+    row: Uneven, pair: tuple[str, Any, Any], wide: Any, samples: Samples, *, is_foreign: bool
+) -> Comparison:
+    """Whether roundings decide what is much off beside the size of its row or column."""
+    passed = replace(_plain(row), verdict="passed")
+    _, left, right = pair
+    is_known = isinstance(wide, torch.Tensor) and wide.shape == left.shape and is_float(wide)
+    if is_foreign or not is_known or left.shape != right.shape:
+        return passed
+    exact, eager, own = widen(wide), widen(left), widen(right)
+    runs = [widen(one.reshape(left.shape)) for one in samples(_OF_VALUES)]
+    errors, sizes = measure_slices(eager - exact), measure_slices(eager)
+    if not runs or errors is None or sizes is None:
+        return passed
+    excused = is_close(row, left, right) | (errors >= _NOISE * sizes) | ~exact.isfinite()
+    own_error, its_error = ((one - exact).abs()[~excused] for one in (eager, own))
+    spread = _spread([one[~excused] for one in runs], exact[~excused], own_error)
+    if spread is None or bool((its_error <= ROUNDINGS * own_error.maximum(spread)).all()):
+        return passed
+    reason = (
+        f"it differs by {number_text(float(its_error.max()), 'difference')} from the value in "
+        "double precision where a row or column is small: roundings of the program are smaller"
+    )
+    return replace(passed, verdict="failed", reason=reason)
 
 
 def _settle_coarse(
-    row: Comparison, pair: tuple[str, Any, Any], wide: Any, samples: Samples
-) -> Comparison:
+    row: Comparison, pair: tuple[str, Any, Any], wide: Any, samples: Samples,
+    *, is_foreign: bool = False,
+) -> Comparison:  # fmt: skip
     """Whether a value of 16 bits is as near to the exact one as roundings of the program allow.
 
-    In the mean: of single elements those next to a tie are a digit off. Without a value in double
-    precision the tolerance of the dtype decides.
+    Element by element where nothing but the last rounding, or roundings that are known, reach it,
+    and in the mean. Without a value in double precision the tolerance of the dtype decides.
     """
     passed = Comparison(**vars(row) | {"verdict": "passed"})
     _, left, right = pair
     if not isinstance(wide, torch.Tensor) or not isinstance(left, torch.Tensor):
         return passed
-    if wide.shape != left.shape or not _is_float(wide):
+    if wide.shape != left.shape or not is_float(wide):
         return passed
-    exact, eager, own = _parts(wide), _parts(left), _parts(right)
+    exact, eager, own = widen(wide), widen(left), widen(right)
     known = exact.isfinite() & eager.isfinite() & own.isfinite()
-    rounding = _digits(exact[known], left.dtype) / 12**0.5
-    off = _size((own - exact)[known])
-    allowed = max(_size((eager - exact)[known]), _size(rounding))
+    exact, eager, own = (part[known] for part in (exact, eager, own))
+    beyond = None if is_foreign else find_unrounded(own, eager, exact, left.dtype)
+    if beyond is not None:
+
+        def is_explained(dice: Sequence[Dice]) -> bool:
+            steps = [widen(one.reshape(left.shape))[known] for one in samples(dice)]
+            return not steps or explain_unrounded(beyond, steps, exact, left.dtype)
+
+        if not is_explained(_FIRST_STEPS) and not is_explained(_OF_STEPS):
+            reason = (
+                "it is further from the value in double precision than one rounding at the end and "
+                "the roundings of what the program computes before"
+            )
+            return replace(passed, verdict="failed", reason=reason)
+    rounding = measure_digits(exact, left.dtype) / 12**0.5
+    off = measure_size(own - exact)
+    allowed = max(measure_size(eager - exact), measure_size(rounding))
     if off <= COARSER * allowed:
         return passed
-    runs = [_parts(one.reshape(left.shape))[known] for one in samples(_OF_VALUES)]
-    spread = [_size((one - exact[known]).nan_to_num(inf, inf, inf)) for one in runs]
+    runs = [widen(one.reshape(left.shape))[known] for one in samples(_OF_VALUES)]
+    spread = [measure_size((one - exact).nan_to_num(inf, inf, inf)) for one in runs]
     if off <= COARSER * max((*spread, allowed)):
         return passed
     reason = (
@@ -234,17 +239,13 @@ def _settle_decisions(row: Comparison, left: Any, right: Any, samples: Samples) 
 
 
 def _vanishes(left: torch.Tensor, wide: torch.Tensor) -> bool:
-    exact, eager = _parts(wide), _parts(left)
+    exact, eager = widen(wide), widen(left)
     finite = exact.isfinite() & eager.isfinite()
-    return _size((eager - exact)[finite]) >= _NOISE * _size(eager[finite])
+    return measure_size((eager - exact)[finite]) >= _NOISE * measure_size(eager[finite])
 
 
 def _plain(row: Comparison) -> Comparison:
-    return Comparison(**{name: value for name, value in vars(row).items() if name != "loose_atol"})
-
-
-def _size(values: torch.Tensor) -> float:
-    return float(values.square().mean().sqrt()) if values.numel() else 0.0
+    return Comparison(**{each.name: getattr(row, each.name) for each in fields(Comparison)})
 
 
 def _settled(
@@ -252,12 +253,12 @@ def _settled(
 ) -> Comparison:
     _, left, right = pair
     tensors = (left, right, wide)
-    if not all(isinstance(part, torch.Tensor) and _is_float(part) for part in tensors):
+    if not all(isinstance(part, torch.Tensor) and is_float(part) for part in tensors):
         return row
     if (left.shape, left.dtype) != (right.shape, right.dtype) or left.shape != wide.shape:
         return row
     dtype = left.dtype
-    left, right, wide = (_parts(part) for part in tensors)
+    left, right, wide = (widen(part) for part in tensors)
     finite = left.isfinite() & wide.isfinite()
     if not finite.any():
         return row
@@ -267,11 +268,11 @@ def _settled(
     is_blunt = isinstance(row, Blunt)
     if its.isnan().any() or (not is_blunt and its.max() > ROUNDINGS * own.max()):
         return row  # NaN is no rounding either
-    if dtype in EIGHT_BITS and _is_coarser(own, its, _digits(wide[finite], dtype)):
+    if dtype in EIGHT_BITS and _is_coarser(own, its, measure_digits(wide[finite], dtype)):
         return row
     near = row.atol + row.rtol * left[finite].abs()
     close = (right - left)[finite].abs() <= near
-    spread = _spread([_parts(one)[finite] for one in samples(_OF_VALUES)], wide[finite], own)
+    spread = _spread([widen(one)[finite] for one in samples(_OF_VALUES)], wide[finite], own)
     if spread is None and its.max() > ROUNDINGS * own.max():
         return row
     if spread is not None and not bool((close | (its <= ROUNDINGS * own.maximum(spread))).all()):
@@ -290,14 +291,7 @@ def _is_coarser(own: torch.Tensor, its: torch.Tensor, digits: torch.Tensor) -> b
     A digit is up to an eighth of the value: without this, four of them would count as rounding.
     """
     before = float((own / digits).max()) - 0.5  # what eager was off by when it rounded
-    return float((its / digits).max()) > 0.5 + max(_BESIDE_TIE, ROUNDINGS * before)
-
-
-def _digits(values: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-    """The size of the last digit of each value in a dtype."""
-    limits = torch.finfo(dtype)
-    exponents = torch.frexp(values.abs().clamp_min(limits.tiny))[1] - 1
-    return torch.ldexp(torch.full_like(values, limits.eps), exponents)
+    return float((its / digits).max()) > 0.5 + max(BESIDE_TIE, ROUNDINGS * before)
 
 
 def _spread(
@@ -313,19 +307,36 @@ def _spread(
     errors = errors.nan_to_num(inf, inf)
     known = errors.isfinite()
     sizes = [float(part[known].square().mean().sqrt()) for part in (own, errors)]
-    return _SPREADS * max(1.0, sizes[0] / sizes[1] if sizes[1] else 1.0) * errors
+    return SPREADS * max(1.0, sizes[0] / sizes[1] if sizes[1] else 1.0) * errors
 
 
-def _is_float(tensor: torch.Tensor) -> bool:
-    return tensor.is_floating_point() or tensor.is_complex()
+Again = Callable[[Dice | None], InDouble]
+"""Runs the original again, in double precision or with other roundings."""
 
 
-def _parts(tensor: torch.Tensor) -> torch.Tensor:
-    """In double precision, of complex numbers both parts."""
-    tensor = tensor.detach()
-    if tensor.is_complex():
-        return torch.view_as_real(tensor.to(torch.complex128).resolve_conj())
-    return tensor.double()
+class SecondOpinion:
+    """Asks the original in double precision where a value of one run differs, as `verify` does."""
+
+    def __init__(self, again: Again | None):
+        self._again = again
+        self._wide: InDouble | None = None
+        self._several = Several(lambda dice: again(dice).exact if again else {})
+
+    def of(self, row: Comparison, left: Any, right: Any, *, is_gradient: bool) -> Comparison:
+        """The row, held to the size of the value, with the opinion of double precision."""
+        if not (isinstance(left, torch.Tensor) and isinstance(right, torch.Tensor)):
+            return row
+        unit = get_absolute_tolerance(left.dtype)
+        held = sharpened(row, left, right, unit, is_gradient=is_gradient)
+        if held.verdict != "failed" or held.reason:
+            return held
+        if self._wide is None:
+            self._wide = InDouble() if self._again is None else self._again(None)
+        exact, rounded = (side.get(held.leaf) for side in (self._wide.exact, self._wide.rounded))
+        several = self._several.of(held.leaf)
+        sides = held.leaf, left if rounded is None else rounded, right
+        is_foreign = held.leaf in self._wide.foreign
+        return settle_difference(held, sides, exact, several, is_foreign=is_foreign)
 
 
 def overflows_alone(eager: Any, got: Any, exact: Any) -> bool:

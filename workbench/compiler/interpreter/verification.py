@@ -43,6 +43,7 @@ from workbench.compiler.comparison.second_opinion import (
     DoublePrecision,
     InDouble,
     Several,
+    UnusedElements,
     overflows_alone,
     say_overflow,
     settle_difference,
@@ -227,6 +228,7 @@ class _Verifier:
         self._draws_other_count = False
         self.is_reference_to_blame = False
         self._of_graph: dict[bool, Effects] = {}
+        self._its_run: Effects | None = None
 
     def _reached(
         self, function: Any, roots: Sequence[Any], places: Mapping[int, Any] | None = None
@@ -255,7 +257,7 @@ class _Verifier:
             its_run = step(self._progress, "running the generated program on the CPU")
             with its_run, reword_errors(what, _ON_A_GPU):
                 as_drawn = AsDrawn(self._draws) if self._draws.by_library else _NOTHING
-                actual = self._run_without_autocast(program, as_drawn)
+                actual = self._its_run = self._run_without_autocast(program, as_drawn)
         except KernelFailed as failure:
             return self._verification((), [report_failed(failure.kernel, str(failure))])
         rows = self._rows(expected, actual, exact)
@@ -309,8 +311,9 @@ class _Verifier:
         return expected, {}
 
     def _run_original(
-        self, *modes: AbstractContextManager[Any], seed: int | None = None
-    ) -> Effects:
+        self, *modes: AbstractContextManager[Any], seed: int | None = None,
+        subject: Subject | None = None,
+    ) -> Effects:  # fmt: skip
         """The original as on the GPU: its Triton kernels interpreted, with its random numbers."""
         replay = None
         if self._draws.forward and not self._no_replay and seed is None:
@@ -329,7 +332,7 @@ class _Verifier:
                     stack.enter_context(replay)
                 yield
 
-        effects = replace(self._judged, around=around).run(self._original, seed)
+        effects = replace(subject or self._judged, around=around).run(self._original, seed)
         if replay is not None and not replay.is_whole:
             raise DrawsCountError("it draws fewer than the graph does")
         return effects
@@ -342,7 +345,9 @@ class _Verifier:
 
         return interpret_users_kernels(self._graphs, self._made.sources, launch)
 
-    def _run_in_double(self, dice: Dice | None = None) -> tuple[Effects | None, InDouble]:
+    def _run_in_double(
+        self, dice: Dice | None = None, subject: Subject | None = None
+    ) -> tuple[Effects | None, InDouble]:
         """The original once more, and its values in double precision where it has them.
 
         What a Triton kernel of the user gives counts as exact, and so is no reference of its own.
@@ -351,18 +356,19 @@ class _Verifier:
             return None, InDouble()
         mode = DoublePrecision(dice)
         try:
-            wide = self._run_original(mode)
+            wide = self._run_original(mode, subject=subject)
         except (RuntimeError, TypeError, NotImplementedError, DrawsDifferError):
             return None, InDouble()  # code that looks at what tensors are may refuse the mode
         by_name = {p.name: p.expected for p in pairs(self._judged, wide, wide, True)}
         return wide, mode.values(by_name)
 
     def _run_without_autocast(
-        self, function: Callable[..., Any], mode: AbstractContextManager[Any] = _NOTHING
-    ) -> Effects:
+        self, function: Callable[..., Any], mode: AbstractContextManager[Any] = _NOTHING,
+        subject: Subject | None = None,
+    ) -> Effects:  # fmt: skip
         """Graphs have their casts already, those of the device."""
         with torch.autocast("cpu", enabled=False), mode, self._interpret_launches():
-            return self._subject.run(function)
+            return (subject or self._subject).run(function)
 
     def _graph_run(self, *, as_there: bool = False) -> Effects | None:
         """What the captured graph gives, once; None where it cannot be run here.
@@ -437,7 +443,7 @@ class _Verifier:
             return rows
         _, wide = self._run_in_double()
         several = Several(lambda dice: self._run_in_double(dice)[1].exact)
-        return [
+        settled = [
             settle_difference(
                 row,
                 (row.leaf, _as(wide.rounded.get(row.leaf), pair.actual), pair.actual),
@@ -449,6 +455,21 @@ class _Verifier:
             else row  # another dtype is no rounding
             for row, pair in zip(rows, sides, strict=True)
         ]
+        if actual is not self._its_run or has_draws(self._graphs):
+            return settled
+        return self._ask_unused(wide, actual).judge(rows, settled)
+
+    def _ask_unused(self, wide: InDouble, actual: Effects) -> UnusedElements:
+        def run_compiled(subject: Subject) -> Effects:
+            program = replace(self._made, per_kernel=False).generated()
+            own = replace(self._subject, args=subject.args, kwargs=subject.kwargs)
+            return self._run_without_autocast(program, subject=own)
+
+        return UnusedElements(
+            self._original, self._judged,
+            lambda subject: self._run_in_double(subject=subject)[1],
+            run_compiled, wide, actual,
+        )  # fmt: skip
 
     def _without_chance(
         self, rows: list[Comparison], expected: Effects, actual: Effects

@@ -31,8 +31,14 @@ from workbench.compiler.call_state.random_states import moved, read_random_state
 from workbench.compiler.call_state.reachable import Snapshot, walk_reachable
 from workbench.compiler.calls.paths import Path, leaves
 from workbench.compiler.cold_start.compile_cache import start_fast
-from workbench.compiler.comparison.effects import compute_gradients
+from workbench.compiler.comparison.effects import GRADIENT, compute_gradients
 from workbench.compiler.comparison.output_comparison import compare
+from workbench.compiler.comparison.second_opinion import (
+    Dice,
+    DoublePrecision,
+    InDouble,
+    SecondOpinion,
+)
 from workbench.compiler.internals.dynamo_state import preserved
 from workbench.compiler.internals.patches import hold_torch_warnings
 from workbench.compiler.measuring.silence import silent
@@ -135,14 +141,35 @@ def run_compiled_outcome(target: Any, inputs: Inputs, *, fullgraph: bool) -> Lea
         return outcome(target, inputs, compiled)
 
 
+def give_second_opinion(target: Any, inputs: Inputs) -> SecondOpinion:
+    """What the original gives in double precision, once `difference` asks for it."""
+
+    def run_again(dice: Dice | None) -> InDouble:
+        mode = DoublePrecision(dice)
+        try:
+            with mode:
+                found = outcome(target, inputs)
+        except (RuntimeError, TypeError, NotImplementedError):
+            return InDouble()  # code that looks at what tensors are may refuse the mode
+        return mode.values(dict(found))
+
+    return SecondOpinion(run_again)
+
+
 def difference(
-    expected: Leaves, again: Leaves, actual: Leaves, rounded: Leaves | None = None
+    expected: Leaves,
+    again: Leaves,
+    actual: Leaves,
+    rounded: Leaves | None = None,
+    *,
+    second: SecondOpinion | None = None,
 ) -> tuple[bool | None, str]:
     """Whether what came out is what was expected, and a sentence of what was compared.
 
     A leaf that differs between two runs of the original, `expected` and `again`, is not checked. Of
     what is printed, numbers are left out then. `rounded` is what the original gives when it is
-    compiled: what differs there as much is no matter of the change.
+    compiled: what differs there as much is no matter of the change. `second` holds each value to
+    what roundings of the original decide; without it the tolerance of the dtype decides alone.
     """
     rows = _complete([expected, again, actual], 2)
     notes = ""
@@ -156,6 +183,12 @@ def difference(
         [row for row in side if row[0] in given or row[0] != _PRINTED] for side in (expected, again)
     )
     compared = list(compare("out", expected, actual, None, None))
+    if second is not None and len(compared) == len(expected) == len(actual):
+        sides = zip(compared, expected, actual, strict=True)
+        compared = [
+            second.of(row, left, right, is_gradient=row.leaf.startswith(GRADIENT))
+            for row, (_, left), (_, right) in sides
+        ]
     moving = {row.leaf for row in compare("out", expected, again, None, None) if not row.ok}
     limits = {(row.rtol, row.atol) for row in compared if row.verdict != "not checked"}
     tolerance = "rtol {:.2g}, atol {:.2g}".format(*max(limits, default=(0.0, 0.0)))
@@ -276,6 +309,6 @@ def _gradients(target: Any, result: Any, given: Any) -> Leaves:
         return flags
     wanted = find_learning_tensors(target, resolve(target).module, given)
     return flags + [
-        (f"gradient of {name}", torch.zeros_like(wanted[name]) if grad is None else grad)
+        (f"{GRADIENT}{name}", torch.zeros_like(wanted[name]) if grad is None else grad)
         for name, grad in compute_gradients(result, wanted).items()
     ]
