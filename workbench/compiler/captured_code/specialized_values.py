@@ -264,6 +264,9 @@ def is_found_again(value: Any) -> bool:
     return value is None or isinstance(value, bool) or find_importable_name(value) is not None
 
 
+_DISPATCHED = "boolean_dispatch.<locals>.fn"
+
+
 def find_importable_name(value: Any) -> str | None:
     """`module:qualified.name` when importing that gives the object itself, else None."""
     return _object_name(value) if _importable(value) else None
@@ -281,6 +284,8 @@ def _object_name(value: Any) -> str | None:
         module, name = "types", next(known, "")  # such as types.MappingProxyType
     if isinstance(value, types.BuiltinFunctionType) and module == "torch":
         name = value.__name__  # torch.relu calls itself _VariableFunctionsClass.relu
+    if isinstance(value, types.FunctionType) and name == _DISPATCHED:
+        name = value.__name__  # F.max_pool2d and others that choose by return_indices
     if module is None or "<" in name or not name:
         return None
     return f"{module}:{name}"
