@@ -18,13 +18,14 @@ from dataclasses import dataclass
 from typing import Any, Literal, ParamSpec, TypeVar, get_args, get_origin
 
 from workbench.errors import UsageError, WorkbenchError, WrongCall, read_first_line
-from workbench.file_path import check_file_path, explain_no_path
+from workbench.file_path import explain_no_path
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 _LONGEST = 60  # characters of a value in a message
 _LARGEST = 2**63 - 1
 _NUMPY_BOOLEANS = ("bool_", "bool")
+_NO_LIMIT = ("seconds", "timeout_s", "time_limit")  # arguments of which infinity says "no limit"
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,7 @@ class _Kind:
     words: str
     why_not: Callable[[Any], str | None]
     many: str = ""
+    has_numbers: bool = False
 
 
 def checked(function: Callable[_P, _T]) -> Callable[_P, _T]:
@@ -50,7 +52,7 @@ def checked(function: Callable[_P, _T]) -> Callable[_P, _T]:
         declared = {n: _kinds(p.annotation, scope) for n, p in signature.parameters.items()}
         single = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
         return {
-            n: allowed
+            n: tuple(_unlimited(kind) if n in _NO_LIMIT else kind for kind in allowed)
             for n, allowed in declared.items()
             if allowed and signature.parameters[n].kind not in single
         }
@@ -72,7 +74,7 @@ def checked(function: Callable[_P, _T]) -> Callable[_P, _T]:
         for name, value in given.items():
             if name in known and value is not signature.parameters[name].default:
                 _check_safely(name, value, known[name])
-                given[name] = _as_python(value)
+                given[name] = _as_python(value, known[name])
         try:
             return function(*bound.args, **bound.kwargs)
         except WorkbenchError as error:  # it says what to do: the lines that found it do not help
@@ -88,8 +90,18 @@ def checked(function: Callable[_P, _T]) -> Callable[_P, _T]:
     return called
 
 
-def _as_python(value: Any) -> Any:
-    """A number of numpy as Python's own: code asks whether something is an int."""
+def _as_python(value: Any, kinds: Sequence[_Kind]) -> Any:
+    """A number of numpy as Python's own: code asks whether something is an int.
+
+    So are numbers in a list or dict that is declared to hold numbers; what holds none is not
+    copied.
+    """
+    if type(value) in (list, tuple, dict) and any(kind.has_numbers for kind in kinds):
+        parts = list(value.values()) if isinstance(value, dict) else value
+        made = [_as_python(part, kinds) for part in parts]
+        if all(one is part for one, part in zip(made, parts, strict=True)):
+            return value
+        return dict(zip(value, made, strict=True)) if type(value) is dict else type(value)(made)
     if isinstance(value, str | int | float | list | tuple | dict):
         return value
     if isinstance(value, numbers.Integral):
@@ -155,12 +167,13 @@ def _check(name: str, value: Any, kinds: Sequence[_Kind]) -> None:
     if None in reasons:
         return
     told = [reason for reason in reasons if reason]
-    if _NAMED["PathLike"] in kinds and not told:
-        check_file_path(value)  # raises, in the words of every place that takes a path
     words = list(dict.fromkeys(kind.words for kind in kinds))
     expected = f"expected {', '.join(words[:-1])} or {words[-1]}" if words[1:] else words[0]
     expected = expected if words[1:] else f"expected {words[0]}"
-    raise UsageError(f"{name} is {shown(value)}: {told[0] if told else expected}.")
+    # a handle in the place of a path is long: its type says what it is
+    of_type = f", of type {type(value).__name__}" if _NAMED["PathLike"] in kinds else ""
+    said = told[0] if told else expected
+    raise UsageError(f"{name} is {shown(value)}{'' if told else of_type}: {said}.")
 
 
 # what a declaration allows; a reason of "" says no more than that the type is another one
@@ -239,9 +252,14 @@ def _mapping(keys: Sequence[_Kind], values: Sequence[_Kind]) -> _Kind:
     def why_not(given: Any) -> str | None:
         if not isinstance(given, Mapping):
             return ""
-        return _inside(given, keys, "key") or _inside(given.values(), values, "value")
+        held = given.items() if values else ()  # a function reads them so: it may raise here
+        return _inside(given, keys, "key") or _inside([one for _, one in held], values, "value")
 
-    return _Kind("a dict", why_not)
+    return _Kind("a dict", why_not, has_numbers=_have_numbers(values))
+
+
+def _have_numbers(kinds: Sequence[_Kind]) -> bool:
+    return any(kind.has_numbers for kind in kinds)
 
 
 def _sequence(name: str, items: Sequence[_Kind]) -> _Kind:
@@ -250,7 +268,7 @@ def _sequence(name: str, items: Sequence[_Kind]) -> _Kind:
         return _inside(given, items, "item") if is_one else ""
 
     one = "tuple" if name == "tuple" else "list"
-    return _Kind(f"a {one}{_of(items)}", why_not, f"{one}s")
+    return _Kind(f"a {one}{_of(items)}", why_not, f"{one}s", _have_numbers(items))
 
 
 def _iterable(items: Sequence[_Kind]) -> _Kind:
@@ -307,7 +325,18 @@ def _no_number(value: Any) -> str | None:
     if isinstance(value, numbers.Integral) and int(value) > _LARGEST:
         return f"expected at most {_LARGEST}"
     number = float(value)
-    return "expected a number from 0" if math.isnan(number) or number < 0 else None
+    if math.isnan(number) or number < 0:
+        return "expected a number from 0"
+    return "expected a finite number" if math.isinf(number) else None
+
+
+def _no_limit(value: Any) -> str | None:
+    return None if isinstance(value, float) and value == math.inf else _no_number(value)
+
+
+def _unlimited(kind: _Kind) -> _Kind:
+    """The same kind for an argument that is a limit, of which infinity says that there is none."""
+    return _LIMIT if kind is _NAMED["float"] else kind
 
 
 def _no_boolean(value: Any) -> str | None:
@@ -340,13 +369,14 @@ def _function(count: int, words: str = "a function") -> _Kind:
     return _Kind(words, why_not)
 
 
+_LIMIT = _Kind("a number", _no_limit, "numbers", has_numbers=True)
 _FUNCTION = _Kind("a function", lambda value: None if callable(value) else "", "functions")
 _NAMED: Mapping[str, _Kind] = {
     "str": _Kind("a text", _no_text, "texts"),
-    "int": _Kind("a whole number", _no_integer, "whole numbers"),
-    "float": _Kind("a number", _no_number, "numbers"),
+    "int": _Kind("a whole number", _no_integer, "whole numbers", has_numbers=True),
+    "float": _Kind("a number", _no_number, "numbers", has_numbers=True),
     "bool": _Kind("True or False", _no_boolean),
-    "PathLike": _Kind("a str or a pathlib.Path", explain_no_path),
+    "PathLike": _Kind("a str or a pathlib.Path", explain_no_path, "paths"),
     "BinaryIO": _Kind("a binary file", lambda v: None if hasattr(v, "read") else ""),
     "bytes": _Kind("bytes", lambda v: None if isinstance(v, bytes | bytearray) else ""),
     "Callable": _FUNCTION,

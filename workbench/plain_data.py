@@ -8,7 +8,8 @@ import os
 import re
 import stat
 import sys
-from typing import Any
+from collections.abc import Callable
+from typing import Any, BinaryIO
 
 from workbench.file_path import check_file_path, open_flags
 
@@ -21,9 +22,14 @@ _MOST_DOTS = 1_000  # of a line of TOML: tomllib takes quadratic time for the pa
 _STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
 
 
-def read_file(path: str | os.PathLike[str], most: int) -> bytes:
+def read_file(
+    path: str | os.PathLike[str],
+    most: int,
+    check: Callable[[BinaryIO, int], None] | None = None,
+) -> bytes:
     """The content of a regular file of at most `most` bytes; what is no such file is not read.
 
+    `check` gets the open file and its size first: what it refuses is not read into memory.
     Raises `OSError` where there is none, `ValueError` in words for a pipe or device, which might
     never end, and for more bytes.
     """
@@ -38,6 +44,9 @@ def read_file(path: str | os.PathLike[str], most: int) -> bytes:
         if inode.st_size > most:
             raise ValueError(f"it has {inode.st_size:,} bytes, at most {most:,} are read")
         with os.fdopen(handle, "rb", closefd=False) as file:
+            if check is not None:
+                check(file, inode.st_size)
+                file.seek(0)
             content = file.read(most + 1)
     finally:
         os.close(handle)

@@ -66,7 +66,7 @@ class Mutator:
         if self.kind in PICKLES:
             if chance < 0.5:
                 return damaged(rng, self.whole, (range(min(400, len(self.whole))),))
-            header = b"PT2AOT\x01" if rng.random() < 0.2 else b""
+            header = b"PT2AOT\x01" if rng.random() < 0.7 else b""  # without one it is refused
             return "hostile pickle", header + hostile_pickle(rng, self.marker)
         if chance < 0.4:
             return damaged(rng, self.whole, self._spots)

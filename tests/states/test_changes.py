@@ -30,6 +30,10 @@ SAMPLE = (
     *("ABC.register, isinstance", "function of torch.nn.functional replaced", "recursion limit"),
     *("forward of a global nn.GELU patched", "__dict__ replaced by one with a hook"),
     *("variable of the environment by a helper", "attribute of the class of a module"),
+    *(
+        "boolean dispatch of torch.nn.functional replaced",
+        "nn.MaxPool2d with F.max_pool2d replaced",
+    ),
     *("hook of an argument", "parameter of an argument hidden", "annotations of a helper"),
 )
 

@@ -12,6 +12,10 @@ from workbench.trace_logs.kernel_code import parse_program
 from workbench.trace_logs.logged_collectives import list_graph_collectives, tell_results
 from workbench.trace_logs.rank_logs import _strip
 
+NO_END = (
+    "Torch does not mark the end of a log: what a process compiled after the last record of its "
+    "log is not known."
+)
 LOGS = Path(__file__).parents[1] / "records" / "traces"
 
 
@@ -22,6 +26,7 @@ def test_the_ranks_of_a_run_are_compared_by_their_logs() -> None:
         "not start there, after 1 that both start: it hangs unless rank 0 starts one elsewhere.",
         "1/0 (gathered) became 2 different programs: rank 0; rank 1.",
         "Rank 1 compiled 2/0 (rounded), rank 0 did not.",
+        NO_END,
     )
     compiles = found.frame()
     assert list(compiles.compile_id) == ["0/0", "1/0", "2/0"]
@@ -90,6 +95,23 @@ def test_what_a_log_that_is_cut_off_lacks_is_not_known(
     assert bool(found.hangs) is is_sure
     assert ("Not compared: the collectives of ranks 0 and 1 in 1/0 (gathered)" in said) != is_sure
     assert found.is_same is (False if is_sure else None)
+
+
+def test_logs_that_end_between_two_compiles_are_only_as_sure_as_they_reach(
+    log: Callable[[str], Path],
+) -> None:
+    """Both processes were stopped there: no record is cut, and no compile lacks its end."""
+    folder = log("unlike")
+    for file in folder.glob("*rank_*"):
+        records = re.split(r"(?m)^(?=V)", file.read_text())
+        first = next(at for at, each in enumerate(records) if '"frame_id": 1' in each)
+        file.write_text("".join(records[:first]))
+    found = wb.read_trace(folder).ranks()
+    assert found.lacks == {}
+    assert found.sentences[0] == (
+        "Ranks 0 and 1 compiled the same 1 program, as far as their logs reach."
+    )
+    assert found.sentences[-1] == NO_END
 
 
 GRAPH = """

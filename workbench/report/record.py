@@ -29,7 +29,7 @@ from workbench.report.rows import PassStep, WhyApart
 from workbench.report.table import Table
 from workbench.report.tables import ReportBase
 from workbench.report.texts import Texts
-from workbench.report.wbr_file import LARGEST, read_bytes, read_json, write_bytes
+from workbench.report.wbr_file import LARGEST, check_start, read_bytes, read_json, write_bytes
 
 if TYPE_CHECKING:
     import matplotlib.figure
@@ -180,7 +180,7 @@ class Report(ReportBase):
         Raises `ArtifactError` when the file is missing, damaged or of a newer schema.
         """
         try:
-            content = read_file(path, LARGEST)
+            content = read_file(path, LARGEST, check_start)
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or error
             raise ArtifactError(f"Cannot open the report {path}: {reason}.") from error

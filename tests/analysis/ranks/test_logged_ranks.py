@@ -25,12 +25,19 @@ def started(op: str = "all_reduce", group: str = "0", size: int | None = 8) -> C
     return Collective("c0", "i0", False, op, size, "float32", group)
 
 
+NO_END = (
+    "Torch does not mark the end of a log: what a process compiled after the last record of its "
+    "log is not known."
+)
+
+
 def test_ranks_that_agree_are_told_with_what_was_compared() -> None:
     found = compare_logs("step", [0, 1], [program(0), program(1)])
     assert found.is_same
     assert found.sentences == (
-        "Ranks 0 and 1 compiled the same 1 program.",
+        "Ranks 0 and 1 compiled the same 1 program, as far as their logs reach.",
         "Collectives come in the same order on the ranks of each group: 1 compared.",
+        NO_END,
     )
 
 
@@ -38,6 +45,7 @@ def test_a_compile_that_some_ranks_lack_is_told() -> None:
     found = compare_logs("step", [0, 1, 2], [program(0), program(1), program(2), program(2, "1/0")])
     (_, row) = found.compiles
     assert (row.ranks, row.without, found.is_same) == ((2,), (0, 1), False)
+    assert NO_END in found.sentences  # those of ranks 0 and 1 may have ended before
     assert found.sentences[0] == "Rank 2 compiled 1/0 (step), ranks 0 and 1 did not."
 
 
@@ -49,6 +57,7 @@ def test_a_helper_of_one_rank_does_not_shift_what_is_compared() -> None:
         "Rank 1 compiled 0/0 (helper), rank 0 did not.",
         "Ids are not the same on all ranks: 0/0 (step) of rank 0 is 1/0 on rank 1.",
         "Collectives come in the same order on the ranks of each group: 1 compared.",
+        NO_END,
     )
     assert [row.ids for row in found.compiles] == [("0/0", "1/0"), ("0/0",)]
 
@@ -93,8 +102,9 @@ def test_what_a_log_lacks_that_is_not_whole_is_not_known() -> None:
     assert found.sentences == (
         "The log of rank 1 is not whole: the log ends inside of a record.",
         "Not known: whether rank 1 compiled 1/0 (step).",
-        "Ranks 0 and 1 compiled the same 1 program.",
+        "Ranks 0 and 1 compiled the same 1 program, as far as their logs reach.",
         "Collectives come in the same order on the ranks of each group: 1 compared.",
+        NO_END,
     )
     assert list(found.frame().unknown) == [(), (1,)]
     whole = compare_logs("step", [0, 1], [program(0), program(1), program(1, "1/0")], CUT)

@@ -24,6 +24,11 @@ def test_each_sentence_names_the_place_the_cost_and_the_cure() -> None:
     assert "`torch._dynamo.maybe_mark_dynamic(x, 0)`" in size
     assert "`print(y)`, 500 ms of compiling" in cut
     assert "(train.py:14): write it under `if not torch.compiler.is_compiling():`" in cut
+    assert limit.endswith("; this was not tried.")
+    assert size.endswith("; this was not tried.")
+    assert cut.endswith(
+        "; this was not tried: `wb.rehearse(fn, args)` tries the fixes that it knows."
+    )
 
 
 def test_a_slow_step_says_why_and_a_usual_one_says_nothing() -> None:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import gzip
+import inspect
 import pickle
 import zipfile
+from collections import OrderedDict
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +43,43 @@ def test_other_pickles_are_no_compiled_functions(
     for call in (wb.inspect, wb.load):
         with pytest.raises(wb.ArtifactError, match=words):
             call(path)
+
+
+class Unknown:
+    """A class that no part of the workbench names."""
+
+
+def sign(x: int = 3) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("value", "first"),
+    [
+        (Unknown(), f"{__name__}.Unknown"),
+        ([Unknown()], f"{__name__}.Unknown"),
+        ({"Unknown": Unknown()}, f"{__name__}.Unknown"),  # the name is read from the memo
+        ({"signature": Unknown()}, f"{__name__}.Unknown"),
+        ({"signature": inspect.signature(sign)}, "inspect.Signature"),
+        (inspect.signature(sign), "inspect.Signature"),
+        (OrderedDict(a=1), "collections.OrderedDict"),
+        (datetime(2026, 1, 1), "datetime.datetime"),
+        (Path("a"), "pathlib."),
+        (torch.float32, "torch.float32"),
+        ({f"k{n}": n for n in range(100_000)} | {"z": Unknown()}, f"{__name__}.Unknown"),
+    ],
+)
+@pytest.mark.parametrize("protocol", [4, 5])
+def test_pickles_of_unknown_classes_are_no_compiled_functions(
+    tmp_path: Path, value: Any, first: str, protocol: int
+) -> None:
+    """Only the keys that torch's save_compiled_function writes make a pickle one of its files."""
+    path = tmp_path / "other.pickle"
+    path.write_bytes(pickle.dumps(value, protocol=protocol))
+    said = refused(path)
+    assert f"is a pickle of other objects, the first {first}" in said
+    assert "nothing of it was unpickled" in said
+    with pytest.raises(wb.ArtifactError, match="is a pickle of other objects"):
+        wb.check(path)
 
 
 def test_a_file_of_spaces_is_not_empty(tmp_path: Path) -> None:
@@ -84,6 +124,21 @@ def test_files_of_torch_save_are_weights_and_no_code(tmp_path: Path) -> None:
         for member in ("data.pkl", "constants.pkl", "code/__torch__.py"):
             archive.writestr(f"model/{member}", b"x" * 100)
     assert "torch.jit.load opens it" in refused(path)
+
+
+@pytest.mark.filterwarnings("ignore:Detected pickle protocol")
+@pytest.mark.parametrize("protocol", [4, 5])
+def test_an_older_file_of_torch_save_is_known_in_any_protocol(
+    tmp_path: Path, protocol: int
+) -> None:
+    """It ends with the bytes of a tensor, and was said to be cut short."""
+    path = tmp_path / "weights.pt"
+    torch.save([1], path, pickle_protocol=protocol, _use_new_zipfile_serialization=False)
+    said = refused(path)
+    assert "is a file of torch.save in its older form" in said
+    assert "Save the weights again without pickle_protocol" in said
+    with pytest.raises(pickle.UnpicklingError, match="Unsupported operand"):
+        torch.load(path, weights_only=True)
 
 
 TIMELINE = (

@@ -8,6 +8,8 @@ import inspect
 import linecache
 import os
 import sys
+import time
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from types import ModuleType
 from typing import Any
@@ -18,6 +20,7 @@ from torch import nn
 
 import workbench as wb
 from workbench.analysis.session.advice import Advice, advice
+from workbench.analysis.session.break_cures import UNTRIED
 
 Call = tuple[Any, ...]
 Calls = Callable[[], Sequence[Call]]
@@ -507,7 +510,7 @@ def test_a_branch_on_a_value_is_not_told_to_apply_both_sides() -> None:
     (said,) = called(branching, [(ones(4),), (-ones(4),)]).advice
     assert said.endswith(
         "choose between both sides with torch.where, or with torch.cond where only one may be "
-        "computed."
+        f"computed; {UNTRIED}."
     )
 
 
@@ -858,7 +861,67 @@ def test_a_break_has_the_change_that_rehearse_has() -> None:
     for one in found:
         assert "no change is known" not in one.cure
         assert "leave the progress bar out of the compiled code: `for by in (1, 2) if" in one.cure
-        assert one.cure.endswith("; this was not tried, which `wb.rehearse` does")
+        assert one.trial == UNTRIED
+
+
+def _printing(x: torch.Tensor) -> torch.Tensor:
+    y = x + 1
+    print(end="")
+    return y * 2
+
+
+def _reading(x: torch.Tensor) -> torch.Tensor:
+    return x * int(x.sum().item())
+
+
+def _branching(x: torch.Tensor) -> torch.Tensor:
+    y = x + 1
+    if y.sum() > 0:
+        return y * 2
+    return y * 3
+
+
+def _warning(x: torch.Tensor) -> torch.Tensor:
+    y = x + 1
+    warnings.warn("a step", stacklevel=1)
+    return y * 2
+
+
+def _timing(x: torch.Tensor) -> torch.Tensor:
+    y = x + 1
+    return y * time.time()
+
+
+def _advised(session: wb.Session) -> str:
+    (said,) = (each for each in session.advice if "cut in two" in each or "Nothing was" in each)
+    return said
+
+
+@pytest.mark.filterwarnings("ignore:a step")
+@pytest.mark.parametrize("program", [_printing, _reading, _branching, _warning, _timing])
+def test_advice_on_a_break_says_that_it_was_not_tried(program: Any) -> None:
+    """A session holds no call of it; rehearse runs the changes and compares."""
+    assert _advised(called(program, [(ones(3),)])).endswith(f"; {UNTRIED}.")
+
+
+def test_what_is_compiled_on_its_own_has_nothing_to_try() -> None:
+    untried = [one for one in advice(called(_printing, [(ones(3),)])) if one.trial]
+    assert [one.kind for one in untried] == ["break"]
+
+
+def _scaled_by_size(x: torch.Tensor) -> torch.Tensor:
+    return x * x.shape[0]
+
+
+def test_a_changed_default_is_said_to_be_untried_and_a_mark_was_tried() -> None:
+    calls = [(ones(3, 2),), (ones(4, 2),)]
+    (fixed,) = (one for one in advice(called(_scaled_by_size, calls, dynamic=False)) if one.cure)
+    assert fixed.cure.startswith("compile it without dynamic=False")
+    assert fixed.sentence.endswith("; this was not tried.")
+    torch._dynamo.reset()
+    (marked,) = (one for one in advice(called(_scaled_by_size, calls)) if one.cure)
+    assert "maybe_mark_dynamic" in marked.cure
+    assert "not tried" not in marked.sentence
 
 
 def _in_place(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:

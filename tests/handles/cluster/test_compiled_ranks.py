@@ -169,7 +169,7 @@ def build_nothing(mesh: Any) -> Any:
         (build_list, {"dp": 2}, {}, r"returned a tuple \(ReLU, list\) as rank 0"),
         (build_nothing, {"dp": 2}, {}, "No rank was compiled. Rank 0: build raised RuntimeError"),
         (build_late, {"dp": 0}, {}, "a name and a number of GPUs"),
-        (build_late, {}, {}, r"The mesh is \{\}: give each"),
+        (build_late, {}, {}, r"mesh is \{\}: give each"),
         (build_late, {"dp": 2}, {"ranks": [2]}, "ranks has 2: a mesh of 2 has the ranks 0 to 1"),
         (build_late, {"dp": 2}, {"ranks": []}, "ranks is empty"),
         (build_late, {"dp": 2}, {"target": "h10"}, "h10"),

@@ -6,6 +6,7 @@ import operator
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from numbers import Real
 
 from workbench.analysis.expectations.quantities import (
     UNITS,
@@ -65,7 +66,7 @@ def limit(name: str, written: object, unit: str) -> Limit:
 
     Raises `UsageError` naming what is limited.
     """
-    if isinstance(written, int | float) and not isinstance(written, bool) and written >= 0:
+    if isinstance(written, Real) and not isinstance(written, bool) and float(written) >= 0:
         return Limit("<=", float(written))
     match = _WRITTEN.fullmatch(written) if isinstance(written, str) else None
     if match is None or match[3] not in _UNITS[unit]:

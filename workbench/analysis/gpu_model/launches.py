@@ -36,8 +36,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
+from math import inf
+from numbers import Real
 from typing import TYPE_CHECKING
 
+from workbench.arguments import shown
 from workbench.errors import UsageError
 from workbench.number_text import number_text, plural
 from workbench.report import Kernel, Report
@@ -128,14 +131,20 @@ def tell_kernels_of(report: Report) -> str:
     return tell_kernels(id for row in report.kernels for id in [row.id] * max(row.calls, 1))
 
 
+_TIMES = "expected the times of kernels in microseconds, at least one, each a finite number from 0"
+
+
 def of_times(times_us: Sequence[float], costs: LaunchCosts) -> Launches:
     """The model for kernels that take the GPU so many microseconds each, as one CUDA graph.
 
     Raises `UsageError` for a time that is negative, or without any.
     """
-    are_numbers = all(isinstance(us, int | float) and us >= 0 for us in times_us)
-    if not times_us or not are_numbers:  # NaN is no number from 0
-        raise UsageError("Pass the times of kernels in microseconds, at least one, none negative.")
+    if not times_us:
+        raise UsageError(f"x is {shown(times_us)}: {_TIMES}.")
+    for us in times_us:
+        is_number = isinstance(us, Real) and not isinstance(us, bool)
+        if not is_number or not 0 <= us < inf:
+            raise UsageError(f"x has {shown(us)}: {_TIMES}.")
     rows = [
         KernelLaunch(f"k{n}", "", "", 0, True, costs.kernel_us, float(us), "given", 0, 0)
         for n, us in enumerate(times_us)

@@ -23,6 +23,10 @@ DEFAULT_GROUP = "0"
 
 torch names a group of a mesh by its ranks, and counts `new_group`, which every rank has to call.
 """
+_NO_END = (
+    "Torch does not mark the end of a log: what a process compiled after the last record of its "
+    "log is not known."
+)
 _MOST_TOLD = 4
 _LONGER = 2.0  # times as long as the other ranks, and by a second: the others wait in a collective
 
@@ -100,7 +104,8 @@ class LoggedRanks(Presented):
     def is_same(self) -> bool | None:
         """Whether all ranks compiled the same, as far as the logs have code of it.
 
-        None where nothing differs, and a log is not whole.
+        None where nothing differs, and a log is not whole. One that was cut off between two
+        compiles looks whole: torch writes no mark of its end.
         """
         if any(row.without or len(row.programs) > 1 for row in self.compiles):
             return False
@@ -328,7 +333,8 @@ def _tell(found: LoggedRanks) -> Iterator[str]:
     if not apart and compared:
         whole = [row for row in compared if row.compile_id not in found.partly]
         if whole:
-            yield f"{read} compiled the same {plural(len(whole), 'program')}."
+            same = plural(len(whole), "program")
+            yield f"{read} compiled the same {same}, as far as their logs reach."
         if left := len(compared) - len(whole):
             yield (
                 f"{read} agree in what their logs have of {plural(left, 'program')}: the rest of "
@@ -350,6 +356,9 @@ def _tell(found: LoggedRanks) -> Iterator[str]:
     if alike and not found.hangs:
         count = sum(row.collectives for row in alike)
         yield f"Collectives come in the same order on the ranks of each group: {count} compared."
+    is_like = not apart and any(row.compile_id not in found.partly for row in compared)
+    if is_like or any(row.without for row in apart):
+        yield _NO_END
 
 
 def _tell_lacks(found: LoggedRanks) -> Iterator[str]:

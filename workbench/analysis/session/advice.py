@@ -8,13 +8,18 @@ from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Any
 
-from workbench.analysis.session.break_cures import cure, describe_harm, find_code
+from workbench.analysis.session.break_cures import UNTRIED, cure, describe_harm, find_code
 from workbench.analysis.session.nothing import (
     CURE_OF_GENERATOR,
     explain_nothing_compiled,
     find_cure_of_failure,
 )
-from workbench.analysis.session.recompile_cures import DTYPES, find_recompile_cure, is_of_inference
+from workbench.analysis.session.recompile_cures import (
+    DTYPES,
+    find_recompile_cure,
+    is_of_inference,
+    was_tried,
+)
 from workbench.analysis.session.recompile_patches import RecompilePatch as RecompilePatch
 from workbench.analysis.session.recompile_patches import (
     asks_for_line,
@@ -36,6 +41,7 @@ from workbench.report.session.session_rows import (
     place,
 )
 
+_UNTRIED = "this was not tried"
 _AUTOCAST = re.compile(r"^autocast\((\w+)\)_(\w+)$")
 _STATES = {
     "grad_mode": "the grad mode",
@@ -62,7 +68,8 @@ class Advice:
     slower for it. `code` are lines of the cure that stand before each call, in the names of the
     function's arguments. `is_expected`: whether there is nothing to change. `shown` is the file as
     it is told apart from others of its name. `unknown` is said behind the place where no line is
-    known to change the value. `patches` are ways to write the cure, which can be
+    known to change the value. `trial` says that the cure was not tried, empty where it was or where
+    there is nothing to try. `patches` are ways to write the cure, which can be
     tried where the program runs.
     """
 
@@ -78,16 +85,18 @@ class Advice:
     is_expected: bool = False
     shown: str = ""
     unknown: str = ""
+    trial: str = ""
     patches: tuple[RecompilePatch, ...] = ()
 
     @property
     def sentence(self) -> str:
-        """Place, cost and cure in one line."""
+        """Place, cost and cure in one line, and whether the cure was tried."""
         if not self.cure:
             return self.text
         at = f"{self.shown}:{self.line}" if self.shown else place(self.file, self.line)
         where = f" ({at})" if self.file else ""
-        return f"{self.text}{where}{self.unknown}: {self.cure}."
+        trial = f"; {self.trial}" if self.trial else ""
+        return f"{self.text}{where}{self.unknown}: {self.cure}{trial}."
 
 
 def advice(session: Session) -> list[Advice]:
@@ -116,7 +125,10 @@ def _of_errors(tables: Mapping[str, Any]) -> Iterator[Advice]:
     for row in list_failed_compiles(tables):
         text = f"The compile of {row.function} failed in step {row.step}: {row.why.rstrip('.')}"
         todo = f"the program went on without; {find_cure_of_failure(row)}"
-        yield Advice("error", row.function, row.file, row.line, 0.0, (row.step,), text, todo)
+        yield Advice(
+            "error", row.function, row.file, row.line, 0.0, (row.step,), text, todo,
+            trial="" if todo.endswith("mend that") else _UNTRIED,
+        )  # fmt: skip
 
 
 def _of_fallbacks(rows: list[Fallback], breaks: list[SessionBreak]) -> Iterator[Advice]:
@@ -127,9 +139,9 @@ def _of_fallbacks(rows: list[Fallback], breaks: list[SessionBreak]) -> Iterator[
             text = f"{row.function} runs eagerly {since}: {row.why.rstrip('.')}"
             at = cut.get(row.compile_id) if row.compile_id else None
             what = f" at {place(at.file, at.line)}" if at is not None else ""
-            todo = f"mend what ends its capture{what}, and it is compiled again"
+            todo, trial = f"mend what ends its capture{what}, and it is compiled again", ""
             if row.why == NO_GENERATOR:
-                todo = CURE_OF_GENERATOR
+                todo, trial = CURE_OF_GENERATOR, _UNTRIED
         else:
             calls = (
                 "" if row.eager_calls is None else f", {plural(row.eager_calls, 'call')} until now"
@@ -139,7 +151,10 @@ def _of_fallbacks(rows: list[Fallback], breaks: list[SessionBreak]) -> Iterator[
                 "let it need fewer variants, or raise torch._dynamo.config.recompile_limit, which "
                 "costs a compile each"
             )
-        yield Advice("fallback", row.function, row.file, row.line, 0.0, (row.step,), text, todo)
+            trial = _UNTRIED
+        yield Advice(
+            "fallback", row.function, row.file, row.line, 0.0, (row.step,), text, todo, trial=trial
+        )
 
 
 def _of_recompiles(compiles: list[Compile], tables: Mapping[str, Any]) -> Iterator[Advice]:
@@ -169,6 +184,7 @@ def _of_recompiles(compiles: list[Compile], tables: Mapping[str, Any]) -> Iterat
         yield Advice(
             "recompile", last.function, file, line, spent, steps, _name_modules(text),
             _name_modules(made.text), made.code, made.is_expected, unknown=unknown,
+            trial="" if made.is_expected or was_tried(made, rows) else _UNTRIED,
             patches=list_patches(rows, key),
         )  # fmt: skip
 
@@ -307,9 +323,11 @@ def _of_breaks(session: Session, compiles: list[Compile]) -> Iterator[Advice]:
         text = f"{row.function} is {cut}{at}{spent}: {kind}"
         steps = tuple(dict.fromkeys(own))
         todo = cure(row, compiled, find_code(row, compiles, reports))
+        has_own_graph = find_step(row) in compiled
         yield Advice(
             "break", row.function, row.file, row.line, row.cost_s, steps, text, todo,
-            is_expected=parted.startswith("harmless") or find_step(row) in compiled,
+            is_expected=parted.startswith("harmless") or has_own_graph,
+            trial="" if has_own_graph else UNTRIED,
         )  # fmt: skip
 
 

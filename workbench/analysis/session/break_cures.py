@@ -22,6 +22,8 @@ _CHECK = "keep the condition a tensor, as in `assert ~torch.isnan(x).any()`"
 _BOTH = (
     "choose between both sides with torch.where, or with torch.cond where only one may be computed"
 )
+UNTRIED = "this was not tried: `wb.rehearse(fn, args)` tries the fixes that it knows"
+"""What is said behind the advice on a break: a session has no copy of the call that it was in."""
 _MESSAGES = ("print(", "logging.", "logger.", "log.", "warnings.warn(")
 
 
@@ -81,15 +83,12 @@ def _without_change(row: SessionBreak, hints: Sequence[str]) -> str:
 
 
 def _word(known: Cure) -> str:
-    """A change as the end of a sentence, with its code where that is one line.
-
-    A session has not run it: rehearse does, and compares.
-    """
+    """A change as the end of a sentence, with its code where that is one line."""
     title = known.text.partition(". ")[0].rstrip(".")
     title = f"{title[:1].lower()}{title[1:]}"
     code = known.code.strip()
     shown = "" if "\n" in code or not code else f": `{code}`"
-    return f"{title}{shown}; this was not tried, which `wb.rehearse` does"
+    return f"{title}{shown}"
 
 
 def _break_of(row: SessionBreak) -> Break:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workbench.analysis.session.break_cures import cure, find_code
+from workbench.analysis.session.break_cures import UNTRIED, cure, find_code
 from workbench.report.session.session_record import Session, has_run_nothing
 from workbench.report.session.session_rows import NO_GENERATOR, Compile, place
 
@@ -67,7 +67,7 @@ def _why(session: Session) -> str:
         row = breaks[0]
         return (
             f"{row.function} breaks before its first operator ({place(row.file, row.line)}: "
-            f"{row.kind}): {cure(row, (), find_code(row, rows, session.reports))}"
+            f"{row.kind}): {cure(row, (), find_code(row, rows, session.reports))}; {UNTRIED}"
         )
     if rows:
         names = ", ".join(dict.fromkeys(row.function for row in rows))

@@ -130,6 +130,15 @@ def read_trials(rows: Sequence[SessionRecompile]) -> Mapping[str, Trial]:
     return {trial[0]: trial for row in rows for trial in row.tried}
 
 
+def was_tried(cure: Cure, rows: Sequence[SessionRecompile]) -> bool:
+    """Whether a trial on copies of the calls stands behind a cure, or its text says that none does.
+
+    Where changes of the same cause were tried, their verdicts chose the text.
+    """
+    verdicts = {trial[1] for trial in read_trials(rows).values()}
+    return "tried" in cure.text or not verdicts.isdisjoint(_KNOWN)
+
+
 def _judge(cure: Cure, rest: str, results: Mapping[str, Trial]) -> Cure:
     """A cure as it was tried on copies of the calls; one that was not says so.
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from workbench.artifacts.archive.foreign_files import (
     PICKLES,
+    refuse_legacy_save,
     refuse_old_pickle,
     refuse_other_pickle,
     refuse_text,
@@ -194,6 +195,7 @@ def open_any(path: str | PathLike[str], *, libraries: bool = False) -> Iterator[
                 "wrote. Give the path of an .aot or .pt2 file."
             )
         content, end = _read_ends(file)
+        refuse_legacy_save(name, content)
         if end != b".":  # every pickle ends with STOP
             raise ArtifactError(f"{name} is truncated: the pickle has no end. Get the file again.")
         if not content.startswith(TORCH_HEADER):

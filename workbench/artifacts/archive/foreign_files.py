@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pickletools
 from collections.abc import Collection, Iterator
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 from workbench.errors import ArtifactError
 from workbench.foreign_text import find_foreign_text, unpack_head
@@ -16,7 +16,8 @@ PICKLES = (b"\x80\x04", b"\x80\x05")
 """How the pickles begin that torch's save_compiled_function writes."""
 _OLD_PICKLES = (b"\x80\x02", b"\x80\x03")
 _WITHOUT_HEAD = b"(])}cIJKMFGSUVXTNL"  # opcodes that a pickle of protocol 0 or 1 begins with
-_LEGACY_SAVE = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."  # torch.save before its zip files
+_LEGACY_SAVE = b"\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."  # torch.save before its zip files
+_LEGACY_HEAD = 32  # bytes; from protocol 4 on, a frame of 9 comes before the mark
 _CONTAINERS = {
     **{"EMPTY_LIST": "list", "EMPTY_DICT": "dict", "EMPTY_SET": "set"},
     **{"LIST": "list", "DICT": "dict"},
@@ -31,12 +32,20 @@ _OF_CLASSES = {
     "torch.nn.modules": "a module of torch",
     "torch.fx": "a graph of torch.fx",
 }
-_SIGNATURE = "signature"  # the first key of what torch's save_compiled_function writes
+_SIGNATURE, _GUARDS = "signature", "guards_state"  # keys of what save_compiled_function writes
 _MOST_CLASSES = 3  # that are looked at: an OrderedDict of tensors names tensors second
+_MEMOS = ("PUT", "BINPUT", "LONG_BINPUT")
+_GETS = ("GET", "BINGET", "LONG_BINGET")
 _GIVE_ONE = "Give the path of an .aot or .pt2 file."
 _LOAD_WEIGHTS = (
     "Load it with torch.load(path, weights_only=True); the module that takes these weights is "
     "compiled with wb.aot_compile or wb.package."
+)
+# weights_only reads no opcode of protocol 4: "Unsupported operand 149"
+_SAVE_AGAIN = (
+    "torch.load(path, weights_only=True) reads no pickle of protocol 4 or 5. Save the weights "
+    "again without pickle_protocol; the module that takes them is compiled with wb.aot_compile or "
+    "wb.package."
 )
 
 
@@ -79,11 +88,7 @@ def refuse_zip(name: str, members: Collection[str]) -> None:
 
 def refuse_old_pickle(name: str, content: bytes, end: bytes) -> None:
     """Raise `ArtifactError` for a pickle of protocol 0 to 3, which no compiled function is."""
-    if content.startswith(_LEGACY_SAVE):
-        raise ArtifactError(
-            f"{name} is a file of torch.save in its older form, not an artifact: it holds no "
-            f"compiled code. {_LOAD_WEIGHTS}"
-        )
+    refuse_legacy_save(name, content)
     has_head = content.startswith(_OLD_PICKLES)
     if not has_head and (content[:1] not in _WITHOUT_HEAD or end != b"."):
         return
@@ -92,22 +97,43 @@ def refuse_old_pickle(name: str, content: bytes, end: bytes) -> None:
     start = _read_start(content)
     if has_head or (start.is_whole and (start.opened or start.classes)):
         refuse_plain_pickle(name, start)
-        protocol = f" of protocol {content[1]}" if has_head else ""
-        what = f", the first {_tell_class(start.classes[0])}" if start.classes else ""
+        _refuse_objects(name, start, f" of protocol {content[1]}" if has_head else "")
+
+
+def refuse_legacy_save(name: str, content: bytes) -> None:
+    """Raise `ArtifactError` for what torch.save wrote before its zip files, in any protocol."""
+    if content.startswith(PICKLES + _OLD_PICKLES) and _LEGACY_SAVE in content[:_LEGACY_HEAD]:
+        how = _LOAD_WEIGHTS if content.startswith(_OLD_PICKLES) else _SAVE_AGAIN
         raise ArtifactError(
-            f"{name} is a pickle{protocol} of other objects{what}, not of a compiled function: "
-            f"nothing of it was unpickled. {_GIVE_ONE}"
+            f"{name} is a file of torch.save in its older form, not an artifact: it holds no "
+            f"compiled code. {how}"
         )
 
 
 def refuse_other_pickle(name: str, content: bytes) -> None:
-    """Raise `ArtifactError` for a pickle of plain data, tensors or objects of known libraries.
+    """Raise `ArtifactError` for a pickle that torch's save_compiled_function did not write.
 
-    What torch's save_compiled_function writes is a dict with objects of other classes in it.
+    That is a dict: a signature under the first key, the state of the guards under a later one.
     """
     start = _read_start(content)
-    if not (_SIGNATURE in start.texts and start.classes[:1] == ("inspect Signature",)):
-        refuse_plain_pickle(name, start)
+    is_signed = _SIGNATURE in start.texts and start.classes[:1] == ("inspect Signature",)
+    if start.opened == "dict" and is_signed and _names_guards(content):
+        return
+    refuse_plain_pickle(name, start)
+    _refuse_objects(name, start)
+
+
+def _names_guards(content: bytes) -> bool:
+    """Whether a pickle has the key of the guards, or may have it beyond what is read."""
+    return any(name == "" or argument == _GUARDS for name, argument in _opcodes(content))
+
+
+def _refuse_objects(name: str, start: _Start, protocol: str = "") -> NoReturn:
+    what = f", the first {_tell_class(start.classes[0])}" if start.classes else ""
+    raise ArtifactError(
+        f"{name} is a pickle{protocol} of other objects{what}, not of a compiled function: "
+        f"nothing of it was unpickled. {_GIVE_ONE}"
+    )
 
 
 def refuse_plain_pickle(name: str, start: _Start) -> None:
@@ -152,16 +178,25 @@ def _read_start(content: bytes) -> _Start:
     texts: set[str] = set()
     classes: list[str] = []
     recent: list[str] = []
+    memo: dict[int, object] = {}
+    last: object = None
     for name, argument in _opcodes(content):
+        if name == "MEMOIZE":
+            memo[len(memo)] = last
+            continue
+        if name in _MEMOS and isinstance(argument, int):
+            memo[argument] = last
+            continue
+        last = memo.get(argument) if name in _GETS and isinstance(argument, int) else argument
         if name == "":
             is_whole = False
         elif name in ("GLOBAL", "STACK_GLOBAL", "INST"):
             classes.append(argument if isinstance(argument, str) else " ".join(recent[-2:]))
             if len(classes) == _MOST_CLASSES:
                 break
-        elif isinstance(argument, str):
-            recent = [*recent[-1:], argument]
-            texts |= set() if classes else {argument}
+        elif isinstance(last, str):
+            recent = [*recent[-1:], last]
+            texts |= set() if classes else {last}
         found = "plain value" if name == "STOP" else _CONTAINERS.get(name, "")
         opened = opened or found
     return _Start(opened, frozenset(texts), tuple(classes), is_whole)

@@ -14,7 +14,7 @@ from workbench.artifacts.zip_files.members import Members
 from workbench.errors import ArtifactError, UsageError
 from workbench.report import Report
 from workbench.report.session.session_record import Session
-from workbench.report.wbr_file import LARGEST
+from workbench.report.wbr_file import LARGEST, check_start
 
 _GZIP = b"\x1f\x8b"
 SESSION_SUFFIX = ".wbs"
@@ -72,10 +72,11 @@ def report_in(path: str | os.PathLike[str]) -> Report:
     """
     with open_file(path) as file:
         if file.read(2) == _GZIP:
-            file.seek(0)
-            file.seek(0, os.SEEK_END)
-            if file.tell() > LARGEST:
+            size = file.seek(0, os.SEEK_END)
+            if size > LARGEST:
                 raise ArtifactError(f"{os.fspath(path)} is too large for a report.")
+            file.seek(0)
+            check_start(file, size)
             file.seek(0)
             return Report.from_bytes(file.read())
     with open_any(path) as opened:

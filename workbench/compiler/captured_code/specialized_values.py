@@ -39,6 +39,7 @@ _CHECKS = {
     "attribute": "hasattr({at}, {c})",
     "no attribute": "not hasattr({at}, {c})",
     "no own": "{c} not in vars({at})",
+    "none of its class": "not hasattr(type({at}), {c})",
     "key": "{c} in {at}",
     "no key": "{c} not in {at}",
     "keys": "tuple({at}) == {c}",
@@ -54,6 +55,7 @@ _SAID = {
     "attribute": "compiled with an attribute {}, it is gone",
     "no attribute": "compiled without an attribute {}, it has one now",
     "no own": "compiled without an attribute {} of its own, it has one now",
+    "none of its class": "compiled without an attribute {} of its class, it has one now",
     "key": "compiled with {} in it, it is gone",
     "no key": "compiled without {}, which is in it now",
     "members": "compiled with {}, it has other members now",
@@ -264,6 +266,9 @@ def is_found_again(value: Any) -> bool:
     return value is None or isinstance(value, bool) or find_importable_name(value) is not None
 
 
+_DISPATCHED = "boolean_dispatch.<locals>.fn"
+
+
 def find_importable_name(value: Any) -> str | None:
     """`module:qualified.name` when importing that gives the object itself, else None."""
     return _object_name(value) if _importable(value) else None
@@ -281,6 +286,8 @@ def _object_name(value: Any) -> str | None:
         module, name = "types", next(known, "")  # such as types.MappingProxyType
     if isinstance(value, types.BuiltinFunctionType) and module == "torch":
         name = value.__name__  # torch.relu calls itself _VariableFunctionsClass.relu
+    if isinstance(value, types.FunctionType) and name == _DISPATCHED:
+        name = value.__name__  # F.max_pool2d and others that choose by return_indices
     if module is None or "<" in name or not name:
         return None
     return f"{module}:{name}"

@@ -294,13 +294,13 @@ def check_mesh(mesh: Mapping[str, int], rank: int = 0) -> None:
     """Raise `UsageError` for sizes, or a rank, that no mesh has."""
     if not mesh or not all(name and size > 0 for name, size in mesh.items()):
         raise UsageError(
-            f"The mesh is {dict(mesh)!r}: give each of its dimensions a name and a number of GPUs, "
+            f"mesh is {dict(mesh)!r}: give each of its dimensions a name and a number of GPUs, "
             "as in {'dp': 64, 'tp': 8}."
         )
     world = prod(map(int, mesh.values()))
     if world > _MOST_GPUS:
         raise UsageError(
-            f"The mesh has {world:,} GPUs: give sizes whose product is at most {_MOST_GPUS:,}."
+            f"mesh has {world:,} GPUs: give sizes whose product is at most {_MOST_GPUS:,}."
         )
     if not 0 <= rank < world:
         sizes = " x ".join(map(str, mesh.values()))

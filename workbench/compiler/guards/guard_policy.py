@@ -432,6 +432,9 @@ def _stay_visible(
             spot = (None, holder) if place[0] == "L" else located(holder, function)
             if spot is not None:
                 yield SpecializedValue(spot[1], name, "no own", spot[0], unguarded=spot[0] is None)
+            # the classes of modules among globals are asked where their names are: `ClassNames`
+            if place[0] == "L" and not hasattr(type(module), str(name)):
+                yield SpecializedValue(holder, name, "none of its class", unguarded=True)
 
 
 def find_held_modules(entries: Sequence[Any]) -> dict[str, torch.nn.Module]:

@@ -17,6 +17,7 @@ from workbench.report.wbr_file import (
     PROFILE,
     Lazy,
     build_table_maker,
+    check_start,
     open_parts,
     write_bytes,
 )
@@ -34,7 +35,7 @@ def to_bytes(header: ProfileHeader, tables: Mapping[str, Table[Any]]) -> bytes:
 def read(path: str | PathLike[str]) -> tuple[ProfileHeader, Mapping[str, Table[Any]]]:
     """Header and tables of a file; raises `ArtifactError` when it cannot be read as a profile."""
     try:
-        content = read_file(path, LARGEST)
+        content = read_file(path, LARGEST, check_start)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise ArtifactError(f"Cannot open the profile {path}: {reason}.") from error

@@ -27,6 +27,7 @@ SCHEMA = 1
 _RECORD = "session.json"
 _LIMIT = 256 << 20  # bytes of one part unpacked; 10,000 steps take 1 MiB
 _LARGEST = 1 << 30  # bytes of a file: a thousand compiles of 1 MiB
+_AROUND = 1 << 10  # bytes: headers, names and the row in the directory, of one member
 _DAMAGE = (
     *(zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError, NotImplementedError),
     *(ValueError, KeyError, TypeError, AttributeError, IndexError, OverflowError, RecursionError),
@@ -69,7 +70,7 @@ def _write(parts: Parts, file: IO[bytes]) -> None:
 def read(path: str | PathLike[str]) -> Parts:
     """The parts of a session; raises `ArtifactError` when the file cannot be read as one."""
     try:
-        content = read_file(path, _LARGEST)
+        content = read_file(path, _LARGEST, partial(_check_directory, path))
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise ArtifactError(f"Cannot open the session {path}: {reason}.") from error
@@ -90,10 +91,7 @@ def read_session_parts(content: bytes, path: str | PathLike[str]) -> Parts:
         same = {int(at): int(first) for at, first in record.get("same_report", {}).items()}
         kept = zipfile.ZipFile(io.BytesIO(content)).namelist()
     except _DAMAGE as error:
-        raise ArtifactError(
-            f"{path} is no session or it is damaged ({type(error).__name__}: {error}). Save it "
-            "again with Session.save."
-        ) from error
+        raise _explain_damage(path, error) from error
     members = {at: same.get(at, at) for at in range(len(tables["compiles"]))}
     makers = {
         at: partial(_report, content, first)
@@ -101,6 +99,26 @@ def read_session_parts(content: bytes, path: str | PathLike[str]) -> Parts:
         if _member(first) in kept
     }
     return replace(header, environment=environment), tables, Reports(makers, same)
+
+
+def _check_directory(path: str | PathLike[str], file: IO[bytes], size: int) -> None:
+    """Raise `ArtifactError` for a file whose bytes are not those of a session's members."""
+    try:
+        with zipfile.ZipFile(file) as archive:
+            members = archive.infolist()
+            archive.getinfo(_RECORD)
+        most = sum(member.compress_size + _AROUND for member in members) + _AROUND
+        if size > most:
+            raise ValueError(f"{size - most:,} bytes belong to no part")
+    except _DAMAGE as error:
+        raise _explain_damage(path, error) from error
+
+
+def _explain_damage(path: str | PathLike[str], error: Exception) -> ArtifactError:
+    return ArtifactError(
+        f"{path} is no session or it is damaged ({type(error).__name__}: {error}). Save it "
+        "again with Session.save."
+    )
 
 
 def _member(at: int) -> str:

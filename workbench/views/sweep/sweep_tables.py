@@ -12,9 +12,10 @@ import io
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import Field, fields
+from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pandas
 
@@ -34,6 +35,8 @@ COLUMNS = ("op", "choice", "kind", "time_us", "against_best", "chosen", "is_mode
 _OF_SWEEP = ("sweep", "expression", "sizes", "axes")
 _OF_TRIAL: Mapping[str, Field[Any]] = {f.name: f for f in fields(Trial) if f.name != "settings"}
 _KINDS = {"float": "Float64", "int": "Int64", "bool": "boolean", "str": "string"}
+_PARQUET = b"PAR1"
+_HEAD = 4096  # bytes that are looked at before all of a file is read
 _LARGEST = 256 << 20  # bytes of a file: a million settings
 _DAMAGE = (
     *(OSError, ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError),
@@ -150,7 +153,7 @@ def read(path: str | PathLike[str]) -> Sweep:
     """
     try:
         is_parquet = _is_parquet(path)
-        content = io.BytesIO(read_file(path, _LARGEST))
+        content = io.BytesIO(read_file(path, _LARGEST, partial(_check_start, is_parquet)))
         if is_parquet:
             table = pandas.read_parquet(content, engine="pyarrow")
         else:
@@ -164,6 +167,15 @@ def read(path: str | PathLike[str]) -> Sweep:
             f"{Path(path).name} holds no sweep that can be read ({why}). Give a file that "
             "Sweep.export wrote."
         ) from error
+
+
+def _check_start(is_parquet: bool, file: BinaryIO, size: int) -> None:
+    """Raise `ValueError` for a file that begins as no table does; the rest is not read."""
+    start = file.read(_HEAD)
+    if is_parquet and not start.startswith(_PARQUET):
+        raise ValueError("it is not a Parquet file")
+    if size > _HEAD and not start.strip():
+        raise ValueError("it begins with white space")
 
 
 def _is_parquet(path: str | PathLike[str]) -> bool:
