@@ -8,7 +8,12 @@ import pytest
 import torch
 from torch import Tensor
 
-from workbench.compiler.comparison.double_precision import Dice, DoublePrecision, InDouble
+from workbench.compiler.comparison.double_precision import (
+    Dice,
+    DoublePrecision,
+    InDouble,
+    _is_rounded_once,
+)
 from workbench.compiler.comparison.output_comparison import (
     Comparison,
     compare_tensors,
@@ -176,3 +181,10 @@ def test_what_whole_numbers_decide_has_no_steps() -> None:
         masked = x.masked_fill(torch.arange(8) > 5, 0.0).relu().sum(-1)
     assert [mode.exact(one) for one in (values, rounded, chosen)] == [None] * 3
     assert mode.exact(masked) is not None
+
+
+def test_a_product_is_rounded_once_on_a_cpu_and_may_be_rounded_in_parts_by_cublas() -> None:
+    product, total = torch.ops.aten.mm.default, torch.ops.aten.sum.default
+    assert _is_rounded_once(product, {"cpu"})
+    assert not _is_rounded_once(product, {"cuda"})
+    assert _is_rounded_once(total, {"cuda"})

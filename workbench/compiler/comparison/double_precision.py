@@ -6,7 +6,7 @@ value in float64 is what eager rounds.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,6 +29,7 @@ _WHOLE = (
 )  # fmt: skip
 _OF_TORCH = ("aten", "prims", "prim")
 _OPERATOR: Any = tp.OPS.get().OpOverload
+_PRODUCTS = frozenset({"bmm", "dot", "mm", "mv", "vdot"})
 _ROUNDED_ONCE = frozenset({
     "_to_copy", "amax", "amin", "bmm", "cat", "constant_pad_nd", "copy", "dot", "embedding", "flip",
     "gather", "index", "index_select", "masked_select", "max", "mean", "min", "mm", "mv", "roll",
@@ -180,7 +181,9 @@ class DoublePrecision(tp.DISPATCH_MODE.get()):  # type: ignore[misc]
         self, func: Any, given: Sequence[Any], twins: Mapping[int, torch.Tensor]
     ) -> Mapping[int, torch.Tensor]:
         """The arguments; with steps those of an operator that may round on its way are off."""
-        if not self._follows_steps or tp.schema_of(func).is_mutable or _is_rounded_once(func):
+        devices = {leaf.device.type for leaf in given if isinstance(leaf, torch.Tensor)}
+        is_exact = tp.schema_of(func).is_mutable or _is_rounded_once(func, devices)
+        if not self._follows_steps or is_exact:
             return twins
         off = {}
         for leaf in given:
@@ -428,10 +431,14 @@ def _is_short(dtype: torch.dtype) -> bool:
     return not dtype.is_complex and torch.finfo(dtype).bits <= 16
 
 
-def _is_rounded_once(func: Any) -> bool:
+def _is_rounded_once(func: Any, devices: Collection[str]) -> bool:
     is_view = func.is_view or func.namespace == "prims"
     is_of_elements = torch.Tag.pointwise in func.tags
-    return is_view or is_of_elements or _name_of(func) in _ROUNDED_ONCE
+    name = _name_of(func)
+    # cuBLAS adds the parts of a product in 16 bits, which torch allows unless told otherwise
+    # (torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction, 2.13)
+    is_in_parts = name in _PRODUCTS and bool({*devices} - {"cpu"})
+    return is_view or is_of_elements or (name in _ROUNDED_ONCE and not is_in_parts)
 
 
 def _may_draw(func: Any) -> bool:
