@@ -21,11 +21,16 @@ def is_users(module: Any) -> bool:
     top = module.__name__.partition(".")[0]
     if file is None or top in (*_NOT_USERS, "__main__"):
         return False
-    paths = sysconfig.get_paths()
-    installed = tuple(paths[kind] + os.sep for kind in ("stdlib", "platstdlib", "purelib"))
-    if file.startswith(installed) or "site-packages" in file:
+    if file.startswith(_list_own_folders()) or "site-packages" in file:
         return False
     return top not in _list_installed(_find_root(module.__name__, file))
+
+
+@cache
+def _list_own_folders() -> tuple[str, ...]:
+    """Where Python itself and its packages are: sysconfig builds the names anew at every call."""
+    paths = sysconfig.get_paths()
+    return tuple(paths[kind] + os.sep for kind in ("stdlib", "platstdlib", "purelib"))
 
 
 def _find_root(name: str, file: str) -> str:
