@@ -17,8 +17,7 @@ from workbench.compiler.request.compile_request import CompileRequest
 from workbench.compiler.virtual_gpu.client import pack_call
 from workbench.compiler.virtual_gpu.device.virtual import enter_virtual_gpu
 from workbench.errors import UsageError
-from workbench.processes.shipping.shipped_tensors import FakeTensors
-from workbench.processes.shipping.shipped_values import unpack_forms
+from workbench.processes.shipping.shipped_values import unpack_described
 
 SCALE = 3
 
@@ -31,7 +30,7 @@ def there_and_back(target: Any, *args: Any) -> tuple[CompileRequest, int]:
     forms = pack_call(CompileRequest(target, args), "it")
     mode = tp.FAKE_TENSOR_MODE.get()(shape_env=tp.SHAPE_ENV.get()())
     with enter_virtual_gpu(H100, lambda choice, n: float(n)):
-        content = unpack_forms(forms, FakeTensors(mode)).content
+        content = unpack_described(forms, mode).content
     assert content.pop("state") == TorchState.current()
     return CompileRequest(**content), sum(map(len, forms))
 

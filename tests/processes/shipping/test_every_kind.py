@@ -221,7 +221,13 @@ def _is_compiled_in_background(sent: Sent) -> bool:
 
 def _is_swept_in_pool(sent: Sent) -> bool:
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-        swept = wb.sweep(sent.function, sent.args, {"backend": ["eager"]}, executor=pool)
+        swept = wb.sweep(
+            sent.function,
+            sent.args,
+            over={"backend": ["eager"]},
+            executor=pool,
+            compile_only=True,
+        )
     (trial,) = swept.trials
     assert (trial.status, trial.reason) == ("done", None)
     return True

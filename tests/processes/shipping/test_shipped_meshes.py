@@ -17,8 +17,7 @@ from workbench.compiler.request.compile_request import CompileRequest
 from workbench.compiler.virtual_gpu.client import pack_call
 from workbench.compiler.virtual_gpu.device.virtual import enter_virtual_gpu
 from workbench.processes.shipping.shipped_meshes import reduce_group
-from workbench.processes.shipping.shipped_tensors import FakeTensors
-from workbench.processes.shipping.shipped_values import Forms, unpack_forms
+from workbench.processes.shipping.shipped_values import Forms, unpack_described
 
 
 def doubled(x: torch.Tensor) -> torch.Tensor:
@@ -36,7 +35,7 @@ def test_a_tensor_of_a_mesh_arrives_as_one_of_gpus() -> None:
         data, sent = packed(parameter, mesh, mesh.get_group("tp")), find_cluster()
     fake_mode = tp.FAKE_TENSOR_MODE.get()(shape_env=tp.SHAPE_ENV.get()())
     with enter_cluster(sent), enter_virtual_gpu(H100, lambda choice, n: float(n), count=8):
-        arrived, on, group = unpack_forms(data, FakeTensors(fake_mode)).content["args"]
+        arrived, on, group = unpack_described(data, fake_mode).content["args"]
         assert isinstance(arrived, DTensor)
         assert isinstance(arrived, torch.nn.Parameter)
         assert (arrived.shape, arrived.placements) == ((10, 6), (Shard(0),))

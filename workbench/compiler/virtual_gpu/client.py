@@ -24,8 +24,7 @@ from workbench.compiler.virtual_gpu.worker_messages import (
 )
 from workbench.errors import UsageError
 from workbench.processes.shipping.caller_context import CallerContext
-from workbench.processes.shipping.shipped_tensors import DescribedTensors
-from workbench.processes.shipping.shipped_values import Forms, pack_forms
+from workbench.processes.shipping.shipped_values import Forms, pack_described
 from workbench.processes.worker import Worker, WorkerEnded
 from workbench.settings import Settings, read_triton_switches
 from workbench.specs import Gpu
@@ -204,9 +203,8 @@ def pack_call(request: CompileRequest, name: str) -> Forms:
 
     Raises `UsageError` for what cannot be sent; `name` is that of the function.
     """
-    tensors = DescribedTensors()
     parcel = {**vars(request), "state": TorchState.current()}
-    packed = pack_forms(parcel, tensors, name, _CURE)
+    packed, tensors = pack_described(parcel, name, _CURE)
     is_learning = tensors.has_grad and request.options.grad is not False
     if tensors.lost_backward is not None and is_learning:
         raise UsageError(

@@ -9,7 +9,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import (
     AbstractContextManager,
-    ExitStack,
     contextmanager,
     nullcontext,
     redirect_stdout,
@@ -40,7 +39,6 @@ from workbench.compiler.captured_graphs.captured import GraphKeeper
 from workbench.compiler.captured_graphs.program_parts import NoProgram, Program
 from workbench.compiler.cluster.cluster import Cluster, enter_cluster
 from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.internals.shipped_operators import forget
 from workbench.compiler.late_values.late_globals import add_setters
 from workbench.compiler.machine_code.machine_code import MachineCodeRecorder
 from workbench.compiler.measuring.call_memory import EagerCounter
@@ -53,9 +51,7 @@ from workbench.compiler.virtual_gpu.fidelity import add_fidelity
 from workbench.compiler.virtual_gpu.worker_messages import CrossCompilation, Job
 from workbench.errors import ArtifactError, CaptureError, WorkbenchError, describe_error
 from workbench.processes.parent import Done, Failed, whole
-from workbench.processes.shipping.sent_modules import import_sent_modules
-from workbench.processes.shipping.shipped_tensors import FakeTensors
-from workbench.processes.shipping.shipped_values import Arrived, unpack_forms
+from workbench.processes.shipping.shipped_values import Arrived, unpack_described
 from workbench.report import AutotuneChoice, Report, Table
 from workbench.report.cluster.cluster_rows import has_fake_collectives
 from workbench.specs import Gpu
@@ -305,21 +301,16 @@ def _refined(error: WorkbenchError, device: Device, no_training: str | None) -> 
 @contextmanager
 def _rebuilt(job: Job, mode: Any) -> Iterator[CompileRequest]:
     """What was sent, and meanwhile what it needs: its modules, its operators, modes of torch."""
-    arrived = _unpacked(job, mode)
-    state = arrived.content.pop("state")
     with (
-        ExitStack() as stack,
-        import_sent_modules(arrived.named),
-        state.applied(keep=frozenset(OPTIONS)),
+        _unpacked(job, mode).entered() as content,
+        content.pop("state").applied(keep=frozenset(OPTIONS)),
     ):
-        for operator in arrived.operators:
-            stack.callback(forget, operator)
-        yield CompileRequest(**arrived.content)
+        yield CompileRequest(**content)
 
 
 def _unpacked(job: Job, mode: Any) -> Arrived:
     try:
-        return unpack_forms(job.call, FakeTensors(mode))
+        return unpack_described(job.call, mode)
     except Exception as error:
         cure = (
             "What it imports must be importable there: install it, or define it in the notebook."

@@ -10,7 +10,6 @@ module by importing that: both must meet the objects that were sent, not a secon
 
 from __future__ import annotations
 
-import contextlib
 import io
 import os
 import pickle
@@ -18,7 +17,7 @@ import shutil
 import sys
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FunctionType, ModuleType
@@ -39,6 +38,8 @@ from workbench.processes.shipping.anew import AnewPickler, is_users
 from workbench.processes.shipping.caller_context import CallerContext
 from workbench.processes.shipping.sent_modules import Named, import_sent_modules
 from workbench.processes.shipping.shipped_tensors import (
+    DescribedTensors,
+    FakeTensors,
     ReadTensors,
     Receiver,
     Sender,
@@ -67,6 +68,15 @@ class Arrived:
     content: dict[str, Any]
     named: tuple[Named, ...]
     operators: tuple[Any, ...]
+
+    @contextmanager
+    def entered(self) -> Iterator[dict[str, Any]]:
+        """The content, while imports find what came with it; its operators end with the block."""
+        with ExitStack() as stack:
+            for operator in self.operators:
+                stack.callback(forget, operator)
+            stack.enter_context(import_sent_modules(self.named))
+            yield self.content
 
 
 class _Packer(AnewPickler):
@@ -158,11 +168,27 @@ class _Unpacker(pickle.Unpickler):
         return made
 
 
-def pack_forms(parcel: Mapping[str, Any], tensors: Sender, what: str, cure: str = _CURE) -> Forms:
-    """A parcel as bytes; its tensors are those of `tensors`, `what` is the name of the function.
+def pack_described(
+    parcel: Mapping[str, Any], what: str, cure: str
+) -> tuple[Forms, DescribedTensors]:
+    """A parcel without the data of its tensors, and what was seen of them.
 
-    Raises `UsageError` naming what cannot be pickled, and how to do without.
+    Raises as `pack` does, and for what cannot be on a virtual GPU.
     """
+    tensors = DescribedTensors()
+    return _pack_forms(parcel, tensors, what, cure), tensors
+
+
+def unpack_described(forms: Forms, mode: Any) -> Arrived:
+    """What `pack_described` packed, with fakes of `mode` on the target's device for its tensors.
+
+    Raises whatever its objects raise while they are made.
+    """
+    return _unpack_forms(forms, FakeTensors(mode))
+
+
+def _pack_forms(parcel: Mapping[str, Any], tensors: Sender, what: str, cure: str) -> Forms:
+    """A parcel as bytes; `tensors` describes its tensors."""
     forms: list[bytes] = []
     with _users_modules_by_value():
         try:
@@ -173,7 +199,7 @@ def pack_forms(parcel: Mapping[str, Any], tensors: Sender, what: str, cure: str 
         except Exception as error:  # pickling raises whatever the objects raise
             refused = error
     if not forms or packer.copies_modules:
-        with contextlib.suppress(Exception):  # the first form, or its error, is there
+        with suppress(Exception):  # the first form, or its error, is there
             forms.append(_pickle(parcel, tensors)[1])
     if not forms:
         with _users_modules_by_value():
@@ -191,10 +217,10 @@ def _dump(value: Any, tensors: Sender) -> None:
     _Packer(io.BytesIO(), tensors).dump(value)
 
 
-def unpack_forms(forms: Sequence[bytes], tensors: Receiver) -> Arrived:
-    """What `pack_forms` packed; raises whatever its objects raise while they are made."""
+def _unpack_forms(forms: Sequence[bytes], tensors: Receiver) -> Arrived:
+    """What `_pack_forms` packed; raises whatever its objects raise while they are made."""
     for form in forms[:-1]:
-        with contextlib.suppress(Exception):  # the next form does without what cannot be made
+        with suppress(Exception):  # the next form does without what cannot be made
             return _Unpacker(form, tensors).read()
     return _Unpacker(forms[-1], tensors).read()
 
@@ -218,10 +244,11 @@ def _users_modules_by_value() -> Iterator[None]:
 def pack(parcel: Mapping[str, Any], what: str, cure: str = _CURE) -> Path:
     """Write a parcel into a new private folder, in shared memory where there is room.
 
-    Raises as `pack_forms` does.
+    Raises `UsageError` naming what cannot be pickled, and how to do without; `what` is the name of
+    the function.
     """
     tensors = StoredTensors()
-    forms = pack_forms(parcel, tensors, what, cure)
+    forms = _pack_forms(parcel, tensors, what, cure)
     room = 1.2 * tensors.size + (1 << 24)
     is_roomy = _SHARED.is_dir() and shutil.disk_usage(_SHARED).free > room
     folder = make_folder("workbench-", _SHARED if is_roomy else None)
@@ -242,14 +269,13 @@ def unpack(folder: Path) -> dict[str, Any]:
 @contextmanager
 def unpacked(folder: Path) -> Iterator[dict[str, Any]]:
     """A parcel as `unpack` reads it; meanwhile imports find the functions that came with it."""
-    arrived = _arrive(folder)
-    with import_sent_modules(arrived.named):
-        yield arrived.content
+    with _arrive(folder).entered() as content:
+        yield content
 
 
 def _arrive(folder: Path) -> Arrived:
     forms: Forms = pickle.loads((folder / REQUEST).read_bytes())
-    return unpack_forms(forms, ReadTensors(folder / TENSORS))
+    return _unpack_forms(forms, ReadTensors(folder / TENSORS))
 
 
 def _explain(
