@@ -12,7 +12,6 @@ from torch.testing._internal.two_tensor import TwoTensor
 from tests.compiler.virtual_gpu.gpus import H100
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.shipped_operators import find_used_operators
-from workbench.compiler.internals.torch_state import TorchState
 from workbench.compiler.request.compile_request import CompileRequest
 from workbench.compiler.virtual_gpu.client import pack_call
 from workbench.compiler.virtual_gpu.device.virtual import enter_virtual_gpu
@@ -31,7 +30,7 @@ def there_and_back(target: Any, *args: Any) -> tuple[CompileRequest, int]:
     mode = tp.FAKE_TENSOR_MODE.get()(shape_env=tp.SHAPE_ENV.get()())
     with enter_virtual_gpu(H100, lambda choice, n: float(n)):
         content = unpack_described(forms, mode).content
-    assert content.pop("state") == TorchState.current()
+    del content["state"]  # modes of torch, which the worker applies
     return CompileRequest(**content), sum(map(len, forms))
 
 
