@@ -198,6 +198,28 @@ def test_another_process_calls_it(sent: Sent, calling: Child) -> None:
     assert found == pytest.approx(sent.function(*sent.args).sum().item())
 
 
+@pytest.mark.parametrize("edit", ["", "# a comment\n", "more"])
+def test_what_goes_by_name_is_not_taken_from_an_edited_file(
+    edit: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, calling: Child
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    text = "import sys\nFRAME = sys._getframe()\ndef read(x): return x * bool(FRAME)\n"
+    file = tmp_path / f"edited_{len(edit)}.py"
+    file.write_text(text)
+    imported = _import(monkeypatch, file.stem)
+    file.write_text(text.replace("x * ", "x * 1000 * ") if edit == "more" else edit + text)
+    if edit == "more":
+        with pytest.raises(
+            UsageError, match=r"'FRAME' cannot be sent .*The file of edited_4 changed"
+        ):
+            pack({"target": imported.read, "args": (X,)}, "read")
+        return
+    folder = pack({"target": imported.read, "args": (X,)}, "read")
+    found = calling.ask((os.fspath(folder), CallerContext.current()))
+    shutil.rmtree(folder)
+    assert found == pytest.approx(X.sum().item())
+
+
 @pytest.mark.parametrize("sent", [*FIXED, *MADE], indirect=True)
 def test_the_worker_of_virtual_gpus_compiles_it(sent: Sent, worker: CrossCompiler) -> None:
     if sent.refused is None:

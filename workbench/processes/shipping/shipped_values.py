@@ -1,8 +1,9 @@
 """The one way in which functions, and what they need, get to another process.
 
 The user's functions and classes travel by value: the other process sees what a notebook sees, not
-what a file says by now. Where that cannot be, for one of them holds what no process can be given,
-or is not to be made anew, they go by the names of their modules, which are imported there.
+what a file says by now. Where one of them holds what no process can be given, or cannot be made
+anew, they go by the names of their modules, which are imported there: as long as their files say
+what was imported here.
 
 Torch writes functions and classes into a file by their names, and follows a call into another
 module by importing that: both must meet the objects that were sent, not a second copy.
@@ -33,6 +34,7 @@ from workbench.compiler.internals.shipped_operators import (
     LibraryOperator,
     forget,
 )
+from workbench.compiler.internals.users_modules import is_edited
 from workbench.errors import UsageError, read_first_line
 from workbench.processes.shipping.anew import AnewPickler, is_users
 from workbench.processes.shipping.caller_context import CallerContext
@@ -87,7 +89,7 @@ class _Packer(AnewPickler):
         self._by_value = cloudpickle.list_registry_pickle_by_value()
         self._named: dict[tuple[str, str], Any] = {}
         self._is_input = False
-        self.copies_modules = False
+        self.modules: set[str] = set()  # those of functions and classes that were met
 
     def dump_parcel(self, parcel: Mapping[str, Any]) -> None:
         """Pack everything in three parts with one memory: these objects, no copies."""
@@ -116,12 +118,12 @@ class _Packer(AnewPickler):
         """Note the user's classes and functions on the way."""
         if isinstance(value, type | FunctionType):
             module, name = value.__module__, value.__qualname__
-            self.copies_modules |= module in self._by_value
+            self.modules.add(str(module))
             is_own = module == "__main__" or module in self._by_value
             if is_own and getattr(sys.modules.get(module), name, None) is value:
                 self._named[module, name] = value
         elif isinstance(value, ModuleType):
-            self.copies_modules |= value.__name__ in self._by_value
+            self.modules.add(value.__name__)
         if (reduced := self._tensors.reduce(value, self._is_input)) is not None:
             return reduced
         return super().reducer_override(value)
@@ -190,7 +192,8 @@ def unpack_described(forms: Forms, mode: Any) -> Arrived:
 def _pack_forms(parcel: Mapping[str, Any], tensors: Sender, what: str, cure: str) -> Forms:
     """A parcel as bytes; `tensors` describes its tensors."""
     forms: list[bytes] = []
-    with _users_modules_by_value():
+    edited: list[str] = []
+    with _users_modules_by_value() as users:
         try:
             packer, by_value = _pickle(parcel, tensors)
             forms.append(by_value)
@@ -198,10 +201,15 @@ def _pack_forms(parcel: Mapping[str, Any], tensors: Sender, what: str, cure: str
             raise
         except Exception as error:  # pickling raises whatever the objects raise
             refused = error
-    if not forms or packer.copies_modules:
+    if not forms or packer.modules & users:
         with suppress(Exception):  # the first form, or its error, is there
-            forms.append(_pickle(parcel, tensors)[1])
+            packer, by_name = _pickle(parcel, tensors)
+            edited = sorted(n for n in packer.modules & users if is_edited(sys.modules[n]))
+            if not edited:
+                forms.append(by_name)
     if not forms:
+        if edited:
+            cure = f"The file of {', '.join(edited)} changed since it was imported. {cure}"
         with _users_modules_by_value():
             raise _explain(refused, parcel, what, tensors, cure) from refused
     return tuple(forms)
@@ -226,7 +234,7 @@ def _unpack_forms(forms: Sequence[bytes], tensors: Receiver) -> Arrived:
 
 
 @contextmanager
-def _users_modules_by_value() -> Iterator[None]:
+def _users_modules_by_value() -> Iterator[set[str]]:
     """Have cloudpickle copy what belongs to the user, and name what is installed."""
     known = set(cloudpickle.list_registry_pickle_by_value())
     # by its own name: a module may stand in sys.modules under several
@@ -235,7 +243,7 @@ def _users_modules_by_value() -> Iterator[None]:
     for module in modules:
         cloudpickle.register_pickle_by_value(module)
     try:
-        yield
+        yield {module.__name__ for module in modules}
     finally:
         for module in modules:
             cloudpickle.unregister_pickle_by_value(module)
