@@ -24,7 +24,7 @@ from workbench.handles.files.save import save_compiled
 from workbench.processes.child import Child
 from workbench.processes.parent import Failed, Parent, Ready
 from workbench.processes.shipping.caller_context import CallerContext
-from workbench.processes.shipping.shipped_values import pack, unpack
+from workbench.processes.shipping.shipped_values import pack, unpacked
 from workbench.specs import Gpu
 from workbench.tasks.background_task import Job, Steps
 
@@ -123,14 +123,12 @@ def main(parent: Parent) -> None:
     place, context = parent.receive()
     folder = Path(place)
     try:
-        with context.entered():
-            parcel = unpack(folder)
-            with parcel.pop("state").reproduced():
-                parent.send(Ready())
-                compiled = make_compiled(compile_ahead(CompileRequest(**parcel), parent))
-                parent("saving", 0.0)
-                digest = save_compiled(compiled, folder / RESULT, weights="later")
-                parent.end("saving", 0.0)
+        with context.entered(), unpacked(folder) as parcel, parcel.pop("state").reproduced():
+            parent.send(Ready())
+            compiled = make_compiled(compile_ahead(CompileRequest(**parcel), parent))
+            parent("saving", 0.0)
+            digest = save_compiled(compiled, folder / RESULT, weights="later")
+            parent.end("saving", 0.0)
         parent.done(digest)
     except WorkbenchError as error:
         parent.send(Failed.of(error))

@@ -30,7 +30,7 @@ from workbench.handles.dispatch import compile_for_target
 from workbench.handles.running.verify import compare_with
 from workbench.number_text import number_text
 from workbench.processes.parent import Parent
-from workbench.processes.shipping.shipped_values import unpack
+from workbench.processes.shipping.shipped_values import unpacked
 from workbench.report import Report
 from workbench.report.paired import NO_VERDICT, PairedTimes, compute_median_interval
 from workbench.report.trials import UNCHECKED, UNSAVED, Trial
@@ -269,8 +269,7 @@ def main(parent: Parent) -> None:
     parcel: str
     context: CallerContext
     parcel, context, task = parent.receive()
-    with context.entered():
-        content = unpack(Path(parcel))
+    with context.entered(), unpacked(Path(parcel)) as content:
         setting, plan, trial = pickle.loads(task)
         if plan.memory_bytes is not None:  # refuse address space beyond what is taken now and that
             pages = int(Path("/proc/self/statm").read_text().split()[0])

@@ -130,5 +130,5 @@ def test_operators_of_libraries_compile_for_a_virtual_gpu(function: Any) -> None
 
 
 def test_a_process_that_has_to_run_it_is_told_that_it_cannot() -> None:
-    with pytest.raises(UsageError, match="shipped_defined::scale runs in this process alone"):
-        pack({"function": call_scale}, "it")
+    with pytest.raises(UsageError, match="shipped_defined::bare runs in this process alone"):
+        pack({"function": call_bare}, "it")

@@ -16,10 +16,10 @@ from workbench.compiler.captured_graphs.captured_nodes import OperatorRef, descr
 from workbench.compiler.request.compile_request import CompileRequest
 from workbench.compiler.virtual_gpu.client import CrossCompiler
 from workbench.compiler.virtual_gpu.device.fake_cuda_api import _build_of
-from workbench.compiler.virtual_gpu.shipped_calls import _Packer
 from workbench.errors import CaptureError
 from workbench.handles.cross_compiled import compile_for_gpu
 from workbench.processes.parent import ChildError, Failed
+from workbench.processes.shipping.anew import AnewPickler
 from workbench.specs.device import Device
 
 
@@ -32,7 +32,7 @@ def test_an_operator_without_an_overload_is_named() -> None:
 @pytest.mark.parametrize("name", ["max_pool1d", "max_pool2d", "adaptive_max_pool3d"])
 def test_a_function_that_a_flag_chooses_is_the_same_one_there(name: str) -> None:
     buffer = io.BytesIO()
-    _Packer(buffer).dump(getattr(F, name))
+    AnewPickler(buffer).dump(getattr(F, name))
     assert pickle.loads(buffer.getvalue()) is getattr(F, name)
 
 

@@ -2,6 +2,5 @@
 
 DOORS = {
     "cluster": "What one rank knows of the others, being that rank, and a fake group of any size.",
-    "shipped_meshes": "How a process group and a mesh get to another process.",
 }
 """What other rooms import of this one."""

@@ -98,7 +98,8 @@ class DefinedOperator:
     """An operator that `torch.library.define` or a `Library` defined, as a trace needs it.
 
     What it computes stays here: the dispatcher gives back no function that was registered with it.
-    `module` is the installed one that defines it when it is imported, "" for those of the user.
+    `module` is the one that defines it when it is imported: an installed one, or one of the user
+    for a process that runs the operator; "" where the description has to do.
     """
 
     name: str
@@ -108,13 +109,23 @@ class DefinedOperator:
     has_backward: bool = False
 
     @classmethod
-    def of(cls, operator: LibraryOperator) -> DefinedOperator:
-        """Describe an operator; raises `UsageError` for one that cannot be traced elsewhere."""
+    def of(cls, operator: LibraryOperator, is_run: bool = False) -> DefinedOperator:
+        """Describe an operator; raises `UsageError` for one that cannot be traced elsewhere.
+
+        Or where it `is_run`: for one that only this process can run.
+        """
         name = operator.name
         entry = tp.FAKE_KERNELS.get().find(name)
         fake = None if entry.fake_impl.kernel is None else _unwrap(entry.fake_impl.kernel.func)
-        if module := _find_installed(name, fake):
-            return cls(name, module)
+        module = _find_module(name, fake)
+        if module is not None and (is_run or not is_users(module)):
+            return cls(name, module.__name__)
+        if is_run:
+            raise UsageError(
+                f"The operator {name} runs in this process alone: of the functions that were "
+                "registered with torch.library.impl or a Library torch gives nothing back. Define "
+                "it with torch.library.custom_op, or in a module that can be imported."
+            )
         if fake is None:
             raise UsageError(
                 f"The operator {name} cannot be sent to another process: it has no function of "
@@ -147,8 +158,8 @@ def _unwrap(fake: FunctionType) -> Any:
     return fake if wrapped is None or fake.__module__ != torch.library.__name__ else wrapped
 
 
-def _find_installed(name: str, fake: Any) -> str:
-    """The installed module that defines an operator; "" where a user's does, or no one is known."""
+def _find_module(name: str, fake: Any) -> ModuleType | None:
+    """The module whose import defines an operator; None for one of `__main__`, or not known."""
     modules = [module for module in list(sys.modules.values()) if isinstance(module, ModuleType)]
     held = (
         module
@@ -157,8 +168,7 @@ def _find_installed(name: str, fake: Any) -> str:
         if type(value) is torch.library.Library and name in getattr(value, tp.DEFINED_BY_LIBRARY)
     )
     found = next(held, sys.modules.get(getattr(fake, "__module__", None) or ""))
-    is_installed = found is not None and found.__name__ != "__main__" and not is_users(found)
-    return found.__name__ if found is not None and is_installed else ""
+    return None if found is None or found.__name__ == "__main__" else found
 
 
 def forget(operator: Any) -> None:

@@ -6,8 +6,10 @@ import importlib.metadata
 import os
 import sys
 import sysconfig
+from collections.abc import Iterator
 from functools import cache
-from types import ModuleType
+from importlib.machinery import SourceFileLoader
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 _NOT_USERS = ("workbench", "torch", "triton")
@@ -21,11 +23,16 @@ def is_users(module: Any) -> bool:
     top = module.__name__.partition(".")[0]
     if file is None or top in (*_NOT_USERS, "__main__"):
         return False
-    paths = sysconfig.get_paths()
-    installed = tuple(paths[kind] + os.sep for kind in ("stdlib", "platstdlib", "purelib"))
-    if file.startswith(installed) or "site-packages" in file:
+    if file.startswith(_list_own_folders()) or "site-packages" in file:
         return False
     return top not in _list_installed(_find_root(module.__name__, file))
+
+
+@cache
+def _list_own_folders() -> tuple[str, ...]:
+    """Where Python itself and its packages are: sysconfig builds the names anew at every call."""
+    paths = sysconfig.get_paths()
+    return tuple(paths[kind] + os.sep for kind in ("stdlib", "platstdlib", "purelib"))
 
 
 def _find_root(name: str, file: str) -> str:
@@ -46,3 +53,40 @@ def _list_installed(folder: str) -> frozenset[str]:
     found = importlib.metadata.distributions(path=[folder])
     files = [file for each in found if each.read_text("RECORD") for file in each.files or ()]
     return frozenset(file.parts[0].partition(".")[0] for file in files if file.parts)
+
+
+def is_edited(module: ModuleType) -> bool:
+    """Whether a function of an imported module is another one in its file by now."""
+    loader = getattr(getattr(module, "__spec__", None), "loader", None)
+    if not isinstance(loader, SourceFileLoader):  # as pytest's, which changes what it imports
+        return False
+    try:
+        there = loader.get_code(module.__name__)
+    except (OSError, SyntaxError):
+        return True
+    known = set() if there is None else {_outline(code) for code in _list_codes(there)}
+    return any(_outline(code) not in known for code in _list_functions(module))
+
+
+def _list_functions(module: ModuleType) -> Iterator[CodeType]:
+    """The code of the functions and methods that the file of a module defines."""
+    values = list(vars(module).values())
+    for value in list(values):
+        if isinstance(value, type) and value.__module__ == module.__name__:
+            values += vars(value).values()
+    for value in values:
+        if isinstance(value, FunctionType) and value.__code__.co_filename == module.__file__:
+            yield value.__code__
+
+
+def _list_codes(code: CodeType) -> Iterator[CodeType]:
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _list_codes(constant)
+
+
+def _outline(code: CodeType) -> tuple[Any, ...]:
+    """All of a function but its lines: a comment above it does not change it."""
+    constants = [_outline(c) if isinstance(c, CodeType) else (type(c), c) for c in code.co_consts]
+    return code.co_qualname, code.co_code, code.co_names, *constants

@@ -16,7 +16,6 @@ from workbench.compiler.pipeline.modes import merge_options
 from workbench.compiler.request.callables import resolve
 from workbench.compiler.request.compile_request import CompileOptions, CompileRequest
 from workbench.compiler.virtual_gpu.kernel_choice import Build, BuildJob, Built
-from workbench.compiler.virtual_gpu.shipped_calls import ShippedCall, pack
 from workbench.compiler.virtual_gpu.worker_messages import (
     CrossCompilation,
     CrossPackage,
@@ -25,6 +24,7 @@ from workbench.compiler.virtual_gpu.worker_messages import (
 )
 from workbench.errors import UsageError
 from workbench.processes.shipping.caller_context import CallerContext
+from workbench.processes.shipping.shipped_values import Forms, pack_described
 from workbench.processes.worker import Worker, WorkerEnded
 from workbench.settings import Settings, read_triton_switches
 from workbench.specs import Gpu
@@ -36,6 +36,7 @@ from workbench.tasks.progress_events import (
     tell_count,
 )
 
+_CURE = "Pass such objects as arguments that are not compiled, or make them inside the function."
 HIDDEN = ("TRITON_INTERPRET", "TRITON_CACHE_DIR", "TORCHINDUCTOR_FORCE_DISABLE_CACHES")
 
 
@@ -187,10 +188,31 @@ def pack_job(request: CompileRequest, gpu: Gpu) -> Job:
     callee = resolve(request.target)
     refuse_hooks(callee.name, callee.module)
     there = replace(options, target="host")  # where the code runs, the GPU is the machine's own
-    call = ShippedCall(replace(request, options=there), TorchState.current())
+    call = pack_call(replace(request, options=there), callee.name)
     context = CallerContext.current()
     cluster = find_cluster()
-    return Job(Device(gpu), pack(call, callee.name), context, options.counts_eager, cluster)
+    return Job(Device(gpu), call, context, options.counts_eager, cluster)
+
+
+def pack_call(request: CompileRequest, name: str) -> Forms:
+    """A request and the modes of torch of this thread, tensors described only.
+
+    Dynamo runs in the worker, on the function that arrives: only there may `torch.cuda` claim a
+    device, so only there do `x.is_cuda`, autocast and attention take the branches of the target.
+    Sending what Dynamo captured here would fix the branches of the user's own machine.
+
+    Raises `UsageError` for what cannot be sent; `name` is that of the function.
+    """
+    parcel = {**vars(request), "state": TorchState.current()}
+    packed, tensors = pack_described(parcel, name, _CURE)
+    is_learning = tensors.has_grad and request.options.grad is not False
+    if tensors.lost_backward is not None and is_learning:
+        raise UsageError(
+            f"The backward of {tensors.lost_backward} cannot be compiled for a virtual GPU: of "
+            "what torch.library.register_autograd was given torch gives nothing back. Compile "
+            "with grad=False, or define the operator with torch.library.custom_op."
+        )
+    return packed
 
 
 def _check(options: CompileOptions, gpu: Gpu) -> None:

@@ -6,8 +6,13 @@ import hashlib
 import importlib
 import io
 import re
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext, redirect_stdout
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import (
+    AbstractContextManager,
+    contextmanager,
+    nullcontext,
+    redirect_stdout,
+)
 from dataclasses import replace
 from typing import Any
 
@@ -34,20 +39,19 @@ from workbench.compiler.captured_graphs.captured import GraphKeeper
 from workbench.compiler.captured_graphs.program_parts import NoProgram, Program
 from workbench.compiler.cluster.cluster import Cluster, enter_cluster
 from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.internals.shipped_operators import forget
 from workbench.compiler.late_values.late_globals import add_setters
 from workbench.compiler.machine_code.machine_code import MachineCodeRecorder
 from workbench.compiler.measuring.call_memory import EagerCounter
 from workbench.compiler.pipeline.modes import merge_options
 from workbench.compiler.pipeline.pipeline import CompiledCode, compile_ahead
+from workbench.compiler.request.compile_request import CompileRequest
 from workbench.compiler.virtual_gpu.device.template_model import mark_estimates
 from workbench.compiler.virtual_gpu.device.virtual import OPTIONS, enter_virtual_gpu
 from workbench.compiler.virtual_gpu.fidelity import add_fidelity
-from workbench.compiler.virtual_gpu.sent_modules import import_sent_modules
-from workbench.compiler.virtual_gpu.shipped_calls import ShippedCall, unpack
 from workbench.compiler.virtual_gpu.worker_messages import CrossCompilation, Job
 from workbench.errors import ArtifactError, CaptureError, WorkbenchError, describe_error
 from workbench.processes.parent import Done, Failed, whole
+from workbench.processes.shipping.shipped_values import Arrived, unpack_described
 from workbench.report import AutotuneChoice, Report, Table
 from workbench.report.cluster.cluster_rows import has_fake_collectives
 from workbench.specs import Gpu
@@ -224,21 +228,11 @@ def _compile(
     stoppable: AbstractContextManager[object],
 ) -> tuple[Report, Program | NoProgram]:
     mode = make_ambient_fake_mode()
-    call = _unpacked(job, mode)
-
-    with (
-        ExitStack() as stack,
-        import_sent_modules(call.named),
-        call.state.applied(keep=frozenset(OPTIONS)),
-        GraphKeeper() as keeper,
-        mode,
-    ):
-        for operator in call.operators:
-            stack.callback(forget, operator)
+    with _rebuilt(job, mode) as request, GraphKeeper() as keeper, mode:
         try:
             with stoppable:
-                compiled = compile_ahead(call.request, progress)
-            asked = call.request.options
+                compiled = compile_ahead(request, progress)
+            asked = request.options
             inductor, _ = merge_options("inductor", asked.mode, asked.options)
             report = add_fidelity(recorder.added(compiled.report), job.gpu, inductor)
             program = program_of(compiled, job.gpu.spec, recorder.registers())
@@ -260,21 +254,15 @@ def _compile(
 def _eager(job: Job, stoppable: AbstractContextManager[object]) -> Report | None:
     """What eager would hold, of the call itself; None where that needs data."""
     mode, counter = make_ambient_fake_mode(), EagerCounter()
-    call = _unpacked(job, mode)
-    asked, grad = call.request, call.request.options.grad
-    grad = torch.is_grad_enabled() if grad is None else grad
+    here = torch.is_grad_enabled()
     with (
-        ExitStack() as stack,
-        import_sent_modules(call.named),
-        call.state.applied(keep=frozenset(OPTIONS)),
+        _rebuilt(job, mode) as asked,
         mode,
-        torch.set_grad_enabled(grad),
+        torch.set_grad_enabled(here if asked.options.grad is None else asked.options.grad),
         redirect_stdout(io.StringIO()),  # it is run to be counted, not to print
+        stoppable,
     ):
-        for operator in call.operators:
-            stack.callback(forget, operator)
-        with stoppable:
-            is_counted = counter.count_call(lambda: asked.target(*asked.args, **asked.kwargs))
+        is_counted = counter.count_call(lambda: asked.target(*asked.args, **asked.kwargs))
     return counter.added(Report()) if is_counted else None
 
 
@@ -310,9 +298,19 @@ def _refined(error: WorkbenchError, device: Device, no_training: str | None) -> 
     return refined
 
 
-def _unpacked(job: Job, mode: Any) -> ShippedCall:
+@contextmanager
+def _rebuilt(job: Job, mode: Any) -> Iterator[CompileRequest]:
+    """What was sent, and meanwhile what it needs: its modules, its operators, modes of torch."""
+    with (
+        _unpacked(job, mode).entered() as content,
+        content.pop("state").applied(keep=frozenset(OPTIONS)),
+    ):
+        yield CompileRequest(**content)
+
+
+def _unpacked(job: Job, mode: Any) -> Arrived:
     try:
-        return unpack(job.call, mode)
+        return unpack_described(job.call, mode)
     except Exception as error:
         cure = (
             "What it imports must be importable there: install it, or define it in the notebook."

@@ -11,19 +11,20 @@ from workbench.compiler.captured_graphs.program_parts import NoProgram, Program
 from workbench.compiler.cluster.cluster import Cluster
 from workbench.compiler.internals.torch_state import TorchState
 from workbench.processes.shipping.caller_context import CallerContext
+from workbench.processes.shipping.shipped_values import Forms
 from workbench.report import Report, Request
 from workbench.specs.device import Device
 
 
 @dataclass(frozen=True)
 class Job:
-    """One compilation; `call` is what `shipped_values.pack` made, `cluster` that of the rank.
+    """One compilation; `call` is what `client.pack_call` made, `cluster` that of the rank.
 
     With `counts_eager` it counts what eager would hold instead.
     """
 
     gpu: Device
-    call: bytes
+    call: Forms
     context: CallerContext
     counts_eager: bool = False
     cluster: Cluster | None = None

@@ -30,7 +30,7 @@ from workbench.handles.dispatch import compile_for_target
 from workbench.handles.memory.fits import call_shape, copy_without_data, cut_layers
 from workbench.processes.child import Child
 from workbench.processes.parent import Failed, Parent, Start, whole
-from workbench.processes.shipping.shipped_values import Parcel, packed, unpack
+from workbench.processes.shipping.shipped_values import Parcel, packed, unpacked
 from workbench.report import Report
 from workbench.specs import Gpu
 from workbench.tasks.progress_events import ProgressCallback
@@ -186,8 +186,7 @@ def compile_apart(parcel: Parcel, wanted: Wanted) -> Part | Failed:
 def main(parent: Parent) -> None:
     """The program of that process: answers with the part."""
     folder, context, wanted = parent.receive()
-    with context.entered():
-        content = unpack(Path(folder))
+    with context.entered(), unpacked(Path(folder)) as content:
         subject: Subject = content["subject"]
         with content["state"].reproduced():
             try:

@@ -13,6 +13,8 @@ from types import CellType, CodeType, FunctionType
 from typing import Any
 
 import cloudpickle
+import torch
+from torch.nn.utils.parametrize import is_parametrized
 
 from workbench.compiler.internals.shipped_operators import find_used_operators, operator_reduced
 from workbench.compiler.internals.signatures import drop_bad_annotations
@@ -43,6 +45,11 @@ class AnewPickler(cloudpickle.Pickler):  # type: ignore[misc]  # has no types
         """As `pickle.Pickler.reducer_override`."""
         if isinstance(value, FunctionType):
             self.operators += find_used_operators(value)
+            if (named := _chosen_by_flag(value)) is not None:
+                return getattr, named
+        if isinstance(value, torch.nn.Module) and is_parametrized(value):
+            # its own class, made for it alone, refuses; the class and what it holds can travel
+            return object.__new__, (type(value),), vars(value)
         if (operator := operator_reduced(value)) is not None:
             self.operators += find_used_operators(value)
             return operator
@@ -76,6 +83,19 @@ def code_with_file(pickler: cloudpickle.Pickler, code: CodeType) -> Reduced:
     """
     make, values = pickler.dispatch_table[CodeType](code)
     return make, tuple(code.co_filename if value == _NO_FILE else value for value in values)
+
+
+def _chosen_by_flag(value: FunctionType) -> tuple[Any, str] | None:
+    """Where torch has one of its functions that a flag chooses between, such as F.max_pool2d.
+
+    They are made by torch._jit_internal.boolean_dispatch and so have no name of their own; Dynamo
+    knows each by its identity, and follows no copy.
+    """
+    module = sys.modules.get(value.__module__ or "")
+    is_of_torch = (value.__module__ or "").partition(".")[0] == "torch"
+    if not is_of_torch or getattr(module, value.__name__, None) is not value:
+        return None
+    return (module, value.__name__) if "<locals>" in value.__qualname__ else None
 
 
 def make_anew(value: Any) -> Reduced | None:

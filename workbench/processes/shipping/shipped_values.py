@@ -1,20 +1,30 @@
-"""What a compilation needs, packed for another process: code by value, tensors in shared memory."""
+"""The one way in which functions, and what they need, get to another process.
+
+The user's functions and classes travel by value: the other process sees what a notebook sees, not
+what a file says by now. Where one of them holds what no process can be given, or cannot be made
+anew, they go by the names of their modules, which are imported there: as long as their files say
+what was imported here.
+
+Torch writes functions and classes into a file by their names, and follows a call into another
+module by importing that: both must meet the objects that were sent, not a second copy.
+"""
 
 from __future__ import annotations
 
 import io
-import mmap
 import os
 import pickle
 import shutil
+import sys
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
-from types import FunctionType
+from types import FunctionType, ModuleType
 from typing import Any
 
+import cloudpickle
 import torch
 
 from workbench.compiler.internals import torch_private as tp
@@ -22,28 +32,265 @@ from workbench.compiler.internals.shipped_operators import (
     CustomOperator,
     DefinedOperator,
     LibraryOperator,
+    forget,
 )
-from workbench.compiler.internals.tensor_like import PLAIN, TensorLike
+from workbench.compiler.internals.users_modules import is_edited
 from workbench.errors import UsageError, read_first_line
+from workbench.processes.shipping.anew import AnewPickler, is_users
 from workbench.processes.shipping.caller_context import CallerContext
+from workbench.processes.shipping.sent_modules import Named, import_sent_modules
+from workbench.processes.shipping.shipped_tensors import (
+    DescribedTensors,
+    FakeTensors,
+    ReadTensors,
+    Receiver,
+    Sender,
+    StoredTensors,
+)
 from workbench.temporary import make_folder
 
-REQUEST, ROWS, TENSORS = "request.pkl", "rows.pkl", "tensors.bin"
+REQUEST, TENSORS = "request.pkl", "tensors.bin"
 _SHARED = Path("/dev/shm")  # memory that another process maps without copying it again
-_ALIGNMENT = 64  # bytes
 _CURE = "Compile it here with aot_compile, or keep that object out of what is compiled."
 _DEPTH = 6  # attributes of attributes that are looked through
+_INPUTS = ("args", "kwargs")
+
+Forms = tuple[bytes, ...]
+"""A parcel with the user's modules by value, and by name; only those that are possible."""
 
 
-def explain_unsendable(
-    error: Exception,
-    parcel: Mapping[str, Any],
-    what: str,
-    dump: Callable[[Any], object],
-    cure: str = _CURE,
+@dataclass(frozen=True)
+class Arrived:
+    """A parcel in the other process.
+
+    `named` are the user's own classes and functions in it, `operators` the custom operators that
+    were made for it.
+    """
+
+    content: dict[str, Any]
+    named: tuple[Named, ...]
+    operators: tuple[Any, ...]
+
+    @contextmanager
+    def entered(self) -> Iterator[dict[str, Any]]:
+        """The content, while imports find what came with it; its operators end with the block."""
+        with ExitStack() as stack:
+            for operator in self.operators:
+                stack.callback(forget, operator)
+            stack.enter_context(import_sent_modules(self.named))
+            yield self.content
+
+
+class _Packer(AnewPickler):
+    def __init__(self, buffer: io.BytesIO, tensors: Sender):
+        super().__init__(buffer)
+        self._tensors = tensors
+        self._kept: dict[int, Any] = {}  # keeps what was seen alive, so that ids stay unique
+        self._by_value = cloudpickle.list_registry_pickle_by_value()
+        self._named: dict[tuple[str, str], Any] = {}
+        self._is_input = False
+        self.modules: set[str] = set()  # those of functions and classes that were met
+
+    def dump_parcel(self, parcel: Mapping[str, Any]) -> None:
+        """Pack everything in three parts with one memory: these objects, no copies."""
+        self.dump({name: value for name, value in parcel.items() if name not in _INPUTS})
+        self._is_input = True
+        self.dump({name: parcel[name] for name in _INPUTS if name in parcel})
+        self._is_input = False
+        named = tuple((module, name, value) for (module, name), value in self._named.items())
+        self.dump((named, tuple(self.operators)))
+
+    def persistent_id(self, value: Any) -> tuple[int, Any] | None:
+        """Describe a tensor or an operator, with what tells it apart; pickle all else."""
+        if id(value) not in self._kept:
+            if isinstance(value, torch.Tensor):
+                described = self._tensors.describe(value)
+            elif isinstance(value, LibraryOperator):
+                described = self._tensors.describe_operator(value)
+            else:
+                described = CustomOperator.of(value)
+            if described is None:
+                return None
+            self._kept[id(value)] = value, described
+        return id(value), self._kept[id(value)][1]
+
+    def reducer_override(self, value: Any) -> Any:
+        """Note the user's classes and functions on the way."""
+        if isinstance(value, type | FunctionType):
+            module, name = value.__module__, value.__qualname__
+            self.modules.add(str(module))
+            is_own = module == "__main__" or module in self._by_value
+            if is_own and getattr(sys.modules.get(module), name, None) is value:
+                self._named[module, name] = value
+        elif isinstance(value, ModuleType):
+            self.modules.add(value.__name__)
+        if (reduced := self._tensors.reduce(value, self._is_input)) is not None:
+            return reduced
+        return super().reducer_override(value)
+
+    def _can_travel(self, value: Any) -> bool:
+        return _can(value, lambda part: _dump(part, self._tensors.like()))
+
+
+class _Unpacker(pickle.Unpickler):
+    def __init__(self, data: bytes, tensors: Receiver):
+        super().__init__(io.BytesIO(data))
+        self._tensors = tensors
+        self._made: dict[int, Any] = {}
+        self.operators: list[Any] = []
+
+    def read(self) -> Arrived:
+        """The parcel; raises whatever its objects raise, with all operators undone."""
+        try:
+            content = {**self.load(), **self.load()}
+            named, _ = self.load()
+        except Exception:
+            for operator in self.operators:
+                forget(operator)
+            raise
+        return Arrived(content, named, tuple(self.operators))
+
+    def persistent_load(self, sent: tuple[int, Any]) -> Any:
+        """The tensor or operator for a description; the same one for the same object."""
+        key, described = sent
+        if key not in self._made:
+            if isinstance(described, CustomOperator | DefinedOperator):
+                self._made[key] = self._define(key, described)
+            else:
+                self._made[key] = self._tensors.make(described)
+        return self._made[key]
+
+    def _define(self, key: int, described: CustomOperator | DefinedOperator) -> Any:
+        here = tp.OPERATOR_DEFINITIONS.get().get(described.name)
+        if id(here) == key:  # in the process that packed it: made anew, it would displace this one
+            return here
+        made = described.defined()
+        if made is not None:
+            self.operators.append(made)
+        return made
+
+
+def pack_described(
+    parcel: Mapping[str, Any], what: str, cure: str
+) -> tuple[Forms, DescribedTensors]:
+    """A parcel without the data of its tensors, and what was seen of them.
+
+    Raises as `pack` does, and for what cannot be on a virtual GPU.
+    """
+    tensors = DescribedTensors()
+    return _pack_forms(parcel, tensors, what, cure), tensors
+
+
+def unpack_described(forms: Forms, mode: Any) -> Arrived:
+    """What `pack_described` packed, with fakes of `mode` on the target's device for its tensors.
+
+    Raises whatever its objects raise while they are made.
+    """
+    return _unpack_forms(forms, FakeTensors(mode))
+
+
+def _pack_forms(parcel: Mapping[str, Any], tensors: Sender, what: str, cure: str) -> Forms:
+    """A parcel as bytes; `tensors` describes its tensors."""
+    forms: list[bytes] = []
+    edited: list[str] = []
+    with _users_modules_by_value() as users:
+        try:
+            packer, by_value = _pickle(parcel, tensors)
+            forms.append(by_value)
+        except UsageError:
+            raise
+        except Exception as error:  # pickling raises whatever the objects raise
+            refused = error
+    if not forms or packer.modules & users:
+        with suppress(Exception):  # the first form, or its error, is there
+            packer, by_name = _pickle(parcel, tensors)
+            edited = sorted(n for n in packer.modules & users if is_edited(sys.modules[n]))
+            if not edited:
+                forms.append(by_name)
+    if not forms:
+        if edited:
+            cure = f"The file of {', '.join(edited)} changed since it was imported. {cure}"
+        with _users_modules_by_value():
+            raise _explain(refused, parcel, what, tensors, cure) from refused
+    return tuple(forms)
+
+
+def _pickle(parcel: Mapping[str, Any], tensors: Sender) -> tuple[_Packer, bytes]:
+    packer = _Packer(buffer := io.BytesIO(), tensors)
+    packer.dump_parcel(parcel)
+    return packer, buffer.getvalue()
+
+
+def _dump(value: Any, tensors: Sender) -> None:
+    _Packer(io.BytesIO(), tensors).dump(value)
+
+
+def _unpack_forms(forms: Sequence[bytes], tensors: Receiver) -> Arrived:
+    """What `_pack_forms` packed; raises whatever its objects raise while they are made."""
+    for form in forms[:-1]:
+        with suppress(Exception):  # the next form does without what cannot be made
+            return _Unpacker(form, tensors).read()
+    return _Unpacker(forms[-1], tensors).read()
+
+
+@contextmanager
+def _users_modules_by_value() -> Iterator[set[str]]:
+    """Have cloudpickle copy what belongs to the user, and name what is installed."""
+    known = set(cloudpickle.list_registry_pickle_by_value())
+    # by its own name: a module may stand in sys.modules under several
+    users = {m.__name__: m for m in list(sys.modules.values()) if is_users(m)}
+    modules = [module for name, module in users.items() if name not in known]
+    for module in modules:
+        cloudpickle.register_pickle_by_value(module)
+    try:
+        yield {module.__name__ for module in modules}
+    finally:
+        for module in modules:
+            cloudpickle.unregister_pickle_by_value(module)
+
+
+def pack(parcel: Mapping[str, Any], what: str, cure: str = _CURE) -> Path:
+    """Write a parcel into a new private folder, in shared memory where there is room.
+
+    Raises `UsageError` naming what cannot be pickled, and how to do without; `what` is the name of
+    the function.
+    """
+    tensors = StoredTensors()
+    forms = _pack_forms(parcel, tensors, what, cure)
+    room = 1.2 * tensors.size + (1 << 24)
+    is_roomy = _SHARED.is_dir() and shutil.disk_usage(_SHARED).free > room
+    folder = make_folder("workbench-", _SHARED if is_roomy else None)
+    try:
+        (folder / REQUEST).write_bytes(pickle.dumps(forms))
+        tensors.write(folder / TENSORS)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    return folder
+
+
+def unpack(folder: Path) -> dict[str, Any]:
+    """Read a parcel; its CPU tensors look into the file, and copy only what they change."""
+    return _arrive(folder).content
+
+
+@contextmanager
+def unpacked(folder: Path) -> Iterator[dict[str, Any]]:
+    """A parcel as `unpack` reads it; meanwhile imports find the functions that came with it."""
+    with _arrive(folder).entered() as content:
+        yield content
+
+
+def _arrive(folder: Path) -> Arrived:
+    forms: Forms = pickle.loads((folder / REQUEST).read_bytes())
+    return _unpack_forms(forms, ReadTensors(folder / TENSORS))
+
+
+def _explain(
+    error: Exception, parcel: Mapping[str, Any], what: str, tensors: Sender, cure: str
 ) -> UsageError:
     """The error in words, naming the innermost part; `what` is the name of the function."""
-    place = _culprit(parcel, dump)
+    place = _culprit(parcel, lambda part: _dump(part, tensors.like()))
     where = f"{what}: {place}" if place else what
     return UsageError(
         f"{where} cannot be sent to another process ({read_first_line(error)}). {cure}"
@@ -99,160 +346,6 @@ def _attributes(value: Any) -> Iterator[tuple[str, Any]]:
 
 
 @dataclass(frozen=True)
-class _Shipped:
-    """One tensor and the region of its storage in the file, None on meta."""
-
-    region: tuple[int, int] | None
-    like: TensorLike
-
-
-@dataclass
-class _Tensors:
-    """Tensors met while pickling, each object once, each storage once."""
-
-    rows: list[_Shipped] = field(default_factory=list)
-    storages: dict[int, tuple[tuple[int, int], torch.UntypedStorage]] = field(default_factory=dict)
-    alive: list[torch.Tensor] = field(default_factory=list)
-    size: int = 0
-    _numbers: dict[int, int] = field(default_factory=dict)
-
-    def number(self, value: torch.Tensor) -> int:
-        """The number under which a tensor is shipped."""
-        if id(value) not in self._numbers:
-            self._numbers[id(value)] = len(self.rows)
-            self.alive.append(value)
-            region = None if value.is_meta else self._region(value.untyped_storage())
-            self.rows.append(_Shipped(region, TensorLike.of(value)))
-        return self._numbers[id(value)]
-
-    def _region(self, storage: torch.UntypedStorage) -> tuple[int, int]:
-        key = storage.data_ptr() or id(storage)
-        if key not in self.storages:
-            region = self.size, storage.nbytes()
-            self.storages[key] = region, storage
-            self.size += -(-storage.nbytes() // _ALIGNMENT) * _ALIGNMENT
-        return self.storages[key][0]
-
-
-def pack(parcel: Mapping[str, Any], what: str, cure: str = _CURE) -> Path:
-    """Write a parcel into a new private folder, in shared memory where there is room.
-
-    Raises `UsageError` naming what cannot be pickled, and how to do without; `what` is the name of
-    the function.
-    """
-    tensors = _Tensors()
-    try:
-        content = _dump(dict(parcel), tensors)
-    except Exception as error:  # pickling raises whatever the objects raise
-        raise explain_unsendable(
-            error, parcel, what, lambda part: _dump(part, tensors), cure
-        ) from error
-    room = 1.2 * tensors.size + (1 << 24)
-    is_roomy = _SHARED.is_dir() and shutil.disk_usage(_SHARED).free > room
-    folder = make_folder("workbench-", _SHARED if is_roomy else None)
-    try:
-        (folder / REQUEST).write_bytes(content)
-        (folder / ROWS).write_bytes(pickle.dumps(tensors.rows))
-        _write(folder / TENSORS, tensors)
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
-    return folder
-
-
-def _write(file: Path, tensors: _Tensors) -> None:
-    with file.open("wb") as made:
-        made.truncate(max(tensors.size, 1))
-    with file.open("r+b") as opened, mmap.mmap(opened.fileno(), 0) as memory:
-        for (start, size), storage in tensors.storages.values():
-            if size:
-                target = torch.frombuffer(memory, dtype=torch.uint8, count=size, offset=start)
-                source = torch.empty(0, dtype=torch.uint8, device=storage.device).set_(storage)
-                target.copy_(source)
-                del target  # the mapping cannot be closed while somebody looks into it
-
-
-def _dump(value: Any, tensors: _Tensors) -> bytes:
-    from workbench.processes.shipping.anew import AnewPickler
-
-    operators: dict[int, tuple[Any, CustomOperator]] = {}
-
-    class Pickler(AnewPickler):
-        def persistent_id(self, value: Any) -> int | tuple[int, CustomOperator] | None:
-            if type(value) in PLAIN and value.layout == torch.strided:
-                return tensors.number(value)
-            if id(value) not in operators:
-                if (described := CustomOperator.of(value)) is None:
-                    return None
-                operators[id(value)] = value, described  # keeps it alive, so that the id is its own
-            return id(value), operators[id(value)][1]
-
-    buffer = io.BytesIO()
-    pickler = Pickler(buffer)
-    pickler.dump(value)
-    pickler.dump(tuple(map(_travelling, pickler.operators)))
-    return buffer.getvalue()
-
-
-def _travelling(operator: Any) -> Any:
-    """An operator as it travels; raises `UsageError` for one that another process cannot run."""
-    if not isinstance(operator, LibraryOperator):
-        return operator
-    defined = DefinedOperator.of(operator)
-    if not defined.module:
-        raise UsageError(
-            f"The operator {operator.name} runs in this process alone: of the functions that were "
-            "registered with torch.library.impl or a Library torch gives nothing back. Define it "
-            "with torch.library.custom_op, or in a package that is installed."
-        )
-    return defined
-
-
-def unpack(folder: Path) -> dict[str, Any]:
-    """Read a parcel; its CPU tensors look into the file, and copy only what they change."""
-    with (folder / TENSORS).open("rb") as opened:
-        memory = mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_COPY)
-    rows: list[_Shipped] = pickle.loads((folder / ROWS).read_bytes())
-    made: dict[int, torch.Tensor] = {}
-    storages: dict[tuple[int, int], torch.UntypedStorage] = {}
-    operators: dict[int, Any] = {}
-
-    class Unpickler(pickle.Unpickler):
-        def persistent_load(self, number: int | tuple[int, CustomOperator]) -> Any:
-            if isinstance(number, tuple):
-                key, described = number
-                if key not in operators:
-                    here = tp.OPERATOR_DEFINITIONS.get().get(described.name)
-                    # in the process that packed it: made anew, it would displace the user's own
-                    operators[key] = here if id(here) == key else described.defined()
-                return operators[key]
-            if number not in made:
-                made[number] = _made(rows[number], memory, storages)
-            return made[number]
-
-    unpickler = Unpickler(io.BytesIO((folder / REQUEST).read_bytes()))
-    parcel: dict[str, Any] = unpickler.load()
-    for operator in unpickler.load():  # which functions find by name
-        if isinstance(operator, DefinedOperator):
-            operator.defined()
-    return parcel
-
-
-def _made(
-    row: _Shipped, memory: mmap.mmap, storages: dict[tuple[int, int], torch.UntypedStorage]
-) -> torch.Tensor:
-    if row.region is None:
-        return row.like.dressed(row.like.empty())
-    if row.region not in storages:
-        start, size = row.region
-        content = torch.empty(0, dtype=torch.uint8)
-        if size:
-            content = torch.frombuffer(memory, dtype=torch.uint8, count=size, offset=start)
-        storages[row.region] = content.to(row.like.device).untyped_storage()
-    return row.like.dressed(row.like.view(storages[row.region]))
-
-
-@dataclass(frozen=True)
 class Parcel:
     """What work elsewhere needs: a folder of `pack`, and for other machines its content."""
 
@@ -264,7 +357,7 @@ class Parcel:
         """The parcel as it travels to a machine that does not have the folder."""
         buffer = io.BytesIO()
         with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
-            for name in (REQUEST, ROWS, TENSORS):
+            for name in (REQUEST, TENSORS):
                 archive.write(Path(self.folder) / name, name)
         return replace(self, content=buffer.getvalue())
 

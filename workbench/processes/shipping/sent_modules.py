@@ -39,6 +39,7 @@ class _SentModule(ModuleType):
 
     def __init__(self, name: str, sent: Mapping[str, Any]):
         super().__init__(name)
+        self._rest = sys.modules.get(name)  # where an operator that it defines was needed
         package = name.rpartition(".")[0]
         self.__spec__ = PathFinder.find_spec(name, _places(package) if package else None)
         if self.__spec__ is not None:
@@ -51,7 +52,7 @@ class _SentModule(ModuleType):
         spec = self.__spec__
         if name.startswith("__") or spec is None or spec.loader is None:
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
-        if "_rest" not in self.__dict__:
+        if self._rest is None:
             self._rest = module_from_spec(spec)
             spec.loader.exec_module(self._rest)
         return getattr(self._rest, name)

@@ -12,20 +12,20 @@ from torch.distributed.tensor import DTensor, Shard, distribute_tensor
 import workbench as wb
 from tests.compiler.virtual_gpu.gpus import H100
 from workbench.compiler.cluster.cluster import enter_cluster, find_cluster
-from workbench.compiler.cluster.shipped_meshes import reduce_group
 from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.internals.torch_state import TorchState
 from workbench.compiler.request.compile_request import CompileRequest
+from workbench.compiler.virtual_gpu.client import pack_call
 from workbench.compiler.virtual_gpu.device.virtual import enter_virtual_gpu
-from workbench.compiler.virtual_gpu.shipped_calls import ShippedCall, pack, unpack
+from workbench.processes.shipping.shipped_meshes import reduce_group
+from workbench.processes.shipping.shipped_values import Forms, unpack_described
 
 
 def doubled(x: torch.Tensor) -> torch.Tensor:
     return x * 2
 
 
-def packed(*args: Any) -> bytes:
-    return pack(ShippedCall(CompileRequest(doubled, args), TorchState.current()), "doubled")
+def packed(*args: Any) -> Forms:
+    return pack_call(CompileRequest(doubled, args), "doubled")
 
 
 def test_a_tensor_of_a_mesh_arrives_as_one_of_gpus() -> None:
@@ -35,7 +35,7 @@ def test_a_tensor_of_a_mesh_arrives_as_one_of_gpus() -> None:
         data, sent = packed(parameter, mesh, mesh.get_group("tp")), find_cluster()
     fake_mode = tp.FAKE_TENSOR_MODE.get()(shape_env=tp.SHAPE_ENV.get()())
     with enter_cluster(sent), enter_virtual_gpu(H100, lambda choice, n: float(n), count=8):
-        arrived, on, group = unpack(data, fake_mode).request.args
+        arrived, on, group = unpack_described(data, fake_mode).content["args"]
         assert isinstance(arrived, DTensor)
         assert isinstance(arrived, torch.nn.Parameter)
         assert (arrived.shape, arrived.placements) == ((10, 6), (Shard(0),))
