@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.torchs_file import write_like_torch
 from workbench.artifacts.archive import aot_container
 from workbench.artifacts.inspect.inspection import inspect
 from workbench.artifacts.inspect.opcodes import read_pickle
@@ -30,8 +31,7 @@ WRAPPER = (
 def path(tmp_path: Path) -> Path:
     inner = pickle.dumps({"code": WRAPPER}, protocol=4)
     system = {"python_version": "3.11.7", "torch_version": "2.13.0", "gpu_name": None}
-    content = pickle.dumps([Path, inner, system], protocol=4)  # torch's file has classes, too
-    (tmp_path / "torch.bin").write_bytes(content)
+    (tmp_path / "torch.bin").write_bytes(write_like_torch(inner, system))
     return tmp_path / "torch.bin"
 
 

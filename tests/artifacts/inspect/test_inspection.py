@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.torchs_file import write_like_torch
 from workbench.artifacts.archive import aot_container
 from workbench.artifacts.inspect.inspection import inspect
 from workbench.artifacts.inspect.opcodes import read_pickle
@@ -69,10 +70,10 @@ def test_a_damaged_member_is_marked(artifact: Path) -> None:
 @pytest.mark.parametrize("header", [b"", b"PT2AOT\x01"])
 def test_files_of_torch_are_read_too(tmp_path: Path, header: bytes) -> None:
     path = tmp_path / "torch.bin"
-    path.write_bytes(header + pickle.dumps([OSError, hidden(tmp_path / "ran")], protocol=4))
+    path.write_bytes(header + write_like_torch(OSError, hidden(tmp_path / "ran")))
     report = inspect(path, store=TrustStore(tmp_path / "data"))
     assert report.kind == "torch"
-    assert report.imports == ("builtins:OSError", "builtins:eval")
+    assert {"builtins:OSError", "builtins:eval", "inspect:Signature"} <= {*report.imports}
     assert not (tmp_path / "ran").exists()
 
 

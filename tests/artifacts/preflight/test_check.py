@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import pickle
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import workbench as wb
+from tests.torchs_file import write_like_torch
 from workbench.artifacts.archive import aot_container
 from workbench.artifacts.machine.devices import GpuFacts
 from workbench.artifacts.machine.machine_description import Machine, describe_current_machine
@@ -86,7 +86,7 @@ def test_a_machine_without_it_fails_and_says_why(path: Path) -> None:
 
 
 def test_a_file_of_torchs_own_needs_a_compiler(tmp_path: Path) -> None:
-    (tmp_path / "own.pt").write_bytes(pickle.dumps(Path))  # as torch's begins: with a class
+    (tmp_path / "own.pt").write_bytes(write_like_torch())
     rows = wb.check(tmp_path / "own.pt").frame().set_index("name")
     assert rows.verdict["compiler"] == "not checked"
 

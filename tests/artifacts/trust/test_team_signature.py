@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pickle
 import stat
 import threading
 import zipfile
@@ -13,6 +12,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 import workbench as wb
+from tests.torchs_file import write_like_torch
 from workbench.artifacts.archive import aot_container
 from workbench.artifacts.archive.aot_container import MANIFEST
 from workbench.artifacts.archive.file_kinds import open_any
@@ -116,7 +116,7 @@ def test_a_damaged_file_is_not_signed(path: Path) -> None:
 
 
 def test_a_file_of_torch_cannot_be_signed(tmp_path: Path) -> None:
-    (tmp_path / "own.pt").write_bytes(pickle.dumps([OSError], protocol=4))
+    (tmp_path / "own.pt").write_bytes(write_like_torch())
     with pytest.raises(wb.UsageError, match="has no manifest that a signature could cover"):
         wb.sign(tmp_path / "own.pt", KEY)
 

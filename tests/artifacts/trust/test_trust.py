@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 import stat
 import warnings
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.torchs_file import write_like_torch
 from workbench.artifacts.archive import aot_container
 from workbench.artifacts.manifest.manifest import Manifest
 from workbench.artifacts.manifest.manifest_json import Signature
@@ -98,6 +98,6 @@ def test_the_user_vouches_for_any_kind_of_file(
 ) -> None:
     monkeypatch.setenv("AOT_WORKBENCH_DATA", str(tmp_path / "data"))
     aot_container.write_artifact(tmp_path / "m.aot", manifest(), {"payload": b"x"})
-    (tmp_path / "torch.bin").write_bytes(pickle.dumps({"a": OSError}, protocol=4))
+    (tmp_path / "torch.bin").write_bytes(write_like_torch())
     digests = {trust.trust(tmp_path / "m.aot"), trust.trust(tmp_path / "torch.bin")}
     assert TrustStore.of_user().digests() == digests
