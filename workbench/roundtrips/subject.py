@@ -108,7 +108,7 @@ class Shipment:
         return None
 
     def _packed(self, parcel: Mapping[str, Any]) -> str:
-        folder = pack(parcel, self.name)
+        folder = pack(parcel, self.name, is_imported=True)
         self.folders.append(folder)
         return str(folder)
 

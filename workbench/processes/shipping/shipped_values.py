@@ -249,14 +249,18 @@ def _users_modules_by_value() -> Iterator[set[str]]:
             cloudpickle.unregister_pickle_by_value(module)
 
 
-def pack(parcel: Mapping[str, Any], what: str, cure: str = _CURE) -> Path:
+def pack(
+    parcel: Mapping[str, Any], what: str, cure: str = _CURE, *, is_imported: bool = False
+) -> Path:
     """Write a parcel into a new private folder, in shared memory where there is room.
 
-    Raises `UsageError` naming what cannot be pickled, and how to do without; `what` is the name of
-    the function.
+    With `is_imported` modules whose files say what was imported here go by name first: a file that
+    is loaded there writes into the module that its functions came from. Raises `UsageError` naming
+    what cannot be pickled, and how to do without; `what` is the name of the function.
     """
     tensors = StoredTensors()
     forms = _pack_forms(parcel, tensors, what, cure)
+    forms = forms[::-1] if is_imported else forms
     room = 1.2 * tensors.size + (1 << 24)
     is_roomy = _SHARED.is_dir() and shutil.disk_usage(_SHARED).free > room
     folder = make_folder("workbench-", _SHARED if is_roomy else None)
