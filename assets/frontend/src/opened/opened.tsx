@@ -1,7 +1,7 @@
 // A record in the place of the view that it was opened from, and the way back.
 
 import type { ComponentChildren } from "preact";
-import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { DiffShell } from "../diff/shell";
 import type { FrameRoot } from "../shell/frame";
 import { Shell } from "../shell/shell";
