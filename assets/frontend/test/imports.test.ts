@@ -4,7 +4,6 @@ import { expect, test } from "vitest";
 
 const SRC = resolve(__dirname, "../src");
 const MOST_FILES = 24; // in a folder, styles too
-const MOST_LINES = 31_231; // written by hand, styles too
 const IMPORT = /(?:from|import)\s*\(?\s*"(\.[^"]*)"/g;
 
 /** The files of `src/` with what each imports, types included; styles and data are not code. */
@@ -96,13 +95,4 @@ test("what draws the graph knows how it is laid out, not the other way round", (
   for (const [, imported] of layout)
     for (const other of imported)
       expect([join(SRC, "graph/layout"), SRC]).toContain(dirname(other));
-});
-
-test("what is written by hand does not grow: what stands twice goes for what is new", () => {
-  const files = readdirSync(SRC, { recursive: true, encoding: "utf-8" });
-  const written = files.filter((name) => /\.(tsx?|css)$/.test(name) && name !== "wire.ts");
-  const lines = written.map(
-    (name) => readFileSync(join(SRC, name), "utf-8").split("\n").length - 1,
-  );
-  expect(lines.reduce((sum, count) => sum + count, 0)).toBeLessThanOrEqual(MOST_LINES);
 });
