@@ -12,7 +12,7 @@ TORCH_CUDA ?=
 BIN := .venv/bin
 NEWEST := .venv-newest/bin
 FRONTEND := assets/frontend
-# the notebooks of `make test`: two that a newcomer reads first; `make test-all` runs all
+# the notebook of `make test`: the one that a newcomer reads first; `make test-notebooks` runs all
 SHORT := $(foreach number,01,$(wildcard notebooks/$(number)_*.ipynb))
 # whole files in three processes: a test waits for compilers, for kernels that start, for a browser
 NBVAL := --nbval-lax --nbval-sanitize-with tests/notebooks/sanitize.cfg
@@ -22,8 +22,9 @@ CONSTRAINED := install --quiet --constraint constraints.txt
 BESIDE := install --quiet --no-deps --upgrade --target .venv/zoo/site-packages
 # a CI shows where the time goes
 PYTEST := -m pytest $(if $(CI),--durations=25)
+MEASURED = $(if $(CI),--durations-file out/durations/$(1).json)
 
-.PHONY: setup lab demo demo-gpu test test-all test-newest test-versions test-gpu test-wild check bench \
+.PHONY: setup lab demo demo-gpu test test-rest durations test-all test-newest test-versions test-gpu test-wild check bench \
 	browser linker json packages frontend screenshots pictures notebooks docs test-notebooks
 setup: .venv/.lab
 
@@ -85,8 +86,21 @@ json:
 packages:
 	$(if $(CI),,-)@$(MAKE) --no-print-directory $(FRONTEND)/node_modules/.installed
 
+# what is quick and one way through each door (tests/parts.py); make test ROOM=views is one room whole
 test: .venv/.libraries browser linker json packages
-	$(BIN)/python $(PYTEST) $(THREE) -m 'not slow and not gpu' $(NBVAL) $(SHORT) tests
+ifdef ROOM
+	$(BIN)/python $(PYTEST) $(THREE) -m 'not gpu' tests/$(ROOM)
+else
+	$(BIN)/python $(PYTEST) $(THREE) --part short $(call MEASURED,short) -m 'not slow and not gpu' \
+		$(NBVAL) $(SHORT) tests
+endif
+
+test-rest: .venv/.libraries browser linker json packages
+	$(BIN)/python $(PYTEST) $(THREE) --part rest $(call MEASURED,rest) -m 'not slow and not gpu' tests
+
+# what the last test and test-rest with CI=1 took becomes the file that parts them
+durations:
+	$(BIN)/python -m tests.parts out/durations/short.json out/durations/rest.json
 
 # every notebook from its first cell to its last, beside its saved outputs; a process runs one at a
 # time, a cell waits for the compiler more than it computes

@@ -1,0 +1,112 @@
+"""Whether the short part of the tests finds what all of them find: `python -m tests.mutants`.
+
+    REACH_FOLDER=FOLDER python -m pytest -p tests.mutants.reach -m 'not slow and not gpu' tests
+    python -m tests.mutants choose FOLDER  # one fault in each of 50 rooms, in mutants.json
+    python -m tests.mutants judge FOLDER   # runs the tests that reach them, the short part first
+    python -m tests.mutants                # what was found, as it is kept
+
+A fault is in a function that a test reaches, and 150 at most: leaves, which few tests see.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from pathlib import Path
+
+from tests.mutants.mutant import Mutant, list_mutants
+from tests.mutants.reach import PACKAGE, read_reach
+
+KEPT = Path(__file__).parent / "mutants.json"
+MOST_ROOMS = 50
+MOST_TESTS = 150
+LIMIT_S = 600
+Row = dict[str, object]
+
+
+def choose(reach: Mapping[str, Mapping[str, float]]) -> Iterator[Mutant]:
+    """One fault in each room, the same ones for the same source and tests."""
+    generator = random.Random(0)
+    rooms: dict[str, list[Mutant]] = {}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        file = str(path.relative_to(PACKAGE))
+        for mutant in list_mutants(file, path.read_text()):
+            if 0 < len(reach.get(mutant.function, ())) <= MOST_TESTS:
+                rooms.setdefault(str(path.parent.relative_to(PACKAGE)), []).append(mutant)
+    for room in sorted(generator.sample(sorted(rooms), min(MOST_ROOMS, len(rooms)))):
+        yield generator.choice(rooms[room])
+
+
+def judge(mutant: Mutant, tests: Mapping[str, float], root: Path) -> Row:
+    """The first test of each part that finds a fault in a copy of the project, or None."""
+    path = root / "workbench" / mutant.file
+    source = path.read_text()
+    path.write_text(mutant.change(source))
+    try:
+        row: Row = {**asdict(mutant), "tests": len(tests), "short": run(root, tests, "short")}
+        row["rest"] = None if row["short"] else run(root, tests, "rest")
+    finally:
+        path.write_text(source)
+    return row
+
+
+def run(root: Path, tests: Mapping[str, float], part: str) -> str | None:
+    """The first test of a part that fails, the quickest ones first."""
+    names = sorted(tests, key=lambda test: tests[test])
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "--part", part]
+    try:
+        done = subprocess.run(
+            [*command, *names], cwd=root, env={**os.environ, "PYTHONPATH": str(root)},
+            capture_output=True, text=True, timeout=LIMIT_S, check=False,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return "it does not end"
+    if done.returncode in (0, 5):  # nothing fails; nothing is in this part
+        return None
+    failed = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
+    return failed[0].split(" ")[1] if failed else f"pytest ends with {done.returncode}"
+
+
+def say(rows: list[Row]) -> str:
+    """How many are found by the short part, of those that are found at all."""
+    found = [row for row in rows if row["short"] or row["rest"]]
+    short = [row for row in rows if row["short"]]
+    return (
+        f"{len(rows)} mutants in {len(rows)} rooms: all tests find {len(found)}, the short part "
+        f"{len(short)} of them ({100 * len(short) / max(len(found), 1):.0f} %)."
+    )
+
+
+def main(words: list[str]) -> None:
+    """Choose, judge or show."""
+    if not words:
+        print(say(json.loads(KEPT.read_text())))
+        return
+    step, folder = words
+    reach = read_reach(Path(folder))
+    if step == "choose":
+        KEPT.write_text(json.dumps([asdict(one) for one in choose(reach)], indent=1) + "\n")
+        return
+    rows = json.loads(KEPT.read_text())
+    with tempfile.TemporaryDirectory() as kept:
+        root = Path(kept) / "project"
+        ignored = shutil.ignore_patterns(".venv*", "node_modules", ".git", "out")
+        shutil.copytree(PACKAGE.parent, root, ignore=ignored)
+        (root / ".venv").symlink_to(PACKAGE.parent / ".venv")
+        for at, row in enumerate(rows):
+            mutant = Mutant(**{name: row[name] for name in Mutant.__dataclass_fields__})
+            rows[at] = judge(mutant, reach[mutant.function], root)
+            KEPT.write_text(json.dumps(rows, indent=1) + "\n")
+            print(at + 1, mutant.file, rows[at]["short"], rows[at]["rest"], flush=True)
+    print(say(rows))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
