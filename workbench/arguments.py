@@ -25,7 +25,7 @@ _T = TypeVar("_T")
 _LONGEST = 60  # characters of a value in a message
 _LARGEST = 2**63 - 1
 _NUMPY_BOOLEANS = ("bool_", "bool")
-_NO_LIMIT = ("seconds", "time_limit", "timeout", "timeout_s")  # arguments of which infinity says "no limit"
+_NO_LIMIT = ("seconds", "time_limit", "timeout", "timeout_s")  # infinity says "no limit"
 
 
 @dataclass(frozen=True)
