@@ -20,6 +20,7 @@ WHOLE_WAYS = {
     "items": "what the first documents describe",
     "libraries": "models of other libraries, saved and loaded",
     "models": "whole models, compiled, saved and loaded",
+    "mutants": "faults that are put into the package, one at a time",
     "notebooks": "the tutorials as they are saved",
     "own_kernels": "kernels that people write, compiled and checked",
     "operators": "torch's database of operators",

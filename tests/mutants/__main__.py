@@ -87,7 +87,8 @@ def say(rows: list[Row]) -> str:
 def main(words: list[str]) -> None:
     """Choose, judge or show."""
     if not words:
-        print(say(json.loads(KEPT.read_text())))
+        known = KEPT.exists()
+        print(say(json.loads(KEPT.read_text())) if known else f"Nothing was judged yet. {__doc__}")
         return
     step, folder = words
     reach = read_reach(Path(folder))
