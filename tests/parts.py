@@ -63,8 +63,8 @@ def write_durations(path: Path, found: Durations) -> None:
     """Keep what takes long enough to matter, by file."""
     tests: dict[str, dict[str, float]] = {}
     for test, seconds in sorted(found.tests.items()):
-        if seconds >= SEEN_S:
-            file, _, name = test.partition("::")
+        file, _, name = test.partition("::")
+        if seconds >= SEEN_S and file.endswith(".py"):
             tests.setdefault(file, {})[name] = round(seconds, 2)
     fixtures = {
         name: round(seconds, 2)
@@ -114,12 +114,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if part is None:
         return
     spine = frozenset(read_spine())
-    cases = [Case(item.nodeid, _shared_of(item)) for item in items]
+    cases = [Case(each.nodeid, _shared_of(each)) for each in items if _is_test(each)]
     _refuse_lost({case.id for case in cases}, spine)
-    short = choose_short(cases, read_durations(), spine)
+    whole = {item.nodeid for item in items if not _is_test(item)}
+    short = choose_short(cases, read_durations(), spine) | whole
     left_out = [item for item in items if (item.nodeid in short) is (part == "rest")]
     items[:] = [item for item in items if (item.nodeid in short) is (part == "short")]
     config.hook.pytest_deselected(items=left_out)
+
+
+def _is_test(item: pytest.Item) -> bool:
+    """Whether it stands for itself: the cells of a notebook need one another."""
+    return isinstance(item, pytest.Function)
 
 
 def _refuse_lost(found: Collection[str], spine: Iterable[str]) -> None:
