@@ -235,6 +235,25 @@ def test_inference_keeps_what_the_outermost_module_gathered() -> None:
     assert sum(row.bytes for row in kept if row.step_to is None) == 4 * OUTER
 
 
+class Renamed(Model):
+    """The same, whose first argument is not called self."""
+
+    def forward(own, tokens: torch.Tensor) -> torch.Tensor:
+        x = own.table(tokens)
+        for layer in own.layers:
+            x = layer(x)
+        return own.head(own.norm(x)) * 1.0
+
+
+def test_the_first_argument_of_forward_may_have_any_name() -> None:
+    peaks = []
+    for kind in (Model, Renamed):
+        with wb.virtual_cluster({"dp": 4}) as mesh:
+            compiled = wb.aot_compile(shard(mesh, kind(WIDTH)), (TOKENS,), target="h100")
+        peaks.append(compiled.memory().peak)
+    assert peaks[0] == peaks[1]
+
+
 @pytest.fixture(scope="module")
 def sharded() -> Any:
     with wb.virtual_cluster({"dp": 4}) as mesh:

@@ -330,7 +330,7 @@ class _Shards:
         self._late = self._count = 0
         self.kernels: list[str] = []  # the ids of those of all steps
         for target in inputs:
-            name = _reduce_name(target)
+            name = _reduce_name(_RECEIVER.sub("L_self_", target))
             self._paths.append(named.get(name))
             if "_parameters_" in target and name not in named and name not in others:
                 raise UsageError(_NO_SHARD.format(name_input(target), report.request.name))
@@ -382,6 +382,10 @@ class _Shards:
         yield _STREAMS
         if self._late:
             yield _MIXED.format(self._late, self._count)
+
+
+_RECEIVER = re.compile(r"^L_\w+?_(?=(?:modules|parameters|buffers)_)")
+"""The first argument of `forward`, whatever the user calls it."""
 
 
 def _mangle(path: str) -> str:
