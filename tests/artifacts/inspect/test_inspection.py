@@ -77,6 +77,14 @@ def test_files_of_torch_are_read_too(tmp_path: Path, header: bytes) -> None:
     assert not (tmp_path / "ran").exists()
 
 
+def test_a_file_of_torch_that_somebody_put_a_call_into_is_looked_into(tmp_path: Path) -> None:
+    content, call = write_like_torch(), b"cos\nsystem\n(S'echo'\ntR0"
+    (tmp_path / "gift.pt").write_bytes(content[:2] + call + content[2:])
+    report = inspect(tmp_path / "gift.pt", store=TrustStore(tmp_path / "data"))
+    assert report.kind == "torch"
+    assert "os:system" in report.unusual
+
+
 def test_a_foreign_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x").write_text("hello")
     with pytest.raises(ArtifactError, match="neither an artifact"):

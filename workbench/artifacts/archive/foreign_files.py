@@ -32,6 +32,7 @@ _OF_CLASSES = {
     "torch.nn.modules": "a module of torch",
     "torch.fx": "a graph of torch.fx",
 }
+_CLASS = ("inspect", "Signature")
 _SIGNATURE, _GUARDS = "signature", "guards_state"  # keys of what save_compiled_function writes
 _MOST_CLASSES = 3  # that are looked at: an OrderedDict of tensors names tensors second
 _MEMOS = ("PUT", "BINPUT", "LONG_BINPUT")
@@ -111,21 +112,28 @@ def refuse_legacy_save(name: str, content: bytes) -> None:
 
 
 def refuse_other_pickle(name: str, content: bytes) -> None:
-    """Raise `ArtifactError` for a pickle that torch's save_compiled_function did not write.
+    """Raise `ArtifactError` for a pickle that torch's save_compiled_function did not write."""
+    if not _has_marks(content):
+        start = _read_start(content)
+        refuse_plain_pickle(name, start)
+        _refuse_objects(name, start)
 
-    That is a dict: a signature under the first key, the state of the guards under a later one.
+
+def _has_marks(content: bytes) -> bool:
+    """Whether a pickle has a signature under its key, and the key of the guards.
+
+    Wherever they are: a file of torch's that somebody put a call into is looked into, not refused.
+    The guards may lie beyond what is read.
     """
-    start = _read_start(content)
-    is_signed = _SIGNATURE in start.texts and start.classes[:1] == ("inspect Signature",)
-    if start.opened == "dict" and is_signed and _names_guards(content):
-        return
-    refuse_plain_pickle(name, start)
-    _refuse_objects(name, start)
-
-
-def _names_guards(content: bytes) -> bool:
-    """Whether a pickle has the key of the guards, or may have it beyond what is read."""
-    return any(name == "" or argument == _GUARDS for name, argument in _opcodes(content))
+    left = {_SIGNATURE, *_CLASS, _GUARDS}
+    for name, argument in _opcodes(content):
+        if name == "":
+            return left <= {_GUARDS}
+        if isinstance(argument, str):
+            left -= {argument, *(argument.split(" ") if name in ("GLOBAL", "INST") else ())}
+        if not left:
+            return True
+    return False
 
 
 def _refuse_objects(name: str, start: _Start, protocol: str = "") -> NoReturn:
