@@ -102,6 +102,16 @@ def choose_short(
     return frozenset(chosen)
 
 
+def choose_rest(cases: Sequence[Case], short: Collection[str]) -> frozenset[str]:
+    """The ids of all others, with the short ones that share a page or another fixture of a file.
+
+    One of them may go on where the one before it ended.
+    """
+    rest = [case for case in cases if case.id not in short]
+    kept = {name for case in rest for name in case.shared if name.split("::")[0].endswith(".py")}
+    return frozenset(case.id for case in cases if case.id not in short or case.shared & kept)
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("parts")
     group.addoption("--part", choices=("short", "rest"), help="run one part of the tests only")
@@ -118,8 +128,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     _refuse_lost({case.id for case in cases}, spine)
     whole = {item.nodeid for item in items if not _is_test(item)}
     short = choose_short(cases, read_durations(), spine) | whole
-    left_out = [item for item in items if (item.nodeid in short) is (part == "rest")]
-    items[:] = [item for item in items if (item.nodeid in short) is (part == "short")]
+    chosen = short if part == "short" else choose_rest(cases, short)
+    left_out = [item for item in items if item.nodeid not in chosen]
+    items[:] = [item for item in items if item.nodeid in chosen]
     config.hook.pytest_deselected(items=left_out)
 
 

@@ -15,6 +15,7 @@ from tests.parts import (
     SEEN_S,
     Case,
     Durations,
+    choose_rest,
     choose_short,
     read_durations,
     read_spine,
@@ -77,6 +78,16 @@ def test_a_shared_fixture_is_counted_unless_the_spine_makes_it() -> None:
     assert choose_short(cases, made, ()) == {"a.py::test_way"}
     paid = [cases[0], Case("a.py::test_way", frozenset({"a.py::made"}))]
     assert choose_short(paid, made, ["a.py::test_way"]) == {"a.py::test_one", "a.py::test_way"}
+
+
+def test_the_rest_keeps_what_shares_a_fixture_of_its_file() -> None:
+    page, lab = frozenset({"a.py::page"}), frozenset({"folder::lab"})
+    cases = [
+        Case("a.py::test_opens", page), Case("a.py::test_long", page | lab),
+        Case("a.py::test_alone"), Case("b.py::test_other", lab),
+    ]  # fmt: skip
+    short = {"a.py::test_opens", "a.py::test_alone", "b.py::test_other"}
+    assert choose_rest(cases, short) == {"a.py::test_opens", "a.py::test_long"}
 
 
 def test_what_was_measured_is_read_back(tmp_path: Path) -> None:
