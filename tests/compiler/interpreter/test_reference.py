@@ -71,6 +71,19 @@ def test_loops_of_a_reduction() -> None:
         computed("buf0", reduction("strange"), layout, lambda name: X.reshape(-1))
 
 
+@pytest.mark.parametrize("name", ["sort", "bucketize", "dot", "masked"])
+def test_an_operator_of_loops_is_not_the_one_that_torch_has_under_its_name(name: str) -> None:
+    nodes = (
+        index("at", "index0"),
+        call("load", "load", "x", NodeRef("at")),
+        call("other", name, (torch.float32,), (NodeRef("load"),), True, False),
+    )
+    loops = LoopBody(((4,), (8,)), ("p0", "p1"), {"index0": "p1 + 8*p0"}, {"": nodes}, {})
+    layout = TensorLike((4,), (1,), torch.float32)
+    with pytest.raises(LoopsNotComputed, match=name):
+        computed("buf0", loops, layout, lambda name: X.reshape(-1))
+
+
 def test_a_value_as_it_lies_in_memory() -> None:
     layout = TensorLike((4, 8), (1, 4), torch.float32, offset=2)
     flat = flattened(X, layout)

@@ -38,6 +38,10 @@ _ROUNDED_ONCE = frozenset({
 """Operators, beside those of single elements, that eager and generated code round once, at the
 end. A product with a bias, which generated code may part, and a normalisation are not among them.
 """
+_OPEN_ORDERS = frozenset({
+    torch.ops.aten.sort.default, torch.ops.aten.sort.stable, torch.ops.aten.topk.default,
+})  # fmt: skip
+"""Operators of which torch does not say in what order elements come that are equal."""
 _DECIDING = frozenset(
     {"ceil", "floor", "floor_divide", "fmod", "remainder", "round", "sign", "trunc"}
 )
@@ -51,13 +55,16 @@ class Dice:
 
     With `decisions` only what an operator rounds is, and whole numbers are followed, too. With
     `steps` so is what eager rounds on the way to a value, and not the last rounding of the value:
-    arguments and sums of 16 bits are off by `digits` of float32, as eager adds in float32.
+    arguments and sums of 16 bits are off by `digits` of float32, as eager adds in float32. With
+    `orders` nothing is rounded: sort and topk give elements that are equal in another order, which
+    they leave open, and all that is computed from them goes on from that.
     """
 
     seed: int
     digits: float = 1.0
     decisions: bool = False
     steps: bool = False
+    orders: bool = False
 
 
 class DoublePrecision(tp.DISPATCH_MODE.get()):  # type: ignore[misc]
@@ -117,6 +124,9 @@ class DoublePrecision(tp.DISPATCH_MODE.get()):  # type: ignore[misc]
 
     def values(self, named: Mapping[str, Any]) -> InDouble:
         """The leaves of a run that was followed; with decisions those that are whole numbers."""
+        if self._dice is not None and self._dice.orders:
+            plain = {n: v for n, v in named.items() if isinstance(v, torch.Tensor)}
+            return InDouble({name: leaf.detach() for name, leaf in plain.items()}, named)
         wanted = {n: v for n, v in named.items() if not self._follows_decisions or _is_decision(v)}
         exact = {name: self.exact(leaf) for name, leaf in wanted.items()}
         foreign = {name for name, leaf in named.items() if not self.knows_roundings(leaf)}
@@ -125,7 +135,12 @@ class DoublePrecision(tp.DISPATCH_MODE.get()):  # type: ignore[misc]
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
-        kwargs = kwargs or {}
+        if self._dice is not None and self._dice.orders:
+            return _order_otherwise(func, args, kwargs or {}, self._generator)
+        return self._follow(func, args, kwargs or {})
+
+    def _follow(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """What an operator gives, with the twins of that in double precision."""
         given = tp.TREE_LEAVES.get()((args, kwargs))
         if any(isinstance(leaf, torch.Tensor) and is_flattenable(leaf) for leaf in given):
             return NotImplemented  # its inner tensors come by next
@@ -400,6 +415,20 @@ class DoublePrecision(tp.DISPATCH_MODE.get()):  # type: ignore[misc]
             if self._follows_steps:
                 before = self._unrounded[_key(tensor)] = self._twins[_key(tensor)].clone()
                 _as(tensor, before).copy_(exact)
+
+
+def _order_otherwise(
+    func: Any, args: tuple[Any, ...], kwargs: Any, generator: torch.Generator | None
+) -> Any:
+    """What an operator gives; equal elements in another order where it leaves that open."""
+    if func not in _OPEN_ORDERS or kwargs.get("stable") or not args[0].dim():
+        return func(*args, **kwargs)
+    values, *rest = args
+    names = [argument.name for argument in tp.schema_of(func).arguments]
+    dim = {"dim": -1, **dict(zip(names, args, strict=False)), **kwargs}["dim"]
+    order = torch.randperm(values.shape[dim], generator=generator).to(values.device)
+    found, at = func(values.index_select(dim, order), *rest, **kwargs)  # on a CPU it is stable
+    return found, order[at]
 
 
 def _as(tensor: torch.Tensor, whole: torch.Tensor) -> torch.Tensor:

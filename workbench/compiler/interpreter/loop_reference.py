@@ -85,9 +85,10 @@ class _Loops:
         own = getattr(self, f"_op_{node.target}", None)
         if own is not None:
             return own(*args[1:], **kwargs)
-        function = _OPERATORS.get(node.target) or getattr(torch, str(node.target), None)
-        if function is None:
-            raise LoopsNotComputed(f"its loops use {node.target}")
+        target = str(node.target)
+        function = _OPERATORS.get(target) or getattr(torch, target, None)
+        if function is None or target in _OTHERWISE:
+            raise LoopsNotComputed(f"its loops use {target}")
         tensors = [torch.as_tensor(arg) for arg in args[1:]]
         return function(*tensors, **kwargs)
 
@@ -236,6 +237,8 @@ _REDUCTIONS: Mapping[str, Callable[[Accumulators, Axes], Any]] = {
     "welford_combine": _welford_combined,
     "online_softmax_reduce": _online_softmax,
 }
+_OTHERWISE = frozenset({"bucketize", "dot", "masked", "sort"})
+"""Operators of loops that torch has under the same name with other arguments (torch 2.13)."""
 _OPERATORS: Mapping[str, Callable[..., Any]] = {
     "truediv": torch.true_divide,
     "floordiv": lambda a, b: torch.div(a, b, rounding_mode="floor"),

@@ -590,7 +590,7 @@ def name_stage(
         f"The first wrong kernel is {failed}." if failed
         else "Every kernel that was compared agrees with it, so what is around them is wrong."
         if kernels
-        else "Verify with per_kernel=True to have the first wrong kernel named."
+        else "`wb.verify(x, args, per_kernel=True)` names the first wrong kernel."
     )  # fmt: skip
     return f"The captured graph agrees with {name}, so the code generation is wrong. {where}"
 
