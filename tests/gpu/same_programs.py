@@ -26,10 +26,8 @@ from tests.gpu.accuracy import Errors
 from tests.gpu.differences import Same
 from tests.gpu.figures import reason, run_steps
 from tests.gpu.programs import WITHOUT_NUMBERS, Program, moved, programs
-from workbench.compiler.comparison.effects import RowMaker, pairs, subject_of
-from workbench.compiler.comparison.output_comparison import compare_objects
-from workbench.compiler.interpreter.buffer_checks import Tolerance
-from workbench.compiler.interpreter.compared_leaves import Rounded
+from workbench.compiler.comparison.judgement import Judge, Tolerance
+from workbench.compiler.comparison.trial import pairs, subject_of
 from workbench.compiler.interpreter.interpreter_session import Interpreter
 from workbench.compiler.interpreter.verification import Question, verify_program
 from workbench.compiler.request.compile_request import CompileOptions, CompileRequest
@@ -110,8 +108,8 @@ class Comparing:
         # parameters are not among the roots: those of the device are others than the original's
         subject = subject_of(fn, args, {}, roots=())
         runs = subject.run(exact), subject.run(self._device_call(here))
-        maker = RowMaker(Rounded(Tolerance(), float64=False), compare_objects)
-        by_leaf = {row.leaf: row for row in maker.rows(list(pairs(subject, *runs)))}
+        judge = Judge(Tolerance(grows=True))
+        by_leaf = {row.leaf: row for row in judge.compare(list(pairs(subject, *runs)))}
         return [
             Errors(program.name, row.leaf, row.dtype, row.max_abs_error, other.max_abs_error,
                    row.verdict, other.verdict, row.atol, row.rtol, row.reason or other.reason)

@@ -127,7 +127,7 @@ def flatten_gradients(
     from workbench.compiler.call_state.call_leaves import leaves_of
     from workbench.compiler.calls.paths import Path as Place
     from workbench.compiler.calls.paths import leaves
-    from workbench.compiler.comparison.effects import compute_gradients
+    from workbench.compiler.comparison.trial import compute_gradients
 
     learned = {
         str(path): leaf

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,8 @@ from workbench.compiler.call_state.call_leaves import copy_all_inputs
 from workbench.compiler.call_state.random_states import keep_random_state, moved, read_random_states
 from workbench.compiler.call_state.reachable import Marks, Reached, Snapshot
 from workbench.compiler.captured_code.specialized_values import resolve
-from workbench.compiler.comparison.effects import subject_of
-from workbench.compiler.comparison.second_opinion import Dice, DoublePrecision, InDouble
+from workbench.compiler.comparison.judgement import Again
+from workbench.compiler.comparison.trial import DoublePrecision, follow_in_double, subject_of
 from workbench.compiler.internals.torch_state import TorchState
 from workbench.errors import ArtifactError, UsageError
 from workbench.processes.shipping.caller_context import collect_unfiled_lines
@@ -49,7 +50,7 @@ class Expected:
     """
 
     leaves: Leaves
-    in_double: Callable[[Dice | None], InDouble]
+    in_double: Again
 
 
 @dataclass(frozen=True)
@@ -160,17 +161,12 @@ def run_expected(
             finally:
                 before.restore()
 
-    def in_double(dice: Dice | None) -> InDouble:
-        mode = DoublePrecision(dice)
-        try:
-            wide = found_in(mode)
-        except (RuntimeError, TypeError, NotImplementedError):
-            return InDouble()  # code that looks at what tensors are may refuse the mode
-        named = {name: leaf for where in COMPARED for name, leaf in shown(where, wide)}
-        return mode.values(named)
+    def run(mode: DoublePrecision) -> Mapping[str, Any]:
+        wide = found_in(mode)
+        return {name: leaf for where in COMPARED for name, leaf in shown(where, wide)}
 
     plain = copy_all_inputs((found_in(nullcontext()),), {})[0][0]
-    return Expected(plain, in_double)
+    return Expected(plain, partial(follow_in_double, run))
 
 
 def _ran(

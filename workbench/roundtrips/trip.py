@@ -16,15 +16,9 @@ import torch
 
 from workbench.compiler.call_state.call_leaves import Forms
 from workbench.compiler.call_state.random_states import TORCH_RANDOM, difference
-from workbench.compiler.comparison.effects import LeafPair, compute_gradient_scale
-from workbench.compiler.comparison.output_comparison import (
-    DRAWN,
-    Comparison,
-    compare,
-    compare_objects,
-    compare_tensors,
-)
-from workbench.compiler.comparison.second_opinion import ROUNDINGS, Again, SecondOpinion
+from workbench.compiler.comparison.judgement import Again, Judge, LeafPair, pair_leaves
+from workbench.compiler.comparison.output_comparison import Comparison
+from workbench.compiler.comparison.trial import DRAWN
 from workbench.compiler.request.compile_request import check_args
 from workbench.errors import UsageError, WorkbenchError, suggest
 from workbench.processes.child import Child
@@ -214,27 +208,22 @@ def _phases(way: str, stretches: Sequence[Sequence[Any]]) -> Iterator[RoundTripP
 def _leaf_rows(
     way: str, expected: Leaves, actual: Leaves, again: Again | None
 ) -> Iterator[RoundTripLeaf]:
-    second = SecondOpinion(again)
+    judge = Judge(again=again)
     for where in COMPARED:
         left, right = _comparable(expected.get(where, [])), _comparable(actual.get(where, []))
         if way == "torch":
             right = _as_data_classes(left, right)
-        is_named = where in ("state", "gradients")
-        if is_named:
+        if where in ("state", "gradients"):
             left, right = _both(where, (expected, left), (actual, right))
-        pairs = zip_longest(left, right, fillvalue=("", None))
-        if where == "inputs" and all(n == m and _same_bytes(a, b) for (n, a), (m, b) in pairs):
-            continue
-        if is_named:
-            rows = _named_rows(left, right, is_gradient=where == "gradients")
+            pairs = [LeafPair(n, a, b) for (n, a), (_, b) in zip(left, right, strict=True)]
         else:
-            rows = list(compare(where, left, right, None, None))
-        if len(rows) != len(left) or len(left) != len(right):  # one row where the leaves differ
-            yield from (_of_row(way, row, is_exact=False) for row in rows)
+            pairs = list(pair_leaves(where, left, right))
+        both = zip_longest(left, right, fillvalue=("", None))
+        if where == "inputs" and all(n == m and _same_bytes(a, b) for (n, a), (m, b) in both):
             continue
-        for row, (_, a), (_, b) in zip(rows, left, right, strict=True):
-            held = second.of(row, a, b, is_gradient=where == "gradients")
-            yield _of_row(way, held, is_exact=held.ok and _same_bytes(a, b))
+        for row, pair in zip(judge.judge(pairs), pairs, strict=True):
+            is_exact = row.ok and _same_bytes(pair.expected, pair.actual)
+            yield _of_row(way, row, is_exact=is_exact)
 
 
 def _of_row(way: str, row: Comparison, *, is_exact: bool) -> RoundTripLeaf:
@@ -257,20 +246,6 @@ def _form_rows(way: str, expected: Leaves, actual: Leaves) -> Iterator[RoundTrip
             yield _apart(way, name, why, checked=True)
         for name, why, is_wrong in left.layouts(right):
             yield _apart(way, name, why, checked=is_wrong)
-
-
-def _named_rows(
-    left: list[tuple[str, Any]], right: list[tuple[str, Any]], *, is_gradient: bool
-) -> list[Comparison]:
-    """State or gradients; these with a tolerance by the largest of them."""
-    pairs = [LeafPair(n, one, other) for (n, one), (_, other) in zip(left, right, strict=True)]
-    scale = ROUNDINGS * compute_gradient_scale(pairs) if is_gradient else 1.0
-    return [
-        compare_tensors(p.name, p.expected, p.actual, None, None, scale)
-        if isinstance(p.expected, torch.Tensor) and isinstance(p.actual, torch.Tensor)
-        else compare_objects(p.name, p.expected, p.actual)
-        for p in pairs
-    ]
 
 
 Side = tuple[Leaves, list[tuple[str, Any]]]

@@ -20,6 +20,7 @@ import torch
 from workbench.analysis.diff.report_comparison import compute_code_digest
 from workbench.analysis.fusion.traffic import measure_fusion_traffic
 from workbench.compiler.call_state.call_leaves import copy_all_inputs, restore_state
+from workbench.compiler.comparison.judgement import Tolerance
 from workbench.compiler.comparison.output_comparison import find_largest_error
 from workbench.compiler.internals.local_device import wait_where_used
 from workbench.compiler.pairs.paired_rounds import measure_in_turn
@@ -27,7 +28,7 @@ from workbench.compiler.request.compile_request import CompileRequest
 from workbench.errors import WorkbenchError, describe_error, read_first_line
 from workbench.handles.compiled import Compiled
 from workbench.handles.dispatch import compile_for_target
-from workbench.handles.running.verify import compare_with
+from workbench.handles.running.verify import try_call
 from workbench.number_text import number_text
 from workbench.processes.parent import Parent
 from workbench.processes.shipping.shipped_values import unpacked
@@ -138,8 +139,8 @@ def _measured(
         module = compiled.module
         with _threads(threads):
             seconds = _time_first_call(compiled, case.call, module)
-            both = compare_with(case.function, compiled, case.call, rtol=plan.rtol, atol=plan.atol)
-            rows = both.rows()
+            tolerance = Tolerance(plan.rtol, plan.atol)
+            rows = try_call(case.function, compiled, case.call, tolerance=tolerance).judge()
         checked = [row for row in rows if row.verdict != "not checked"]
         trial = replace(trial, first_call_s=seconds, difference=find_largest_error(checked))
         wrong = [row for row in checked if not row.ok]

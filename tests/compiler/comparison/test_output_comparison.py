@@ -10,22 +10,23 @@ import torch
 
 from workbench.compiler.call_state.call_leaves import leaves_of
 from workbench.compiler.comparison.double_precision import DoublePrecision
+from workbench.compiler.comparison.held_values import Blunt, sharpened
+from workbench.compiler.comparison.judgement import Judge, pair_leaves
 from workbench.compiler.comparison.output_comparison import (
     Comparison,
     KernelComparison,
     Verdict,
     Verification,
-    compare,
     compare_tensors,
     find_largest_error,
 )
-from workbench.compiler.comparison.second_opinion import Blunt, settle_difference, sharpened
+from workbench.compiler.comparison.second_opinion import settle_difference
 
 NAN, INF = math.nan, math.inf
 
 
 def compared(expected: Any, actual: Any) -> list[Comparison]:
-    return list(compare("output", leaves_of(expected), leaves_of(actual), None, None))
+    return Judge().compare([*pair_leaves("output", leaves_of(expected), leaves_of(actual))])
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import pytest
 import torch
@@ -14,19 +15,14 @@ from workbench.compiler.comparison.double_precision import (
     InDouble,
     _is_rounded_once,
 )
+from workbench.compiler.comparison.held_values import Coarse, Uneven, sharpened
 from workbench.compiler.comparison.output_comparison import (
     Comparison,
     compare_tensors,
     get_absolute_tolerance,
 )
 from workbench.compiler.comparison.roundings import measure_slices, round_by_chance
-from workbench.compiler.comparison.second_opinion import (
-    Coarse,
-    Several,
-    Uneven,
-    settle_difference,
-    sharpened,
-)
+from workbench.compiler.comparison.second_opinion import settle_difference
 
 BRAIN = torch.bfloat16
 
@@ -48,14 +44,16 @@ def judge(
         with mode:
             return mode.values({"output": function(*args)})
 
+    def samples(dice: Sequence[Dice]) -> list[Any]:
+        return [run(each).exact["output"] for each in dice]
+
     left = function(*args)
     unit = get_absolute_tolerance(left.dtype)
     row = compare_tensors("output", left, actual, None, max(unit, unit * float(left.abs().max())))
     assert row.ok
     held = sharpened(row, left, actual, unit, is_gradient=True)
     assert isinstance(held, kind)
-    several = Several(lambda dice: run(dice).exact).of("output")
-    return settle_difference(held, ("output", left, actual), run(None).exact["output"], several)
+    return settle_difference(held, ("output", left, actual), run(None).exact["output"], samples)
 
 
 def add_up(x: Tensor) -> Tensor:

@@ -10,15 +10,15 @@ import pytest
 import torch
 from torch import Tensor
 
-from workbench.compiler.comparison.effects import (
+from workbench.compiler.comparison.held_values import Coarse
+from workbench.compiler.comparison.output_comparison import Comparison
+from workbench.compiler.comparison.trial import (
     Effects,
     Subject,
+    UnusedElements,
     run_in_double_precision,
     subject_of,
 )
-from workbench.compiler.comparison.output_comparison import Comparison
-from workbench.compiler.comparison.second_opinion import Coarse
-from workbench.compiler.comparison.unused_elements import UnusedElements
 
 BRAIN = torch.bfloat16
 USED = 40
@@ -66,8 +66,8 @@ def judge(original: Callable[..., Any], compiled: Callable[..., Any]) -> Compari
         return subject.run(compiled)
 
     asked = UnusedElements(
-        original, subject, lambda other: run_in_double_precision(original, other, actual),
-        run_compiled, run_in_double_precision(original, subject, actual), actual,
+        original, subject, lambda other: run_in_double_precision(original, other),
+        run_compiled, lambda: run_in_double_precision(original, subject), actual,
     )  # fmt: skip
     (row,) = asked.judge([Coarse(**vars(_ROW) | {"verdict": "failed"})], [_ROW])
     return row

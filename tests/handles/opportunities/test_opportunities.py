@@ -13,7 +13,7 @@ from opportunity_cases import Copying, Pictures, best, copied, scaled
 
 import workbench as wb
 from workbench.analysis.opportunities.operator_rules import rewrite_topk
-from workbench.compiler.comparison.output_comparison import compare
+from workbench.compiler.comparison.judgement import Judge, LeafPair
 from workbench.handles.changed_copy import rewrite_callable
 from workbench.handles.opportunities import opportunity_trial
 from workbench.handles.opportunities.opportunities import Opportunities
@@ -216,7 +216,7 @@ def test_without_any_there_is_one_sentence_and_an_empty_table() -> None:
 
 
 def test_what_could_not_be_checked_is_named_and_no_agreement() -> None:
-    (row,) = compare("output", [("a", torch.ones(2))], [("a", torch.ones(2))], None, None)
+    (row,) = Judge().compare([LeafPair("a", torch.ones(2), torch.ones(2))])
     assert _verdict([row], "both")[0] is True
     unchecked = replace(row, leaf="b", verdict="not checked")
     agrees, words = _verdict([row, unchecked], "both")

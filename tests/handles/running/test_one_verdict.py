@@ -16,7 +16,7 @@ from workbench.handles.opportunities.opportunity_trial import _compare
 from workbench.handles.rehearsing.outcomes import (
     Inputs,
     difference,
-    give_second_opinion,
+    judge_by_original,
     outcome,
     private,
     run_compiled_outcome,
@@ -56,7 +56,7 @@ def judge_by_rehearsal(wrong: WrongProgram, args: tuple[Any, ...]) -> bool | Non
     expected, again = (outcome(target, inputs) for _ in range(2))
     with tp.INDUCTOR_CONFIG.get().patch({**wrong.options(), "force_disable_caches": True}):
         actual = run_compiled_outcome(target, inputs, fullgraph=True)
-    return difference(expected, again, actual, second=give_second_opinion(target, inputs))[0]
+    return difference(expected, again, actual, judge=judge_by_original(target, inputs))[0]
 
 
 WORDS = {True: "passed", False: "failed", None: "not checked"}
@@ -70,7 +70,7 @@ def test_engines_agree_on_a_wrong_program(wrong: WrongProgram) -> None:
     made = wb.aot_compile(fn, args, options=wrong.options())
     verdict = "not checked" if wrong.name in LAYOUTS else "failed"
     assert made.verify(*args).verdict == verdict
-    agrees, said = _compare(right, made, (args, {}), CompileRequest(fn, args, {}), changes=False)
+    agrees, said = _compare(right, made, (args, {}), CompileRequest(fn, args, {}))
     assert WORDS[agrees] == verdict, said
     if wrong.effect != "gradient":
         assert judge_by_sweep(wrong, args) == verdict

@@ -10,7 +10,8 @@ import torch
 import workbench as wb
 from tests.right_programs import RIGHT, RightProgram
 from workbench.compiler.comparison.output_comparison import compare_tensors
-from workbench.compiler.comparison.second_opinion import Dice, DoublePrecision, settle_difference
+from workbench.compiler.comparison.second_opinion import settle_difference
+from workbench.compiler.comparison.trial import Dice, DoublePrecision
 
 QUICK = {
     "a sum of bfloat16",

@@ -1,8 +1,8 @@
 """What two runs of a call gave, compared leaf by leaf."""
 
 DOORS = {
-    "effects": "Everything that a call gives and changes, in pairs of two runs.",
-    "output_comparison": "Verdicts on pairs of leaves.",
-    "second_opinion": "The original once more in float64: rounding, or more than that.",
+    "trial": "A call run two ways, with all that it gives and changes, and compared.",
+    "judgement": "Pairs of leaves, judged: by tolerance, then by the original in float64.",
+    "output_comparison": "What was compared, as plain data.",
 }
 """What other rooms import of this one."""

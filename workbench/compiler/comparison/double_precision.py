@@ -6,7 +6,7 @@ value in float64 is what eager rounds.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -515,3 +515,19 @@ class InDouble:
     exact: Mapping[str, torch.Tensor | None] = field(default_factory=dict)
     rounded: Mapping[str, Any] = field(default_factory=dict)
     foreign: frozenset[str] = frozenset()
+
+
+def follow_in_double(
+    run: Callable[[DoublePrecision], Mapping[str, Any]], dice: Dice | None = None
+) -> InDouble:
+    """The values of a run, by name, in double precision or with other roundings.
+
+    `run` enters the mode that it is given. Nothing where it refuses: code that looks at what
+    tensors are may do so, and not every operator has a form in double precision.
+    """
+    mode = DoublePrecision(dice)
+    try:
+        named = run(mode)
+    except (RuntimeError, TypeError, NotImplementedError):
+        return InDouble()
+    return mode.values(named)

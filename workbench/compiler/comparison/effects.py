@@ -5,11 +5,10 @@ Two such runs are compared leaf by leaf; what there is nothing to compare with i
 
 from __future__ import annotations
 
-import math
 import random
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -22,9 +21,6 @@ from workbench.compiler.call_state.call_leaves import (
     leaves_of,
 )
 from workbench.compiler.call_state.random_states import (
-    BEGINNING,
-    TORCH_RANDOM,
-    difference,
     keep_random_state,
     moved,
     read_random_states,
@@ -42,9 +38,7 @@ from workbench.compiler.call_state.reachable import (
     walk_reachable,
 )
 from workbench.compiler.calls.paths import Path, leaves
-from workbench.compiler.comparison.double_precision import Dice, DoublePrecision, InDouble
-from workbench.compiler.comparison.held_values import sharpened
-from workbench.compiler.comparison.output_comparison import Comparison, report_not_checked
+from workbench.compiler.comparison.judgement import GRADIENT, LeafPair, pair_leaves
 from workbench.compiler.internals.tensor_subclass import mapped
 
 _SEED = 20
@@ -67,17 +61,6 @@ class Effects:
     gradients: Mapping[str, torch.Tensor | None] | None = None
     backward: str = ""
     forms: Forms = field(default_factory=Forms)
-
-
-@dataclass(frozen=True)
-class LeafPair:
-    """One leaf of two runs: what was expected and what came, or why they are not compared."""
-
-    name: str
-    expected: Any
-    actual: Any
-    not_checked: str = ""
-    failure: str = ""
 
 
 @dataclass(frozen=True)
@@ -199,11 +182,11 @@ def pairs(
 
     With `all_inputs` those that neither changed, too.
     """
-    yield from _leaf_pairs("output", expected.output, actual.output)
+    yield from pair_leaves("output", expected.output, actual.output)
     for name, why in expected.forms.differences(actual.forms):
         yield LeafPair(name, None, None, failure=why)
     given = dict(_renamed("input", leaves_of((subject.args, dict(subject.kwargs)))))
-    for pair in _leaf_pairs("input", expected.inputs, actual.inputs):
+    for pair in pair_leaves("input", expected.inputs, actual.inputs):
         before = given.get(pair.name)
         if all_inputs or not (_left(before, pair.expected) and _left(before, pair.actual)):
             yield pair
@@ -239,7 +222,7 @@ def _state_pairs(expected: Effects, actual: Effects) -> Iterator[LeafPair]:
             why = f"it is {words[0]} by the original and {words[1]} by the compiled code"
             yield LeafPair(name, left, right, failure=why)
         else:
-            yield from _leaf_pairs(name, leaves_of(left), leaves_of(right))
+            yield from pair_leaves(name, leaves_of(left), leaves_of(right))
 
 
 def _gradient_pairs(expected: Effects, actual: Effects) -> Iterator[LeafPair]:
@@ -278,16 +261,6 @@ def _random_pairs(expected: Effects, actual: Effects) -> Iterator[LeafPair]:
             yield LeafPair(name, left, right)
 
 
-def _leaf_pairs(where: str, expected: Any, actual: Any) -> Iterator[LeafPair]:
-    names = [[name for name, _ in side] for side in (expected, actual)]
-    if names[0] != names[1]:
-        why = f"expected leaves {names[0]}, got {names[1]}"
-        yield LeafPair(where, names[0], names[1], failure=why)
-        return
-    for (name, left), (_, right) in zip(expected, actual, strict=True):
-        yield LeafPair(name.replace("out", where, 1), left, right)
-
-
 def _renamed(where: str, named: Any) -> Iterator[tuple[str, Any]]:
     for name, leaf in named:
         yield name.replace("out", where, 1), leaf
@@ -312,89 +285,3 @@ def _seeded(seed: int) -> None:
     torch.manual_seed(seed)
     random.seed(seed)
     np.random.seed(seed)
-
-
-GRADIENT = "gradient of "
-"""How the names of gradients begin."""
-
-
-def compute_gradient_scale(pairs: Iterable[LeafPair]) -> float:
-    """The largest root mean square of the gradients that are expected, 1 where they are smaller.
-
-    A gradient that vanishes, as that of a bias before a normalisation, is a sum of terms as large
-    as the other gradients: it is off by their last digits.
-    """
-    sizes = [1.0]
-    for pair in pairs:
-        value = pair.expected
-        if pair.name.startswith(GRADIENT) and isinstance(value, torch.Tensor) and value.numel():
-            size = float(value.detach().abs().double().square().mean().sqrt())
-            sizes += [size] if math.isfinite(size) else []
-    return max(sizes)
-
-
-@dataclass(frozen=True)
-class RowMaker:
-    """Makes the rows of a comparison.
-
-    `tensors` compares two tensors by their tolerance, the absolute part of which grows with the
-    number that it is given; `random_reason` says why the state of torch's generator cannot be
-    compared. `unit` is the absolute tolerance of a dtype, None where the caller gave one.
-    """
-
-    tensors: Callable[[str, torch.Tensor, torch.Tensor, float], Comparison]
-    objects: Callable[[str, Any, Any], Comparison]
-    random_reason: str = ""
-    unit: Callable[[torch.dtype], float] | None = None
-
-    def rows(self, pairs: Sequence[LeafPair]) -> list[Comparison]:
-        """A row for each pair."""
-        scale = compute_gradient_scale(pairs)
-        return [self._row(p, scale if p.name.startswith(GRADIENT) else 1.0) for p in pairs]
-
-    def _row(self, pair: LeafPair, scale: float) -> Comparison:
-        if pair.not_checked:
-            return report_not_checked(pair.name, pair.not_checked)
-        if pair.failure:
-            return make_failed_row(pair.name, pair.failure)
-        if pair.name.startswith(BEGINNING):
-            return self._random(pair)
-        if isinstance(pair.expected, torch.Tensor) and isinstance(pair.actual, torch.Tensor):
-            row = self.tensors(pair.name, pair.expected, pair.actual, scale)
-            if self.unit is None:
-                return row
-            unit = self.unit(pair.expected.dtype)
-            gradient = pair.name.startswith(GRADIENT)
-            return sharpened(row, pair.expected, pair.actual, unit, is_gradient=gradient)
-        return self.objects(pair.name, pair.expected, pair.actual)
-
-    def _random(self, pair: LeafPair) -> Comparison:
-        if pair.name.startswith(TORCH_RANDOM) and self.random_reason:
-            return report_not_checked(pair.name, self.random_reason)
-        return make_failed_row(pair.name, difference(pair.expected, pair.actual))
-
-
-def make_failed_row(name: str, reason: str) -> Comparison:
-    """A row that differs in another way than by its numbers."""
-    inf = float("inf")
-    return Comparison(name, "", (), inf, inf, 0.0, 0.0, "failed", reason)
-
-
-def run_in_double_precision(
-    original: Callable[..., Any], subject: Subject, actual: Effects, dice: Dice | None = None
-) -> InDouble:
-    """The original once more, and its values in double precision where it has them."""
-    mode = DoublePrecision(dice)
-
-    def both() -> AbstractContextManager[Any]:
-        stack = ExitStack()
-        stack.enter_context(subject.around())
-        stack.enter_context(mode)
-        return stack
-
-    try:
-        wide = replace(subject, around=both).run(original)
-    except (RuntimeError, TypeError, NotImplementedError):
-        return InDouble()  # code that looks at what tensors are may refuse the mode
-    by_name = {pair.name: pair.expected for pair in pairs(subject, wide, actual)}
-    return mode.values(by_name)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from math import inf, isnan, nan
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 
 from workbench.arguments import checked, shown
-from workbench.compiler.call_state.call_leaves import has_equality, leaves_of
-from workbench.compiler.call_state.random_states import BEGINNING
+from workbench.compiler.call_state.call_leaves import has_equality
 from workbench.errors import UsageError, describe_error
 from workbench.number_text import plural
 from workbench.report.presenter import FormerTable, presenter
@@ -31,21 +30,6 @@ TOLERANCES: Mapping[torch.dtype, tuple[float, float]] = {
 """(rtol, atol) by dtype, as in torch.testing.assert_close, except that the 16-bit types get an atol
 of 1e-3 and 1e-2: a fused kernel keeps intermediates in float32 and rounds once. Other dtypes have
 to be equal."""
-Outcome = TypeVar("Outcome")
-Run = Callable[[int | None], Outcome]
-"""Runs with the random state of the caller, or from a seed."""
-
-_OTHER_SEED = 20
-DRAWN = (
-    "it depends on random numbers, which the generated code draws otherwise than torch from the "
-    "same seed; compile with options={'fallback_random': True} to compare it"
-)
-"""Why what random numbers decide is not compared."""
-DRAWN_ALIKE = (
-    "it depends on random numbers, and the compiled code may draw them in another order than the "
-    "original"
-)
-"""The same where both draw from torch's generator by the same rule."""
 
 
 def get_absolute_tolerance(dtype: torch.dtype) -> float:
@@ -235,25 +219,6 @@ def find_largest_error(rows: Sequence[Comparison]) -> float | None:
     return nan if any(map(isnan, errors)) else max(errors, default=None)
 
 
-def compare(
-    where: str, expected: Any, actual: Any, rtol: float | None, atol: float | None
-) -> Iterator[Comparison]:
-    """Compare leaf by leaf what `leaves_of` gave, or for "input" the inputs themselves."""
-    if where == "input":
-        expected, actual = leaves_of(expected), leaves_of(actual)
-    names = [name for name, _ in expected]
-    if names != [name for name, _ in actual]:
-        reason = f"expected leaves {names}, got {[name for name, _ in actual]}"
-        yield Comparison(where, "", (), inf, inf, 0.0, 0.0, "failed", reason)
-        return
-    for (name, left), (_, right) in zip(expected, actual, strict=True):
-        shown = name.replace("out", where, 1)
-        if isinstance(left, torch.Tensor) and isinstance(right, torch.Tensor):
-            yield compare_tensors(shown, left, right, rtol, atol)
-        else:
-            yield compare_objects(shown, left, right)
-
-
 def compare_objects(name: str, left: Any, right: Any) -> Comparison:
     """Compare what is no tensor by its own ==; a NaN agrees with a NaN."""
     kind = type(left)
@@ -331,49 +296,3 @@ def _words(tensor: torch.Tensor) -> str:
     words = f"{str(tensor.dtype).removeprefix('torch.')} {list(tensor.shape)}"
     is_usual = tensor.device.type == "cpu" and tensor.layout is torch.strided
     return words if is_usual else f"{words} ({tensor.device}, {tensor.layout})"
-
-
-def compare_runs(
-    compiled: Run[Outcome],
-    original: Run[Outcome],
-    compared: Callable[[Outcome, Outcome], list[Comparison]],
-    settled: Callable[[list[Comparison], Outcome, Outcome], list[Comparison]] | None = None,
-    drawn: str = DRAWN,
-) -> list[Comparison]:
-    """The rows of `compared(original, compiled)`, those that differ as `settled` has them.
-
-    A leaf that differs is not checked where another seed changes it in both: `drawn` says why. A
-    random state that the same seed leaves otherwise is a difference.
-    """
-    actual, expected = compiled(None), original(None)
-    rows = compared(expected, actual)
-    if _failed(rows) and settled is not None:
-        rows = settled(rows, expected, actual)
-    if not _failed(rows):
-        return rows
-    by_chance = _failed(compared(expected, original(_OTHER_SEED)))
-    chance_here = _failed(compared(actual, compiled(_OTHER_SEED))) if by_chance else {}
-    return [_with_chance(row, by_chance, chance_here, drawn) for row in rows]
-
-
-def _failed(rows: Sequence[Comparison]) -> dict[str, Comparison]:
-    return {row.leaf: row for row in rows if row.verdict == "failed"}
-
-
-def _with_chance(
-    row: Comparison,
-    by_chance: Mapping[str, Comparison],
-    chance_here: Mapping[str, Comparison],
-    drawn: str,
-) -> Comparison:
-    other = by_chance.get(row.leaf)
-    if row.leaf.startswith(BEGINNING):
-        return row  # another seed always leaves another state; the same one may not
-    if row.verdict != "failed" or other is None or (row.reason and not other.reason):
-        return row
-    if row.leaf not in chance_here:
-        reason = "the original draws random numbers for it; the compiled code draws the same always"
-        return replace(row, reason=reason)
-    return replace(
-        row, max_abs_error=nan, max_rel_error=nan, verdict="not checked", reason=drawn
-    )  # fmt: skip

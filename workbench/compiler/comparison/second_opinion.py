@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import fields, replace
 from math import inf
 from typing import Any
@@ -10,12 +10,7 @@ from typing import Any
 import torch
 
 from workbench.compiler.call_state.reachable import same_tensor
-from workbench.compiler.comparison.double_precision import (
-    EIGHT_BITS,
-    Dice,
-    DoublePrecision,
-    InDouble,
-)
+from workbench.compiler.comparison.double_precision import EIGHT_BITS, Dice
 from workbench.compiler.comparison.held_values import (
     HALVES,
     Blunt,
@@ -23,13 +18,8 @@ from workbench.compiler.comparison.held_values import (
     Grown,
     Uneven,
     is_close,
-    sharpened,
 )
-from workbench.compiler.comparison.output_comparison import (
-    Comparison,
-    compare_tensors,
-    get_absolute_tolerance,
-)
+from workbench.compiler.comparison.output_comparison import Comparison, compare_tensors
 from workbench.compiler.comparison.roundings import (
     BESIDE_TIE,
     ROUNDINGS,
@@ -42,14 +32,8 @@ from workbench.compiler.comparison.roundings import (
     measure_slices,
     widen,
 )
-from workbench.compiler.comparison.unused_elements import UnusedElements
 from workbench.number_text import join_words, number_text, plural
 
-__all__ = [
-    "ROUNDINGS", "Again", "Blunt", "Coarse", "Dice", "DoublePrecision", "Grown", "InDouble",
-    "Samples", "SecondOpinion", "Several", "Uneven", "UnusedElements", "overflows_alone",
-    "say_overflow", "settle_difference", "sharpened",
-]  # fmt: skip
 Samples = Callable[[Sequence[Dice]], Sequence[torch.Tensor]]
 """The value in double precision several times more, each time with other roundings."""
 _OF_VALUES = tuple(Dice(seed) for seed in (1, 2, 3))
@@ -66,27 +50,6 @@ _OPEN_ORDER = (
 )
 _FIRST_STEPS = _OF_STEPS[:2]
 """By which most right programs are known."""
-
-
-class Several:
-    """Runs the original with several roundings once a leaf asks for them."""
-
-    def __init__(self, run: Callable[[Dice], Mapping[str, torch.Tensor | None]]):
-        self._run = run
-        self._runs: dict[Dice, Mapping[str, torch.Tensor | None]] = {}
-
-    def of(self, leaf: str) -> Samples:
-        """The samples of a leaf; none where a run has no value for it."""
-
-        def samples(dice: Sequence[Dice]) -> list[torch.Tensor]:
-            for each in dice:
-                if each not in self._runs:
-                    self._runs[each] = self._run(each)
-            values = [self._runs[each].get(leaf) for each in dice]
-            known = [one for one in values if one is not None]
-            return known if len(known) == len(values) else []
-
-        return samples
 
 
 _NOISE = 0.1
@@ -347,35 +310,6 @@ def _spread(
     known = errors.isfinite()
     sizes = [float(part[known].square().mean().sqrt()) for part in (own, errors)]
     return SPREADS * max(1.0, sizes[0] / sizes[1] if sizes[1] else 1.0) * errors
-
-
-Again = Callable[[Dice | None], InDouble]
-"""Runs the original again, in double precision or with other roundings."""
-
-
-class SecondOpinion:
-    """Asks the original in double precision where a value of one run differs, as `verify` does."""
-
-    def __init__(self, again: Again | None):
-        self._again = again
-        self._wide: InDouble | None = None
-        self._several = Several(lambda dice: again(dice).exact if again else {})
-
-    def of(self, row: Comparison, left: Any, right: Any, *, is_gradient: bool) -> Comparison:
-        """The row, held to the size of the value, with the opinion of double precision."""
-        if not (isinstance(left, torch.Tensor) and isinstance(right, torch.Tensor)):
-            return row
-        unit = get_absolute_tolerance(left.dtype)
-        held = sharpened(row, left, right, unit, is_gradient=is_gradient)
-        if held.verdict != "failed" or held.reason:
-            return held
-        if self._wide is None:
-            self._wide = InDouble() if self._again is None else self._again(None)
-        exact, rounded = (side.get(held.leaf) for side in (self._wide.exact, self._wide.rounded))
-        several = self._several.of(held.leaf)
-        sides = held.leaf, left if rounded is None else rounded, right
-        is_foreign = held.leaf in self._wide.foreign
-        return settle_difference(held, sides, exact, several, is_foreign=is_foreign)
 
 
 def overflows_alone(eager: Any, got: Any, exact: Any) -> bool:

@@ -43,14 +43,14 @@ class UnusedElements:
     """Asks compiled code about other numbers in elements that the original does not use.
 
     `run_wide` runs the original with its values in double precision, `run_compiled` the compiled
-    code; both take the subject with its inputs. `wide` and `actual` are what they gave before.
+    code; both take the subject with its inputs. `run_first` and `actual` are what they gave before.
     """
 
     original: Callable[..., Any]
     subject: Subject
     run_wide: Callable[[Subject], InDouble]
     run_compiled: Callable[[Subject], Effects]
-    wide: InDouble
+    run_first: Callable[[], InDouble]
     actual: Effects
 
     def judge(self, before: Sequence[Comparison], rows: Sequence[Comparison]) -> list[Comparison]:
@@ -105,9 +105,9 @@ class UnusedElements:
             name
             for name, exact in wide.exact.items()
             if isinstance(exact, torch.Tensor)
-            and isinstance(before := self.wide.exact.get(name), torch.Tensor)
+            and isinstance(before := self.run_first().exact.get(name), torch.Tensor)
             and same_tensor(before, exact)
-            and same_tensor(self.wide.rounded[name], wide.rounded[name])
+            and same_tensor(self.run_first().rounded[name], wide.rounded[name])
         }
 
     def _list_moved(self, subject: Subject) -> set[str]:

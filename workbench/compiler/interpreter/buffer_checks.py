@@ -4,52 +4,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import inf
 from typing import Any
 
 import torch
 
 from workbench.compiler.captured_graphs.captured import AS_COMPUTED, CapturedGraph, Write
-from workbench.compiler.comparison.output_comparison import (
-    TOLERANCES,
-    KernelComparison,
-    compare_tensors,
-)
-from workbench.compiler.comparison.second_opinion import Samples, settle_difference
+from workbench.compiler.comparison.judgement import Again, Judge, LeafPair, Tolerance
+from workbench.compiler.comparison.output_comparison import KernelComparison
 from workbench.compiler.internals.tensor_like import TensorLike
 from workbench.compiler.interpreter.kernel_draws import ONE_EACH, Drawing
 from workbench.compiler.interpreter.loop_reference import LoopsNotComputed, computed, flattened
 
-NO_DOUBLE = (RuntimeError, TypeError, ValueError, NotImplementedError)
-"""What operators raise that have no form in double precision."""
 UNDECIDED = "whole numbers differ, which roundings may decide: that is not judged on several ranks"
-
-
-@dataclass(frozen=True)
-class Tolerance:
-    """What the caller asked for, or None for that of the dtype."""
-
-    rtol: float | None = None
-    atol: float | None = None
-
-    def of(self, expected: torch.Tensor) -> tuple[float, float]:
-        """(rtol, atol) for a value; see `Tolerance.of` for large values.
-
-        The absolute part grows with the root mean square of what is expected, where that is above
-        1: a sum in another order is off by its last digits, however small the sum is.
-        """
-        rtol, atol = TOLERANCES.get(expected.dtype, (0.0, 0.0))
-        if self.rtol is not None:
-            rtol = self.rtol
-        if self.atol is not None:
-            return rtol, self.atol
-        if not expected.is_floating_point() or not expected.numel():
-            return rtol, atol
-        wide = expected.double()
-        finite = wide[wide.isfinite()]
-        size = float(finite.square().mean().sqrt()) if finite.numel() else 0.0
-        return rtol, atol * max(1.0, size)
 
 
 class Checker:
@@ -60,22 +28,20 @@ class Checker:
         graph: CapturedGraph,
         values: Mapping[str, Any],
         tolerance: Tolerance,
-        in_double: Callable[[], Mapping[str, Any]] = dict,
-        decisions_of: Callable[[str], Samples] | None = lambda node: lambda dice: (),
+        again: Again | None = None,
         *,
-        float64: bool = False,
+        is_alone: bool = True,
         drawing: Drawing = ONE_EACH,
         before: Mapping[str, torch.Tensor] | None = None,
     ):
         """`before` are the inputs that the graph writes to, as they were: see `written_inputs`.
 
-        Without `decisions_of`, whole numbers that differ are not checked.
+        `again` gives the values of nodes. Whole numbers that differ on one of several ranks are not
+        checked.
         """
-        self._in_double = in_double
-        self._decisions_of = decisions_of
-        self._float64 = float64
-        self._exact: Mapping[str, Any] | None = None
-        self._tolerance = tolerance
+        self._judge = Judge(
+            replace(tolerance, is_sharp=False), again, undecided="" if is_alone else UNDECIDED
+        )
         self._name = "backward" if graph.is_backward else "forward"
         self._left = Counter(
             buffer
@@ -123,18 +89,6 @@ class Checker:
             return lambda: self._reference.value(name)
         return lambda: self._reference.by_loops(name, known=is_first)
 
-    def _wide(self, node: str, like: torch.Tensor) -> torch.Tensor | None:
-        """The value of a node in double precision, computed when the first one differs."""
-        if self._exact is None:
-            try:
-                self._exact = self._in_double()
-            except NO_DOUBLE:
-                self._exact = {}
-        exact = self._exact.get(node)
-        if not isinstance(exact, torch.Tensor) or exact.numel() != like.numel():
-            return None
-        return exact.reshape(like.shape)
-
     def _compared(
         self,
         step: str,
@@ -149,17 +103,7 @@ class Checker:
         if expected.numel() != value.numel():
             reason = f"{node.removesuffix(AS_COMPUTED)} has the shape {list(expected.shape)}"
             return self._unchecked(step, name, reason, value)
-        same = expected.reshape(value.shape)
-        if self._float64 and same.is_floating_point() and value.is_floating_point():
-            same = same.to(value.dtype)
-        row = compare_tensors(name, same, value, *self._tolerance.of(same))
-        if not row.ok:
-            if self._decisions_of is None and not same.is_floating_point():
-                return self._unchecked(step, name, UNDECIDED, value)
-            pair, wide = (name, same, value), self._wide(node, value)
-            row = settle_difference(
-                row, pair, wide, self._decisions_of(node) if self._decisions_of else lambda dice: ()
-            )
+        (row,) = self._judge.judge([LeafPair(node, expected.reshape(value.shape), value)])
         return KernelComparison(
             step, name, node.removesuffix(AS_COMPUTED), row.dtype, row.shape, row.max_abs_error,
             row.max_rel_error, row.rtol, row.atol, row.verdict, self._name, row.reason,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -13,8 +13,8 @@ import torch
 from workbench.compiler.call_state.call_leaves import copy_inputs
 from workbench.compiler.captured_graphs.captured import CapturedGraph
 from workbench.compiler.captured_graphs.program_parts import Program
+from workbench.compiler.comparison.judgement import Again, Dice, InDouble, Tolerance, follow
 from workbench.compiler.comparison.output_comparison import KernelComparison
-from workbench.compiler.comparison.second_opinion import Dice, DoublePrecision, Several
 from workbench.compiler.interpreter import buffer_checks, serialized_function
 from workbench.compiler.interpreter.gpu_program import (
     extract_kernel_sources,
@@ -51,6 +51,10 @@ class Peers:
     tell: Callable[[KernelComparison], object] = lambda row: None
 
 
+_NO_DOUBLE = (RuntimeError, TypeError, ValueError, NotImplementedError)
+"""What operators raise that have no form in double precision."""
+
+
 @dataclass
 class CheckedProgram:
     """A program on the CPU: kernels by the interpreter, with `per_kernel` each compared.
@@ -61,7 +65,7 @@ class CheckedProgram:
     program: Program
     callee: Callee
     session: Session
-    tolerance: buffer_checks.Tolerance
+    tolerance: Tolerance
     per_kernel: bool = False
     float64: bool = False
     edit: Edit | None = None
@@ -173,22 +177,14 @@ class CheckedProgram:
             state = torch.random.get_rng_state()
             values = run_graph(given, state, float64=self.float64)
 
-            def in_double() -> Mapping[str, Any]:
-                return run_graph(again, state, float64=True)
-
-            def run_decided(dice: Dice) -> Mapping[str, torch.Tensor | None]:
-                if not (dice.decisions or dice.orders):
-                    return {}  # a kernel's floats are held to the largest error of eager
-                mode = DoublePrecision(dice)
-                with mode:
-                    followed = run_graph(copy_inputs(again), state, float64=self.float64)
-                return mode.values(followed).exact
+            def run_exact(float64: bool) -> Mapping[str, Any]:
+                return run_graph(copy_inputs(again), state, float64=float64)
 
             checker = buffer_checks.Checker(
-                graph, values, self.tolerance,
-                _compute_now(in_double) if peers.are_there else in_double,
-                None if peers.are_there else Several(run_decided).of,
-                float64=self.float64, drawing=read_drawing(compiled.source_code), before=before,
+                graph, values, replace(self.tolerance, float64=self.float64),
+                self._run_again(run_exact),
+                is_alone=not peers.are_there, drawing=read_drawing(compiled.source_code),
+                before=before,
             )  # fmt: skip
             self._checkers.append(checker)
 
@@ -208,6 +204,29 @@ class CheckedProgram:
 
         return checked
 
+    def _run_again(self, run: Callable[[bool], Mapping[str, Any]]) -> Again:
+        """The values of a graph in double precision, with True, and as decisions are otherwise.
+
+        A kernel's floats are held to the largest error of eager, not to other roundings.
+        """
+
+        def run_wide() -> InDouble:
+            try:
+                return InDouble(run(True))
+            except _NO_DOUBLE:
+                return InDouble()
+
+        of_all = run_wide() if self.peers.are_there else None  # each run is one of all ranks
+
+        def run_again(dice: Dice | None) -> InDouble:
+            if dice is None:
+                return of_all or run_wide()
+            if of_all is not None or not (dice.decisions or dice.orders):
+                return InDouble()
+            return follow(lambda: run(self.float64))(dice)
+
+        return run_again
+
 
 def _laid_out(output: Any, strides: Sequence[tuple[int, ...] | None]) -> Any:
     """The outputs of a graph with these strides; views and inputs are replayed from elsewhere."""
@@ -219,20 +238,6 @@ def _laid_out(output: Any, strides: Sequence[tuple[int, ...] | None]) -> Any:
         else restride(part, part.shape, wanted)
         for part, wanted in zip(output, strides, strict=True)
     )
-
-
-def _compute_now(in_double: Callable[[], Mapping[str, Any]]) -> Callable[[], Mapping[str, Any]]:
-    """What gives the values of the graph in double precision, or raises what that raised."""
-    try:
-        values = in_double()
-    except buffer_checks.NO_DOUBLE as error:
-        raised = error
-
-        def refuse() -> Mapping[str, Any]:
-            raise raised
-
-        return refuse
-    return lambda: values
 
 
 class NotHere(UsageError):

@@ -12,6 +12,7 @@ from contextlib import (
     suppress,
 )
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -21,42 +22,38 @@ from workbench.compiler.call_state.call_leaves import STRIDES
 from workbench.compiler.call_state.random_states import TORCH_RANDOM
 from workbench.compiler.calls.paths import Path, leaves
 from workbench.compiler.captured_graphs.program_parts import NoProgram, Program
-from workbench.compiler.comparison.effects import (
-    Effects,
-    RowMaker,
-    Subject,
-    form_pairs,
+from workbench.compiler.comparison.judgement import (
+    Judge,
+    Tolerance,
     make_failed_row,
-    pairs,
-    subject_of,
+    overflows_alone,
+    say_overflow,
 )
 from workbench.compiler.comparison.output_comparison import (
     Comparison,
     KernelComparison,
     Verification,
-    compare_objects,
-    get_absolute_tolerance,
     report_not_checked,
 )
-from workbench.compiler.comparison.second_opinion import (
+from workbench.compiler.comparison.trial import (
     Dice,
     DoublePrecision,
+    Effects,
     InDouble,
-    Several,
+    Subject,
     UnusedElements,
-    overflows_alone,
-    say_overflow,
-    settle_difference,
+    follow_in_double,
+    form_pairs,
+    pairs,
+    subject_of,
 )
-from workbench.compiler.interpreter import buffer_checks, serialized_function
+from workbench.compiler.interpreter import serialized_function
 from workbench.compiler.interpreter.buffer_checks import UNDECIDED as UNDECIDED
-from workbench.compiler.interpreter.buffer_checks import Tolerance as Tolerance
 from workbench.compiler.interpreter.buffer_checks import report_failed as report_failed
 from workbench.compiler.interpreter.checked_program import OTHER_REFERENCE, NotHere
 from workbench.compiler.interpreter.checked_program import CheckedProgram as CheckedProgram
 from workbench.compiler.interpreter.checked_program import Peers as Peers
 from workbench.compiler.interpreter.checked_program import reword_errors as reword_errors
-from workbench.compiler.interpreter.compared_leaves import Rounded as Rounded
 from workbench.compiler.interpreter.device_only import (
     has_device_operators,
     run_what_only_a_gpu_has,
@@ -112,12 +109,12 @@ class Question:
     reference: Callable[..., Any] | None = None
     per_kernel: bool = False
     float64: bool = False
-    tolerance: buffer_checks.Tolerance = field(default_factory=buffer_checks.Tolerance)
+    tolerance: Tolerance = field(default_factory=partial(Tolerance, grows=True))
     edit: Edit | None = None
 
     def within(self, rtol: float | None, atol: float | None) -> Question:
         """The same with these tolerances in place of those of each dtype."""
-        return replace(self, tolerance=buffer_checks.Tolerance(rtol, atol))
+        return replace(self, tolerance=Tolerance(rtol, atol, grows=True))
 
 
 def verify_program(
@@ -354,13 +351,16 @@ class _Verifier:
         """
         if self._question.float64 and any(graph.kernels for graph in self._graphs):
             return None, InDouble()
-        mode = DoublePrecision(dice)
-        try:
-            wide = self._run_original(mode, subject=subject)
-        except (RuntimeError, TypeError, NotImplementedError, DrawsDifferError):
-            return None, InDouble()  # code that looks at what tensors are may refuse the mode
-        by_name = {p.name: p.expected for p in pairs(self._judged, wide, wide, True)}
-        return wide, mode.values(by_name)
+        found: list[Effects] = []
+
+        def run(mode: DoublePrecision) -> Mapping[str, Any]:
+            found.append(wide := self._run_original(mode, subject=subject))
+            return {p.name: p.expected for p in pairs(self._judged, wide, wide, True)}
+
+        with suppress(DrawsDifferError):
+            exact = follow_in_double(run, dice)
+            return next(iter(found), None), exact
+        return None, InDouble()
 
     def _run_without_autocast(
         self, function: Callable[..., Any], mode: AbstractContextManager[Any] = _NOTHING,
@@ -428,38 +428,25 @@ class _Verifier:
     ) -> list[Comparison]:
         """The leaves of two runs, those that differ with the opinion of double precision."""
         question = self._question
-        as_dtype = self._regions.dtype
-        rounded = Rounded(question.tolerance, question.float64, as_dtype)
-        is_own = question.tolerance.atol is None and not question.float64
-        unit = (lambda dtype: get_absolute_tolerance(as_dtype or dtype)) if is_own else None
-        maker = RowMaker(rounded, compare_objects, unit=unit)
         sides = [
             pair if exact.get(pair.name) is None else replace(pair, expected=exact[pair.name])
             for pair in pairs(self._judged, expected, actual)
             if not pair.name.startswith(TORCH_RANDOM)  # a GPU has another generator
         ]
-        rows = maker.rows(sides)
-        if question.float64 or all(row.verdict != "failed" for row in rows):
-            return rows
-        _, wide = self._run_in_double()
-        several = Several(lambda dice: self._run_in_double(dice)[1].exact)
-        settled = [
-            settle_difference(
-                row,
-                (row.leaf, _as(wide.rounded.get(row.leaf), pair.actual), pair.actual),
-                wide.exact.get(row.leaf),
-                several.of(row.leaf),
-                is_foreign=row.leaf in wide.foreign,
-            )
-            if row.verdict == "failed" and not row.reason
-            else row  # another dtype is no rounding
-            for row, pair in zip(rows, sides, strict=True)
-        ]
-        if actual is not self._its_run or has_draws(self._graphs):
+        tolerance = replace(
+            question.tolerance, float64=question.float64, as_dtype=self._regions.dtype
+        )
+        judge = Judge(tolerance, None if question.float64 else self._run_again)
+        rows = judge.compare(sides)
+        settled = judge.settle(rows, sides)
+        if question.float64 or actual is not self._its_run or has_draws(self._graphs):
             return settled
-        return self._ask_unused(wide, actual).judge(rows, settled)
+        return self._ask_unused(judge.run, actual).judge(rows, settled)
 
-    def _ask_unused(self, wide: InDouble, actual: Effects) -> UnusedElements:
+    def _run_again(self, dice: Dice | None) -> InDouble:
+        return self._run_in_double(dice)[1]
+
+    def _ask_unused(self, wide: Callable[[], InDouble], actual: Effects) -> UnusedElements:
         def run_compiled(subject: Subject) -> Effects:
             program = replace(self._made, per_kernel=False).generated()
             own = replace(self._subject, args=subject.args, kwargs=subject.kwargs)
@@ -602,11 +589,3 @@ def _masks_differ(once: Draw, again: Draw) -> Comparison:
         "the backward program draws others from the same seed than the forward program "
         f"({share:.0%} of them differ): the gradients belong to another mask",
     )
-
-
-def _as(expected: Any, actual: Any) -> Any:
-    """What was expected, in the dtype of what came."""
-    both = (expected, actual)
-    if all(isinstance(part, torch.Tensor) and part.is_floating_point() for part in both):
-        return expected.to(actual.dtype)
-    return expected

@@ -5,21 +5,21 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
 
-from workbench.compiler.comparison.output_comparison import Comparison, compare_tensors
-from workbench.compiler.comparison.second_opinion import (
+from workbench.compiler.comparison.judgement import (
+    Again,
     Dice,
-    DoublePrecision,
     InDouble,
-    Samples,
-    Several,
-    settle_difference,
+    Judge,
+    LeafPair,
+    Tolerance,
+    follow,
 )
-from workbench.compiler.interpreter.verification import Tolerance
 from workbench.compiler.interpreter.watched.watched_call import (
     AccessLog,
     Held,
@@ -34,6 +34,7 @@ from workbench.number_text import number_text, plural
 from workbench.report.machine_rows import KernelFinding
 
 _SEED = 20
+_TOLERANCE = Tolerance(grows=True, is_sharp=False)
 
 
 class NotCompared(Exception):
@@ -54,8 +55,13 @@ def compare_values(
     `NotCompared`.
     """
     expected = run_reference(call, reference, writes)
-    wide: InDouble | None = None
-    several = Several(lambda dice: _run_in_double(call, reference, writes, dice).exact)
+    runs: dict[Dice | None, InDouble] = {}
+
+    def run_again(dice: Dice | None) -> InDouble:
+        if dice not in runs:
+            runs[dice] = _run_in_double(call, reference, writes, dice)
+        return runs[dice]
+
     found = []
     for name in writes:
         held = next(each for each in watched.log.arguments if name in each.names)
@@ -72,11 +78,8 @@ def compare_values(
         if watched.written and mask is not None:
             known = torch.as_strided(torch.from_numpy(mask), actual.shape, actual.stride())
             same = torch.where(known, same, actual)
-        row = compare_tensors(name, same, actual, *Tolerance().of(same))
-        if not row.ok:
-            wide = wide or _run_in_double(call, reference, writes)
-            exact = wide.exact.get(name)
-            row = _settle(row, same, actual, known, exact, several.of(name))
+        judge = Judge(_TOLERANCE, partial(_give, run_again, name, actual, known))
+        (row,) = judge.judge([LeafPair(name, same, actual)])
         if row.verdict == "failed":
             limits = row.rtol, row.atol
             found.append(_describe(call, name, same, actual, limits, watched.log, words))
@@ -170,10 +173,8 @@ def _run_in_double(
 
     A reference that leaves torch (numpy) is called with wide arguments.
     """
-    mode = DoublePrecision(dice)
     try:
-        with mode:
-            followed = mode.values(run_reference(call, reference, writes))
+        followed = follow(lambda: run_reference(call, reference, writes))(dice)
         if not followed.foreign:
             return followed
         widened = run_reference(call, reference, writes, _widen) if dice is None else {}
@@ -187,23 +188,19 @@ def _run_in_double(
     return replace(followed, exact={**followed.exact, **better})
 
 
-def _settle(
-    row: Comparison, same: torch.Tensor, actual: torch.Tensor, known: torch.Tensor | None,
-    exact: torch.Tensor | None, samples: Samples,
-) -> Comparison:  # fmt: skip
-    """The opinion of double precision on what differs; of a sample, on what is `known`."""
-    if exact is not None and exact.numel() != actual.numel():
-        return row
-    is_float = actual.is_floating_point()
-
-    def fit(value: torch.Tensor) -> torch.Tensor:
-        value = value.detach().reshape(actual.shape)
-        value = value if is_float else value.to(actual.dtype)
-        return value if known is None else torch.where(known, value, actual.to(value.dtype))
-
-    wide = None if exact is None else fit(exact)
-    pair = (row.leaf, same, actual)
-    return settle_difference(row, pair, wide, lambda dice: [fit(each) for each in samples(dice)])
+def _give(
+    run_again: Again, name: str, actual: torch.Tensor, known: torch.Tensor | None,
+    dice: Dice | None,
+) -> InDouble:  # fmt: skip
+    """What a run gives for one argument, as that lies; of a sample, where it is `known`."""
+    found = run_again(dice)
+    value = found.exact.get(name)
+    if value is None or value.numel() != actual.numel():
+        return InDouble()
+    value = value.detach().reshape(actual.shape)
+    value = value if actual.is_floating_point() else value.to(actual.dtype)
+    value = value if known is None else torch.where(known, value, actual.to(value.dtype))
+    return InDouble({name: value})
 
 
 def _widen(tensor: torch.Tensor) -> torch.Tensor:

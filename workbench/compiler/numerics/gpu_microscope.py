@@ -12,7 +12,7 @@ import torch
 
 from workbench.analysis.gpu_model.roofline import PRODUCTS
 from workbench.compiler.captured_graphs.program_parts import NoProgram
-from workbench.compiler.comparison.effects import compute_gradients
+from workbench.compiler.comparison.trial import compute_gradients
 from workbench.compiler.internals.older_releases import list_native_operators
 from workbench.compiler.interpreter.verification import (
     Before,

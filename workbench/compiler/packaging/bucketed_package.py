@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import torch
 from torch.export import Dim
 
-from workbench.compiler.comparison.output_comparison import TOLERANCES, compare_tensors
+from workbench.compiler.comparison.judgement import Judge, LeafPair, follow
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.package_calls.bucket_sizes import REPEAT, BucketedDim, Bucketing, Pad
 from workbench.compiler.packaging.exporting import check_exportable
@@ -18,8 +19,6 @@ from workbench.compiler.packaging.package_request import Buckets, ModelRequest
 from workbench.compiler.packaging.size_trials import of_size
 from workbench.compiler.sizes.dims import Dynamic
 from workbench.errors import UsageError
-
-_SLACK = 10  # other sizes take other code paths, which round otherwise
 
 
 def request_every_size(
@@ -128,7 +127,8 @@ class _Trial:
             leaves = self.example(values)
             padded = bucketing.padded(leaves, values, bucket)
             actual = bucketing.cut(self.run(padded), values, bucket)
-            problem = _difference(actual, self.run(leaves))
+
+            problem = _describe_difference(partial(self.run, leaves), actual)
             if problem:
                 raise UsageError(
                     f"Padding {_text(values)} to {_text(bucket)} changes the results: {problem}. "
@@ -210,19 +210,18 @@ def _check_split(bucketing: Bucketing, outputs: Sequence[Any]) -> None:
         )
 
 
-def _difference(actual: Sequence[Any], expected: Sequence[Any]) -> str:
-    """Where two flat results differ, or nothing."""
-    for leaf, (a, b) in enumerate(zip(actual, expected, strict=True)):
-        if not isinstance(a, torch.Tensor):
-            if a != b:
-                return f"output {leaf} is {a!r} instead of {b!r}"
-            continue
-        if a.shape != b.shape:
-            return f"output {leaf} has the shape {list(a.shape)} instead of {list(b.shape)}"
-        rtol, atol = TOLERANCES.get(a.dtype, (0.0, 0.0))
-        row = compare_tensors("", b, a, rtol * _SLACK, atol * _SLACK)
-        if not row.ok:
-            return f"output {leaf} differs by {row.max_abs_error}"
+def _name(leaves: Sequence[Any]) -> dict[str, Any]:
+    return {f"output {number}": leaf for number, leaf in enumerate(leaves)}
+
+
+def _describe_difference(run: Callable[[], Sequence[Any]], actual: Sequence[Any]) -> str:
+    """Where a flat result differs from what `run` gives, or nothing."""
+    given = _name(actual)
+    pairs = [LeafPair(name, leaf, given[name]) for name, leaf in _name(run()).items()]
+    for row in Judge(again=follow(lambda: _name(run()))).judge(pairs):
+        if row.verdict == "failed":
+            how = f": {row.reason}" if row.reason else f" differs by {row.max_abs_error}"
+            return f"{row.leaf}{how}"
     return ""
 
 

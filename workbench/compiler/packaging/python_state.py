@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 from workbench.compiler.call_state.call_leaves import copy_all_inputs, leaves_of, restore_state
-from workbench.compiler.comparison.output_comparison import compare
+from workbench.compiler.comparison.judgement import Judge, pair_leaves
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.sources.sources import Places
 
@@ -296,4 +296,5 @@ def is_state_dependent(
         with state_kept(module):
             call(other=True)
             second = call()
-    return any(row.verdict == "failed" for row in compare("output", first, second, None, None))
+    rows = Judge().judge([*pair_leaves("output", first, second)])
+    return any(row.verdict == "failed" for row in rows)

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from workbench.compiler.call_state.call_leaves import restore_state
-from workbench.compiler.comparison.output_comparison import TOLERANCES, compare_tensors
+from workbench.compiler.comparison.judgement import Judge, LeafPair, follow
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.packaging.contracts import ExportedContract
 from workbench.compiler.packaging.exporting import Exportable, Exported
@@ -164,17 +164,29 @@ class _Trial:
     def agrees(self, sizes: Mapping[str, int]) -> bool:
         """Whether library and module give and write the same for inputs of these sizes."""
         leaves = list(self._cut(sizes))
-        args, kwargs = self._call(leaves)
         flat = [leaf.clone() for leaf in leaves if isinstance(leaf, torch.Tensor)]
         try:
-            with torch.no_grad(), restore_state(self.found.module, gpus=()):
-                expected = tp.TREE_LEAVES.get()(self.found.module(*args, **kwargs))
+            expected = self._run_module(leaves)
             actual = self.runner.run(flat)
         except (RuntimeError, ValueError, IndexError, TypeError):
             return False  # the module cannot do it either, or the library refuses it
-        given = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
-        expected, actual = [*expected, *given], [*actual, *flat]
-        return len(expected) == len(actual) and all(map(_same, expected, actual))
+        given = [*actual, *flat]
+        if len(expected) != len(given):
+            return False
+
+        sides = zip(_name(expected).items(), given, strict=True)
+        pairs = [LeafPair(name, left, _like(left, right)) for (name, left), right in sides]
+        rows = Judge(again=follow(lambda: _name(self._run_module([*self._cut(sizes)])))).judge(
+            pairs
+        )
+        return all(row.verdict != "failed" for row in rows)
+
+    def _run_module(self, leaves: list[Any]) -> list[Any]:
+        """What the module gives, and the tensors among its inputs as it leaves them."""
+        args, kwargs = self._call(leaves)
+        with torch.no_grad(), restore_state(self.found.module, gpus=()):
+            outputs = tp.TREE_LEAVES.get()(self.found.module(*args, **kwargs))
+        return [*outputs, *(leaf for leaf in leaves if isinstance(leaf, torch.Tensor))]
 
     def _cut(self, sizes: Mapping[str, int]) -> Iterator[Any]:
         rows = self.contract.contract.leaves or ()
@@ -197,12 +209,11 @@ def of_size(value: torch.Tensor, index: int, size: int) -> torch.Tensor:
     return value.index_select(index, rows)
 
 
-def _same(expected: Any, actual: Any) -> bool:
-    """Equal but for rounding: a wrong decision by size shows in shapes or in whole values."""
-    if not isinstance(expected, torch.Tensor):
-        return actual is None if expected is None else float(actual) == float(expected)
-    if not isinstance(actual, torch.Tensor):
-        return False
-    loose = 10 * max(TOLERANCES.get(expected.dtype, (0.0, 0.0)))
-    scale = float(expected.abs().nan_to_num(0, 0, 0).max()) if loose and expected.numel() else 0.0
-    return compare_tensors("", expected, actual, loose, loose * max(1.0, scale)).ok
+def _name(leaves: Sequence[Any]) -> dict[str, Any]:
+    return {str(number): leaf for number, leaf in enumerate(leaves)}
+
+
+def _like(expected: Any, actual: Any) -> Any:
+    """What the library gives, which has tensors for numbers, as what is expected."""
+    is_number = isinstance(expected, int | float) and isinstance(actual, torch.Tensor)
+    return type(expected)(actual.item()) if is_number else actual

@@ -9,14 +9,11 @@ from typing import Any
 import torch
 
 from workbench.compiler.comparison.effects import Effects
-from workbench.compiler.comparison.output_comparison import (
-    DRAWN,
-    Comparison,
-    find_largest_error,
-)
+from workbench.compiler.comparison.output_comparison import Comparison, find_largest_error
+from workbench.compiler.comparison.trial import DRAWN
 from workbench.device_kinds import TARGETS
 from workbench.errors import WorkbenchError
-from workbench.handles.compared_call import compare_in_place
+from workbench.handles.compared_call import try_call
 from workbench.number_text import join_words, number_text
 
 _NOT_HERE = "Its gradients were not compared: the GPU is not here."
@@ -57,7 +54,7 @@ def check_gradients(
     made_up = _MADE_UP.format(", ".join(gone)) if gone else ""
     inputs = args, dict(kwargs)
     with torch.enable_grad():
-        both = compare_in_place(own.original, own, made, inputs)
+        both = try_call(own.original, own, inputs, made=made)
         try:
             expected = both.run_original()
         except RuntimeError as error:
@@ -65,11 +62,11 @@ def check_gradients(
         if not any(bool(gradient.any()) for gradient in _gradients(expected)):
             return GradientCheck(None, _NOTHING)
         try:
-            rows, who = both.rows(), own.report.request.name
+            rows, who = both.judge(), own.report.request.name
             if drawn := {row.leaf for row in rows if row.reason == DRAWN}:
                 if not is_sound:
                     return GradientCheck(None, _NO_REFERENCE)
-                alike = compare_in_place(own, own, made, inputs).rows()
+                alike = try_call(own, own, inputs, made=made).judge()
                 rows = [row for row in rows if row.leaf not in drawn]
                 rows += [row for row in alike if row.leaf in drawn]
                 who = f"the program with its own budget ({_BY_CHANCE})"

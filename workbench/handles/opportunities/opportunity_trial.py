@@ -16,12 +16,15 @@ from workbench.analysis.diff.report_comparison import compare as diff
 from workbench.analysis.diff.report_comparison import is_same_code
 from workbench.analysis.opportunities.opportunity import Opportunity, Tried, read_cost
 from workbench.compiler.call_state.call_leaves import (
+    STRIDES,
     copy_all_inputs,
     find_held_inputs,
     restore_state,
 )
 from workbench.compiler.cluster.cluster import find_cluster
-from workbench.compiler.comparison.output_comparison import DRAWN, Comparison, compare_tensors
+from workbench.compiler.comparison.judgement import Judge
+from workbench.compiler.comparison.output_comparison import Comparison
+from workbench.compiler.comparison.trial import DRAWN, Trial
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.measuring.timing import RepeatableCall
 from workbench.compiler.pairs.paired_rounds import Patience, measure_in_turn
@@ -34,7 +37,7 @@ from workbench.compiler.request.compile_request import (
 from workbench.device_kinds import TARGETS
 from workbench.errors import UsageError, WorkbenchError
 from workbench.handles.changed_copy import rewrite_callable
-from workbench.handles.compared_call import Comparing, compare_uncompiled, compare_with
+from workbench.handles.compared_call import try_call
 from workbench.report import Report
 from workbench.report.cluster.cluster_rows import CLUSTER, NOTHING_SENT, has_fake_collectives
 from workbench.report.paired import PairedTimes
@@ -113,11 +116,11 @@ def try_opportunity(
     times: PairedTimes | None = None
     if isinstance(subject, Explanation):
         agrees, checked = _compare(
-            _Eager(recipe.target), _Eager(call.target), before.inputs, call, change.changes_numbers
+            _Eager(recipe.target), _Eager(call.target), before.inputs, call, change
         )
     elif _runs_here(subject):
         with step(progress, "comparing outputs"):
-            agrees, checked = _compare(subject, made, before.inputs, call, change.changes_numbers)
+            agrees, checked = _compare(subject, made, before.inputs, call, change)
         if has_fake_collectives(subject.report):
             agrees, checked = None, f"Not compared: {NOTHING_SENT}"
         with step(progress, "timing both in turn"):
@@ -218,41 +221,48 @@ def _interpreted(old: Any, new: Any, call: CompileRequest) -> tuple[bool | None,
 
 
 def _compare(
-    old: Any, new: Any, inputs: Any, call: CompileRequest, changes: bool
+    old: Any, new: Any, inputs: Any, call: CompileRequest, change: Opportunity | None = None
 ) -> tuple[bool | None, str]:
     """Whether the changed code has every effect of the original, and what was compared.
 
     The reference is the user's program, run without the compiler; where both draw the random
-    numbers of generated code, what was compiled before. `changes`: the numbers may differ.
+    numbers of generated code, what was compiled before. Of numbers or strides that the change is
+    meant to change, only how far they are apart is said.
     """
     if isinstance(old, _Eager):
-        both = compare_uncompiled(old.original, new.original, call.inputs, inputs)
+        changed = new.original
+        roots = [("", changed)]
+        both = Trial.of(
+            changed, old.original, call.inputs, entry=changed, roots=roots, original_inputs=inputs
+        )
     else:
-        both = compare_with(old.original, new, call.inputs, inputs)
-    if changes:
+        both = try_call(old.original, new, call.inputs, original_inputs=inputs)
+    if change is not None and change.changes_numbers:
         return _describe_errors(both)
-    rows = both.rows()
+    rows = both.judge()
+    if change is not None and "memory_format" in dict(change.settings):
+        rows = [row for row in rows if not row.leaf.startswith(STRIDES)]
     drawn = {row.leaf for row in rows if row.verdict == "not checked" and row.reason == DRAWN}
     if not drawn or isinstance(old, _Eager):
         return _verdict(rows, "the original and the copy")
-    alike = compare_with(old, new, call.inputs, inputs).rows()  # both draw as generated code does
+    alike = try_call(old, new, call.inputs, original_inputs=inputs).judge()  # both draw alike
     rows = [row for row in rows if row.leaf not in drawn]
     rows += [row for row in alike if row.leaf in drawn]
     return _verdict(rows, "the original (what it draws: of what was compiled) and the copy")
 
 
-def _describe_errors(both: Comparing) -> tuple[bool | None, str]:
+def _describe_errors(both: Trial) -> tuple[bool | None, str]:
     """How far the numbers are apart where they are meant to change; other effects are judged."""
-    pairs = both.pairs()
+    pairs = both.list_pairs()
     if others := [pair for pair in pairs if pair.failure]:
         named = "; ".join(f"{pair.name}: {pair.failure}" for pair in others)
         return False, f"The numbers are meant to change, but not this: {named}."
-    errors = [
-        compare_tensors(pair.name, pair.expected, pair.actual.to(pair.expected.dtype), None, None)
+    numbers = [
+        replace(pair, actual=pair.actual.to(pair.expected.dtype))
         for pair in pairs
         if isinstance(pair.expected, torch.Tensor) and isinstance(pair.actual, torch.Tensor)
     ]
-    worst = max((row.max_abs_error for row in errors), default=0.0)
+    worst = max((row.max_abs_error for row in Judge().compare(numbers)), default=0.0)
     return None, (
         f"The numbers are meant to change: outputs differ by at most {worst:.2g}. Whether that is "
         "good enough is yours to say."

@@ -7,22 +7,15 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-import torch
 from torch.export import ExportedProgram
 
 from workbench.analysis.memory.memory import Memory, memory
 from workbench.analysis.memory.timeline import is_on_cpu
-from workbench.compiler.comparison.effects import RowMaker, subject_of
-from workbench.compiler.comparison.output_comparison import (
-    DRAWN,
-    Verification,
-    compare_objects,
-    compare_tensors,
-    get_absolute_tolerance,
-)
+from workbench.compiler.comparison.judgement import Tolerance
+from workbench.compiler.comparison.output_comparison import Verification
+from workbench.compiler.comparison.trial import DRAWN, Trial
 from workbench.compiler.measuring.call_memory import allocated
 from workbench.errors import UsageError
-from workbench.handles.compared_call import Comparing
 from workbench.handles.memory.measured import WARM, MeasuredMemory, check_sizes
 from workbench.handles.packages.open_package import OpenPackage
 from workbench.handles.running.verify import name_reference
@@ -51,18 +44,11 @@ def verify_package(
             "comparison would move them on: wb.roundtrip(package, args) compares in processes of "
             "their own."
         )
-    own = subject_of(None, args, kwargs, [], around=torch.no_grad, gradients=False)
-    other = subject_of(
-        original, args, kwargs, [("", original)], around=torch.no_grad, gradients=False
-    )
-    maker = RowMaker(
-        lambda leaf, left, right, scale: compare_tensors(leaf, left, right, rtol, atol, scale),
-        compare_objects,
-        DRAWN,
-        get_absolute_tolerance if atol is None else None,
-    )
-    comparing = Comparing(package, original, own, replace(other, held=()), maker)
-    return Verification(tuple(comparing.rows()), name)
+    trial = Trial.of(
+        package, original, (args, kwargs or {}), gradients=False,
+        tolerance=Tolerance(rtol, atol), drawn=DRAWN,
+    )  # fmt: skip
+    return Verification(tuple(trial.judge()), name)
 
 
 def find_packaged_reference(

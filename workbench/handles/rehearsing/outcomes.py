@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import copy
 import functools
-import hashlib
 import random
 import re
 import sys
@@ -31,13 +30,10 @@ from workbench.compiler.call_state.random_states import moved, read_random_state
 from workbench.compiler.call_state.reachable import Snapshot, walk_reachable
 from workbench.compiler.calls.paths import Path, leaves
 from workbench.compiler.cold_start.compile_cache import start_fast
-from workbench.compiler.comparison.effects import GRADIENT, compute_gradients
-from workbench.compiler.comparison.output_comparison import compare
-from workbench.compiler.comparison.second_opinion import (
-    Dice,
-    DoublePrecision,
-    InDouble,
-    SecondOpinion,
+from workbench.compiler.comparison.judgement import GRADIENT, Judge, Tolerance, follow, pair_leaves
+from workbench.compiler.comparison.output_comparison import Comparison
+from workbench.compiler.comparison.trial import (
+    compute_gradients,
 )
 from workbench.compiler.internals.dynamo_state import preserved
 from workbench.compiler.internals.patches import hold_torch_warnings
@@ -83,7 +79,7 @@ def outcome(target: Any, inputs: Inputs, call: Callable[..., Any] | None = None)
             result = (target if call is None else call)(*args, **kwargs)
         drawn = moved(at_first, read_random_states())
         effects = effects_of(target, result, (args, kwargs))
-        effects += [(name, _words_of(drawn.get(name))) for name in at_first]
+        effects += [(name, drawn.get(name)) for name in at_first]
         effects += _collect_written(state)
     if call is not None:
         return effects
@@ -141,19 +137,9 @@ def run_compiled_outcome(target: Any, inputs: Inputs, *, fullgraph: bool) -> Lea
         return outcome(target, inputs, compiled)
 
 
-def give_second_opinion(target: Any, inputs: Inputs) -> SecondOpinion:
-    """What the original gives in double precision, once `difference` asks for it."""
-
-    def run_again(dice: Dice | None) -> InDouble:
-        mode = DoublePrecision(dice)
-        try:
-            with mode:
-                found = outcome(target, inputs)
-        except (RuntimeError, TypeError, NotImplementedError):
-            return InDouble()  # code that looks at what tensors are may refuse the mode
-        return mode.values(dict(found))
-
-    return SecondOpinion(run_again)
+def judge_by_original(target: Any, inputs: Inputs) -> Judge:
+    """A judge that runs the original in double precision, once `difference` asks for it."""
+    return Judge(again=follow(lambda: dict(outcome(target, inputs))))
 
 
 def difference(
@@ -162,14 +148,14 @@ def difference(
     actual: Leaves,
     rounded: Leaves | None = None,
     *,
-    second: SecondOpinion | None = None,
+    judge: Judge | None = None,
 ) -> tuple[bool | None, str]:
     """Whether what came out is what was expected, and a sentence of what was compared.
 
     A leaf that differs between two runs of the original, `expected` and `again`, is not checked. Of
     what is printed, numbers are left out then. `rounded` is what the original gives when it is
-    compiled: what differs there as much is no matter of the change. `second` holds each value to
-    what roundings of the original decide; without it the tolerance of the dtype decides alone.
+    compiled: what differs there as much is no matter of the change. `judge` knows what roundings of
+    the original decide; without it the tolerance of the dtype decides alone.
     """
     rows = _complete([expected, again, actual], 2)
     notes = ""
@@ -182,14 +168,8 @@ def difference(
     expected, again = (
         [row for row in side if row[0] in given or row[0] != _PRINTED] for side in (expected, again)
     )
-    compared = list(compare("out", expected, actual, None, None))
-    if second is not None and len(compared) == len(expected) == len(actual):
-        sides = zip(compared, expected, actual, strict=True)
-        compared = [
-            second.of(row, left, right, is_gradient=row.leaf.startswith(GRADIENT))
-            for row, (_, left), (_, right) in sides
-        ]
-    moving = {row.leaf for row in compare("out", expected, again, None, None) if not row.ok}
+    compared = (judge or _judge_plainly()).judge([*pair_leaves("out", expected, actual)])
+    moving = {row.leaf for row in _compare(expected, again) if not row.ok}
     limits = {(row.rtol, row.atol) for row in compared if row.verdict != "not checked"}
     tolerance = "rtol {:.2g}, atol {:.2g}".format(*max(limits, default=(0.0, 0.0)))
     own = {} if rounded is None else _errors(expected, rounded)
@@ -213,9 +193,13 @@ def difference(
     return True, text
 
 
-def _words_of(state: bytes | None) -> str:
-    """What a call left of a random state, in a word."""
-    return "as it was" if state is None else f"moved to {hashlib.sha256(state).hexdigest()[:8]}"
+def _judge_plainly() -> Judge:
+    return Judge(Tolerance(is_sharp=False))
+
+
+def _compare(expected: Leaves, actual: Leaves) -> list[Comparison]:
+    """By the tolerance of each dtype alone."""
+    return _judge_plainly().compare([*pair_leaves("out", expected, actual)])
 
 
 def _words(name: str, leaf: Any) -> Any:
@@ -226,7 +210,7 @@ def _words(name: str, leaf: Any) -> Any:
 def _errors(expected: Leaves, rounded: Leaves) -> dict[str, float]:
     """By leaf that is a number or a tensor of them: how much it differs when it is compiled."""
     expected, rounded = _complete([expected, rounded], 1)
-    rows = compare("out", expected, rounded, None, None)
+    rows = _compare(expected, rounded)
     return {row.leaf: row.max_abs_error for row in rows if row.max_abs_error < inf}
 
 

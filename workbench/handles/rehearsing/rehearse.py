@@ -17,7 +17,7 @@ from typing import Any
 from workbench.analysis.breaks.cures import Cure, find_cures
 from workbench.analysis.opportunities.rehearsed_cures import Rehearsal, RehearsedCure, Verdict
 from workbench.compiler.call_state.call_leaves import copy_all_inputs
-from workbench.compiler.comparison.second_opinion import SecondOpinion
+from workbench.compiler.comparison.judgement import Judge
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.measuring.silence import silent
 from workbench.compiler.pipeline.explain import Captured, Explanation, capture, explain
@@ -28,7 +28,7 @@ from workbench.handles.rehearsing.outcomes import (
     Inputs,
     Leaves,
     difference,
-    give_second_opinion,
+    judge_by_original,
     outcome,
     private,
     restore_unchanged,
@@ -113,7 +113,7 @@ class BrokenCall:
             compiled = run_compiled_outcome(self._target, self._inputs, fullgraph=True)
         except Exception as error:
             return f"Inductor fails on it: {_first_line(error)}"
-        agrees, checked = difference(*self._expected, compiled, second=self._second)
+        agrees, checked = difference(*self._expected, compiled, judge=self._judge)
         head = "Inductor compiles it, and it runs" if agrees else "compiled by Inductor"
         return f"{head}. {checked}".rstrip(".")
 
@@ -138,8 +138,8 @@ class BrokenCall:
         )
 
     @cached_property
-    def _second(self) -> SecondOpinion:
-        return give_second_opinion(self._target, self._inputs)
+    def _judge(self) -> Judge:
+        return judge_by_original(self._target, self._inputs)
 
     @cached_property
     def _expected(self) -> tuple[Leaves, Leaves]:
@@ -174,9 +174,9 @@ class BrokenCall:
 
     def _seen(self, made: Any, cures: Sequence[Cure], expected: tuple[Leaves, Leaves]) -> _Result:
         """What a copy gives by itself, and captured with each graph run as it is."""
-        plain = difference(*expected, outcome(made, self._inputs), second=self._second)
+        plain = difference(*expected, outcome(made, self._inputs), judge=self._judge)
         seen, captured = self._captured(made)
-        seen_so = difference(*expected, captured, second=self._second)
+        seen_so = difference(*expected, captured, judge=self._judge)
         agrees, checked = min(plain, seen_so, key=_worst)
         breaks = len(self._explain(made).breaks if seen.gave_up else seen.breaks)
         verdict = self._verdict(cures, agrees, seen.graphs, breaks)
@@ -192,9 +192,9 @@ class BrokenCall:
                 why = f"{_NOT_COMPILED} ({_first_line(error)})."
                 return replace(seen, verdict="not checked", checked=why)
             return _refused(error)
-        agrees, checked = difference(*self._expected, compiled, second=self._second)
+        agrees, checked = difference(*self._expected, compiled, judge=self._judge)
         if agrees is False and (rounded := self._expected_compiled) is not None:
-            agrees, checked = difference(*self._expected, compiled, rounded, second=self._second)
+            agrees, checked = difference(*self._expected, compiled, rounded, judge=self._judge)
         verdict: Verdict = (
             seen.verdict if agrees else "not checked" if agrees is None else "refused"
         )

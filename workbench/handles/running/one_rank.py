@@ -13,27 +13,19 @@ import torch
 
 from workbench.compiler.call_state.random_states import TORCH_RANDOM
 from workbench.compiler.calls.paths import Path, leaves
-from workbench.compiler.comparison.effects import (
+from workbench.compiler.comparison.judgement import InDouble, Judge, Tolerance
+from workbench.compiler.comparison.output_comparison import Comparison
+from workbench.compiler.comparison.trial import (
+    DRAWN,
     Effects,
-    LeafPair,
-    RowMaker,
     Subject,
     pairs,
     run_in_double_precision,
     subject_of,
 )
-from workbench.compiler.comparison.output_comparison import (
-    DRAWN,
-    Comparison,
-    compare_objects,
-    compare_tensors,
-    get_absolute_tolerance,
-    report_not_checked,
-)
-from workbench.compiler.comparison.second_opinion import settle_difference
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.interpreter.stage_checks import tensors_of, wrap_writing_back
-from workbench.compiler.interpreter.verification import UNDECIDED, KernelFailed, Rounded
+from workbench.compiler.interpreter.verification import UNDECIDED, KernelFailed
 from workbench.compiler.pipeline.pipeline import compile_ahead
 from workbench.compiler.request.callables import Callee, resolve
 from workbench.compiler.request.compile_request import CompileOptions, CompileRequest
@@ -251,33 +243,32 @@ class _OneRank:
     ) -> list[Comparison]:
         question = self._question
         as_dtype = None if question.kernels is None else question.kernels.regions.dtype
-        maker = RowMaker(
-            (
-                lambda leaf, left, right, scale: compare_tensors(
-                    leaf, left, right, question.rtol, question.atol, scale
-                )
-            )
+        tolerance = (
+            Tolerance(question.rtol, question.atol)
             if question.kernels is None
-            else Rounded(question.kernels.tolerance, as_dtype=as_dtype),
-            compare_objects,
-            DRAWN if expected.random else "",
-            (lambda dtype: get_absolute_tolerance(as_dtype or dtype))
-            if question.atol is None
-            else None,
+            else replace(question.kernels.tolerance, as_dtype=as_dtype)
         )
+        drawn = DRAWN if expected.random else ""
+        judge = Judge(tolerance, drawn=drawn)
         sides = [
             pair
             for pair in pairs(subject, expected, actual)
             if question.kernels is None or not pair.name.startswith(TORCH_RANDOM)
         ]
-        rows = maker.rows(sides)
+        rows = judge.compare(sides)
         if not any(self._rank.exchange(any(row.verdict == "failed" for row in rows))):
             return rows
-        settled = (
-            self._settled(rows, sides, callee, expected, maker)
-            if question.kernels is None
-            else self._settled_widely(rows, sides, callee, subject, actual)
-        )
+        if question.kernels is None:
+            wide, unsettled = self._in_double(callee, expected, judge)
+            settled = [
+                replace(row, reason=unsettled)
+                if row.verdict == "failed" and not row.reason
+                else row
+                for row in _judge_once(tolerance, wide).settle(rows, sides)
+            ]
+        else:  # of the program whose casts are widened, too: kernels round less often
+            wide = run_in_double_precision(_eager(callee), subject)
+            settled = _judge_once(tolerance, wide, UNDECIDED).settle(rows, sides)
         is_left_out = question.kernels is not None and question.kernels.regions.left_out
         unknown = DRAWN if expected.random else _LEFT_OUT if is_left_out else ""
         if not unknown:
@@ -291,47 +282,7 @@ class _OneRank:
             for row in settled
         ]
 
-    def _settled_widely(
-        self, rows: list[Comparison], sides: list[LeafPair], callee: Callee, subject: Subject,
-        actual: Effects,
-    ) -> list[Comparison]:  # fmt: skip
-        """With the opinion of the program whose casts are widened too: kernels round less often."""
-        wide = run_in_double_precision(_eager(callee), subject, actual)
-
-        def settled(row: Comparison, pair: LeafPair) -> Comparison:
-            if row.verdict != "failed" or row.reason:
-                return row
-            if isinstance(pair.actual, torch.Tensor) and not pair.actual.is_floating_point():
-                return report_not_checked(row.leaf, UNDECIDED)
-            return settle_difference(
-                row,
-                (row.leaf, wide.rounded.get(row.leaf), pair.actual),
-                wide.exact.get(row.leaf),
-                is_foreign=row.leaf in wide.foreign,
-            )
-
-        return [settled(row, pair) for row, pair in zip(rows, sides, strict=True)]
-
-    def _settled(
-        self, rows: list[Comparison], sides: list[LeafPair], callee: Callee, expected: Effects,
-        maker: RowMaker,
-    ) -> list[Comparison]:  # fmt: skip
-        wide, unsettled = self._in_double(callee, expected, maker)
-        if unsettled:
-            rows = [
-                replace(row, reason=row.reason or unsettled) if row.verdict == "failed" else row
-                for row in rows
-            ]
-        return [
-            settle_difference(row, (row.leaf, p.expected, p.actual), wide.get(row.leaf))
-            if row.verdict == "failed"
-            else row
-            for row, p in zip(rows, sides, strict=True)
-        ]
-
-    def _in_double(
-        self, first: Callee, expected: Effects, maker: RowMaker
-    ) -> tuple[dict[str, Any], str]:
+    def _in_double(self, first: Callee, expected: Effects, judge: Judge) -> tuple[InDouble, str]:
         """The program once more in double precision; nothing where it refuses that dtype.
 
         Then why what is built again is not the same program, "" where it is.
@@ -340,10 +291,10 @@ class _OneRank:
         subject = self._subject(callee, args, kwargs)
         again = subject.run(_eager(callee))
         sides = [*pairs(subject, expected, again)]
-        is_same = all(row.verdict != "failed" for row in maker.rows(sides))
+        is_same = all(row.verdict != "failed" for row in judge.compare(sides))
         is_new = not _held(first).keys() & _held(callee).keys()
         if not all(self._rank.exchange(is_same and is_new)):
-            return {}, _BUILT_OTHERWISE
+            return InDouble(), _BUILT_OTHERWISE
         try:
             if callee.module is not None:
                 callee.module.double()
@@ -353,7 +304,12 @@ class _OneRank:
             given = {pair.name: pair.expected for pair in pairs(subject, found, found, True)}
         except (RuntimeError, TypeError, NotImplementedError, ValueError):
             given = {}
-        return given if all(self._rank.exchange(bool(given))) else {}, ""
+        return InDouble(given if all(self._rank.exchange(bool(given))) else {}), ""
+
+
+def _judge_once(tolerance: Tolerance, wide: InDouble, undecided: str = "") -> Judge:
+    """A judge that asks for no other roundings: each run is one of all ranks."""
+    return Judge(tolerance, lambda dice: wide if dice is None else InDouble(), undecided=undecided)
 
 
 def _held(callee: Callee) -> dict[int, str]:

@@ -8,9 +8,7 @@ from dataclasses import replace
 from functools import partial
 from math import nan
 
-from workbench.compiler.comparison.effects import (
-    make_failed_row,
-)
+from workbench.compiler.comparison.judgement import make_failed_row
 from workbench.compiler.comparison.output_comparison import (
     Comparison,
     Verdict,

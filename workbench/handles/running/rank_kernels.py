@@ -10,6 +10,7 @@ from typing import Any, Protocol, cast
 
 from workbench.compiler.captured_graphs.program_parts import NoProgram, Program
 from workbench.compiler.cluster.cluster import refuse_hooks
+from workbench.compiler.comparison.judgement import Tolerance
 from workbench.compiler.comparison.output_comparison import KernelComparison
 from workbench.compiler.interpreter.verification import (
     NOT_MODELLED,
@@ -21,7 +22,6 @@ from workbench.compiler.interpreter.verification import (
     Regions,
     RepeatedLaunches,
     Session,
-    Tolerance,
     keep_warm_interpreter,
     note_autocast,
     note_configs,

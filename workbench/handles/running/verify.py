@@ -6,12 +6,13 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from workbench.compiler.captured_code.specialized_values import resolve
+from workbench.compiler.comparison.judgement import Tolerance
 from workbench.compiler.comparison.output_comparison import Comparison, Verification
+from workbench.compiler.comparison.trial import Trial
 from workbench.errors import UsageError
-from workbench.handles.compared_call import Comparing
-from workbench.handles.compared_call import compare_with as compare_with
 from workbench.handles.compared_call import has_other_draws as has_other_draws
 from workbench.handles.compared_call import list_roots as list_roots
+from workbench.handles.compared_call import try_call as try_call
 from workbench.handles.running.verify_ranks import verify_ranks as verify_ranks
 from workbench.report.cluster.cluster_rows import NOTHING_SENT, has_fake_collectives
 
@@ -42,9 +43,9 @@ def verify(
     if has_fake_collectives(compiled.report):
         return Verification((), name, cause=NOTHING_SENT)
     inputs = args, dict(kwargs or {})
-    comparing = compare_with(original, compiled, inputs, rtol=rtol, atol=atol)
-    rows = comparing.rows()
-    cause = _cause(compiled, rows, comparing, reference)
+    trial = try_call(original, compiled, inputs, tolerance=Tolerance(rtol, atol))
+    rows = trial.judge()
+    cause = _cause(compiled, rows, trial, reference)
     if cause and reference is None and compiled.recipe is not None:
         from workbench.handles.numerics.numerics_questions import say_cause
 
@@ -53,14 +54,14 @@ def verify(
     return Verification(tuple(rows), name, cause=cause)
 
 
-def _cause(compiled: CheckedCall, rows: list[Comparison], comparing: Comparing, given: Any) -> str:
+def _cause(compiled: CheckedCall, rows: list[Comparison], trial: Trial, given: Any) -> str:
     """Which stage made a difference, in two sentences; "" where there is none."""
     wrong = {row.leaf for row in rows if row.verdict == "failed"}
     if not wrong:
         return ""
 
     def differs(function: Callable[..., Any]) -> bool:
-        return bool(wrong & comparing.wrong_in(function))
+        return bool(wrong & trial.find_wrong(function))
 
     recipe = compiled.recipe
     if recipe is None or compiled.original is None:

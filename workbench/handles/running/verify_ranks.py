@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from workbench.arguments import shown
+from workbench.compiler.comparison.judgement import Tolerance
 from workbench.errors import UsageError
 from workbench.report.cluster.cluster_rows import CLUSTER, RANK_NUMBERS
 
@@ -43,7 +44,6 @@ def verify_ranks(
 
     What was found is kept in the record.
     """
-    from workbench.compiler.interpreter.verification import Tolerance
     from workbench.handles.running.rank_checks import (
         AFTER_AUTOGRAD,
         LOSSES,
@@ -73,7 +73,7 @@ def verify_ranks(
         whole = Whole.of(reference, args, kwargs, grad=grad, loss=loss)
     kernels = None
     if per_kernel:
-        kernels = KernelQuestion(compiled.recipe, Tolerance(rtol, atol), edit)
+        kernels = KernelQuestion(compiled.recipe, Tolerance(rtol, atol, grows=True), edit)
         options = replace(compiled.recipe.options(report.request.target), grad=grad)
     else:
         options = compiled.recipe.options("host")

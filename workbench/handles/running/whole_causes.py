@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from workbench.compiler.comparison.effects import GRADIENT, LeafPair, RowMaker
+from workbench.compiler.comparison.judgement import GRADIENT, Judge, LeafPair
 from workbench.compiler.comparison.output_comparison import Comparison
 from workbench.handles.running.rank_threads import Rank
 from workbench.handles.running.sent_collectives import Change, Sent
@@ -15,7 +15,7 @@ from workbench.handles.running.whole_model import LOSSES
 
 
 def explain_values(
-    rank: Rank, maker: RowMaker, loss: str, pairs: Sequence[LeafPair], rows: Sequence[Comparison]
+    rank: Rank, judge: Judge, loss: str, pairs: Sequence[LeafPair], rows: Sequence[Comparison]
 ) -> str:
     """What is right in place of the values that differ: a sum or mean of ranks, a multiple."""
     wrong = [
@@ -33,7 +33,7 @@ def explain_values(
         group = turns.group_of(own, dim)
         for how, share in (("sum", 1), ("mean", len(group))):
             sums = [_add_up(everyone, group, n, share) for n in range(len(names))]
-            if _all_fit(rank, maker, everyone[own], sums):
+            if _all_fit(rank, judge, everyone[own], sums):
                 return (
                     f"The {how} over {dim} of what the ranks give for {shown} is right: the "
                     "collective that takes it is missing."
@@ -41,7 +41,7 @@ def explain_values(
     for dim, size in turns.sizes.items():
         for factor, words in ((size, f"{size} times"), (1 / size, f"1/{size} of")):
             parts = [actual / factor for _, _, actual in everyone[own]]
-            if size > 1 and _all_fit(rank, maker, everyone[own], parts):
+            if size > 1 and _all_fit(rank, judge, everyone[own], parts):
                 return (
                     f"{shown} {'are' if len(names) > 1 else 'is'} {words} what is right, which "
                     f"is the size of {dim}: a sum stands where an average is due, or the other "
@@ -63,7 +63,7 @@ def _say_loss(loss: str, names: Sequence[str]) -> str:
 
 def _all_fit(
     rank: Rank,
-    maker: RowMaker,
+    judge: Judge,
     wrong: Sequence[tuple[str, Any, Any]],
     instead: Sequence[torch.Tensor | None],
 ) -> bool:
@@ -73,7 +73,7 @@ def _all_fit(
         for (name, expected, _), value in zip(wrong, instead, strict=True)
     ]
     fits = bool(sides) and all(isinstance(side.actual, torch.Tensor) for side in sides)
-    fits = fits and all(row.verdict == "passed" for row in maker.rows(sides))
+    fits = fits and all(row.verdict == "passed" for row in judge.compare(sides))
     return all(rank.exchange(fits))
 
 

@@ -17,14 +17,15 @@ import torch
 from workbench.compiler.call_state.call_leaves import copy_all_inputs
 from workbench.compiler.call_state.random_states import keep_random_state
 from workbench.compiler.call_state.reachable import Snapshot
-from workbench.compiler.comparison.effects import GRADIENT, LeafPair, RowMaker, Subject
-from workbench.compiler.comparison.output_comparison import (
-    Comparison,
-    compare_objects,
-    compare_tensors,
-    get_absolute_tolerance,
+from workbench.compiler.comparison.judgement import (
+    GRADIENT,
+    InDouble,
+    Judge,
+    LeafPair,
+    Tolerance,
 )
-from workbench.compiler.comparison.second_opinion import settle_difference
+from workbench.compiler.comparison.output_comparison import Comparison
+from workbench.compiler.comparison.trial import Subject
 from workbench.handles.running.rank_threads import Rank
 from workbench.handles.running.sent_collectives import Sent
 from workbench.handles.running.whole_causes import explain_values, list_changes, say_change
@@ -119,11 +120,7 @@ class WholeRows:
         self._rank = rank
         self._module = module
         self._sent_eagerly = sent_eagerly
-        self._maker = RowMaker(
-            lambda leaf, left, right, scale: compare_tensors(leaf, left, right, rtol, atol, scale),
-            compare_objects,
-            unit=get_absolute_tolerance if atol is None else None,
-        )
+        self._tolerance = Tolerance(rtol, atol)
 
     def rows(self, subject: Subject, function: Callable[..., Any]) -> tuple[list[Comparison], str]:
         """A row for each leaf, and what makes a difference where that was found."""
@@ -138,7 +135,7 @@ class WholeRows:
             return rows, other
         changed, lost = self._try_changes(subject, function, sent)
         return rows, changed or explain_values(
-            rank, self._maker, self._whole.loss, taken.pairs, rows
+            rank, Judge(self._tolerance), self._whole.loss, taken.pairs, rows
         ) or lost
 
     def _say_other_values(self) -> str:
@@ -151,7 +148,8 @@ class WholeRows:
             parts = self._choose_parts(given, whole)
             for name, one in given.items():
                 self._judge(name, one, whole[name], taken, parts.get(name))
-            wrong = [r.leaf for r in self._maker.rows(taken.pairs) if r.verdict == "failed"]
+            rows = Judge(self._tolerance).compare(taken.pairs)
+            wrong = [row.leaf for row in rows if row.verdict == "failed"]
         names = list(dict.fromkeys(name for each in self._rank.exchange(wrong) for name in each))
         if not names:
             return ""
@@ -287,13 +285,9 @@ class WholeRows:
         return float(off.nan_to_num(nan=inf).max()) if off.numel() else 0.0
 
     def _compared(self, taken: _Taken) -> list[Comparison]:
-        rows = self._maker.rows(taken.pairs)
-        return [
-            settle_difference(row, (row.leaf, p.expected, p.actual), taken.exact.get(row.leaf))
-            if row.verdict == "failed" and not row.reason
-            else row
-            for row, p in zip(rows, taken.pairs, strict=True)
-        ]
+        exact = InDouble(taken.exact)
+        judge = Judge(self._tolerance, lambda dice: exact if dice is None else InDouble())
+        return judge.judge(taken.pairs)
 
     def _try_changes(
         self, subject: Subject, function: Callable[..., Any], sent: tuple[Sent, ...]
