@@ -7,7 +7,7 @@ from argparse import Action, ArgumentParser, _SubParsersAction
 from collections.abc import Iterator
 
 from docs.generate.pages import Page
-from workbench.command_line.documents import SCHEMA
+from workbench.command_line.commands import SCHEMA
 from workbench.command_line.main import build_command_parser
 
 _HEAD = """# Command line

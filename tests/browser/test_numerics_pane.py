@@ -12,8 +12,7 @@ from tests.browser.axe import violations
 from tests.browser.cells import Notebook
 from tests.browser.driving import one_view
 from tests.browser.panes import open_pane, show
-from workbench.analysis.numerics.five_questions import QUESTIONS
-from workbench.analysis.numerics.numerics_record import read_numerics
+from workbench.analysis.numerics.numerics_record import QUESTIONS, read_numerics
 from workbench.report import Report
 
 REPORT = Report.load(Path(__file__).parents[1] / "records" / "numerics.wbr")

@@ -14,7 +14,7 @@ import pytest
 
 from tests.made_profile import make_profile
 from tests.report.session.sample import session
-from workbench.command_line.documents import SCHEMA
+from workbench.command_line.commands import SCHEMA
 from workbench.command_line.main import main
 from workbench.report.session.session_record import Session, make_empty_tables
 

@@ -9,7 +9,7 @@ import pytest
 from docs.generate.tables import meanings, of_reports
 from workbench.analysis.diff.number_changes import FIGURES
 from workbench.analysis.forecast import forecast_rows
-from workbench.command_line.documents import kernels_of
+from workbench.command_line.commands import kernels_of
 from workbench.report import Kernel, Report, Table, machine_rows, rows
 from workbench.report.cluster import cluster_rows
 from workbench.report.machine_rows import MatrixCell, Resources

@@ -1,3 +1,5 @@
+"""GPUs of files that a user adds to the catalogue."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -6,7 +8,7 @@ import pytest
 
 from workbench.errors import UsageError
 from workbench.specs import Catalogue
-from workbench.specs.spec_files import build_gpu
+from workbench.specs.catalogue import build_gpu
 
 H100 = Catalogue.built_in()["h100"]
 

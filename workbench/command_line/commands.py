@@ -2,35 +2,37 @@
 
 from __future__ import annotations
 
+import importlib
 import json
+import os
+import runpy
 import sys
 import textwrap
 from argparse import Namespace
-from contextlib import redirect_stdout
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, redirect_stdout
+from functools import reduce
 from pathlib import Path
+from typing import Any, NoReturn
 
 from workbench import api
 from workbench.analysis.diff.difference import Diff
-from workbench.analysis.expectations.quantities import Record
+from workbench.analysis.expectations.quantities import Quantity, Record, read_quantities
 from workbench.analysis.profile_matches.profile_difference import ProfileDiff
 from workbench.analysis.session.session_comparison import SessionDiff
 from workbench.artifacts.archive.file_kinds import LOADABLE
 from workbench.artifacts.records.report_in import SESSION_SUFFIX, record_of
-from workbench.command_line.documents import (
-    SCHEMA,
-    document,
-    kernels_of,
-    list_tables,
-    read_numbers,
-    read_totals,
-)
 from workbench.command_line.main import FINDING, FINE
-from workbench.command_line.named_call import called, raise_exits
-from workbench.errors import UsageError
+from workbench.compiler.internals.signatures import signature_of
+from workbench.errors import UsageError, describe_error
 from workbench.glossary import read_glossary
+from workbench.report import Kernel, Report
+from workbench.report.measures import measures
 from workbench.report.presenter import presenter
+from workbench.report.profile.profile_rows import PROFILE_TABLES
 from workbench.report.profile.run_profile import RunProfile
 from workbench.report.session.session_record import Session
+from workbench.report.table import Table
 from workbench.report.wbr_file import is_profile
 
 _KERNEL_LOGS = (".ndjson", ".ndjson.gz")
@@ -212,3 +214,269 @@ def _record(path: str) -> Record | RunProfile:
 
 def _code(ok: bool) -> int:
     return FINE if ok else FINDING
+
+
+FORMAT = 1
+_TIMELINES = ("events", "host", "memory")
+_MOST_ROWS = 1_000
+_UNITS: Mapping[str, tuple[str, float]] = {"B": ("bytes", 1), "us": ("s", 1e-6)}
+
+
+def _build_cell(depth: int) -> dict[str, Any]:
+    """A value of a table: text, a number, or lists of them within each other."""
+    plain = ["string", "number", "boolean", "null"]
+    return (
+        {"type": [*plain, "array"], "items": _build_cell(depth - 1)} if depth else {"type": plain}
+    )
+
+
+_QUANTITY = {
+    "type": "object",
+    "required": ["name", "value", "unit", "source"],
+    "additionalProperties": False,
+    "properties": {
+        "name": {"type": "string"},
+        "of": {"type": "string", "description": "which of the records, where there are several"},
+        "value": {"type": ["number", "null"], "description": "null: the record cannot tell"},
+        "unit": {"enum": ["1", "bytes", "s"], "description": "1: a count, or a part from 0 to 1"},
+        "source": {
+            "enum": ["counted", "measured", "model"],
+            "description": "counted in the record, measured by a clock, or computed by a model",
+        },
+        "evidence": {"type": "array", "items": {"type": "string"}},
+        "why": {"type": "string", "description": "why the record cannot tell"},
+    },
+}
+_FINDING = {
+    "type": "object",
+    "required": ["what", "text"],
+    "additionalProperties": False,
+    "properties": {
+        "what": {"type": "string", "description": "break, difference, fail, warn or damaged"},
+        "text": {"type": "string"},
+        "place": {"type": "string", "description": "file:line"},
+        "advice": {"type": "string"},
+    },
+}
+_KERNEL = {
+    "type": "object",
+    "required": ["id", "name", "language", "is_backward", "ops", "lines", "quantities"],
+    "additionalProperties": False,
+    "description": "a generated kernel or a call of a library",
+    "properties": {
+        "id": {"type": "string"},
+        "name": {"type": "string"},
+        "language": {"enum": ["triton", "cpp", "extern"]},
+        "is_backward": {"type": "boolean"},
+        "ops": {"type": "array", "items": {"type": "string"}},
+        "lines": {"type": "array", "items": {"type": "string"}, "description": "file:line"},
+        "quantities": {"type": "array", "items": _QUANTITY},
+    },
+}
+_TABLE = {
+    "type": "object",
+    "required": ["name", "columns", "rows", "omitted"],
+    "additionalProperties": False,
+    "description": "a table of one profile or of two; times are microseconds",
+    "properties": {
+        "name": {
+            "enum": ["whole", "operators", *(n for n in PROFILE_TABLES if n not in _TIMELINES)]
+        },
+        "columns": {"type": "array", "items": {"type": "string"}},
+        "rows": {"type": "array", "items": {"type": "array", "items": _build_cell(3)}},
+        "omitted": {"type": "number", "description": "rows that are not listed"},
+    },
+}
+SCHEMA: Mapping[str, Any] = {
+    "$schema": "https://json-schema.org/draft/2020-12/schema",
+    "title": "What the command workbench prints with --json",
+    "type": "object",
+    "required": ["format", "command", "name", "ok", "sentences", "quantities", "findings"],
+    "additionalProperties": False,
+    "properties": {
+        "format": {"const": FORMAT},
+        "command": {"enum": ["report", "diff", "profile", "check", "inspect", "explain"]},
+        "name": {"type": "string", "description": "what was looked at"},
+        "ok": {"type": "boolean", "description": "whether the exit code is 0"},
+        "sentences": {"type": "array", "items": {"type": "string"}},
+        "quantities": {"type": "array", "items": _QUANTITY},
+        "findings": {"type": "array", "items": _FINDING},
+        "kernels": {"type": "array", "items": _KERNEL, "description": "of the command report"},
+        "tables": {"type": "array", "items": _TABLE, "description": "of profiles"},
+    },
+}
+"""The JSON Schema of every document."""
+
+
+def document(
+    command: str,
+    name: str,
+    *,
+    ok: bool,
+    sentences: Iterable[str],
+    numbers: Iterable[Mapping[str, Any]] = (),
+    findings: Iterable[Mapping[str, str]] = (),
+    kernels: Iterable[Mapping[str, Any]] | None = None,
+    tables: Iterable[Mapping[str, Any]] | None = None,
+) -> str:
+    """One document as text."""
+    content: dict[str, Any] = {
+        "format": FORMAT,
+        "command": command,
+        "name": name,
+        "ok": ok,
+        "sentences": list(sentences),
+        "quantities": list(numbers),
+        "findings": [{k: v for k, v in one.items() if v} for one in findings],
+    }
+    if kernels is not None:
+        content["kernels"] = list(kernels)
+    if tables is not None:
+        content["tables"] = list(tables)
+    return json.dumps(content, indent=1, ensure_ascii=False)
+
+
+def read_totals(profile: RunProfile, of: str = "") -> Iterator[dict[str, Any]]:
+    """How long the device of a profile took, worked and stood, in seconds."""
+    for name in ("total", "busy", "idle"):
+        seconds = getattr(profile, f"{name}_us") / 1e6
+        plain = {"name": name, "value": seconds, "unit": "s", "source": "measured"}
+        yield plain | ({"of": of} if of else {})
+
+
+def list_tables(tables: Mapping[str, Table[Any]]) -> Iterator[dict[str, Any]]:
+    """The tables of one or two profiles that have rows, but for those of a timeline."""
+    for name, table in tables.items():
+        if name in _TIMELINES or not len(table):
+            continue
+        rows = list(zip(*table.columns.values(), strict=True))[:_MOST_ROWS]
+        omitted = table.omitted + len(table) - len(rows)
+        yield {"name": name, "columns": [*table.columns], "rows": rows, "omitted": omitted}
+
+
+def read_numbers(record: Record, of: str = "") -> list[dict[str, Any]]:
+    """Every number of a record, `of` which it is where there are several."""
+    return [_number(one, of) for one in read_quantities(record)]
+
+
+def _number(one: Quantity, of: str) -> dict[str, Any]:
+    fields = {name: getattr(one, name) for name in ("name", "value", "unit", "source")}
+    more = {"of": of, "evidence": list(one.evidence), "why": one.why}
+    return fields | {key: value for key, value in more.items() if value}
+
+
+def kernels_of(report: Report) -> Iterator[dict[str, Any]]:
+    """Every kernel of a report with what is known of it, in the order of the program."""
+    files = {source.id: source.file for source in report.sources}
+    for row in report.kernels:
+        yield {
+            **{name: getattr(row, name) for name in ("id", "name", "language", "is_backward")},
+            "ops": list(row.ops),
+            "lines": [_place(line, files) for line in row.lines],
+            "quantities": [*_numbers_of_kernel(row)],
+        }
+
+
+def _place(line: str, files: Mapping[str, str]) -> str:
+    """`L:s0:12` as file and line."""
+    _, source, number = line.split(":")
+    return f"{files.get(source, source)}:{number}"
+
+
+def _numbers_of_kernel(row: Kernel) -> Iterator[dict[str, Any]]:
+    """What is known of a kernel, calls and time first; times in seconds."""
+    said = measures(Kernel)
+    for name in dict.fromkeys(("calls", "time_us", *said)):
+        value, measure = getattr(row, name), said[name]
+        unit, scale = _UNITS.get(measure.unit, ("1", 1))
+        if value is not None:
+            plain = {"name": name.removesuffix("_us"), "value": value * scale, "unit": unit}
+            yield plain | {"source": measure.source}
+
+
+@contextmanager
+def raise_exits() -> Iterator[None]:
+    """Let `os._exit` of a program raise `SystemExit`: the exit code of the command is its own."""
+    process, end = os.getpid(), os._exit
+
+    def exit(status: int) -> NoReturn:
+        if os.getpid() != process:  # a child that the program forked
+            end(status)
+        raise SystemExit(status)
+
+    os._exit = exit
+    try:
+        yield
+    finally:
+        os._exit = end
+
+
+def called(name: str, inputs: str) -> tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]:
+    """The function `module:function` and its arguments; raises `UsageError` for what is not there.
+
+    The module is imported, with the current folder on the path, and the arguments are evaluated
+    among its names.
+    """
+    where, _, attribute = name.partition(":")
+    if not where or not attribute:
+        raise UsageError(f"{name}: write MODULE:FUNCTION or FILE.py:FUNCTION, such as model.py:f.")
+    names = _names(where)
+    first, *rest = attribute.split(".")
+    if first not in names:
+        raise UsageError(f"{where} has no {first}.")
+    try:
+        function = reduce(getattr, rest, names[first])
+    except AttributeError as error:
+        raise UsageError(f"{where} has no {attribute}: {error}.") from error
+    import torch
+
+    def given(*args: Any, **kwargs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        return args, kwargs
+
+    try:
+        args, kwargs = eval(f"__given({inputs})", {"torch": torch, **names, "__given": given})
+    except Exception as error:  # whatever the user's own expression raises
+        raise UsageError(f"--inputs {inputs!r}: {describe_error(error)}.") from error
+    _check(name, function, args, kwargs)
+    return function, args, kwargs
+
+
+def _check(name: str, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Raise `UsageError` where the call cannot be made at all."""
+    if isinstance(function, type) or not callable(function):
+        kind = "a class" if isinstance(function, type) else type(function).__name__
+        raise UsageError(f"{name} is {kind}: name a function, or a module that was made.")
+    try:
+        signature = signature_of(getattr(function, "forward", function))
+    except (TypeError, ValueError):  # a builtin
+        return
+    try:
+        signature.bind(*args, **kwargs)
+    except TypeError as error:
+        raise UsageError(
+            f"{name} takes {signature}: {error}. Pass its arguments with --inputs."
+        ) from error
+
+
+def _names(where: str) -> dict[str, Any]:
+    """The names of a module or of a file, which runs; what lies beside it can be imported."""
+    is_file = where.endswith(".py")
+    if is_file and not Path(where).exists():
+        raise UsageError(f"There is no file {where}.")
+    folder = str(Path(where).resolve().parent if is_file else Path.cwd())
+    sys.path.insert(0, folder)
+    try:
+        return runpy.run_path(where) if is_file else vars(importlib.import_module(where))
+    except Exception as error:  # whatever the user's own module raises
+        if isinstance(error, ModuleNotFoundError) and error.name in _parts(where):
+            raise UsageError(f"There is no module {where}: {error}.") from error
+        raise UsageError(f"{where} cannot be imported: {describe_error(error)}.") from error
+    finally:
+        if folder in sys.path:
+            sys.path.remove(folder)
+
+
+def _parts(module: str) -> tuple[str, ...]:
+    """A module and the packages that it is in."""
+    names = module.split(".")
+    return tuple(".".join(names[:end]) for end in range(1, len(names) + 1))

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from IPython.core.error import UsageError as OneLine
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.magic import (
     Magics,
@@ -34,7 +36,6 @@ from workbench.notebook.call import (
     split,
 )
 from workbench.notebook.completion import matcher
-from workbench.notebook.error_display import show_plain_errors
 from workbench.notebook.following_views import recorded
 from workbench.notebook.options import dynamic, parse_fits_options, parse_packaging_options
 from workbench.notebook.progress_display import ProgressDisplay, is_interactive, show_job
@@ -431,3 +432,34 @@ def unload(shell: InteractiveShell) -> None:
                 manager.magics[kind][name] = magics.found[kind][name]
     if shell.Completer is not None and magics.matcher in shell.Completer.custom_matchers:
         shell.Completer.custom_matchers.remove(magics.matcher)
+
+
+def _shorten(shell: InteractiveShell, error: BaseException, lines: list[str]) -> None:
+    """Have IPython print these lines; `%tb`, in a later cell, gets the full traceback."""
+    cell = shell.execution_count
+
+    def render() -> list[str]:
+        if shell.execution_count == cell:
+            return lines
+        kind, trace = type(error), error.__traceback__
+        full: list[str] = shell.InteractiveTB.structured_traceback(kind, error, trace)
+        return full
+
+    error._render_traceback_ = render  # type: ignore[attr-defined]
+
+
+@contextmanager
+def show_plain_errors(shell: InteractiveShell, magic: str) -> Iterator[None]:
+    """Usage errors become one line, our other errors their message without a traceback."""
+    try:
+        yield
+    except UsageError as error:
+        raise OneLine(f"{magic}: {error}") from error
+    except WorkbenchError as error:
+        lines = [f"{type(error).__name__}: {error}", "", "%tb shows the traceback."]
+        _shorten(shell, error, lines)
+        raise
+    except KeyboardInterrupt as error:
+        line = f"Interrupted: {magic} was stopped and bound nothing. torch is usable."
+        _shorten(shell, error, [line])
+        raise

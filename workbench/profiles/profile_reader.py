@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import difflib
 import gc
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -15,18 +17,20 @@ import numpy as np
 from workbench.analysis.profile_changes.changes import find_changes
 from workbench.errors import ArtifactError, UsageError
 from workbench.file_path import check_file_path
-from workbench.profiles.device_match import find_device, find_gpu, tell_devices
+from workbench.number_text import number_text, plural
 from workbench.profiles.device_times import Busy
 from workbench.profiles.device_work import DeviceWork, Trace
 from workbench.profiles.event_batches import EventBatches
 from workbench.profiles.event_columns import Events, TraceColumns
+from workbench.profiles.python_frames import read_module
 from workbench.profiles.rank_folder import FileFacts, ReadRank, join_ranks, read_facts
-from workbench.profiles.trace_notes import explain_no_profile, list_missing, list_notes
 from workbench.profiles.trace_stream import TraceStream
 from workbench.profiles.work_tables import build_tables
 from workbench.report.profile.profile_rows import ProfileHeader, ProfileOpportunity
 from workbench.report.profile.run_profile import RunProfile
 from workbench.report.table import Table
+from workbench.settings import Settings
+from workbench.specs import Catalogue, Gpu
 
 _NAMES = ("*.json", "*.json.gz")
 _MOST_FILES = 1_024
@@ -175,3 +179,204 @@ def take_operators_as_work(trace: Trace) -> None:
             "device": nothing, "stream": host["thread"], "detail": nothing,
         },
     )  # fmt: skip
+
+
+_JAX = ("/device:", "/host:CPU")
+_OVERLAP = 1.0  # µs: clocks of a device are no finer
+_ACTIVITIES = "pass activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]"
+
+
+def explain_no_profile(name: str, batches: EventBatches, columns: TraceColumns) -> str:
+    """Why nothing of a trace can be shown."""
+    events = batches.events
+    how = "Write one with torch.profiler: prof.export_chrome_trace('trace.json.gz')."
+    if any(process.startswith(_JAX) for process in columns.processes):
+        return f"{name} is a trace of JAX (XLA), not of torch.profiler. {how}"
+    if not events and batches.given_up:
+        return f"{name} has no whole event: {batches.given_up}. Get the file again."
+    if not events:
+        return f"{name} is a trace without a single event. {how}"
+    if len(columns.runtime) or len(columns.python):
+        return (
+            f"{name} has neither work of a GPU nor operators of the CPU, only calls of the driver "
+            f"or of Python. {_ACTIVITIES[:1].upper()}{_ACTIVITIES[1:]}."
+        )
+    if columns.damaged == events and columns.categories:
+        return (
+            f"{name} is damaged: what it says of its {plural(events, 'event')} cannot be read, "
+            "such as their times. Get the file again."
+        )
+    known = [category for category, _ in columns.categories.most_common(4) if category]
+    of = f" (its categories: {', '.join(known)})" if known else ""
+    if batches.given_up:
+        return f"{name} is no trace of torch.profiler: {batches.given_up}. {how}"
+    return f"{name} holds {plural(events, 'event')}, none of them torch.profiler's{of}. {how}"
+
+
+def list_missing(work: DeviceWork, on_cpu: bool) -> Iterator[tuple[str, str]]:
+    """What the trace lacks, each with the option of torch.profiler.profile that records it."""
+    columns = work.trace.columns
+    if on_cpu:
+        yield "No work of a GPU", _ACTIVITIES
+    elif not work.is_launched:
+        yield "No launches, so that no kernel has an operator or a line", _ACTIVITIES
+    if not any("Input Dims" in said for said in work.trace.details):
+        yield "No shapes of operators", "pass record_shapes=True"
+    if not len(columns.python):
+        yield "No lines and no modules", "pass with_stack=True, with_modules=True"
+    elif not any(read_module(text) for text in work.trace.texts):
+        yield "No modules", "pass with_modules=True"
+    if not len(columns.memory):
+        yield "No memory", "pass profile_memory=True"
+
+
+def list_notes(batches: EventBatches, work: DeviceWork, on_cpu: bool) -> Iterator[str]:
+    """What is wrong with the trace, and what was left out of it."""
+    columns = work.trace.columns
+    if batches.given_up:
+        yield (
+            f"The trace was not read to its end: {batches.given_up}. The "
+            f"{plural(batches.events, 'event')} before that are shown."
+        )
+    if damaged := batches.damaged + columns.damaged:
+        yield f"Events left out because they cannot be read: {damaged:,}."
+    if columns.reversed:
+        yield f"Events left out because they end before they begin: {columns.reversed:,}."
+    if overlapping := 0 if on_cpu else count_overlaps(work):
+        yield (
+            "Kernels that begin before the one before on their stream has ended: "
+            f"{overlapping:,}. What is busy counts such a time once."
+        )
+    if len(work.unlaunched):
+        time = float(work.unlaunched["duration"].sum())
+        yield (
+            "Not counted, since they were launched before the profile began or their launch was "
+            f"not recorded: {plural(len(work.unlaunched), 'kernel or copy', 'kernels and copies')},"
+            f" {number_text(time * 1e-6, 'seconds')}."
+        )
+
+
+def count_overlaps(work: DeviceWork) -> int:
+    """How many kernels begin before the one before them on their stream has ended."""
+    events = work.events
+    order = np.lexsort((events["start"], events["stream"], events["device"]))
+    same = np.ones(max(0, len(order) - 1), bool)
+    for name in ("stream", "device"):
+        column = events[name][order]
+        same &= column[1:] == column[:-1]
+    start, end = events["start"][order], events.end[order]
+    return int((same & (start[1:] < end[:-1] - _OVERLAP)).sum())
+
+
+_VIRTUAL = re.compile(r" VF$")  # a virtual function: the whole device, as a guest sees it
+_MEMORY = 0.1  # what a device reports is a little less than the vendor says
+
+
+@dataclass(frozen=True)
+class Device:
+    """What a trace calls its device, the GPU that this is, and a remark.
+
+    Where that is not known, `gpu` is None, and `likely` a name of `targets()` if one seems likely.
+    """
+
+    name: str
+    gpu: Gpu | None
+    note: str = ""
+    likely: str = ""
+
+
+def find_gpu(name: str) -> Gpu:
+    """A GPU by its name in `targets()`."""
+    return Catalogue.of_user(Settings.from_environment().data_folder)[name]
+
+
+def find_device(head: Mapping[str, Any], number: int | None, asked: str | None) -> Device:
+    """The device of a trace; `number` is that of its kernels, `asked` a name of `targets()`.
+
+    Raises `UsageError` where `asked` is no GPU; the message names the likeliest.
+    """
+    gpus = Catalogue.of_user(Settings.from_environment().data_folder)
+    said = _find_properties(head, number)
+    name = said.get("name") if isinstance(said.get("name"), str) else ""
+    own = _find_by_name(gpus, str(name))
+    likely = own or _guess(gpus, said, str(name))
+    if asked is not None:
+        taken = _take_asked(gpus, asked, str(name), likely)
+        # what another GPU has is no part of the one that was asked for
+        return taken if taken.note else replace(taken, note=_tell_part(said, taken.gpu))
+    if own is not None:
+        return Device(str(name), own, _tell_part(said, own))
+    what = f"The GPU {name!r} has no description here" if name else "The trace names no GPU"
+    hint = f"; it is likely the {likely.title}: pass gpu={likely.name!r}" if likely else ""
+    note = f"{what}{hint or ': pass gpu=, a name of wb.targets()'}."
+    return Device(str(name), None, note, likely.name if likely else "")
+
+
+def _tell_part(said: Mapping[str, Any], gpu: Gpu | None) -> str:
+    """That the trace is of a part of a GPU, as MIG gives it; bounds are those of the whole."""
+    sms = said.get("numSms")
+    if gpu is None or not isinstance(sms, int) or not 0 < sms < gpu.sms:
+        return ""
+    return (
+        f"The device of the trace has {sms} of the {gpu.sms} multiprocessors of the {gpu.title}, "
+        "as a part of one has (MIG): bounds and modelled times are those of the whole, too short."
+    )
+
+
+def tell_devices(head: Mapping[str, Any], numbers: Sequence[int], number: int) -> str:
+    """That there is work of several devices, and whose bounds are told; empty for one."""
+    if len(numbers) < 2:
+        return ""
+    names = [str(_find_properties(head, each).get("name") or "no name") for each in numbers]
+    listed = ", ".join(f"{each}: {name}" for each, name in zip(numbers, names, strict=True))
+    which = (
+        f", bounds and modelled times are those of device {number}" if len(set(names)) > 1 else ""
+    )
+    return (
+        f"Work of {len(numbers)} devices ({listed}) is in one file: busy is when any of them "
+        f"worked{which}."
+    )
+
+
+def _take_asked(gpus: Catalogue, asked: str, name: str, likely: Gpu | None) -> Device:
+    if asked not in gpus:
+        hint = f" The trace was likely taken on gpu={likely.name!r}." if likely else ""
+        try:
+            gpus[asked]
+        except UsageError as error:
+            raise UsageError(f"{error}{hint}") from None
+    gpu = gpus[asked]
+    is_other = likely is not None and likely.name != gpu.name
+    note = (
+        f"The trace says {name or likely.title!r}; gpu={asked!r} was taken."
+        if is_other and likely
+        else ""
+    )
+    return Device(name, gpu, note)
+
+
+def _find_properties(head: Mapping[str, Any], number: int | None) -> Mapping[str, Any]:
+    """What the trace says of its device of this number, else of its first."""
+    listed = head.get("deviceProperties")
+    known = [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
+    own = [each for each in known if each.get("id") == number]
+    return next(iter(own or known), {})
+
+
+def _find_by_name(gpus: Catalogue, name: str) -> Gpu | None:
+    wanted = _VIRTUAL.sub("", name).casefold()
+    return next((gpu for gpu in gpus if gpu.device_name.casefold() == wanted), None)
+
+
+def _guess(gpus: Catalogue, said: Mapping[str, Any], name: str) -> Gpu | None:
+    """The GPU with as many multiprocessors and as much memory, else of the most similar name."""
+    memory, sms = said.get("totalGlobalMem"), said.get("numSms")
+    if isinstance(memory, int | float) and isinstance(sms, int):
+        fits = [
+            gpu for gpu in gpus if gpu.sms == sms and abs(memory / gpu.dram_bytes - 1) < _MEMORY
+        ]
+        if len(fits) == 1:
+            return fits[0]
+    names = {gpu.device_name: gpu for gpu in gpus}
+    near = difflib.get_close_matches(name, names, n=1, cutoff=0.75) if name else []
+    return names[near[0]] if near else None

@@ -10,7 +10,7 @@ import torch
 from opportunity_cases import found_in, grown
 
 import workbench as wb
-from workbench.analysis.opportunities.cat_lines import rewrite_cat
+from workbench.analysis.opportunities.growing_tensors import rewrite_cat
 from workbench.analysis.opportunities.opportunity import read_cost
 
 RULE = "tensor-that-grows"

@@ -1,9 +1,11 @@
+"""The header of a C++ project that says which calls fit."""
+
 from __future__ import annotations
 
 import pytest
 
 import workbench as wb
-from workbench.compiler.cpp_project.contract_header import write_condition
+from workbench.compiler.cpp_project.project import write_condition
 
 
 @pytest.mark.parametrize(

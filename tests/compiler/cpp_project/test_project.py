@@ -19,9 +19,10 @@ from workbench.artifacts.manifest.package_manifest import (
 )
 from workbench.compiler.calls.paths import Path as LeafPath
 from workbench.compiler.contract.contract import Contract, describe
-from workbench.compiler.cpp_project.contract_header import build_contract_values, list_input_leaves
 from workbench.compiler.cpp_project.project import (
     Example,
+    build_contract_values,
+    list_input_leaves,
     make_example_inputs,
     name_namespace,
     render_files,

@@ -10,7 +10,7 @@ from torch.library import custom_op
 from triton.language import sigmoid as squash
 
 import workbench as wb
-from workbench.compiler.interpreter.kernel_source import write_kernel_source
+from workbench.compiler.interpreter.original import write_kernel_source
 from workbench.errors import UsageError
 
 FACTOR = tl.constexpr(3)

@@ -11,7 +11,7 @@ from torch import Tensor
 from workbench.compiler.captured_graphs.captured import captured
 from workbench.compiler.captured_graphs.captured_nodes import CapturedNode, LoopBody, NodeRef
 from workbench.compiler.internals.tensor_like import TensorLike
-from workbench.compiler.interpreter.loop_reference import LoopsNotComputed, computed, flattened
+from workbench.compiler.interpreter.buffer_checks import LoopsNotComputed, computed, flattened
 from workbench.compiler.interpreter.reference import GraphRunner
 
 

@@ -18,7 +18,7 @@ from tests.own_kernels.faults import FAULTS
 from tests.own_kernels.gluon_kernels import PLAIN, copy_transposed
 from tests.own_kernels.rights import RIGHTS
 from workbench.analysis.kernel_checks.kernel_check import KernelCheck
-from workbench.compiler.kernel_checks.triton_viz_checks import find_release
+from workbench.compiler.kernel_checks.kernel_checking import find_release
 from workbench.report import Report
 from workbench.views.panes import checks_pane
 from workbench.views.panes.pane import ViewContext

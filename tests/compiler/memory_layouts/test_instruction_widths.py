@@ -2,7 +2,7 @@
 
 import pytest
 
-from workbench.compiler.memory_layouts.instruction_widths import read_widths
+from workbench.compiler.memory_layouts.laid_tensors import read_widths
 
 PTX = """
 	.file	1 "/home/user" "kernels.py"

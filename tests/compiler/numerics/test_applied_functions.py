@@ -1,3 +1,5 @@
+"""Functions of torch.autograd that a cone applies."""
+
 from __future__ import annotations
 
 import numerics_cases as cases
@@ -5,7 +7,7 @@ import pytest
 import torch
 
 import workbench as wb
-from workbench.compiler.numerics.applied_functions import apply_function
+from workbench.compiler.numerics.cones import apply_function
 
 
 @pytest.mark.parametrize("options", [{}, {"args_tensor_mask": [True]}], ids=["now", "torch 2.12"])

@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.library import custom_op, triton_op, wrap_triton
 
 import workbench as wb
-from tests.compiler.numerics.test_gpu_microscope import compile_for
+from tests.compiler.numerics.test_microscope import compile_for
 from tests.compiler.virtual_gpu.gpus import H100, MI300X
 from workbench.analysis.numerics import causes
 from workbench.compiler.virtual_gpu.client import CrossCompiler

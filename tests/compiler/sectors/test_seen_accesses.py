@@ -11,8 +11,7 @@ from workbench.compiler.interpreter.watched.access_log import (
     Place,
     compact_access,
 )
-from workbench.compiler.memory_layouts.instruction_widths import Widths
-from workbench.compiler.memory_layouts.laid_tensors import BY_TMA, LaidKernel, LaidTensor
+from workbench.compiler.memory_layouts.laid_tensors import BY_TMA, LaidKernel, LaidTensor, Widths
 from workbench.compiler.sectors.seen_accesses import find_width, list_unseen, see_accesses
 
 WIDE = (((1,), (2,)), ((4,), (8,), (16,), (32,), (64,)), ((128,),), ())

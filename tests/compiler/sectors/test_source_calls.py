@@ -5,7 +5,7 @@ import linecache
 
 import pytest
 
-from workbench.compiler.sectors.source_calls import SourceCall, find_call
+from workbench.compiler.sectors.seen_accesses import SourceCall, find_call
 
 TEXT = """
 def outer():

@@ -9,19 +9,19 @@ import pytest
 
 from tests.analysis.layers.test_fit import depth, fit
 from workbench.errors import UsageError
-from workbench.handles.cluster import mesh_rows
+from workbench.handles.cluster import compiled_meshes
 
 
 def test_depths_that_say_something_else_of_all_layers_tell_no_memory(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(mesh_rows, "_read_depth", lambda part: part)
+    monkeypatch.setattr(compiled_meshes, "_read_depth", lambda part: part)
     depths = [depth(count, 300, 310) for count in (2, 3, 4)]
     more = [size + 500 for size in depths[2].kinds["temporary"]]
     placed = replace(depths[2], kinds={**depths[2].kinds, "temporary": more})
     told = replace(fit(32, 300, 310), depths=(depths[1], placed))
-    found: Any = mesh_rows.Mesh((depths[0], depths[1], placed), ())  # type: ignore[arg-type]
+    found: Any = compiled_meshes.Mesh((depths[0], depths[1], placed), ())  # type: ignore[arg-type]
     with pytest.raises(UsageError, match=r"by that of 3 and 4 layers, .* by that of 2 and 4"):
-        mesh_rows._explain_line(told, found)
+        compiled_meshes._explain_line(told, found)
     straight = replace(told, depths=tuple(depths[1:]))
-    assert mesh_rows._explain_line(straight, found) == ""
+    assert compiled_meshes._explain_line(straight, found) == ""

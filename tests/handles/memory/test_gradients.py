@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import workbench as wb
-from workbench.handles.memory.gradients import check_gradients
+from workbench.handles.memory.checkpoint import check_gradients
 
 X = torch.randn(16, 8, generator=torch.Generator().manual_seed(0))
 

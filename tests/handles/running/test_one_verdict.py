@@ -11,7 +11,7 @@ from tests.wrong_programs import WRONG, WrongProgram
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.pairs.paired_rounds import Patience
 from workbench.compiler.request.compile_request import CompileRequest
-from workbench.handles.memory.gradients import check_gradients
+from workbench.handles.memory.checkpoint import check_gradients
 from workbench.handles.opportunities.opportunity_trial import _compare
 from workbench.handles.rehearsing.outcomes import (
     Inputs,

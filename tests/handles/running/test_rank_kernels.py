@@ -15,7 +15,7 @@ import workbench as wb
 from tests.handles.running import ranked_programs as programs
 from workbench.handles.running.rank_kernels import RankKernel, find_first_wrong
 from workbench.handles.running.rank_results import RankVerification
-from workbench.handles.running.verify_ranks import verify_ranks
+from workbench.handles.running.verify import verify_ranks
 
 Edit = Callable[[int], Callable[[str, str], str]]
 

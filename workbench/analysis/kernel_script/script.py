@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from string import Template
 from typing import Literal
 
 from workbench.analysis.kernel_script.eager_slice import PrintedGraph, Slice
-from workbench.analysis.kernel_script.kernel_tensors import KernelTensor, KernelTensors
-from workbench.analysis.kernel_script.template import BUILD_CPP, BUILD_TRITON, HEAD, TAIL
 from workbench.analysis.kernel_script.wrapper_call import Layout, WrapperCalls, read_calls
 from workbench.errors import UsageError
 from workbench.report import Buffer, Kernel, Report
@@ -272,3 +271,279 @@ def _graph(report: Report, kernel: Kernel) -> tuple[str, str]:
     if row is None or text is None:
         raise UsageError("the graph that it was made from was not kept in the record")
     return row.id, text
+
+
+@dataclass(frozen=True)
+class KernelTensor:
+    """A tensor in a kernel's call.
+
+    `before` is the node whose value it holds before, None where nothing in it is read, `held` how
+    that value lies in its memory, which is otherwise where the memory is another's; `after` the
+    node whose value it leaves for others, None where it leaves none, or a part of one. `memory` is
+    the tensor before it whose memory it takes over.
+    """
+
+    name: str
+    layout: Layout
+    dtype: str
+    before: str | None
+    held: Layout
+    after: str | None
+    is_written: bool
+    memory: str | None = None
+
+
+class KernelTensors:
+    """The tensors of some calls, by the buffers of their lowered graph."""
+
+    def __init__(
+        self, report: Report, kernels: Sequence[Kernel], call: WrapperCalls, graph: PrintedGraph
+    ):
+        rows = (row for row in report.buffers if row.graph == kernels[0].graph)
+        self._buffers: Mapping[str, Buffer] = {row.name: row for row in rows}
+        self._own = frozenset(node for kernel in kernels for node in kernel.scheduler_nodes)
+        self._call = call
+        self._graph = graph
+        if all(row.node is None for row in self._buffers.values()):
+            raise UsageError(
+                "the record does not say which values its buffers hold: compile again with this "
+                "version"
+            )
+        self._first: dict[str, str] = {}
+        for name in call.tensors:
+            self._first.setdefault(call.root(name), name)
+
+    def all(self) -> tuple[KernelTensor, ...]:
+        """Every tensor once, in the order of the arguments."""
+        return tuple(self._tensor(name) for name in self._call.tensors)
+
+    def _tensor(self, name: str) -> KernelTensor:
+        buffer = self._buffers.get(name)
+        if buffer is None or buffer.dtype is None:
+            raise UsageError(f"the record does not hold the dtype of {name}")
+        changed = self._changed(name)
+        is_own = self._is_own(buffer)
+        before, held = None, name
+        if is_own:
+            before, held = self._taken_over(name)
+        else:
+            before = self._read(buffer, needs_value=changed is not None)
+        after = changed if changed is not None else buffer.node if is_own else None
+        if not self._is_left(name):
+            after = None
+        return KernelTensor(
+            name,
+            self._call.tensors[name],
+            buffer.dtype,
+            _bare(before),
+            self._call.layouts[held],
+            _bare(after) or None,
+            is_own or changed is not None,
+            memory=None if (first := self._first[self._call.root(name)]) == name else first,
+        )
+
+    def _is_left(self, name: str) -> bool:
+        """Whether others see it: what only the kernel itself reads need not be stored at all."""
+        rows = [row for row in self._buffers.values() if name in (row.name, row.stored_in)]
+        return any(row.kind != "intermediate" or self._own < {*row.read_by, *self._own}
+                   for row in rows)  # fmt: skip
+
+    def _is_own(self, buffer: Buffer) -> bool:
+        return not self._own.isdisjoint(buffer.written_by)
+
+    def _changed(self, name: str) -> str | None:
+        """The node of what the kernel stores into another buffer; "" for a part of a value."""
+        rows = [row for row in self._buffers.values() if row.stored_in == name]
+        if any(self._is_own(row) for row in rows) != bool(rows):
+            raise UsageError(f"another kernel changes {name} in place")
+        if not rows:
+            return None
+        if self._is_own(self._buffers[name]):
+            return self._buffers[name].node or ""  # what it holds in the end
+        if name in self._graph.placeholders:
+            return rows[-1].node or self._graph.stored_in(name) or ""
+        raise UsageError(f"the record does not say what {name} holds before it is changed in place")
+
+    def _read(self, buffer: Buffer, *, needs_value: bool) -> str | None:
+        """The node of a tensor that was there before."""
+        if self._own.isdisjoint(buffer.read_by) and not needs_value:
+            return None
+        if buffer.node is None:
+            raise UsageError(
+                f"it reads {buffer.name}, which is a part of a value: the rest of an operator "
+                "that was split over several kernels"
+            )
+        return buffer.node
+
+    def _taken_over(self, name: str) -> tuple[str | None, str]:
+        """The node whose memory is taken over, where the kernel reads it first, and its buffer."""
+        step = name
+        while step in self._call.reused:
+            step = self._call.reused[step]
+            buffer = self._buffers.get(step)
+            if buffer is None or self._is_own(buffer):
+                continue
+            return self._read(buffer, needs_value=False), step
+        return None, name
+
+
+def _bare(node: str | None) -> str | None:
+    """The name of a node without its graph."""
+    return None if node is None else node.rpartition(":")[2]
+
+
+HEAD = Template('''"""Kernel $id, $name: $ops.
+$besides
+$how
+It makes inputs, calls the kernel, compares what it leaves with eager, and times both.
+"""
+
+import os
+import sys
+from math import inf, nan
+
+import torch
+import torch._inductor.inductor_prims  # noqa: F401  registers torch.ops.prims of Inductor
+
+reinterpret_tensor = torch._C._dynamo.guards._reinterpret_tensor
+DEVICE = $device
+TOLERANCES = {  # rtol, atol; the others have to be equal
+    torch.float16: (1e-3, 1e-3),
+    torch.bfloat16: (1.6e-2, 1e-2),
+    torch.float32: (1.3e-6, 1e-5),
+    torch.float64: (1e-7, 1e-7),
+}
+ROUNDED = $rounded  # a format that eager rounds to on the way, and the kernel may not
+
+SOURCES = {
+$sources}
+
+
+def device(type, index=None):
+    """The device of this script in place of that of the graph."""
+    return torch.device(type if type == "cpu" else DEVICE)
+
+
+def drawn(shape, dtype, draw):
+    """Random values; integers are 0 or 1, so that they are indices, too."""
+    if dtype.is_floating_point or dtype.is_complex:
+        return draw(shape, device=DEVICE).to(dtype)
+    return torch.randint(0, 2, shape, device=DEVICE).to(dtype)
+
+
+def unwritten(shape, dtype):
+    """What stands where the kernel has to write."""
+    is_inexact = dtype.is_floating_point or dtype.is_complex
+    return torch.full(shape, nan if is_inexact else 0, device=DEVICE).to(dtype)
+
+
+def strided(value, stride):
+    """A copy of a value with these strides."""
+    made = torch.empty_strided(value.shape, stride, dtype=value.dtype, device=DEVICE)
+    once = tuple(slice(0, 1) if step == 0 else slice(None) for step in stride)
+    made[once].copy_(value[once])
+    return made
+
+''')
+
+BUILD_CPP = Template('''
+TYPES = {
+$types}
+
+
+def build():
+    """The kernels as Inductor builds them: with the C++ compiler of this machine."""
+    from torch._inductor.async_compile import AsyncCompile
+
+    compiler = AsyncCompile()
+    kernels = {name: compiler.cpp_pybinding(TYPES[name], text) for name, text in SOURCES.items()}
+    compiler.wait(kernels)
+    return kernels
+
+''')
+
+BUILD_TRITON = Template('''
+def build():
+    """The kernels as Inductor builds them; on a CPU, as the interpreter of aot-workbench does."""
+    if DEVICE == "cpu":
+        from workbench.compiler.interpreter.triton.language import install
+
+        builder = install()
+$products        from workbench.compiler.interpreter.triton.triton_kernels import InterpretedKernel
+
+        made = {name: InterpretedKernel(name, text, builder) for name, text in SOURCES.items()}
+        return {name: lambda *args, own=own: own.run(args, {}) for name, own in made.items()}
+    from torch._C import _cuda_getCurrentRawStream
+    from torch._inductor.async_compile import AsyncCompile
+
+    compiler = AsyncCompile()
+    made = {name: compiler.triton(name, text, device_str="cuda") for name, text in SOURCES.items()}
+    compiler.wait(made)
+    stream = _cuda_getCurrentRawStream(0)
+    return {
+        name: lambda *args, own=own: own.run(*args, stream=stream) for name, own in made.items()
+    }
+
+''')
+
+TAIL = '''
+def agrees(name, got, expected, exact):
+    """Whether they are the same but for rounding: as near to double precision as eager, or so."""
+    expected, exact = (value.reshape(got.shape) for value in (expected, exact))
+    wide = torch.complex128 if got.is_complex() else torch.float64
+    a, b, c = got.to(wide), expected.to(wide), exact.to(wide)
+    known = [TOLERANCES.get(each, (0.0, 0.0)) for each in (got.dtype, ROUNDED)]
+    rtol, atol = max(known) if got.dtype in TOLERANCES else (0.0, 0.0)
+    finite = b[b.isfinite()].abs()
+    size = max(1.0, finite.square().mean().sqrt().item() if finite.numel() else 0.0)
+    off = ~torch.isclose(a, b, rtol=rtol, atol=atol * size, equal_nan=True)
+    if atol:
+        off &= ~((a - c).abs() <= 4 * (b - c).abs().nan_to_num().max())
+    count = int(off.sum())
+    if count:
+        most = (a - b).abs()[off].max().item()
+        where = f"{count} of {got.numel()} values"
+        print(f"{name} DISAGREES with eager in {where}, by up to {most:.3g}")
+    else:
+        print(f"{name} agrees with eager in all {got.numel()} values")
+    return count == 0
+
+
+def timed(call):
+    """Median time in microseconds."""
+    if DEVICE == "cuda":
+        from triton.testing import do_bench
+
+        return 1e3 * do_bench(call, return_mode="median")
+    from torch.utils.benchmark import Timer
+
+    return 1e6 * Timer("call()", globals={"call": call}).blocked_autorange(min_run_time=0.2).median
+
+
+def main():
+    kernels = build()
+    for draw in (torch.randn, torch.rand):  # positive values where others give no numbers
+        torch.manual_seed(0)
+        tensors = inputs(draw)
+        values = given(tensors)
+        expected = eager(**{name: value.clone() for name, value in values.items()})
+        if all(value.isfinite().all() for value in expected.values()):
+            break
+    doubles = {n: v.double() if v.is_floating_point() else v.clone() for n, v in values.items()}
+    try:
+        exact = eager(**doubles)
+    except RuntimeError:  # an operator that has no form in double precision
+        exact = expected
+    call(kernels, **tensors)
+    verdicts = [agrees(n, tensors[n], expected[n], exact[n]) for n in expected]
+    if DEVICE == "cpu" and os.environ.get("TRITON_INTERPRET") == "1":
+        print("Not timed: the interpreter's time says nothing of a GPU")
+    else:
+        own, other = timed(lambda: call(kernels, **tensors)), timed(lambda: eager(**values))
+        print(f"kernel {own:.1f} us, eager {other:.1f} us (medians on {DEVICE})")
+    return 0 if all(verdicts) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
+'''

@@ -20,7 +20,6 @@ from workbench.compiler.captured_graphs.captured_nodes import (
 )
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.interpreter.reference import find_function
-from workbench.compiler.numerics.applied_functions import AUTOGRAD_FUNCTION, apply_function
 from workbench.compiler.numerics.precisions import Precision
 from workbench.compiler.numerics.users_launches import UsersLaunch
 from workbench.errors import read_first_line
@@ -315,3 +314,32 @@ def _find_last_uses(graph: IndexedGraph, later: Mapping[str, int]) -> dict[str, 
     for name, place in later.items():
         last[name] = max(last[name], place)
     return last
+
+
+AUTOGRAD_FUNCTION = "autograd_function_apply"
+_BEFORE_2_13 = "args_tensor_mask"
+
+
+def apply_function(
+    forward: Callable[..., Any], backward: Callable[..., Any], args: tuple[Any, ...],
+    options: Mapping[str, Any],
+) -> Any:  # fmt: skip
+    """What the forward gives; gradients through it are those of the backward."""
+    context = (None,) if _BEFORE_2_13 in options else ()
+    learned = args[: sum(options[_BEFORE_2_13])] if context else args
+
+    class Applied(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, *given: Any) -> Any:
+            output, ctx.kept = forward(*context, *given, *args[len(given) :])
+            idle = set(options.get("non_differentiable_idx", ()))
+            outputs = output if isinstance(output, tuple | list) else (output,)
+            ctx.mark_non_differentiable(*(o for n, o in enumerate(outputs) if n in idle))
+            return output
+
+        @staticmethod
+        def backward(ctx: Any, *grads: Any) -> Any:
+            return backward(*context, *grads, *ctx.kept)
+
+    apply: Callable[..., Any] = Applied.apply
+    return apply(*learned)

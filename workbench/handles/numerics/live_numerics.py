@@ -28,7 +28,7 @@ from workbench.arguments import checked
 from workbench.compiler.call_state.call_leaves import restore_state
 from workbench.compiler.calls.paths import Path as LeafPath
 from workbench.compiler.calls.paths import leaves
-from workbench.compiler.comparison.second_opinion import say_overflow
+from workbench.compiler.comparison.judgement import say_overflow
 from workbench.compiler.contract.contract import Contract
 from workbench.compiler.internals.older_releases import list_strict_numerics
 from workbench.compiler.numerics.comparisons import Batch, compare_rows, find_batch

@@ -9,8 +9,8 @@ import torch
 
 from tests.compiler.virtual_gpu.jobs import job
 from workbench.compiler.virtual_gpu.client import CrossCompiler
-from workbench.compiler.virtual_gpu.device.padding import Padding, is_padding_faster
 from workbench.compiler.virtual_gpu.device.template_model import Product
+from workbench.compiler.virtual_gpu.device.virtual import Padding, is_padding_faster
 from workbench.specs import Catalogue
 
 H100 = Catalogue.built_in()["h100"]

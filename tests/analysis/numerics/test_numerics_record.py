@@ -6,10 +6,15 @@ from pathlib import Path
 import pytest
 
 from workbench.analysis.numerics import causes
-from workbench.analysis.numerics.five_questions import QUESTIONS, FiveQuestions
 from workbench.analysis.numerics.numerics_answer import Answer
 from workbench.analysis.numerics.numerics_cures import list_cures
-from workbench.analysis.numerics.numerics_record import add_cures, add_numerics, read_numerics
+from workbench.analysis.numerics.numerics_record import (
+    QUESTIONS,
+    FiveQuestions,
+    add_cures,
+    add_numerics,
+    read_numerics,
+)
 from workbench.report import Report
 from workbench.report.numerics.numerics_rows import Deviation, NumericsOutput
 

@@ -12,7 +12,7 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
 from workbench.compiler.machine_code import cubin_tools, listings
-from workbench.compiler.machine_code.joined_cubins import alike, joined, take_apart
+from workbench.compiler.machine_code.cubin_tools import alike, joined, take_apart
 from workbench.compiler.machine_code.listings import Listing
 
 NO_PTX = Listing([], [])

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import workbench as wb
-from workbench.analysis.memory.caching_allocator import CachingAllocator
+from workbench.analysis.memory.peaks import CachingAllocator
 
 RECORDS = Path(__file__).parents[2] / "records"
 MIB = 1 << 20

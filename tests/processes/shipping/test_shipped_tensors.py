@@ -16,7 +16,7 @@ from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.request.compile_request import CompileRequest
 from workbench.compiler.virtual_gpu.client import pack_call
 from workbench.compiler.virtual_gpu.device.virtual import enter_virtual_gpu
-from workbench.processes.shipping.shipped_meshes import reduce_group
+from workbench.processes.shipping.shipped_tensors import reduce_group
 from workbench.processes.shipping.shipped_values import Forms, unpack_described
 
 

@@ -15,7 +15,7 @@ from tests.compiler.virtual_gpu.jobs import job
 from workbench.compiler.pipeline.pipeline import compile_ahead
 from workbench.compiler.request.compile_request import CompileRequest
 from workbench.compiler.virtual_gpu.client import CrossCompiler
-from workbench.processes.shipping.sent_modules import import_sent_modules
+from workbench.processes.shipping.shipped_values import import_sent_modules
 from workbench.report import Report
 
 

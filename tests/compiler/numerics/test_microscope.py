@@ -17,9 +17,8 @@ import torch
 import workbench as wb
 from tests.compiler.virtual_gpu.gpus import H100, MI300X
 from workbench.analysis.numerics import causes
-from workbench.compiler.numerics import gpu_microscope
-from workbench.compiler.numerics.gpu_microscope import GpuProgram, open_gpu_program
 from workbench.compiler.numerics.host_microscope import look_at
+from workbench.compiler.numerics.microscope import GpuProgram, open_gpu_program
 from workbench.compiler.request.compile_request import CompileOptions, CompileRequest
 from workbench.compiler.virtual_gpu.client import CrossCompiler
 from workbench.errors import UsageError
@@ -221,7 +220,9 @@ def test_operators_that_eager_has_as_kernels_are_named(worker: CrossCompiler, mo
     program.call((X, Y.T), {})
     assert not any("eager itself" in note for note in program.notes)
     listed = {"mm": "triton", "topk": "cutedsl"}
-    monkeypatch.setattr(gpu_microscope, "list_native_operators", lambda: listed)
+    monkeypatch.setattr(
+        "workbench.compiler.numerics.microscope.list_native_operators", lambda: listed
+    )
     assert "On that GPU eager itself computes aten.mm (triton) by a kernel" in program.notes[-1]
 
 
