@@ -197,12 +197,12 @@ def _count_eager(run: Published) -> Compared:
     from tests.bench import llama_training
     from workbench.compiler.cluster.cluster import Topology
     from workbench.compiler.request.composition import choose_options
-    from workbench.handles.cluster.compiled_parts import Subject, Wanted, compile_part
+    from workbench.handles.cluster.compiled_parts import MeshedModel, Wanted, compile_part
 
     build = getattr(llama_training, run.build)
     options = choose_options(build, None, None, None, grad=True, target="h100-96gb")
     options = replace(options, counts_eager=True)
-    part = compile_part(Subject(build, Topology(), options), Wanted(run.mesh, None))
+    part = compile_part(MeshedModel(build, Topology(), options), Wanted(run.mesh, None))
     (counted,) = part.report.eager_memory
     held = (counted.bytes + part.state) / _GIB
     return Compared(

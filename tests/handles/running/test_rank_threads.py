@@ -23,7 +23,7 @@ from workbench.handles.running.rank_threads import (
     RankFailed,
     run_on_ranks,
 )
-from workbench.handles.running.sent_collectives import Change, RanksDisagree, say_ranks
+from workbench.handles.running.sent_collectives import CollectiveChange, RanksDisagree, say_ranks
 
 FOUR = {"tp": 4}
 
@@ -115,12 +115,12 @@ def test_what_was_sent_is_noted_with_its_line() -> None:
 @pytest.mark.parametrize(
     ("change", "arrived"),
     [
-        (Change(1, reduction="avg"), [1.5] * 4),
-        (Change(1), [0.0, 1.0, 2.0, 3.0]),
-        (Change(0), [6.0] * 4),
+        (CollectiveChange(1, reduction="avg"), [1.5] * 4),
+        (CollectiveChange(1), [0.0, 1.0, 2.0, 3.0]),
+        (CollectiveChange(0), [6.0] * 4),
     ],
 )
-def test_one_collective_can_be_made_another(change: Change, arrived: list[float]) -> None:
+def test_one_collective_can_be_made_another(change: CollectiveChange, arrived: list[float]) -> None:
     def work(rank: Rank) -> float:
         rank.begin(change)
         functional.all_reduce(torch.ones(1), "sum", (rank.mesh, 0))
@@ -132,7 +132,7 @@ def test_one_collective_can_be_made_another(change: Change, arrived: list[float]
 
 def test_a_collective_can_be_of_another_dimension() -> None:
     def work(rank: Rank) -> float:
-        rank.begin(Change(0, group="dp"))
+        rank.begin(CollectiveChange(0, group="dp"))
         x = torch.tensor(float(rank.number))
         return functional.all_reduce(x, "sum", (rank.mesh, 1)).item()
 

@@ -209,7 +209,7 @@ smaller ones."""
 
 
 @dataclass(frozen=True)
-class _Trial:
+class _OtherCall:
     """A call with other numbers in elements of an input that the original seems not to use."""
 
     subject: Subject
@@ -265,7 +265,7 @@ class UnusedElements:
             break
         return found
 
-    def _try(self, factor: float) -> _Trial | None:
+    def _try(self, factor: float) -> _OtherCall | None:
         """The original with other numbers where its gradient is zero; None where it refuses."""
         try:
             with warnings.catch_warnings():
@@ -274,7 +274,7 @@ class UnusedElements:
                 if not names:
                     return None
                 subject = replace(self.subject, args=inputs[0], kwargs=inputs[1])
-                return _Trial(subject, names, self.run_wide(subject))
+                return _OtherCall(subject, names, self.run_wide(subject))
         except Exception:  # code of the user may refuse other numbers
             return None
 

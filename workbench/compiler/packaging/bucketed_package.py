@@ -28,7 +28,7 @@ def request_every_size(
 
     Raises `UsageError` where padding changes the results.
     """
-    trial = _Trial.of(request, wanted)
+    trial = _PaddedRuns.of(request, wanted)
     bucketing = trial.with_outputs()
     if not wanted.harmless:
         trial.check(bucketing)
@@ -43,7 +43,7 @@ def request_every_size(
 
 
 @dataclass(frozen=True)
-class _Trial:
+class _PaddedRuns:
     """The original model, called with its example inputs at other sizes."""
 
     module: torch.nn.Module
@@ -52,7 +52,7 @@ class _Trial:
     bucketing: Bucketing
 
     @classmethod
-    def of(cls, request: ModelRequest, wanted: Buckets) -> _Trial:
+    def of(cls, request: ModelRequest, wanted: Buckets) -> _PaddedRuns:
         """Match the sizes with the inputs; raises `UsageError` for what does not fit."""
         subject = check_exportable(request)
         paths = [str(path) for path, _ in subject.inputs.leaves]

@@ -51,7 +51,7 @@ def tried(
     doubts = list(_doubts(built.assumed, contract))
     if not small and not doubts:
         return contract, ()
-    trial = _Trial(subject, contract, _runner(exported.program, built))
+    trial = _SizeRuns(subject, contract, _runner(exported.program, built))
     lows = {name: trial.lowest(name, low) for name, low in small.items()}
     if len(lows) > 1 and not trial.agrees(lows):
         lows = dict.fromkeys(lows, _SAFE)
@@ -131,7 +131,7 @@ def _runner(program: Any, built: Built) -> Any:
 
 
 @dataclass(frozen=True)
-class _Trial:
+class _SizeRuns:
     """Runs of library and module with the example inputs cut to other sizes."""
 
     found: Exportable

@@ -34,8 +34,8 @@ from workbench.compiler.request.compile_request import CompileOptions
 from workbench.errors import CaptureError, UsageError, WorkbenchError, read_first_line
 from workbench.handles.cluster.compiled_parts import (
     Hand,
+    MeshedModel,
     Part,
-    Subject,
     Waiting,
     Wanted,
     enter_compiler,
@@ -66,10 +66,10 @@ class ScalingRequest:
     progress: ProgressCallback | None = None
 
     @property
-    def subject(self) -> Subject:
+    def subject(self) -> MeshedModel:
         """What is compiled on each of the meshes."""
         how = self.topology, self.options, self.optimizer, self.moments
-        return Subject(self.build, *how, self.progress)
+        return MeshedModel(self.build, *how, self.progress)
 
 
 @dataclass
@@ -338,7 +338,7 @@ class Mesh:
     why_not_doubled: str = ""
 
 
-def read_row(subject: Subject, mesh: Mapping[str, int], found: Mesh) -> ScalingRow:
+def read_row(subject: MeshedModel, mesh: Mapping[str, int], found: Mesh) -> ScalingRow:
     """What is known of a mesh, and why the rest is not."""
     first = found.depths[0]
     why: list[str] = []
@@ -403,7 +403,7 @@ def _count_parameters(found: Mesh) -> int:
     return round(extend_line(points, found.depths[0].total))
 
 
-def _count_memory(subject: Subject, found: Mesh) -> Fit:
+def _count_memory(subject: MeshedModel, found: Mesh) -> Fit:
     """What the first rank needs at all layers, and with other batches: by the two most depths."""
     first = found.depths[0]
     twice = tuple(map(_read_depth, found.doubled[-2:]))

@@ -40,7 +40,7 @@ _CURE = "Leave executor= out to compile the meshes here, or keep that object out
 
 
 @dataclass(frozen=True)
-class Subject:
+class MeshedModel:
     """What is compiled on every mesh, and how; `optimizer` and `moments` are held beside it."""
 
     build: Build
@@ -107,7 +107,7 @@ Hand = Callable[[Wanted], Waiting]
 
 
 @contextmanager
-def enter_compiler(subject: Subject, executor: Executor | None) -> Iterator[Hand]:
+def enter_compiler(subject: MeshedModel, executor: Executor | None) -> Iterator[Hand]:
     """What takes programs to compile: those of an executor at once, else each when waited for.
 
     Afterwards no other one is begun; what has begun elsewhere ends by itself.
@@ -134,7 +134,7 @@ def enter_compiler(subject: Subject, executor: Executor | None) -> Iterator[Hand
 
 @dataclass
 class _Later:
-    subject: Subject
+    subject: MeshedModel
     wanted: Wanted
 
     def done(self) -> bool:
@@ -187,7 +187,7 @@ def main(parent: Parent) -> None:
     """The program of that process: answers with the part."""
     folder, context, wanted = parent.receive()
     with context.entered(), unpacked(Path(folder)) as content:
-        subject: Subject = content["subject"]
+        subject: MeshedModel = content["subject"]
         with content["state"].reproduced():
             try:
                 made = compile_part(subject, wanted)
@@ -198,7 +198,7 @@ def main(parent: Parent) -> None:
     parent.done(replace(made, program=program))
 
 
-def compile_part(subject: Subject, wanted: Wanted) -> Part:
+def compile_part(subject: MeshedModel, wanted: Wanted) -> Part:
     """Build and compile; raises `WorkbenchError`, also for what `build` raises."""
     started = time.perf_counter()
     mesh = wanted.mesh

@@ -261,10 +261,10 @@ def minify(
     fails: Any, compile_one: Callable[[Any], Any], progress: ProgressCallback | None,
 ) -> Minified:  # fmt: skip
     """The smallest part of a call that still fails; see `minify_call`."""
-    from workbench.handles.numerics.minified import Judge, minify_call
+    from workbench.handles.numerics.minified import FailureSearch, minify_call
 
     name = getattr(function, "__name__", type(function).__name__)
-    judge = fails or Judge(compile_one, options).fails
+    judge = fails or FailureSearch(compile_one, options).fails
     return minify_call(function, *call, name, judge, progress)
 
 

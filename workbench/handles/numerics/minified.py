@@ -122,7 +122,7 @@ def minify_call(
     from functorch.compile import minifier  # type: ignore[import-untyped]
 
     module, inputs = _follow(make_fx, function, args, kwargs)
-    trial = _Trial(fails, progress)
+    trial = _Attempt(fails, progress)
     if not trial.run(module, inputs):
         raise UsageError(f"{name} does not fail: {trial.how or 'fails() says no'}.")
     with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
@@ -183,7 +183,7 @@ def _count(module: torch.fx.GraphModule) -> int:
     return sum(node.op == "call_function" for node in module.graph.nodes)
 
 
-class _Trial:
+class _Attempt:
     """Runs a judge on graph after graph, and tells of each."""
 
     def __init__(self, fails: Fails, progress: ProgressCallback | None):
@@ -204,7 +204,7 @@ class _Trial:
         return failed
 
 
-class Judge:
+class FailureSearch:
     """Compiles a graph: it fails where that raises, or where the result is no rounding away.
 
     How the first graph fails is how the others have to.

@@ -320,7 +320,7 @@ def _at_its_head(code: CodeType) -> CodeType:
 
 
 @dataclass(frozen=True)
-class _Change:
+class _IndentedEdit:
     """An edit with the indentation of its line, as a change of a copy takes it."""
 
     file: str
@@ -329,19 +329,19 @@ class _Change:
     after: tuple[str, ...]
 
 
-def _line_of(edit: Any, files: Callable[[str], str]) -> _Change:
+def _line_of(edit: Any, files: Callable[[str], str]) -> _IndentedEdit:
     line = linecache.getline(files(edit.file), edit.line).rstrip("\n")
     if line.strip() != edit.before:
         raise UsageError(f"Line {edit.line} of {edit.file} is no longer what was recorded.")
     indent = line[: len(line) - len(line.lstrip())]
     after = tuple(f"{indent}{each}" for each in edit.after)
-    return _Change(edit.file, edit.line, (line,), after)
+    return _IndentedEdit(edit.file, edit.line, (line,), after)
 
 
 def _write_diff(patch: RecompilePatch, files: Callable[[str], str], code: CodeType) -> str:
     """The change as a unified diff; empty where a file is not what it was."""
     texts: list[str] = []
-    by_file: dict[str, list[_Change]] = {}
+    by_file: dict[str, list[_IndentedEdit]] = {}
     try:
         for edit in patch.edits:
             by_file.setdefault(edit.file, []).append(_line_of(edit, files))

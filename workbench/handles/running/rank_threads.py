@@ -25,7 +25,7 @@ from workbench.compiler.internals import torch_private as tp
 from workbench.errors import UsageError
 from workbench.handles.running.sent_collectives import (
     WORDS,
-    Change,
+    CollectiveChange,
     RanksDisagree,
     Sent,
     Sizes,
@@ -78,7 +78,7 @@ class Rank:
     turns: _Turns
     mesh: Any = None
     sent: list[Sent] = field(default_factory=list)
-    change: Change | None = None
+    change: CollectiveChange | None = None
     is_compiling: bool = False
     step: str = ""
 
@@ -95,7 +95,7 @@ class Rank:
         """Give it the random states that every rank began with."""
         self.turns.began.set()
 
-    def begin(self, change: Change | None = None) -> None:
+    def begin(self, change: CollectiveChange | None = None) -> None:
         """Count collectives from 0 again, with one of them changed."""
         self.sent, self.change = [], change
 

@@ -63,7 +63,7 @@ class Sent:
 
 
 @dataclass(frozen=True)
-class Change:
+class CollectiveChange:
     """One collective of a run made another one, to see what that gives.
 
     `reduction` is another one, `group` the name of another dimension of the mesh; without either

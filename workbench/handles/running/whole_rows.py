@@ -27,7 +27,7 @@ from workbench.compiler.comparison.judgement import (
 from workbench.compiler.comparison.output_comparison import Comparison
 from workbench.compiler.comparison.trial import Subject
 from workbench.handles.running.rank_threads import Rank
-from workbench.handles.running.sent_collectives import Change, Sent
+from workbench.handles.running.sent_collectives import CollectiveChange, Sent
 from workbench.handles.running.whole_model import (
     LOSSES,
     Whole,
@@ -399,23 +399,23 @@ def _add_up(
     return torch.stack([value.double() for value in values]).sum(0).div(share).to(values[0].dtype)
 
 
-def list_changes(sent: Sequence[Sent], sizes: Mapping[str, int]) -> Iterator[Change]:
+def list_changes(sent: Sequence[Sent], sizes: Mapping[str, int]) -> Iterator[CollectiveChange]:
     """What one collective could have been instead: each way that its sizes and dtype allow."""
     for one in sent:
         if one.op == "all_reduce" or one.reduction:
             for other in ("sum", "avg"):
                 is_number = one.dtype.startswith(("float", "bfloat", "complex"))
                 if one.reduction != other and (other == "sum" or is_number):
-                    yield Change(one.number, reduction=other)
+                    yield CollectiveChange(one.number, reduction=other)
         for name, size in sizes.items():
             fits = one.op == "all_reduce" or size == len(one.ranks)
             if name != one.group and size > 1 and fits:
-                yield Change(one.number, group=name)
+                yield CollectiveChange(one.number, group=name)
         if one.op == "all_reduce":
-            yield Change(one.number)
+            yield CollectiveChange(one.number)
 
 
-def say_change(change: Change, sent: Sent) -> str:
+def say_change(change: CollectiveChange, sent: Sent) -> str:
     """A change in words."""
     which = f"collective {change.number + 1}: {sent}"
     if change.reduction:
