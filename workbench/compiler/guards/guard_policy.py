@@ -16,6 +16,7 @@ from typing import Any
 import torch
 from torch.nn.utils.parametrize import is_parametrized
 
+from workbench.compiler.call_state.reachable import holds_tensors
 from workbench.compiler.calls.call_path import FastCheck, write_constant_test
 from workbench.compiler.calls.paths import KEY, VALUE, Path, parse, parse_state
 from workbench.compiler.captured_code.specialized_values import (
@@ -67,7 +68,6 @@ _OWN_NAME = "['{0}'].fget.__closure__[1].cell_contents"
 """What the property of a parametrized tensor calls it: `register_parametrization` makes both."""
 _REGISTRIES = ("_modules", "_parameters", "_buffers")
 _IMPORTED = "__import_"  # what Dynamo calls a module whose globals a function reads
-_MOST_PARTS = 10_000
 _BIGGEST = 1 << 26  # bytes; the check is built from a tensor of each size
 
 
@@ -276,25 +276,6 @@ def guarded_across(inner: Callable[..., Any]) -> Callable[..., Any]:
         return functools.partial(tp.DUPLICATE_INPUT.get(), source_b=dupe_source)
 
     return make_guard
-
-
-def holds_tensors(value: Any) -> bool:
-    """Whether a tensor or a module is reached from an object; so is one with too many parts."""
-    seen: dict[int, Any] = {}
-    left = [value]
-    while left and len(seen) < _MOST_PARTS:
-        part = left.pop()
-        if isinstance(part, torch.Tensor | torch.nn.Module):
-            return True
-        if id(part) in seen or isinstance(part, (*CODE_TYPES, types.ModuleType, *CONSTANTS)):
-            continue
-        seen[id(part)] = part
-        own = getattr(part, "__dict__", None)
-        tables = [] if own is None else [own, *(vars(kind) for kind in type(part).__mro__)]
-        left += [one for table in tables for one in table.values()]
-        left += [*part.values()] if isinstance(part, dict) else []
-        left += [*part] if isinstance(part, list | tuple | set | frozenset) else []
-    return bool(left)
 
 
 def _is_of_parametrization(entry: Any) -> bool:

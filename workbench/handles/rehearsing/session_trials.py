@@ -7,7 +7,7 @@ import time
 import torch
 
 from workbench.analysis.session.advice import group_recompiles, list_candidates
-from workbench.compiler.call_state.call_leaves import read_tensors
+from workbench.compiler.call_state.reachable import list_tensors
 from workbench.compiler.session.session_recorder import KeptCall, SessionRecorder
 from workbench.errors import UsageError
 from workbench.handles.rehearsing.recompile_trials import find_backend, try_patch
@@ -62,7 +62,8 @@ def _find_calls(recorder: SessionRecorder, rows: list[SessionRecompile]) -> list
         function = calls[0].function(calls[0].read()[1])
     except (UsageError, IndexError):  # gone, or too large to be kept
         return []
-    size = sum(tensor.nbytes for tensor in read_tensors(function) if not tensor.is_sparse)
+    tensors = list_tensors(function, code=True)
+    size = sum(tensor.nbytes for tensor in tensors if not tensor.is_sparse)
     return [] if size > _MOST_BYTES else calls
 
 
