@@ -40,6 +40,7 @@ FLOORS = """
 1 compiler.request · compiler.captured_code
 1 compiler.sizes
 1 compiler.contract
+1 compiler.call_state
 1 compiler.guards
 1 compiler.call_plan
 1 artifacts.machine · artifacts.records · analysis.diff · compiler.cold_start
@@ -48,7 +49,6 @@ FLOORS = """
 1 analysis.expectations · analysis.kernel_checks · analysis.kernel_layouts · analysis.numerics
 1 artifacts.inspect
 1 artifacts.preflight
-2 compiler.call_state
 2 compiler.comparison
 2 compiler.measuring · compiler.pairs · compiler.machine_code · views
 2 compiler.memory_layouts

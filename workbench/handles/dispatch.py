@@ -15,6 +15,7 @@ import torch
 from workbench.arguments import shown
 from workbench.artifacts.archive.aot_container import read_artifact
 from workbench.artifacts.archive.file_kinds import open_any, open_file
+from workbench.compiler.call_state.reachable import list_tensors
 from workbench.compiler.captured_code.specialized_values import resolve
 from workbench.compiler.cluster.cluster import refuse_shards
 from workbench.compiler.contract.contract import Contract
@@ -124,11 +125,8 @@ def build_recipe(request: CompileRequest) -> Recipe:
 
 
 def _is_on_gpu(request: CompileRequest) -> bool:
-    target = request.target
-    values = tp.TREE_LEAVES.get()(request.inputs)
-    if isinstance(target, torch.nn.Module):
-        values = [*values, *target.parameters(), *target.buffers()]
-    return any(isinstance(v, torch.Tensor) and is_gpu(v.device) for v in values)
+    reached = list_tensors(request.inputs, request.target)
+    return any(is_gpu(tensor.device) for tensor in reached)
 
 
 def recompile(path: str | PathLike[str], module: Any | None = None) -> Compiled | CrossCompiled:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import types
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 
+from workbench.compiler.call_state.reachable import list_tensors, walk_reachable
 from workbench.compiler.calls.paths import Path, leaves, parts
 from workbench.compiler.contract.shared_memory import list_overlapping
 from workbench.compiler.internals import torch_private as tp
@@ -32,14 +32,9 @@ def find_held_inputs(
     What functools.partial bound is in the closure of what is compiled. Code that was compiled for
     such an input accepts no copy of it.
     """
-    own = {id(tensor) for tensor in read_tensors(function)}
+    own = {id(tensor) for tensor in list_tensors(function, code=True)}
     given = leaves((args, dict(kwargs or {})), Path("call")) if own else ()
     return tuple(leaf for _, leaf in given if id(leaf) in own)
-
-
-def read_tensors(function: Any) -> Iterator[torch.Tensor]:
-    """The tensors that a callable reads beside its inputs: of its closure, globals, module."""
-    return _held_by(function, frozenset())
 
 
 def find_learning_tensors(
@@ -47,31 +42,14 @@ def find_learning_tensors(
     module: torch.nn.Module | None,
     given: tuple[tuple[Any, ...], dict[str, Any]],
 ) -> dict[str, torch.Tensor]:
-    """What gradients are asked for, by name: inputs, parameters, what a closure holds."""
+    """What gradients are asked for, by name: inputs, parameters, what else the code reads."""
     inputs = leaves(given, Path("input"))
     named = {str(name): leaf for name, leaf in inputs if isinstance(leaf, torch.Tensor)}
     named |= dict(module.named_parameters()) if module is not None else {}
-    seen = {id(tensor) for tensor in named.values()}
-    read = [tensor for tensor in read_tensors(original) if id(tensor) not in seen]
-    named |= {f"what is read, {number}": tensor for number, tensor in enumerate(read)}
+    known = {id(tensor) for tensor in named.values()}
+    learned = walk_reachable([("", original)]).learned
+    named |= {name: tensor for name, tensor in learned.items() if id(tensor) not in known}
     return {name: t for name, t in named.items() if t.requires_grad and t.is_leaf}
-
-
-def _held_by(value: Any, within: frozenset[int]) -> Iterator[torch.Tensor]:
-    if isinstance(value, torch.Tensor):
-        yield value
-    elif isinstance(owner := getattr(value, "__self__", value), torch.nn.Module):
-        yield from (*owner.parameters(), *owner.buffers())
-    elif isinstance(value, types.FunctionType) and id(value) not in within:
-        names = value.__code__.co_names
-        named = [data for n in names if _is_data(data := value.__globals__.get(n))]
-        cells = [c.cell_contents for c in value.__closure__ or () if c != types.CellType()]
-        for _, leaf in leaves([*named, *cells], Path("read")):
-            yield from _held_by(leaf, within | {id(value)})
-
-
-def _is_data(value: Any) -> bool:
-    return isinstance(value, torch.Tensor | torch.nn.Module | list | tuple | dict)
 
 
 def copy_all_inputs(

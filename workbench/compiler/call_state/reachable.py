@@ -1,7 +1,8 @@
-"""What a callable can write to besides its inputs: found, noted, put back, by name.
+"""What a call reaches and can write to besides its inputs: found, noted, put back, by name.
 
-Modules, closures, globals and objects of the user are followed; what belongs to Python, torch or
-an installed library is not, except the modules of torch.nn and optimizers.
+One walk of Python objects for all that asks. Modules, closures, globals and objects of the user
+are followed; what belongs to Python, torch or an installed library is not, except the modules of
+torch.nn, optimizers, and objects of libraries of models.
 """
 
 from __future__ import annotations
@@ -10,16 +11,31 @@ import functools
 import hashlib
 import sys
 import types
-from collections import deque
+import weakref
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
+from workbench.compiler.call_state.entries import (
+    Cells,
+    ClassAttributes,
+    Entries,
+    Members,
+    Numbered,
+    OwnAttributes,
+    Slots,
+    Some,
+    Table,
+    is_of,
+    list_slots,
+    read_dictionary,
+)
 from workbench.compiler.internals.tensor_subclass import find_dense_parts, mapped
-from workbench.processes.shipping.anew import is_users
+from workbench.compiler.internals.users_modules import is_users
 
 MOST = 50_000
 """Objects that are followed; more are counted as not compared."""
@@ -38,9 +54,17 @@ GONE, UNKNOWN = _Absent(), _Absent()
 PLAIN_VALUES = (
     bool, int, float, complex, str, bytes, type(None), torch.dtype, torch.device, torch.Size,
 )  # fmt: skip
-_MODULE_TABLES = ("_parameters", "_buffers", "_modules")
-_HOOKS = "_hooks"
 _NOT_FOLLOWED = ("torch", "numpy", "workbench", "triton", "_pytest", "IPython", "ipykernel")
+_HOLD_DATA = ("argparse", "collections", "queue", "types")
+"""Modules of Python whose objects hold what a user puts there."""
+_BUILT_IN = (dict, list, set, frozenset, tuple, deque, OrderedDict)
+_NAME, _ITEM, _MEMBER, _OUTSIDE = ".{}", "[{}]", "{{{}}}", "{}"
+"""How the name of an entry is written behind that of its container."""
+_CACHE = type(functools.lru_cache(int))
+_WRAPPERS = (
+    staticmethod, classmethod, property, functools.cached_property, functools.partialmethod, _CACHE,
+)  # fmt: skip
+_WRAPPED = ("__func__", "fget", "fset", "func", "__wrapped__")
 
 Root = tuple[str, Any]
 """A name and what is reached by it; the name of the module that is called is ""."""
@@ -50,16 +74,51 @@ Place = tuple[str, str]
 
 
 @dataclass(frozen=True)
+class Follows:
+    """How far a walk goes: into what functions and methods name, into objects of libraries."""
+
+    code: bool = True
+    libraries: bool = False
+    most: int = MOST
+
+
+_DATA = Follows(code=False)
+_PICKLED = Follows(code=False, libraries=True, most=10_000)
+
+
+class Variable(NamedTuple):
+    """The attribute, closure variable or global that holds a value, by itself or in containers.
+
+    `kind` is "class" for an attribute of a class; `module` is the path of the module that an
+    attribute is of.
+    """
+
+    kind: str
+    name: str
+    key: str
+    module: str | None = None
+
+
+@dataclass(frozen=True)
 class Holder:
     """A container whose entries can be replaced: the names of its entries, and how they are set.
 
     `place` tells it from the others of a search.
     """
 
+    kind: str
     place: str
     named: Callable[[Any], str]
-    read: Callable[[], dict[Any, Any]]
-    write: Callable[[dict[Any, Any]], None]
+    variable: Callable[[Any], Variable]
+    entries: Entries
+
+    def read(self) -> dict[Any, Any]:
+        """The entries now."""
+        return self.entries.read()
+
+    def write(self, entries: Mapping[Any, Any]) -> None:
+        """Give it these entries, and no others."""
+        self.entries.write(entries)
 
 
 @dataclass
@@ -76,6 +135,10 @@ class Reached:
     is_whole: bool = True
     _kept: list[Any] = field(default_factory=list)  # alive, so that no id is used again
 
+    def without_values(self) -> Reached:
+        """The containers alone: a snapshot of them copies no tensor."""
+        return replace(self, tensors={}, generators={})
+
     @property
     def learned(self) -> dict[str, torch.Tensor]:
         """The tensors that have gradients of their own, by the names of their places."""
@@ -88,41 +151,82 @@ class Reached:
 
 def walk_reachable(roots: Iterable[Root], places: Mapping[int, Place] | None = None) -> Reached:
     """What is reached from the roots, nearest first; `places` are those of an earlier search."""
-    return _Search(places or {}).run(roots)
+    search = _Search(Follows(), places or {})
+    for _ in search.run(roots):
+        pass
+    return search.found
+
+
+def list_tensors(*values: Any, code: bool = False) -> list[torch.Tensor]:
+    """The tensors that are reached from values, each once; with `code` those that functions read.
+
+    Gradients that tensors hold are none of them.
+    """
+    search = _Search(Follows() if code else _DATA, {})
+    seen = search.run(("", value) for value in values)
+    found = [value for value in seen if isinstance(value, torch.Tensor)]
+    held = {id(tensor.grad) for tensor in found if tensor.is_leaf and tensor.grad is not None}
+    return [tensor for tensor in found if id(tensor) not in held]
+
+
+def holds_tensors(value: Any) -> bool:
+    """Whether a tensor or a module is reached from an object; so is one with too many parts."""
+    search = _Search(_PICKLED, {})
+    seen = search.run([("", value)])
+    return any(isinstance(one, torch.Tensor | torch.nn.Module) for one in seen) or (
+        not search.found.is_whole
+    )
+
+
+class _At(NamedTuple):
+    """Where a search is: the kind and path of a value, and the variable that holds it.
+
+    `part` is its path as a part of the module that the search begins with.
+    """
+
+    kind: str
+    path: str
+    variable: Variable
+    part: str | None = None
+
+    def at(self, path: str) -> _At:
+        """The same at another path, which is none of a part."""
+        return self._replace(path=path, part=None)
 
 
 class _Search:
-    def __init__(self, known: Mapping[int, Place]):
+    def __init__(self, follows: Follows, known: Mapping[int, Place]):
+        self._follows = follows
         self._known = known
-        self._found = Reached()
-        self._waiting: deque[tuple[str, str, Any]] = deque()
+        self.found = Reached()
+        self._waiting: deque[tuple[_At, Any]] = deque()
 
-    def run(self, roots: Iterable[Root]) -> Reached:
+    def run(self, roots: Iterable[Root]) -> Iterator[Any]:
+        """Every object that is found, once what it holds is noted."""
         for path, value in roots:
-            self._waiting.append(("attribute", path, value))
+            self._later(_At("attribute", path, Variable("attribute", path, path), path), value)
         while self._waiting:
-            if len(self._found.places) > MOST:
-                self._found.is_whole = False
+            if len(self.found.places) > self._follows.most:
+                self.found.is_whole = False
                 break
-            self._visit(*self._waiting.popleft())
-        return self._found
+            at, value = self._waiting.popleft()
+            if id(value) not in self.found.places:
+                self._visit(at, value)
+                yield value
 
-    def _visit(self, kind: str, path: str, value: Any) -> None:
-        if isinstance(value, PLAIN_VALUES) or id(value) in self._found.places:
-            return
-        kind, path = self._known.get(id(value), (kind, path))
-        self._found.places[id(value)] = kind, path
-        self._found._kept.append(value)
+    def _visit(self, at: _At, value: Any) -> None:
+        kind, path = self._known.get(id(value), (at.kind, at.path))
+        at = at._replace(kind=kind, path=path)
+        self.found.places[id(value)] = kind, path
+        self.found._kept.append(value)
         for types_of, visit in self._visitors:
-            if isinstance(value, types_of):
-                visit(kind, path, value)
+            if is_of(value, types_of):
+                visit(at, value)
                 return
-        if _is_followed(value):
-            self._held(kind, path, ".{}", vars(value))
-            self._later("attribute", {path or type(value).__name__: type(value)})
+        self._attributes(at, value)
 
     @cached_property
-    def _visitors(self) -> tuple[tuple[Any, Callable[[str, str, Any], None]], ...]:
+    def _visitors(self) -> tuple[tuple[Any, Callable[[_At, Any], None]], ...]:
         return (
             (torch.Tensor, self._tensor),
             (torch.Generator, self._generator),
@@ -130,194 +234,160 @@ class _Search:
             (functools.partial, self._partial),
             (types.MethodType, self._method),
             (types.FunctionType, self._function),
-            (dict, lambda kind, path, value: self._held(kind, path, "[{!r}]", value)),
-            (
-                (list, deque),
-                lambda kind, path, value: self._held(kind, path, "[{!r}]", _Numbered(value)),
-            ),
-            (set, lambda kind, path, value: self._held(kind, path, "{{{!r}}}", _Members(value))),
-            (tuple, self._tuple),
+            (_WRAPPERS, self._wrapper),
+            (types.BuiltinMethodType, lambda at, value: self._later(at, value.__self__)),
+            (weakref.ref, lambda at, value: self._later(at.at(f"{at.path}()"), value())),
+            (dict, lambda at, value: self._container(at, _ITEM, Table(value), value)),
+            ((list, deque), lambda at, value: self._container(at, _ITEM, Numbered(value), value)),
+            (set, self._set),
+            ((tuple, frozenset, types.MappingProxyType), self._fixed),
             (type, self._class),
+            (types.ModuleType, lambda at, value: None),
         )
 
-    def _generator(self, kind: str, path: str, value: torch.Generator) -> None:
-        self._found.generators[f"generator {path}"] = value
+    def _generator(self, at: _At, value: torch.Generator) -> None:
+        self.found.generators[f"generator {at.path}"] = value
 
-    def _partial(self, kind: str, path: str, value: Any) -> None:
-        parts = {path: value.func, f"{path}.args": value.args, f"{path}.keywords": value.keywords}
-        self._later(kind, parts)
+    def _partial(self, at: _At, value: Any) -> None:
+        self._later(at, value.func)
+        self._later(at.at(f"{at.path}.args"), value.args)
+        self._later(at.at(f"{at.path}.keywords"), value.keywords)
 
-    def _method(self, kind: str, path: str, value: types.MethodType) -> None:
-        self._later(kind, {path: value.__self__, f"{path}()": value.__func__})
+    def _method(self, at: _At, value: types.MethodType) -> None:
+        self._later(at, value.__self__)
+        self._later(at.at(f"{at.path}()"), value.__func__)
 
-    def _tuple(self, kind: str, path: str, value: tuple[Any, ...]) -> None:
-        self._later(kind, {f"{path}[{n}]": part for n, part in enumerate(value)})
+    def _wrapper(self, at: _At, value: Any) -> None:
+        """The functions of a property, a static method, a cache."""
+        if self._follows.code:
+            for name in _WRAPPED:
+                self._later(at, getattr(value, name, None))
 
-    def _tensor(self, kind: str, path: str, value: torch.Tensor) -> None:
-        self._found.tensors[f"{kind} {path}"] = value
+    def _fixed(self, at: _At, value: Any) -> None:
+        """What a tuple, a set or a mapping holds that nobody can change."""
+        items = value.items() if isinstance(value, types.MappingProxyType) else enumerate(value)
+        for key, part in items:
+            self._later(at.at(_joined(at.path, _ITEM, key)), part)
+        self._attributes(at, value)
+
+    def _tensor(self, at: _At, value: torch.Tensor) -> None:
+        self.found.tensors[f"{at.kind} {at.path}"] = value
         if value.is_leaf and value.grad is not None:
-            self._later("held gradient", {path: value.grad})
+            self._later(at._replace(kind="held gradient"), value.grad)
 
-    def _module(self, kind: str, path: str, module: torch.nn.Module) -> None:
+    def _set(self, at: _At, value: set[Any]) -> None:
+        self._container(at, _MEMBER, Members(value), value)
+        for number, part in enumerate(set.__iter__(value)):
+            self._later(at.at(_joined(at.path, _MEMBER, number)), part)
+
+    def _container(self, at: _At, form: str, entries: Entries, value: Any) -> None:
+        self._held(at, form, entries, lambda key: at.variable)
+        self._attributes(at, value)
+
+    def _module(self, at: _At, module: torch.nn.Module) -> None:
         """Parameters, buffers and attributes of a module, then the modules in it."""
-        own = vars(module)
+        own, at = vars(module), at._replace(kind="attribute")
         for table, what in (("_parameters", "parameter"), ("_buffers", "buffer")):
-            self._held(what, path, ".{}", own.get(table) or {})
-        self._held("attribute", path, ".{}", _OwnAttributes(own))
-        parts = {k: m for k, m in (own.get("_modules") or {}).items() if m is not None}
-        self._later("attribute", {_joined(path, ".{}", key): part for key, part in parts.items()})
-        self._later("attribute", {path or type(module).__name__: type(module)})
+            self._namespace(at._replace(kind=what), Table(own.get(table) or {}))
+        self._namespace(at, OwnAttributes(own))
+        for key, part in (own.get("_modules") or {}).items():
+            to = None if at.part is None else _joined(at.part, _NAME, key)
+            self._later(at._replace(path=_joined(at.path, _NAME, key), part=to), part)
+        self._class_of(module)
 
-    def _function(self, kind: str, path: str, function: types.FunctionType) -> None:
-        """The cells and the globals that the code names; libraries have state of their own."""
-        cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
-        full = {name: cell for name, cell in cells.items() if cell != types.CellType()}
-        if full:
-            self._held("closure", "", "{}", _Cells(full))
-        module = sys.modules.get(function.__globals__.get("__name__", ""))
-        if module is None or is_users(module) or module.__name__ == "__main__":
-            named = {n for n in _names(function.__code__) if n in function.__globals__}
-            self._held("global", "", "{}", _Some(function.__globals__, named))
-
-    def _class(self, kind: str, path: str, owner: type) -> None:
-        """The attributes of a class of the user, and what its methods read."""
-        if not is_users(sys.modules.get(owner.__module__)) and owner.__module__ != "__main__":
+    def _attributes(self, at: _At, value: Any) -> None:
+        """What an object has in its own dictionary and slots, and what its class has."""
+        kind = type(value)
+        if kind in _BUILT_IN or not (self._follows.libraries or _is_followed(kind)):
             return
-        data = {
-            name
-            for name, value in vars(owner).items()
-            if not name.startswith("__") and not hasattr(value, "__get__")
-        }
-        self._held("attribute", path, ".{}", _ClassAttributes(owner, data))
-        for name, value in vars(owner).items():
-            if isinstance(value, types.FunctionType):
-                self._later("attribute", {f"{path}.{name}": value})
+        own, slots = read_dictionary(value), list_slots(kind)
+        if own is not None:
+            self._namespace(at, Table(own))
+        if slots:
+            self._namespace(at, Slots(value, slots))
+        if own is not None or slots:
+            self._class_of(value)
 
-    def _held(self, kind: str, path: str, form: str, entries: Any) -> None:
+    def _class_of(self, value: Any) -> None:
+        name = type(value).__name__
+        self._later(_At("attribute", name, Variable("class", name, name)), type(value))
+
+    def _function(self, at: _At, function: types.FunctionType) -> None:
+        """The cells and the globals that the code names; libraries have state of their own."""
+        if not self._follows.code:
+            return
+        cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+        if cells:
+            self._namespace(_outside("closure"), Cells(cells), _OUTSIDE)
+        path = at.path or function.__name__
+        self._later(at.at(f"{path}()"), function.__defaults__)
+        self._later(at.at(f"{path}()"), function.__kwdefaults__)
+        module = sys.modules.get(function.__globals__.get("__name__", ""))
+        if module is not None and not is_users(module) and module.__name__ != "__main__":
+            return
+        self._namespace(at.at(path), Table(vars(function)))
+        space, names = function.__globals__, frozenset(_names(function.__code__))
+        self._namespace(_outside("global"), Some(space, names), _OUTSIDE)
+        for name in sorted(names & space.keys()):
+            if is_users(space[name]):
+                self._namespace(_outside("global", name), Some(vars(space[name]), names))
+
+    def _class(self, at: _At, owner: type) -> None:
+        """The attributes of a class, and what the methods of one of the user read."""
+        module = sys.modules.get(owner.__module__)
+        is_own = is_users(module) or owner.__module__ == "__main__"
+        if not (is_own or self._follows.libraries or _is_followed(owner)):
+            return
+        self._namespace(at.at(owner.__name__), ClassAttributes(owner))
+        for base in owner.__bases__:
+            self._later(at.at(base.__name__), base)
+        for name, value in vars(owner).items() if is_own and self._follows.code else ():
+            if is_of(value, (types.FunctionType, *_WRAPPERS)):
+                self._later(at.at(f"{owner.__name__}.{name}"), value)
+
+    def _namespace(self, at: _At, entries: Entries, form: str = _NAME) -> None:
+        """A namespace, each of whose entries is a variable."""
+        outer = at.variable.kind
+
+        def variable(key: Any) -> Variable:
+            kind = at.kind if outer == "attribute" else outer
+            return Variable(kind, _joined(at.path, form, key), str(key), at.part)
+
+        self._held(at, form, entries, variable)
+
+    def _held(
+        self, at: _At, form: str, entries: Entries, variable: Callable[[Any], Variable]
+    ) -> None:
         """A container of which an entry may be replaced, and what is in it."""
-        held = _Table(entries) if isinstance(entries, dict) else entries
+        kind, path = at.kind, at.path
 
         def named(key: Any) -> str:
             return f"{kind} {_joined(path, form, key)}"
 
-        place = f"{kind} {path} {form}"
-        self._found.holders.append(Holder(place, named, held.read, held.write))
-        self._later(kind, {_joined(path, form, key): value for key, value in held.read().items()})
+        self.found.holders.append(Holder(kind, f"{kind} {path} {form}", named, variable, entries))
+        for key, value in entries.read().items():
+            if not is_of(value, PLAIN_VALUES):
+                self._later(_At(kind, _joined(path, form, key), variable(key)), value)
 
-    def _later(self, kind: str, parts: Mapping[str, Any]) -> None:
-        self._waiting.extend((kind, path, part) for path, part in parts.items())
+    def _later(self, at: _At, value: Any) -> None:
+        if not is_of(value, PLAIN_VALUES):
+            self._waiting.append((at, value))
+
+
+def _outside(kind: str, path: str = "") -> _At:
+    return _At(kind, path, Variable(kind, path, path))
 
 
 def _joined(path: str, form: str, key: Any) -> str:
-    text = form.format(key)
+    text = form.format(key if form in (_NAME, _OUTSIDE) else _shown(key))
     return f"{path}{text}" if path or not text.startswith(".") else text[1:]
 
 
-@dataclass(frozen=True)
-class _Table:
-    """The entries of a dictionary."""
-
-    entries: dict[Any, Any]
-
-    def read(self) -> dict[Any, Any]:
-        return dict(self.entries)
-
-    def write(self, entries: Mapping[Any, Any]) -> None:
-        self.entries.clear()
-        self.entries.update(entries)
-
-
-@dataclass(frozen=True)
-class _Numbered:
-    """The entries of a list by their number."""
-
-    values: Any
-
-    def read(self) -> dict[Any, Any]:
-        return dict(enumerate(self.values))
-
-    def write(self, entries: Mapping[Any, Any]) -> None:
-        self.values.clear()
-        self.values.extend(entries.values())
-
-
-@dataclass(frozen=True)
-class _Members:
-    values: set[Any]
-
-    def read(self) -> dict[Any, Any]:
-        return dict.fromkeys(self.values, True)
-
-    def write(self, entries: Mapping[Any, Any]) -> None:
-        self.values.clear()
-        self.values.update(entries)
-
-
-@dataclass(frozen=True)
-class _Cells:
-    cells: Mapping[str, Any]
-
-    def read(self) -> dict[Any, Any]:
-        return {
-            name: cell.cell_contents
-            for name, cell in self.cells.items()
-            if cell != types.CellType()
-        }
-
-    def write(self, entries: Mapping[Any, Any]) -> None:
-        for name, value in entries.items():
-            self.cells[name].cell_contents = value
-
-
-@dataclass(frozen=True)
-class _Some:
-    """Some names of a namespace, which has others."""
-
-    space: dict[str, Any]
-    names: set[str]
-
-    def read(self) -> dict[Any, Any]:
-        return {name: self.space[name] for name in sorted(self.names) if name in self.space}
-
-    def write(self, entries: Mapping[Any, Any]) -> None:
-        for name in self.names:
-            if name in entries:
-                self.space[name] = entries[name]
-            else:
-                self.space.pop(name, None)
-
-
-@dataclass(frozen=True)
-class _OwnAttributes:
-    """What a module has in its own dictionary, but its tables and hooks."""
-
-    space: dict[str, Any]
-
-    def read(self) -> dict[Any, Any]:
-        return {
-            name: value
-            for name, value in self.space.items()
-            if name not in _MODULE_TABLES and not name.endswith(_HOOKS)
-        }
-
-    def write(self, entries: Mapping[Any, Any]) -> None:
-        for name in self.read().keys() - entries.keys():
-            del self.space[name]
-        self.space.update(entries)
-
-
-@dataclass(frozen=True)
-class _ClassAttributes:
-    kind: type
-    names: set[str]
-
-    def read(self) -> dict[Any, Any]:
-        own = vars(self.kind)
-        return {name: own[name] for name in sorted(self.names) if name in own}
-
-    def write(self, entries: Mapping[Any, Any]) -> None:
-        for name, value in entries.items():
-            setattr(self.kind, name, value)
+def _shown(key: Any) -> str:
+    try:
+        return repr(key)
+    except Exception:  # the user's own, which may raise whatever it likes
+        return f"<{type(key).__name__}>"
 
 
 def _names(code: types.CodeType) -> Iterator[str]:
@@ -328,14 +398,13 @@ def _names(code: types.CodeType) -> Iterator[str]:
             yield from _names(constant)
 
 
-def _is_followed(value: Any) -> bool:
-    """Whether an object is one of the user's, of a library of models, or an optimizer."""
-    if not hasattr(value, "__dict__") or isinstance(value, types.ModuleType):
-        return False
-    if isinstance(value, torch.optim.Optimizer | torch.optim.lr_scheduler.LRScheduler):
+def _is_followed(kind: type) -> bool:
+    """Whether objects of a class are the user's, of a library of models, or optimizers."""
+    if issubclass(kind, torch.optim.Optimizer | torch.optim.lr_scheduler.LRScheduler):
         return True
-    root = type(value).__module__.partition(".")[0]
-    return root not in _NOT_FOLLOWED and root not in sys.stdlib_module_names
+    root = str(kind.__module__).partition(".")[0]
+    is_pythons = root in sys.stdlib_module_names and root not in _HOLD_DATA
+    return root not in _NOT_FOLLOWED and not is_pythons
 
 
 @dataclass(frozen=True)
@@ -344,6 +413,36 @@ class Change:
 
     place: str
     value: Any
+
+
+@dataclass(frozen=True)
+class Replaced:
+    """An entry of a container that is another one later; `GONE` where it has none."""
+
+    holder: Holder
+    key: Any
+    before: Any
+    after: Any
+
+    @property
+    def name(self) -> str:
+        """The name of the place."""
+        return self.holder.named(self.key)
+
+    @property
+    def variable(self) -> Variable:
+        """The variable that holds it."""
+        return self.holder.variable(self.key)
+
+    @property
+    def change(self) -> Change:
+        """What the call left there."""
+        return Change(self.holder.place, GONE if self.after is GONE else _kept(self.after))
+
+    def put(self, value: Any) -> None:
+        """Put a value there, or take away what is there."""
+        entries = {k: v for k, v in self.holder.read().items() if k != self.key}
+        self.holder.write(entries if value is GONE else {**entries, self.key: value})
 
 
 @dataclass
@@ -376,7 +475,13 @@ class Snapshot:
             now = self.reached.generators[name].get_state()
             if not torch.equal(state, now):
                 by_name[name] = Change(name, now)
-        return by_name | _replaced(self.reached.holders, self.entries)
+        return by_name | {one.name: one.change for one in self.list_replaced()}
+
+    def list_replaced(self, later: Snapshot | None = None) -> list[Replaced]:
+        """The entries of containers that are others now, or were in a later one of the same."""
+        holders = self.reached.holders
+        after = [holder.read() for holder in holders] if later is None else later.entries
+        return list(_replaced(holders, self.entries, after))
 
     def before(self, name: str, place: str) -> Any:
         """The value that a name had: `GONE` where it had none, `UNKNOWN` where its place is not."""
@@ -439,7 +544,9 @@ class Marks:
             for name, digest in self.digests.items()
             if _digest(self.reached.tensors[name]) != digest
         }
-        return by_name | _replaced(self.reached.holders, self.entries)
+        after = [holder.read() for holder in self.reached.holders]
+        replaced = _replaced(self.reached.holders, self.entries, after)
+        return by_name | {one.name: one.change for one in replaced}
 
 
 def _digest(tensor: torch.Tensor) -> bytes:
@@ -451,17 +558,14 @@ def _digest(tensor: torch.Tensor) -> bytes:
     return digest.digest()
 
 
-def _replaced(holders: Iterable[Holder], before: Iterable[dict[Any, Any]]) -> dict[str, Change]:
-    """The entries of containers that are others now."""
-    by_name: dict[str, Change] = {}
-    for holder, entries in zip(holders, before, strict=True):
-        later = holder.read()
+def _replaced(
+    holders: Iterable[Holder], before: Iterable[dict[Any, Any]], after: Iterable[dict[Any, Any]]
+) -> Iterator[Replaced]:
+    for holder, entries, later in zip(holders, before, after, strict=True):
         for key in {**entries, **later}:
             old, new = entries.get(key, GONE), later.get(key, GONE)
-            if old is not new and not _are_equal(old, new):
-                value = GONE if new is GONE else _kept(new)
-                by_name[holder.named(key)] = Change(holder.place, value)
-    return by_name
+            if not _are_equal(old, new, frozenset()):
+                yield Replaced(holder, key, old, new)
 
 
 def copied(value: torch.Tensor) -> torch.Tensor:
@@ -498,10 +602,27 @@ def _put_back(now: torch.Tensor, before: torch.Tensor) -> None:
                 part.copy_(old)
 
 
-def _are_equal(old: Any, new: Any) -> bool:
-    if type(old) is not type(new) or not isinstance(old, PLAIN_VALUES):
+def _are_equal(old: Any, new: Any, within: frozenset[tuple[int, int]]) -> bool:
+    """Whether a value is still the same: containers by what they hold, objects by identity."""
+    if old is new or (id(old), id(new)) in within:
+        return True
+    if type(old) is not type(new):
         return False
-    return bool(old == new or (old != old and new != new))
+    within |= {(id(old), id(new))}
+    if isinstance(old, dict):
+        one, other = Table(old).read(), Table(new).read()
+        return one.keys() == other.keys() and all(
+            _are_equal(value, other[key], within) for key, value in one.items()
+        )
+    if isinstance(old, list | tuple):  # a torch.Size of an export holds symbols
+        base: Any = list if isinstance(old, list) else tuple
+        pair = [*base.__iter__(old)], [*base.__iter__(new)]
+        return len(pair[0]) == len(pair[1]) and all(
+            _are_equal(one, other, within) for one, other in zip(*pair, strict=True)
+        )
+    if isinstance(old, PLAIN_VALUES):
+        return bool(old == new or (old != old and new != new))
+    return isinstance(old, set) and Members(old).read() == Members(new).read()
 
 
 def _kept(value: Any) -> Any:

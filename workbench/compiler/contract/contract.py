@@ -237,23 +237,11 @@ class Contract:
 
         torch's guards hold the range of each dimension alone; shared and derived ones are ours.
         """
-        declared = list(self.dynamic())
-        if not declared:
+        tests = list(dims.write_size_tests(self.dynamic(), {}))
+        if not tests:
             return None
-        lines = ["def check(L):"]
-        for i, (place, dim) in enumerate(declared):
-            lines.append(f"    s{i} = {place}")
-            value = f"v{i}"
-            lines.append(f"    {value}, r = divmod(s{i} - {dim.offset}, {dim.scale})")
-            tests = ["r"]
-            tests += [f"{value} < {dim.min}"] if dim.min is not None else []
-            tests += [f"{value} > {dim.max}"] if dim.max is not None else []
-            first = next(j for j, (_, d) in enumerate(declared) if d.name == dim.name)
-            tests += [f"{value} != v{first}"] if first != i else []
-            lines.append(f"    if {' or '.join(tests)}: return False")
-        lines.append("    return True")
         scope: dict[str, Any] = {}
-        exec("\n".join(lines), scope)
+        exec(f"def check(L): return {' and '.join(tests)}", scope)
         check: Callable[[Mapping[str, Any]], bool] = scope["check"]
         return check
 

@@ -6,7 +6,6 @@ import collections
 import functools
 import inspect
 import itertools
-import math
 import sys
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,7 +15,8 @@ from typing import Any
 import torch
 from torch.nn.utils.parametrize import is_parametrized
 
-from workbench.compiler.calls.call_path import FastCheck, write_constant_test
+from workbench.compiler.call_state.reachable import holds_tensors
+from workbench.compiler.calls.call_path import FastCheck
 from workbench.compiler.calls.paths import KEY, VALUE, Path, parse, parse_state
 from workbench.compiler.captured_code.specialized_values import (
     SAME,
@@ -29,6 +29,7 @@ from workbench.compiler.captured_code.specialized_values import (
     specialize,
 )
 from workbench.compiler.contract.contract import CONSTANTS, Contract, Leaf
+from workbench.compiler.contract.fast_check import build_fast_check
 from workbench.compiler.guards.guard_words import is_environment
 from workbench.compiler.guards.inlined_places import find_compared_by_code
 from workbench.compiler.internals import torch_private as tp
@@ -67,8 +68,6 @@ _OWN_NAME = "['{0}'].fget.__closure__[1].cell_contents"
 """What the property of a parametrized tensor calls it: `register_parametrization` makes both."""
 _REGISTRIES = ("_modules", "_parameters", "_buffers")
 _IMPORTED = "__import_"  # what Dynamo calls a module whose globals a function reads
-_MOST_PARTS = 10_000
-_BIGGEST = 1 << 26  # bytes; the check is built from a tensor of each size
 
 
 @dataclass
@@ -276,25 +275,6 @@ def guarded_across(inner: Callable[..., Any]) -> Callable[..., Any]:
         return functools.partial(tp.DUPLICATE_INPUT.get(), source_b=dupe_source)
 
     return make_guard
-
-
-def holds_tensors(value: Any) -> bool:
-    """Whether a tensor or a module is reached from an object; so is one with too many parts."""
-    seen: dict[int, Any] = {}
-    left = [value]
-    while left and len(seen) < _MOST_PARTS:
-        part = left.pop()
-        if isinstance(part, torch.Tensor | torch.nn.Module):
-            return True
-        if id(part) in seen or isinstance(part, (*CODE_TYPES, types.ModuleType, *CONSTANTS)):
-            continue
-        seen[id(part)] = part
-        own = getattr(part, "__dict__", None)
-        tables = [] if own is None else [own, *(vars(kind) for kind in type(part).__mro__)]
-        left += [one for table in tables for one in table.values()]
-        left += [*part.values()] if isinstance(part, dict) else []
-        left += [*part] if isinstance(part, list | tuple | set | frozenset) else []
-    return bool(left)
 
 
 def _is_of_parametrization(entry: Any) -> bool:
@@ -621,42 +601,24 @@ def build_fast_guard(signature: inspect.Signature, contract: Contract) -> FastCh
     torch's guard manager takes 1.3 µs for two tensors, this 0.6 µs. What it does not accept is put
     to the guard manager, which decides. Constants have to be at their defaults.
     """
-    leaves = {leaf.path.root: leaf for leaf in contract.leaves or ()}
-    if list(leaves) != list(signature.parameters):
+    named = {str(leaf.path): leaf for leaf in contract.leaves or ()}
+    if list(named) != list(signature.parameters):
         return None
-    tensors = [leaf for leaf in leaves.values() if leaf.kind == "tensor"]
-    constants = _constants(leaves, signature)
-    if not tensors or not all(_is_simple(leaf) for leaf in tensors) or constants is None:
+    kinds = {leaf.kind for leaf in named.values()}
+    if "tensor" not in kinds or not all(_is_simple(*one, signature) for one in named.items()):
         return None
-    names = [str(leaf.path) for leaf in tensors]
-    guard = tp.TENSOR_GUARDS.get()(
-        *[leaf.like.empty().requires_grad_(leaf.requires_grad) for leaf in tensors],
-        dynamic_dims_sizes=[list(leaf.sizes) for leaf in tensors],
-        dynamic_dims_strides=[list(leaf.stride) for leaf in tensors],
-    )
-    scope: dict[str, Any] = {
-        "_wb_tensors": guard.check,
-        "_wb_modes": tp.FUNCTION_MODES.get(),
-        "_wb_device": tp.DEVICE_MODULE.get(),
-        "_wb_ad": tp.FORWARD_AD.get(),
-    }
-    tests = [f"_wb_tensors({', '.join(names)})"]
-    tests += [write_constant_test(name, value, scope) for name, value in constants.items()]
-    tests += ["_wb_modes() == 0", "_wb_device.CURRENT_DEVICE is None"]
-    tests += ["_wb_ad._current_level < 0"]
-    return FastCheck(" and ".join(tests), scope, names)
+    made = build_fast_check(named, tp.FUNCTION_MODES.get(), learns=True)
+    scope = {**made.scope, "_wb_device": tp.DEVICE_MODULE.get()}
+    return replace(made, expression=f"{made.expression} and {_NO_DEVICE}", scope=scope)
 
 
-def _is_simple(leaf: Leaf) -> bool:
+_NO_DEVICE = "_wb_device.CURRENT_DEVICE is None"
+
+
+def _is_simple(name: str, leaf: Leaf, signature: inspect.Signature) -> bool:
+    if leaf.kind != "tensor":
+        value = signature.parameters[name].default
+        return isinstance(value, CONSTANTS) and repr(value) == leaf.value
     static = all(isinstance(size, int) for size in leaf.shape)
-    size = math.prod(leaf.sizes) * getattr(torch, leaf.dtype).itemsize
     plain = leaf.type == "Tensor" and leaf.device == "cpu" and not leaf.inference
-    return static and plain and len(leaf.stride) == len(leaf.sizes) and size <= _BIGGEST
-
-
-def _constants(leaves: Mapping[str, Leaf], signature: inspect.Signature) -> dict[str, Any] | None:
-    """The constants by name, all of them at their defaults, or None when one is not."""
-    rows = {name: leaf for name, leaf in leaves.items() if leaf.kind != "tensor"}
-    defaults = {name: signature.parameters[name].default for name in rows}
-    known = all(isinstance(v, CONSTANTS) and repr(v) == rows[n].value for n, v in defaults.items())
-    return defaults if known else None
+    return static and plain and len(leaf.stride) == len(leaf.sizes)

@@ -8,6 +8,8 @@ from typing import Any
 
 import torch
 
+from workbench.compiler.internals import torch_private as tp
+
 PLAIN = (torch.Tensor, torch.nn.Parameter)  # a buffer is a tensor with marks
 _MARKS = "_dynamo_"  # attributes that torch's mark_dynamic and its relatives leave on a tensor
 _SIMPLE = (bool, int, float, str, type(None), set, frozenset, tuple, dict)
@@ -122,3 +124,8 @@ def _rows_of(value: torch.Tensor) -> list[Any] | None:
         return None
     dtype = str(value.dtype).removeprefix("torch.")
     return [dtype, str(value.device), value.requires_grad, shape, stride]
+
+
+def list_tensor_leaves(value: Any) -> list[torch.Tensor]:
+    """The tensors in nested values of a graph, in their order: what torch itself flattens."""
+    return [leaf for leaf in tp.TREE_LEAVES.get()(value) if isinstance(leaf, torch.Tensor)]

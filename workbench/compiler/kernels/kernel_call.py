@@ -162,16 +162,8 @@ class KernelCall:
 
         With `with_parts` those in tuples too, as "xs[0]".
         """
-        found: dict[str, torch.Tensor] = {}
-        waiting = [*self.arguments.items()]
-        while waiting:
-            name, value = waiting.pop(0)
-            base = getattr(value, "base", value)
-            if isinstance(base, torch.Tensor):
-                found[name] = base
-            elif with_parts and isinstance(value, tuple):
-                waiting += [(f"{name}[{n}]", part) for n, part in enumerate(value)]
-        return found
+        named = name_tensors(self.arguments)
+        return named if with_parts else {n: t for n, t in named.items() if n in self.arguments}
 
     def all_meta(self, config: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Constants and options of one configuration: defaults, those given, its own, computed.
@@ -367,3 +359,15 @@ def _refuse_value(kernel: str, name: str, value: Any) -> None:
             f"{kernel}: {name} is a {kind}, and a kernel takes tensors, tensor descriptors, "
             f"numbers of Python and None. If it is a constant, declare it {name}: tl.constexpr."
         )
+
+
+def name_tensors(arguments: Mapping[str, Any]) -> dict[str, torch.Tensor]:
+    """The tensors of a kernel's arguments by name: in tuples, as "xs[0]", and under descriptors."""
+    found: dict[str, torch.Tensor] = {}
+    for name, value in arguments.items():
+        base = value if isinstance(value, torch.Tensor) else getattr(value, "base", None)
+        if isinstance(base, torch.Tensor):
+            found[name] = base
+        elif isinstance(value, tuple):
+            found |= name_tensors({f"{name}[{n}]": part for n, part in enumerate(value)})
+    return found

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import time
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 
+from workbench.compiler.call_state.reachable import list_tensors
 from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.internals.tensor_like import list_tensor_leaves
 from workbench.compiler.measuring.profiler_trace import trace
 from workbench.report import Capability, Report, Table
 from workbench.report.memory_rows import EagerMemory
@@ -92,7 +94,7 @@ def _counted(call: Callable[[], Any], source: str, missing: str) -> EagerMemory:
     live = _live_storages()
     with live.mode:
         outputs = call()
-        wanted = [leaf for leaf in _tensors(outputs) if leaf.requires_grad]
+        wanted = [leaf for leaf in list_tensors(outputs) if leaf.requires_grad]
         if wanted:
             live.is_backward = True
             loss = torch.stack([leaf.real.sum().double() for leaf in wanted]).sum()
@@ -121,10 +123,6 @@ def _input(node: Any) -> Any:
 def _size(value: Any) -> Any:
     """A size as it was in the example; None where data decide it. Others are what they are."""
     return value.node.hint if isinstance(value, torch.SymInt) else value
-
-
-def _tensors(value: Any) -> Iterator[torch.Tensor]:
-    return (leaf for leaf in tp.TREE_LEAVES.get()(value) if isinstance(leaf, torch.Tensor))
 
 
 class _Live:
@@ -176,10 +174,10 @@ def _live_storages() -> _Live:
         def __torch_dispatch__(
             self, func: Any, types: Any, args: Any = (), kwargs: Any = None
         ) -> Any:
-            for tensor in _tensors((args, kwargs)):
+            for tensor in list_tensor_leaves((args, kwargs)):
                 live.hold(tensor)
             result = func(*args, **(kwargs or {}))
-            for tensor in _tensors(result):
+            for tensor in list_tensor_leaves(result):
                 live.add(tensor, func)
             return result
 

@@ -16,6 +16,7 @@ import torch
 from workbench.analysis.numerics.causes import GRADIENT, classify_decomposition
 from workbench.compiler.captured_graphs.captured_nodes import CapturedNode, NodeRef, filled
 from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.internals.tensor_like import list_tensor_leaves
 from workbench.compiler.numerics.cones import (
     CannotCompute,
     Chain,
@@ -243,8 +244,7 @@ class Step:
                 result = _drop(values[self.mask], *args, **kwargs)
             else:
                 result = Learning(self.graph, precision).compute(node, {})
-        found = [one for one in tp.TREE_LEAVES.get()(result) if isinstance(one, torch.Tensor)]
-        return leaves, [one for one in found if one.requires_grad]
+        return leaves, [one for one in list_tensor_leaves(result) if one.requires_grad]
 
 
 def _drop(

@@ -13,15 +13,13 @@ from typing import Any
 
 import torch
 
-from workbench.compiler.call_state.reachable import same_tensor
+from workbench.compiler.call_state.reachable import Snapshot, Variable, same_tensor
 from workbench.compiler.internals.signatures import signature_of
 from workbench.compiler.packaging.diagnosis import explain_refusal
 from workbench.compiler.packaging.python_state import (
-    Slot,
-    State,
-    changed,
     holding,
     is_state_dependent,
+    show_variable,
     state_of,
 )
 from workbench.compiler.packaging.written_constants import KEEP, check_written
@@ -40,7 +38,7 @@ _FROZEN = (
 )
 
 Export = Callable[[], Any]
-States = tuple[State, State]
+States = tuple[Snapshot, Snapshot]
 
 
 @contextmanager
@@ -110,10 +108,11 @@ def _owner(node: Any) -> str:
 
 
 @contextmanager
-def watch_state(module: torch.nn.Module) -> Iterator[list[State]]:
+def watch_state(module: torch.nn.Module) -> Iterator[list[Snapshot]]:
     """The Python state before and at the end of each forward: it is put back after a capture."""
-    states: list[State] = [state_of(module)]
-    handle = module.register_forward_hook(lambda *_: states.append(state_of(module)))
+    first = state_of(module)
+    states = [first]
+    handle = module.register_forward_hook(lambda *_: states.append(Snapshot.of(first.reached)))
     try:
         yield states
     finally:
@@ -134,12 +133,12 @@ def check_side_effects(
     second call of the model another result, the program has a passing value baked in.
     """
     before, after = states
-    slots = changed(before, after)
-    lines = {slot.name: _line(module, slot) for slot in slots.values()}
+    replaced = before.list_replaced(after)
+    lines = {show_variable(one): _line(module, one.variable) for one in replaced}
     lines = dict(sorted(lines.items()))
     is_read = False
-    if slots:
-        with holding(before, after, slots):
+    if replaced:
+        with holding(replaced):
             is_read = _differs(program, export)
         is_read = is_read and is_state_dependent(module, *inputs)
     if is_read:
@@ -172,10 +171,10 @@ def _equal(a: Any, b: Any) -> bool:
     return a is b or same_tensor(a, b)
 
 
-def _line(module: torch.nn.Module, slot: Slot) -> str | None:
-    if slot.part is None:
+def _line(module: torch.nn.Module, variable: Variable) -> str | None:
+    if variable.module is None:
         return None
-    return _assignment(module.get_submodule(slot.part), slot.key)
+    return _assignment(module.get_submodule(variable.module), variable.key)
 
 
 @dataclass(frozen=True)

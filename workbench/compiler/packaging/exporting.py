@@ -122,7 +122,8 @@ def _as_module(function: Any, name: str) -> torch.nn.Module:
     """
     scope = {"function": function}
     exec(compile(_FORWARD, "<eval_with_key>.workbench", "exec"), scope)
-    body = {"forward": staticmethod(functools.wraps(function)(scope["forward"]))}
+    forward = functools.wraps(function)(scope["forward"])
+    body = {"forward": staticmethod(forward), "__module__": forward.__module__}
     kind = type(name.rpartition(".")[2].strip("<>") or "Function", (torch.nn.Module,), body)
     module: torch.nn.Module = kind()
     return module.eval()
@@ -138,7 +139,7 @@ def export(subject: Exportable) -> Exported:
         check_program_mode(title, subject.request.model)
         check_written(title, subject.request.model)
         return Exported(subject.request.model, any_size=False, notes=(exported_programs.EXPORTED,))
-    with watch_state(module) as states, frozen_reads(module) as frozen:
+    with frozen_reads(module) as frozen, watch_state(module) as states:
         program, any_size = _for_every_size(subject)
     with sizes_assumed(not any_size):
         train = check_train_mode(module, title, program, lambda: _export(subject))

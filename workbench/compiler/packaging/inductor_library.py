@@ -282,7 +282,7 @@ def list_constant_names(
     constants: tuple[PackagedConstant, ...], program: Any
 ) -> tuple[PackagedConstant, ...]:
     """The constants with their kind, and every name under which the module has the same tensor."""
-    tensors = _tensors(program)
+    tensors = read_program_tensors(program)
     names: dict[Any, list[str]] = {}
     for name, tensor in tensors.items():
         names.setdefault(_identity(tensor), []).append(name)
@@ -298,7 +298,8 @@ def list_constant_names(
     return tuple(named)
 
 
-def _tensors(program: Any) -> dict[str, torch.Tensor]:
+def read_program_tensors(program: Any) -> dict[str, torch.Tensor]:
+    """The weights and constants of an exported program by name."""
     constants = {k: v for k, v in program.constants.items() if isinstance(v, torch.Tensor)}
     return {**program.state_dict, **constants}
 
@@ -312,7 +313,7 @@ def _identity(tensor: torch.Tensor) -> Any:
 
 def map_tensors_by_name(library: Library, program: Any) -> dict[str, torch.Tensor]:
     """The tensors of the program under the names of the library."""
-    tensors = _tensors(program)
+    tensors = read_program_tensors(program)
     named = list_constant_names(library.constants, program)
     places = ((c.name, next((n for n in (c.fqn, *c.aliases) if n in tensors), None)) for c in named)
     return {name: tensors[place].detach() for name, place in places if place is not None}

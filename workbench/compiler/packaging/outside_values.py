@@ -58,11 +58,10 @@ def frozen_reads(module: torch.nn.Module) -> Iterator[list[str]]:
         stack.enter_context(_environment_watched(note))
         for owner, name, call in wrapped.values():
             stack.enter_context(mock.patch.object(owner, name, call))
-        for slot in find_outer_functions(module):  # from time import time
-            original = slot.get()
-            if original in wrapped:
-                slot.set(wrapped[original][2])
-                stack.callback(slot.set, original)
+        for place in find_outer_functions(module):  # from time import time
+            if place.before in wrapped:
+                place.put(wrapped[place.before][2])
+                stack.callback(place.put, place.before)
         yield sentences
     sentences += lines
 

@@ -16,6 +16,7 @@ import torch
 
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Hook, Patches
+from workbench.compiler.internals.tensor_like import list_tensor_leaves
 from workbench.compiler.recording.flops import count_formula_flops
 from workbench.compiler.sources.sources import Places
 from workbench.report.memory_rows import MemoryBudget, RecomputedNode
@@ -268,8 +269,7 @@ def _storages(node: Any) -> dict[int, int]:
 
 def tensors_of(node: Any) -> list[torch.Tensor]:
     """What a node gives, as fake tensors."""
-    leaves = tp.TREE_LEAVES.get()(node.meta.get("val"))
-    return [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
+    return list_tensor_leaves(node.meta.get("val"))
 
 
 def costs_nothing(node: Any) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.internals.tensor_like import list_tensor_leaves
 from workbench.compiler.recording.flops import evaluate_count
 
 NAMESPACE = "_c10d_functional"
@@ -103,7 +104,7 @@ def name_call(operator: Any) -> tuple[str, str] | None:
 
 def count_bytes(value: Any) -> int | None:
     """Bytes of the tensors in a value; None without any, and where a size is not known."""
-    tensors = [leaf for leaf in tp.TREE_LEAVES.get()(value) if isinstance(leaf, torch.Tensor)]
+    tensors = list_tensor_leaves(value)
     counts = [evaluate_count(tensor.numel()) for tensor in tensors]
     if not tensors or None in counts:
         return None

@@ -10,6 +10,7 @@ import torch
 
 from workbench.compiler.cluster.cluster import Cluster
 from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.internals.tensor_like import list_tensor_leaves
 from workbench.compiler.recording.collective_nodes import (
     NAMESPACE,
     WAIT,
@@ -185,7 +186,7 @@ def find_collectives(
     for node in filter(is_start, module.graph.nodes):
         kind, sources, group = describe_collective(node)
         given = torch.fx.node.map_arg(sources, lambda arg: arg.meta.get("val"))
-        tensors = [t for t in tp.TREE_LEAVES.get()(given) if isinstance(t, torch.Tensor)]
+        tensors = list_tensor_leaves(given)
         yield FoundCollective(
             node=next(iter(name_ids([node.name])), None),
             waits=name_ids(_find_waits(node)),

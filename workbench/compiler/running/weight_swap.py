@@ -62,7 +62,7 @@ class Weights(LivePart):
 
     def update(self, state: Any, *, partial: bool) -> None:
         """Swap in new weights; raises `UsageError` naming each one that does not fit."""
-        given = _tensors(state)
+        given = _read_state(state)
         with self._lock:
             self.slots.require_open()
             fresh = self._checked(given, partial=partial)
@@ -139,7 +139,7 @@ class Weights(LivePart):
         return {n: likes[n].empty(self.device).copy_(v.detach()) for n, v in fresh.items()}
 
 
-def _tensors(state: Any) -> dict[str, torch.Tensor]:
+def _read_state(state: Any) -> dict[str, torch.Tensor]:
     """The tensors of a state_dict or of a module, whose tied and unsaved ones count too."""
     if isinstance(state, torch.nn.Module):
         named: Callable[..., Any] = state.named_parameters

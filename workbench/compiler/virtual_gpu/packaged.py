@@ -24,6 +24,7 @@ from workbench.compiler.packaging.inductor_library import (
     Library,
     build_inductor_options,
     map_tensors_by_name,
+    read_program_tensors,
 )
 from workbench.compiler.packaging.package_request import BESIDE, INSIDE, LATER, ModelRequest
 from workbench.compiler.virtual_gpu.client import CrossCompiler, keep_warm_worker
@@ -76,7 +77,7 @@ class BuildElsewhere:
             **build_inductor_options(LATER, {}),
             "aot_inductor.package_constants_on_disk_format": None,
         }
-        if any(value.numel() == 1 for value in _tensors(program)):
+        if any(value.numel() == 1 for value in read_program_tensors(program).values()):
             without |= {"joint_graph_constant_folding": False}  # it reads their values
         given = {**options, **without}  # the worker has no weights that it could write
         job = PackageJob(Device(self.gpu), sent, given, self.request, any_size, state, context)
@@ -150,11 +151,6 @@ def _without_weights(program: Any, example: Any) -> bytes:
     buffer = io.BytesIO()
     torch.export.save(light, buffer)
     return buffer.getvalue()
-
-
-def _tensors(program: Any) -> list[torch.Tensor]:
-    held = (*program.state_dict.values(), *program.constants.values())
-    return [value for value in held if isinstance(value, torch.Tensor)]
 
 
 def _form(value: Any) -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.internals.tensor_like import list_tensor_leaves
 from workbench.report.cluster.cluster_rows import Shard
 
 _PARAMETRIZED = re.compile(r"parametrizations\.(\w+)\.original\d*$")
@@ -92,7 +92,7 @@ def _list_tensors(
         for name, tensor in itertools.chain(module.named_parameters(), module.named_buffers()):
             yield _PARAMETRIZED.sub(r"\1", name), tensor
     for place, arg in enumerate(args):
-        leaves = [leaf for leaf in tp.TREE_LEAVES.get()(arg) if isinstance(leaf, torch.Tensor)]
+        leaves = list_tensor_leaves(arg)
         for number, leaf in enumerate(leaves):
             yield f"args[{place}]" + (f", tensor {number}" if leaves[1:] else ""), leaf
 

@@ -13,8 +13,8 @@ import torch
 
 from workbench.analysis.memory.memory import Memory
 from workbench.analysis.memory.timeline import is_on_cpu
-from workbench.compiler.call_state.call_leaves import find_held_inputs, read_tensors, restore_state
-from workbench.compiler.calls.paths import Path, leaves
+from workbench.compiler.call_state.call_leaves import find_held_inputs, restore_state
+from workbench.compiler.call_state.reachable import list_tensors
 from workbench.compiler.measuring.call_memory import PANE, EagerCounter, add_eager_memory, allocated
 from workbench.compiler.request.compile_request import CompileRequest
 from workbench.errors import UsageError, WorkbenchError
@@ -113,7 +113,7 @@ def keep_measured(compiled: CompiledBase, bytes_: int) -> None:
 def check_sizes(usage: Memory, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
     """Raise `UsageError` for inputs of other sizes than those that were counted for."""
     given = Counter(
-        leaf.untyped_storage().nbytes() for leaf in _tensors((args, dict(kwargs)), Path("call"))
+        tensor.untyped_storage().nbytes() for tensor in list_tensors(args, dict(kwargs))
     )
     rows = [row for row in usage.allocations if row.kind == "input"]
     missing = Counter(row.bytes for row in rows) - given
@@ -133,7 +133,7 @@ def _peak(call: Callable[[], Any], learning: list[torch.Tensor] | None) -> int:
     def once() -> Any:
         outputs = call()
         if learning is not None:
-            wanted = [t for t in _tensors((outputs,), Path("out")) if t.requires_grad]
+            wanted = [t for t in list_tensors(outputs) if t.requires_grad]
             for t in wanted:  # made while it warms up: a loss would be counted as the program's
                 ones.setdefault((t.dtype, t.device), t.new_ones(()))
             torch.autograd.backward(
@@ -170,15 +170,5 @@ def _learning(
     compiled: CheckedCall, args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> list[torch.Tensor]:
     """Every tensor whose gradient a call of the compiled or the original can write."""
-    module = compiled.module
-    tensors = [
-        *_tensors((args, dict(kwargs)), Path("call")),
-        *read_tensors(compiled.original),
-        *(() if module is None else module.parameters()),
-    ]
-    leaves_once = {id(t): t for t in tensors if t.requires_grad and t.is_leaf}
-    return list(leaves_once.values())
-
-
-def _tensors(value: Any, path: Path) -> list[torch.Tensor]:
-    return [leaf for _, leaf in leaves(value, path) if isinstance(leaf, torch.Tensor)]
+    reached = list_tensors(args, dict(kwargs), compiled.original, compiled.module, code=True)
+    return [tensor for tensor in reached if tensor.requires_grad and tensor.is_leaf]

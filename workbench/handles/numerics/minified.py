@@ -15,6 +15,7 @@ import torch
 
 from workbench.arguments import checked, read_answer
 from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.internals.tensor_like import list_tensor_leaves
 from workbench.compiler.numerics.isolated_kernels import judge_outputs
 from workbench.compiler.request.compile_request import CompileOptions, CompileRequest
 from workbench.errors import UsageError, WorkbenchError, read_first_line
@@ -161,7 +162,7 @@ def _follow(
             if is_module
             else function(*given, **named)
         )
-        found = [r for r in tp.TREE_LEAVES.get()(result) if isinstance(r, torch.Tensor)]
+        found = list_tensor_leaves(result)
         if not found:
             raise UsageError("The call returns no tensor: there is nothing that could differ.")
         return found

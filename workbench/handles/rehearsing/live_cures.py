@@ -14,7 +14,7 @@ from workbench.analysis.breaks.cures import find_cures
 from workbench.analysis.opportunities.opportunity import Opportunity, Tried
 from workbench.analysis.opportunities.rehearsed_cures import RehearsedCure
 from workbench.analysis.session.advice import group_recompiles, list_candidates
-from workbench.compiler.call_state.call_leaves import read_tensors
+from workbench.compiler.call_state.reachable import list_tensors
 from workbench.compiler.calls.paths import Path, leaves
 from workbench.compiler.pipeline.explain import Explanation, explain
 from workbench.compiler.request.compile_request import CompileRequest
@@ -171,7 +171,8 @@ def _find_calls(recorder: SessionRecorder, rows: list[SessionRecompile]) -> list
         function = calls[0].function(calls[0].read()[1])
     except (UsageError, IndexError):  # gone, or too large to be kept
         return []
-    size = sum(tensor.nbytes for tensor in read_tensors(function) if not tensor.is_sparse)
+    tensors = list_tensors(function, code=True)
+    size = sum(tensor.nbytes for tensor in tensors if not tensor.is_sparse)
     return [] if size > _MOST_BYTES else calls
 
 

@@ -11,7 +11,7 @@ import sys
 import types
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import inf
 from typing import Any
 
@@ -23,11 +23,10 @@ from workbench.compiler.call_state.call_leaves import (
     copy_all_inputs,
     find_learning_tensors,
     leaves_of,
-    read_tensors,
     restore_state,
 )
 from workbench.compiler.call_state.random_states import moved, read_random_states
-from workbench.compiler.call_state.reachable import Snapshot, walk_reachable
+from workbench.compiler.call_state.reachable import Snapshot, list_tensors, walk_reachable
 from workbench.compiler.calls.paths import Path, leaves
 from workbench.compiler.cold_start.compile_cache import start_fast
 from workbench.compiler.comparison.judgement import GRADIENT, Judge, Tolerance, follow, pair_leaves
@@ -221,13 +220,13 @@ def restore_unchanged(target: Any) -> Iterator[Snapshot]:
     Gives what Python's own values were: of lists, dicts, attributes, globals and closures.
     """
     module = resolve(target).module
-    read = () if module is not None else tuple(read_tensors(target))
+    read = () if module is not None else tuple(list_tensors(target, code=True))
     grads = [(tensor, tensor.grad) for tensor in read if tensor.is_leaf]
     for tensor, grad in grads:
         tensor.grad = None if grad is None else grad.clone()
     state, numpy = random.getstate(), sys.modules.get("numpy")
     drawn = None if numpy is None else numpy.random.get_state()
-    reached = replace(walk_reachable([("", target)]), tensors={}, generators={})
+    reached = walk_reachable([("", target)]).without_values()
     values = Snapshot.of(reached)
     try:
         with restore_state(module, held=read):

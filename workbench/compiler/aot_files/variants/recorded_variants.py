@@ -30,6 +30,7 @@ from workbench.compiler.aot_files.writing.serialized import (
     list_built_kernels,
 )
 from workbench.compiler.call_plan.live_guards import is_released
+from workbench.compiler.call_state.reachable import holds_tensors
 from workbench.compiler.calls.paths import Path
 from workbench.compiler.captured_code.specialized_values import (
     SpecializedValue,
@@ -42,7 +43,6 @@ from workbench.compiler.guards.guard_policy import (
     across,
     find_specialized_check,
     guarded_across,
-    holds_tensors,
 )
 from workbench.compiler.guards.guard_words import is_environment, shown, value_text
 from workbench.compiler.internals import torch_private as tp

@@ -18,14 +18,14 @@ import torch
 from workbench.compiler.aot_files.deserialize import place_classes_in_main
 from workbench.compiler.aot_files.generated import list_parts
 from workbench.compiler.aot_files.guard_values import build_values_reducer, mark_unpicklable
-from workbench.compiler.calls.paths import Path, leaves, parse
+from workbench.compiler.call_state.reachable import holds_tensors, list_tensors
+from workbench.compiler.calls.paths import parse
 from workbench.compiler.captured_code.specialized_values import _is_literal, resolve
 from workbench.compiler.guards.guard_policy import (
     Decisions,
     find_other_sides,
     forget_passing_values,
     guarded_across,
-    holds_tensors,
 )
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Patches
@@ -282,7 +282,7 @@ def _serializer(
         # a worker has the class of a script without its name, and torch then writes a bare Module
         with (
             place_classes_in_main(None, own),
-            _without_gradients([*_tensors(dict(bound)), *_tensors(guarded)]),
+            _without_gradients(list_tensors(dict(bound), guarded)),
         ):
             try:
                 return serialize(kept)
@@ -395,15 +395,6 @@ def _without_gradients(tensors: Sequence[torch.Tensor]) -> Iterator[None]:
     finally:
         for tensor, grad in saved:
             tensor.grad = grad
-
-
-def _tensors(values: Any) -> Iterator[torch.Tensor]:
-    """The tensors in nested values, and those of the modules among them."""
-    for _, leaf in leaves(values, Path("L")):
-        if isinstance(leaf, torch.nn.Module):
-            yield from leaf.parameters()
-        elif isinstance(leaf, torch.Tensor):
-            yield leaf
 
 
 def _root(guard_name: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import mmap
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +12,7 @@ import numpy as np
 import torch
 
 from workbench.compiler.interpreter.watched.access_log import Held
+from workbench.compiler.kernels.kernel_call import name_tensors
 
 Array = np.ndarray[Any, Any]
 _GAPS = (1 << 40, 1 << 30, 1 << 22)  # bytes around an argument: of address space, then of memory
@@ -40,8 +41,7 @@ class Arena:
     """
 
     def __init__(self, arguments: Mapping[str, Any], fresh: tuple[str, ...] = ()):
-        tensors = {name: tensor for name, value in arguments.items()
-                   for name, tensor in _list_tensors(name, value)}  # fmt: skip
+        tensors = name_tensors(arguments)
         groups = _group(tensors)
         spans = [_measure_group([tensors[name] for name in group]) for group in groups]
         room, gap = self._map(sum(-(-span // _PAGE) * _PAGE for _, span in spans), len(groups))
@@ -102,22 +102,6 @@ class Arena:
 def drop_repeats(tensor: torch.Tensor) -> torch.Tensor:
     """Without what `expand` repeats: torch writes to no element that has several places."""
     return tensor[tuple(slice(0, 1) if not step else slice(None) for step in tensor.stride())]
-
-
-def list_tensors(arguments: Mapping[str, Any]) -> list[torch.Tensor]:
-    """The tensors among arguments, in tuples and under descriptors, too."""
-    return [one for name, value in arguments.items() for _, one in _list_tensors(name, value)]
-
-
-def _list_tensors(name: str, value: Any) -> Iterator[tuple[str, torch.Tensor]]:
-    """The tensors of an argument with their names: in tuples, and under a descriptor."""
-    if isinstance(value, torch.Tensor):
-        yield name, value
-    elif isinstance(value, tuple):
-        for place, inner in enumerate(value):
-            yield from _list_tensors(f"{name}[{place}]", inner)
-    elif isinstance(base := getattr(value, "base", None), torch.Tensor):
-        yield name, base
 
 
 def _replace_tensors(name: str, value: Any, made: Mapping[str, torch.Tensor]) -> Any:

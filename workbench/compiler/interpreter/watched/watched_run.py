@@ -20,14 +20,14 @@ from workbench.compiler.interpreter.triton.triton_kernels import (
     run_grid,
 )
 from workbench.compiler.interpreter.watched.access_log import AccessLog, list_grains
-from workbench.compiler.interpreter.watched.arena import Arena, list_tensors
+from workbench.compiler.interpreter.watched.arena import Arena
 from workbench.compiler.interpreter.watched.race_search import find_faults, list_read_first
 from workbench.compiler.interpreter.watched.watched_call import Watch, Watched
 from workbench.compiler.interpreter.watched.watching_memory import (
     NeedsOrderError,
     WatchingMemory,
 )
-from workbench.compiler.kernels.kernel_call import unship
+from workbench.compiler.kernels.kernel_call import name_tensors, unship
 
 Array = np.ndarray[Any, Any]
 
@@ -91,7 +91,7 @@ def watch_kernel(
             place = memory.find_stop(error)
         break
     log = memory.make_log(total if chosen is None else len(chosen), is_sample=chosen is not None)
-    if any(one.is_meta for one in list_tensors(arguments)):
+    if any(one.is_meta for one in name_tensors(arguments).values()):
         outside = tuple(fault for fault in memory.faults if fault.kind == "out of bounds")
         seconds = time.perf_counter() - start
         return Watched(log, outside, stopped=stopped, stopped_kind=kind, stopped_place=place,
