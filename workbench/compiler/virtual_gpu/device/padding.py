@@ -24,14 +24,15 @@ from typing import Any
 import torch
 
 from workbench.analysis.gpu_model.roofline import find_peak_rate
+from workbench.analysis.kernel_time.kernel_time import (
+    START_US,
+    LibraryCall,
+    TemplateWork,
+    time_kernel,
+)
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.local_device import read_product_precision
 from workbench.compiler.internals.older_releases import get_hint_symbols
-from workbench.compiler.virtual_gpu.device.template_model import (
-    START_MS,
-    Product,
-    estimate_library_ms,
-)
 from workbench.specs import Gpu
 
 MARGIN = 1.1
@@ -43,8 +44,8 @@ _OPERATORS = (torch.ops.aten.mm, torch.ops.aten.addmm, torch.ops.aten.bmm)
 class Padding:
     """A product and what it becomes; `copied` are bytes read and written for it in `copies`."""
 
-    product: Product
-    padded: Product
+    product: TemplateWork
+    padded: TemplateWork
     aligned: int  # bytes, of the rows as they are
     copied: float
     copies: int
@@ -53,9 +54,14 @@ class Padding:
 def is_padding_faster(gpu: Gpu, padding: Padding, rate: float) -> bool:
     """Whether the padded product is enough faster; `rate` is 10^12 operations per second."""
     efficiency = (min(padding.aligned, _CHUNK) / _CHUNK) ** 0.5
-    copying = padding.copies * START_MS + padding.copied / (gpu.bandwidth_gbs * 1e9) * 1e3
-    now = estimate_library_ms(gpu, padding.product, rate * efficiency)
-    return now > MARGIN * (estimate_library_ms(gpu, padding.padded, rate) + copying)
+    copying = padding.copies * START_US + padding.copied / (gpu.bandwidth_gbs * 1e3)
+    now = _time_product(gpu, padding.product, rate * efficiency)
+    return now > MARGIN * (_time_product(gpu, padding.padded, rate) + copying)
+
+
+def _time_product(gpu: Gpu, product: TemplateWork, rate: float) -> float:
+    """Microseconds of a library call at this rate."""
+    return time_kernel(replace(product, tflops=rate), LibraryCall("mm"), gpu).us or 0.0
 
 
 def deciding(gpu: Gpu) -> Callable[..., bool]:
@@ -86,7 +92,7 @@ def _padding(match: Any, mat1: Any, mat2: Any, sizes: tuple[int, int, int]) -> P
     lengths = [tp.PADDED_LENGTH.get()(s, alignment) for s in (*mat1.shape[-2:], mat2.shape[-1])]
     (m, k, n), width = sizes, mat1.dtype.itemsize
     batch = prod(get_hint_symbols(mat1.shape[:-2]))
-    product = Product(batch, m, n, k, width, width)
+    product = TemplateWork(batch, m, n, k, width, width)
     padded = replace(product, m=m + lengths[0], k=k + lengths[1], n=n + lengths[2])
     copied, copies = 0.0, 0
     for name, mine, before, after in (
