@@ -179,15 +179,14 @@ def _describe_generated(
     read = read_kernel_name(kernel.name)
     if bytes_of(kernel) is None:
         return read, Work(reason="the bytes that it moves are not known")
-    calls = max(kernel.calls, 1)
     own = [nodes[id] for id in kernel.nodes if id in nodes]
     numels = {
         axis: int(size) for axis, size in _NUMEL.findall(report.texts.get(kernel.text or "", ""))
     }
     return read, Work(
         operations=kernel.flops or 0,
-        read_bytes=(kernel.bytes_read or 0) // calls,
-        written_bytes=(kernel.bytes_written or 0) // calls,
+        read_bytes=kernel.bytes_read or 0,
+        written_bytes=kernel.bytes_written or 0,
         dtype="float32",
         is_matrix=bool(read.has_matrix_units),
         elements=math.prod(numels.values()) if "x" in numels else _count_largest(own, nodes),
