@@ -21,6 +21,10 @@ ALIKE = 1.02
 _SLOWER = 1.1  # times the best of the model
 _EMPTIER = 0.5  # of the occupancy of the best
 _FULL = 0.995  # of the last wave, from which on nothing of it is idle
+_OF_BOTH = (
+    "warps", "stages", "registers", "spills", "smem_bytes", "blocks", "occupancy", "limiter",
+    "model_us", "placed_us", "rank",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -144,19 +148,9 @@ def list_rows(
                 kernel=kernel,
                 target=target,
                 choice=each.choice,
-                warps=each.warps,
-                stages=each.stages,
-                registers=each.registers,
-                spills=each.spills,
-                smem_bytes=each.smem_bytes,
-                blocks=each.blocks,
-                occupancy=each.occupancy,
-                limiter=each.limiter,
-                model_us=each.model_us,
-                rank=each.rank,
                 rejection=against or None,
                 note="; ".join(_list_notes(each, remark)) or None,
-                placed_us=each.placed_us,
+                **{name: getattr(each, name) for name in _OF_BOTH},
             )
         )
     return rows

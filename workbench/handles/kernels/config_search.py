@@ -42,6 +42,7 @@ Described = tuple[AnyWork, AnyLaunch] | str
 """What a kernel does in one configuration, and how it is launched; or why no model knows that."""
 Describe = Callable[[Resources], Described]
 NO_MODEL = "There is no model for the grid of this kernel: ordered by spills and occupancy."
+_TAKEN = ("registers", "spills", "smem_bytes", "blocks", "occupancy", "limiter")
 _WIDTHS = {"64": 8, "32": 4, "16": 2, "8": 1, "1": 1}
 
 
@@ -57,16 +58,8 @@ def judge_built(
     if taken is None:
         why = (built.note or "").partition(": ")[2] or built.note
         return replace(candidate, verdict=NO_CODE, reason=why)
-    made = replace(
-        candidate,
-        registers=taken.registers,
-        spills=taken.spills,
-        smem_bytes=taken.smem_bytes,
-        blocks=taken.blocks,
-        occupancy=taken.occupancy,
-        limiter=taken.limiter,
-        reason=built.note or taken.note,
-    )
+    figures = {name: getattr(taken, name) for name in _TAKEN}
+    made = replace(candidate, reason=built.note or taken.note, **figures)
     if taken.blocks == 0:
         return replace(made, verdict=NO_FIT, reason=taken.note)
     made = _time(made, describe(taken), gpu)
