@@ -40,7 +40,7 @@ from tests.gpu.parts import WHOLE_S, Part, run_part
 from tests.gpu.profiling import Profiled
 from tests.gpu.record import GpuRecord
 from tests.gpu.same_programs import Found, read_share
-from workbench.analysis.kernel_configs.config_model import RankedConfigs
+from workbench.analysis.tuning.tuned import RankedConfigs
 from workbench.report import Kernel, Report, Table
 from workbench.report.machine_rows import Assembly, RankedConfig, Resources
 

@@ -30,9 +30,11 @@ FLOORS = """
 1 artifacts.programs · artifacts.zip_files · tasks
 1 analysis.breaks · analysis.trials · analysis.apart · analysis.blocks
 1 analysis.kernel_script
-1 artifacts.archive · analysis.source · analysis.gpu_model · analysis.kernel_configs · processes
+1 artifacts.archive · analysis.source · analysis.gpu_model · processes
 1 analysis.memory · analysis.library_kernels
-1 analysis.calibrated · analysis.cost · analysis.layers · analysis.product_configs · analysis.tuning
+1 analysis.kernel_time · analysis.cost · analysis.layers
+1 analysis.kernel_configs
+1 analysis.product_configs · analysis.tuning
 1 analysis.budgets · analysis.calls
 1 analysis.forecast
 1 analysis.cluster

@@ -8,8 +8,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from workbench.analysis.calibrated.calibration import Calibration
-from workbench.analysis.calibrated.kernel_times import estimate_us, name_kind
+from workbench.analysis.kernel_time.calibration import Calibration
+from workbench.analysis.kernel_time.library_times import estimate_us, name_kind
 from workbench.analysis.library_kernels.kernel_names import LibraryKernel
 from workbench.analysis.library_kernels.operator_work import Work
 from workbench.specs import Gpu

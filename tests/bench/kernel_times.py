@@ -20,9 +20,9 @@ from typing import Any
 
 from tests.bench.kernel_fit import START, Sample, fit_values, predict, score
 from tests.bench.trace_rows import OURS, ROOT, KernelRow, group_rows, read_rows
-from workbench.analysis.calibrated.calibration import Calibration
-from workbench.analysis.calibrated.kernel_times import name_kind
-from workbench.analysis.calibrated.library_choice import choose_library_kernel, name_values
+from workbench.analysis.kernel_time.calibration import Calibration
+from workbench.analysis.kernel_time.library_choice import choose_library_kernel, name_values
+from workbench.analysis.kernel_time.library_times import name_kind
 from workbench.analysis.library_kernels.kernel_bounds import bound_kernel
 from workbench.analysis.library_kernels.kernel_names import read_kernel_name
 from workbench.analysis.library_kernels.operator_work import OperatorCall, estimate_work

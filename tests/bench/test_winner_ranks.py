@@ -12,10 +12,10 @@ from tests.bench.winner_fit import START, predict, read_row
 from tests.bench.winner_noise import compare_again
 from tests.bench.winner_ranks import PAGE, RECORD, TABLES, make_table, on_page
 from tests.bench.winner_work import make_tile, make_work
-from workbench.analysis.product_configs.product_model import (
+from workbench.analysis.kernel_time.product_times import (
     count_tiles,
-    estimate_product,
     load_parameters,
+    time_product,
 )
 from workbench.specs import Catalogue
 
@@ -62,7 +62,7 @@ def test_the_fitted_model_is_that_of_the_package(device: str) -> None:
         for work in make_work(winner, config.m) if tile else ():
             assert tile is not None
             row = torch.tensor(read_row(gpu, work, tile), dtype=torch.float64)
-            told = estimate_product(gpu, work, tile, START).us
+            told = time_product(work, tile, gpu, START).us
             assert predict(row, START).item() == pytest.approx(told)
 
 

@@ -20,7 +20,7 @@ from tests.bench.kernel_fit import correlate_ranks
 from tests.bench.winner_facts import COLUMNS, Config, Winner, compile_all
 from tests.bench.winner_ranks import PAGE, ROOT
 from tests.bench.winner_work import make_tile, make_work
-from workbench.analysis.product_configs.product_model import estimate_product
+from workbench.analysis.kernel_time.product_times import time_product
 from workbench.specs import Catalogue
 
 MEASURED = ROOT / "tests" / "gpu" / "product_configs_h200.csv"
@@ -80,7 +80,7 @@ def rank_problem(problem: Problem, times: Mapping[Config, float], facts: Any) ->
         winner = Winner("h200", KIND, 0, n, k, SCALE, m, config, GROUP)
         tile = make_tile(facts, winner, config)
         if tile is not None:
-            told = sum(estimate_product(gpu, w, tile).us for w in make_work(winner, config.m))
+            told = sum(time_product(w, tile, gpu).us or 0 for w in make_work(winner, config.m))
             pairs.append((told, us))
     pairs.sort()
     taken = [us for _, us in pairs]

@@ -17,7 +17,7 @@ import torch
 
 import workbench as wb
 from tests.bench.product_kernels import make_inputs
-from workbench.analysis.product_configs.inner_loop import find_inner_loop
+from workbench.analysis.kernel_time.inner_loop import find_inner_loop
 from workbench.compiler.virtual_gpu.client import build_all, keep_warm_worker
 from workbench.compiler.virtual_gpu.kernel_choice import Build, Built
 from workbench.specs import Catalogue

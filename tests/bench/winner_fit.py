@@ -2,7 +2,7 @@
 
 Winners alone are known, no times: a configuration is taken to win the more likely, the shorter the
 model's time, `time ** -spread`, one in twenty by chance. `predict` is the model of
-`product_model` in tensors; a test compares them.
+`product_times` in tensors; a test compares them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from workbench.analysis.product_configs.product_model import SPILLED, ProductTile, ProductWork
+from workbench.analysis.kernel_time.product_times import SPILLED, ProductTile, ProductWork
 from workbench.specs import Gpu
 
 START: dict[str, float] = {
@@ -71,7 +71,7 @@ def read_row(gpu: Gpu, work: ProductWork, tile: ProductTile) -> list[float]:
 
 
 def predict(numbers: Tensor, values: Mapping[str, Tensor | float]) -> Tensor:
-    """Times in µs of rows of `read_row`: the same as `estimate_product` gives."""
+    """Times in µs of rows of `read_row`: the same as `time_product` gives."""
     c = {name: numbers[..., at] for at, name in enumerate(_COLUMNS)}
     v = values
     steps, tiles = (c["depth"] / c["k"]).ceil(), c["tiles"] * (c["columns"] / c["n"]).ceil()

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from math import ceil
 
 from tests.bench.winner_facts import ARCHITECTURES, Config, Winner
-from workbench.analysis.product_configs.inner_loop import InnerLoop
-from workbench.analysis.product_configs.product_model import ProductTile, ProductWork, count_tiles
+from workbench.analysis.kernel_time.inner_loop import InnerLoop
+from workbench.analysis.kernel_time.product_times import ProductTile, ProductWork, count_tiles
 from workbench.analysis.product_configs.tuned_files import Problem, Tile, TunedWinner
 from workbench.specs import Catalogue, Gpu
 

@@ -15,8 +15,8 @@ import torch
 import workbench as wb
 from tests.gpu.figures import print_rows, reason
 from tests.gpu.ranks import Times
-from workbench.analysis.kernel_configs.config_model import RankedConfigs
 from workbench.analysis.kernel_configs.triton_source import TritonSource, read_source
+from workbench.analysis.tuning.tuned import RankedConfigs
 from workbench.report import Report
 from workbench.report.machine_rows import RankedConfig
 

@@ -17,9 +17,9 @@ from workbench.live_only import LivePart
 
 if TYPE_CHECKING:
     from workbench.analysis.gpu_model.matrix import Matrix
-    from workbench.analysis.kernel_configs.config_model import RankedConfigs
     from workbench.analysis.memory.memory import Memory
     from workbench.analysis.opportunities.opportunity import Opportunity, Tried
+    from workbench.analysis.tuning.tuned import RankedConfigs
     from workbench.compiler.comparison.output_comparison import Verification
     from workbench.handles.compiled_base import Recipe
     from workbench.handles.memory.checkpoint import Checkpoint, LiveBudgets

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from workbench.analysis.calibrated.modelled import model_work
+from workbench.analysis.kernel_time.kernel_time import LibraryLaunch, time_kernel
 from workbench.analysis.library_kernels.kernel_bounds import bound_kernel, list_slow_reasons
 from workbench.analysis.library_kernels.kernel_names import read_kernel_name
 from workbench.analysis.library_kernels.operator_work import (
@@ -55,13 +55,13 @@ def describe_kernel(
         return named
     blocks = kernel.count_blocks(row.grid, row.block)
     reasons = list_slow_reasons(kernel, work, gpu, call=call, blocks=blocks)
-    modelled = model_work(kernel, work, gpu, blocks=blocks)
+    modelled = time_kernel(work, LibraryLaunch(kernel, blocks), gpu)
     told = replace(
         named,
         why_slow="; ".join(reasons),
         modelled_us=modelled.us,
         modelled_error=modelled.error,
-        modelled_why=modelled.why,
+        modelled_why=modelled.because,
     )
     bound = bound_kernel(kernel, work, gpu)
     if bound is None:

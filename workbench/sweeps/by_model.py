@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from workbench.analysis.forecast.forecast import find_forecast
-from workbench.analysis.kernel_configs.config_model import START_US
+from workbench.analysis.forecast.forecast import find_forecast, list_kernels
 from workbench.analysis.trials.axes import COUNTS, split_parameter
-from workbench.compiler.virtual_gpu.device.template_model import LIBRARY
 from workbench.compiler.virtual_gpu.kernel_choice import find_kernel, list_triton_kernels
 from workbench.errors import UsageError
 from workbench.handles.kernels.ranked import list_changeable, rank_changed
@@ -51,15 +49,16 @@ def estimate_by_configs(
     """The model's time of the kernels with these parameters, and the report with what was tried.
 
     What is not wanted of a kernel stays as Inductor's own configurations have it; of those the best
-    by the model counts. A call of a library takes 90 % of the roofline. Raises `UsageError` for a
+    by the model counts. A call of a library takes what a forecast says. Raises `UsageError` for a
     parameter that no kernel has; the message lists those that there are.
     """
     changes = parse_changes(report, wanted)
+    roofs = {row.kernel: row for row in report.own_roofline}
+    others = {row.kernel: row.us or None for row in list_kernels(report, gpu, roofs)}
     times: list[float | None] = []
     for kernel in report.kernels:
         if kernel.id not in changes:
-            bound = _bounds(report).get(kernel.id)
-            times.append(None if bound is None else (bound / LIBRARY + START_US) * _calls(kernel))
+            times.append(others[kernel.id])
             continue
         ranked = rank_changed(report, gpu, kernel.id, changes[kernel.id])
         report, best = ranked.report, ranked.rows[0]

@@ -12,6 +12,7 @@ from torch import Tensor
 
 import workbench as wb
 from workbench.analysis.forecast.forecast_rows import KernelForecast
+from workbench.report import Kernel, Table
 
 
 class Mixed(torch.nn.Module):
@@ -77,3 +78,21 @@ def test_a_generated_kernel_has_the_elements_that_it_goes_through(
         for each in (report, larger)
     )
     assert more > told
+
+
+def test_a_kernel_that_is_called_again_takes_as_long_each_time(
+    compiled: wb.CompiledModule,
+) -> None:
+    """The bytes of a record are those of one call: they were divided by the calls again."""
+    report = compiled.report
+    large = [
+        replace(kernel, bytes_read=1 << 30, bytes_written=1 << 30) for kernel in report.kernels
+    ]
+    once, often = (
+        next(row.us for row in wb.forecast(each).rows if row.language == "triton")
+        for each in (
+            replace(report, tables={**report.tables, "kernels": Table.of(Kernel, rows)})
+            for rows in (large, [replace(kernel, calls=4) for kernel in large])
+        )
+    )
+    assert often == pytest.approx(4 * once)

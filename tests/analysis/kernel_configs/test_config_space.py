@@ -2,15 +2,15 @@ from __future__ import annotations
 
 import pytest
 
-from workbench.analysis.kernel_configs.config_model import Launch
 from workbench.analysis.kernel_configs.config_space import (
     Config,
     explain_wide_grid,
+    find_division,
     find_tunable,
-    launch_of,
     space,
 )
 from workbench.analysis.kernel_configs.triton_source import TritonSource
+from workbench.analysis.kernel_time.kernel_time import Division
 from workbench.errors import UsageError
 from workbench.specs import Catalogue
 
@@ -77,12 +77,12 @@ def test_what_cannot_be_is_refused(asked: dict[str, object], words: str) -> None
 
 
 def test_how_a_configuration_divides_the_work() -> None:
-    assert launch_of(LOOP, OWN) == Launch(blocks=8, run=128, padding=1.024, grid=(8, 1, 1))
+    assert find_division(LOOP, OWN) == Division(blocks=8, run=128, padding=1.024, grid=(8, 1, 1))
     config = Config((("XBLOCK", 8), ("R0_BLOCK", 2048)), 8, 1)
-    found = launch_of(ROWS, config)
+    found = find_division(ROWS, config)
     assert found is not None
     assert (found.blocks, found.trips, found.run) == (13, 4, 2048)
-    assert launch_of(PRODUCT, config) is None
+    assert find_division(PRODUCT, config) is None
 
 
 @pytest.mark.parametrize("grid", ["Grid3D", "Grid2DWithYZOverflow"])
@@ -90,7 +90,7 @@ def test_a_grid_is_too_wide_along_z_where_inductor_does_not_fold_it(grid: str) -
     numels = {"x": 8, "y": 90_000} | ({"z": 70_000} if grid == "Grid3D" else {})
     source = TritonSource("copy", "pointwise", XBLOCK, grid=grid, numels=numels)
     gpus, config = Catalogue.built_in(), Config((("XBLOCK", 8), ("YBLOCK", 2)), 4, 1)
-    launch = launch_of(source, config)
+    launch = find_division(source, config)
     assert launch is not None
     why = explain_wide_grid(launch.grid, gpus["h100"])
     if grid == "Grid3D":

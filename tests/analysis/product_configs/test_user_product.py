@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from tests.analysis.product_configs.test_inner_loop import HOPPER
+from tests.analysis.kernel_time.test_inner_loop import HOPPER
 from workbench.analysis.kernel_configs.config_space import Config, find_tunable, space
 from workbench.analysis.kernel_configs.triton_source import TritonSource
+from workbench.analysis.kernel_time.inner_loop import InnerLoop, find_inner_loop
+from workbench.analysis.kernel_time.kernel_time import KernelTime, time_kernel
 from workbench.analysis.product_configs.prior import Prior
-from workbench.analysis.product_configs.product_model import ProductTime
 from workbench.analysis.product_configs.tuned_files import Problem, Tile, TunedWinner
 from workbench.analysis.product_configs.user_product import (
     NO_LIKE,
     NO_LOOP,
     NO_SIZES,
     check_sizes,
-    estimate_user_product,
+    describe_product,
     explain_no_step,
     read_prior,
     read_product,
@@ -66,24 +69,34 @@ def test_other_kernels_of_the_user_have_no_blocks_to_change() -> None:
     assert find_tunable(TritonSource("f", "user_autotune", SIGNATURE, constants=BLOCKS)) == ()
 
 
-def test_a_product_has_a_time_and_what_it_waits_for() -> None:
-    found = estimate_user_product(H100, SOURCE, SIZES, CONFIG, resident=2, code=HOPPER)
-    assert isinstance(found, ProductTime)
-    assert found.us > 256 * 1024 * 2048 * 2 / 1979e6
+LOOP = find_inner_loop(HOPPER)
+
+
+def describe(sizes: Mapping[str, int], loop: InnerLoop | None = LOOP) -> Any:
+    return describe_product(H100, SOURCE, sizes, CONFIG, resident=2, loop=loop)
+
+
+def time_of(sizes: Mapping[str, int]) -> KernelTime:
+    work, tile = describe(sizes)
+    return time_kernel(work, tile, H100)
+
+
+def test_a_product_has_a_time_a_bound_and_what_it_waits_for() -> None:
+    found = time_of(SIZES)
+    moved = 256 * 2048 + 1024 * 2048 + 256 * 1024 * 2
+    assert found.bound_us == pytest.approx(moved / (H100.bandwidth_gbs * 1e3))
+    assert (found.us or 0) > found.bound_us > 256 * 1024 * 2048 * 2 / 1979e6
+    assert found.because
 
 
 def test_what_is_not_known_is_said() -> None:
-    assert estimate_user_product(H100, SOURCE, {}, CONFIG, resident=2, code=HOPPER) == NO_SIZES
-    assert estimate_user_product(H100, SOURCE, SIZES, CONFIG, resident=2, code=None) == NO_LOOP
+    assert describe({}) == NO_SIZES
+    assert describe(SIZES, None) == NO_LOOP
 
 
 def test_experts_have_more_tiles_and_read_more_weights_than_one_product() -> None:
-    one = estimate_user_product(H100, SOURCE, SIZES, CONFIG, resident=2, code=HOPPER)
-    sizes = {**SIZES, "E": 64, "TOP": 4}
-    experts = estimate_user_product(H100, SOURCE, sizes, CONFIG, resident=2, code=HOPPER)
-    assert isinstance(one, ProductTime)
-    assert isinstance(experts, ProductTime)
-    assert experts.us > 4 * one.us
+    one, experts = time_of(SIZES), time_of({**SIZES, "E": 64, "TOP": 4})
+    assert (experts.us or 0) > 4 * (one.us or 0)
 
 
 @pytest.mark.parametrize("name", ["SCALE_K", "group_k", "quant_group_k", "scale_k", "a_scale_k"])

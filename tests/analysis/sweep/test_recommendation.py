@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.analysis.sweep.trials import trial
-from workbench.analysis.sweep.choice import Candidate, choose
+from workbench.analysis.sweep.choice import Setting, choose
 from workbench.analysis.sweep.recommendation import (
     Recommendation,
     choose_recommended,
@@ -400,7 +400,7 @@ def test_a_notebook_shows_texts_as_they_are() -> None:
     ],
 )
 def test_the_code_uses_the_setting(settings: dict[str, str], code: str) -> None:
-    assert code_of(Candidate(tuple(settings.items()), ()), "f") == code
+    assert code_of(Setting(tuple(settings.items()), ()), "f") == code
 
 
 def test_what_cannot_be_saved_is_no_part_of_the_sentence() -> None:

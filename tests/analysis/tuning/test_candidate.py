@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
+from typing import Any
 
 from workbench.analysis.tuning.candidate import (
     RANKED,
+    SPILLS,
     Candidate,
     count_verdicts,
     explain_order,
+    list_rows,
+    number_places,
     rank_candidates,
 )
 from workbench.specs import Catalogue
@@ -59,3 +64,63 @@ def test_one_that_was_discarded_says_why() -> None:
     lost = Candidate((("BLOCK_M", 256),), 8, 2, "does not fit", "300 kB of 228 kB")
     told = explain_order(H100, FAST, lost)
     assert told == "BLOCK_M=256, 8 warps, 2 stages: does not fit, 300 kB of 228 kB."
+
+
+def make(block: int, **more: Any) -> Candidate:
+    usual = {"registers": 32, "spills": 0, "occupancy": 1.0, "model_us": 5.0, "verdict": RANKED}
+    return Candidate((("B", block),), 4, 1, **{**usual, **more})
+
+
+def list_ranks(candidates: list[Candidate]) -> list[tuple[str, int | None]]:
+    return [(row.choice, row.rank) for row in list_rows(candidates, "k0", "h100")]
+
+
+def test_a_record_has_the_faster_first_then_those_with_fewer_spills() -> None:
+    """What spills is discarded by `tune`; a record has it in its place, and says so."""
+    given = [
+        make(1, model_us=9.0),
+        make(2, spills=4, verdict=SPILLS, reason="4 stores and loads"),
+        make(4),
+        make(8, occupancy=0.5),  # the model gives it the same time
+    ]
+    assert list_ranks(given) == [("B=4", 1), ("B=8", 1), ("B=2", 3), ("B=1", 4)]
+    assert all(row.estimate for row in list_rows(given, "k0", "h100"))
+    ranked = [(each.choice, each.rank) for each in rank_candidates(given) if each.rank]
+    assert ranked == [("B=4", 1), ("B=8", 1), ("B=1", 3)]
+
+
+def test_rows_of_a_record_say_what_is_against_them() -> None:
+    refused = {"model_us": None, "reason": "too much shared memory"}
+    given = [
+        make(1),
+        make(2, spills=4, verdict=SPILLS),
+        make(4, occupancy=0.25, limiter="registers"),
+        make(8, model_us=9.0, because="memory traffic"),
+        make(16, verdict="does not fit", **refused),
+        make(32, verdict="fails the check", reason="its step reaches over a block", model_us=None),
+        make(64, verdict="does not compile", reason="a power of 2", model_us=None),
+        make(128, verdict="launches nothing", reason="the grid is 0.", model_us=None),
+    ]
+    rows = {row.choice: row for row in list_rows(given, "k0", "h100", "as counted")}
+    assert rows["B=1"].rejection is None
+    assert rows["B=2"].rejection == "spills: 4 stores and loads"
+    assert rows["B=4"].rejection == "occupancy 25 %, the best has 100 % (limited by registers)"
+    assert rows["B=8"].rejection == "1.80 times the best by the model"
+    assert rows["B=8"].note == "by the model mostly memory traffic; as counted"
+    assert rows["B=16"].rejection == "cannot be launched: too much shared memory"
+    assert rows["B=32"].rejection == "its step reaches over a block"
+    assert (rows["B=64"].rejection, rows["B=64"].note) == ("does not compile", "a power of 2")
+    assert rows["B=128"].rejection == "launches nothing: the grid is 0"
+    assert {rows[f"B={n}"].rank for n in (16, 32, 64, 128)} == {None}
+
+
+def test_without_a_model_occupancy_decides() -> None:
+    given = [make(1, model_us=None, occupancy=0.5), make(2, model_us=None)]
+    assert [choice for choice, _ in list_ranks(given)] == ["B=2", "B=1"]
+
+
+def test_what_the_model_cannot_tell_apart_has_one_place() -> None:
+    times = [3.60, 3.60, 3.65, 3.69, 5.0]
+    assert number_places([(us, 0) for us in times]) == [1, 1, 1, 4, 5]
+    unknown = math.inf
+    assert number_places([(unknown, 0, -1.0), (unknown, 0, -1.0), (unknown, 0, -0.5)]) == [1, 1, 3]

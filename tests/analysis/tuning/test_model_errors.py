@@ -6,8 +6,8 @@ import json
 from math import floor
 
 from tests.bench.winner_ranks import ERRORS, GPU, PAGE, RECORD, make_errors, time_configs
-from workbench.analysis.kernel_configs import config_model
-from workbench.analysis.product_configs.product_model import load_parameters
+from workbench.analysis.kernel_time import loop_times
+from workbench.analysis.kernel_time.product_times import load_parameters
 from workbench.analysis.tuning.model_errors import describe_error, load_errors
 from workbench.handles.recompilable import Recompilable
 
@@ -51,7 +51,7 @@ def test_what_is_said_of_generated_kernels_is_what_a_gpu_took() -> None:
     five = " to ".join(f"{each:.2f}" for each in told["five"])
     guide = (PAGE.parents[1] / "guide" / "virtual-gpus.md").read_text()
     figures = PAGE.with_name("figures.md").read_text()
-    for text in (guide, figures, Recompilable.rank_configs.__doc__, config_model.__doc__):
+    for text in (guide, figures, Recompilable.rank_configs.__doc__, loop_times.__doc__):
         words = " ".join((text or "").split())
         assert f"{low:.2f} to {most:.2f} times the fastest" in words
         assert f"{five} times" in words

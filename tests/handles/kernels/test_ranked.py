@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from tests.bench.product_kernels import make_inputs
-from workbench.analysis.kernel_configs.config_model import RankedConfigs
+from workbench.analysis.tuning.tuned import RankedConfigs
 from workbench.compiler.request.compile_request import CompileOptions, CompileRequest
 from workbench.compiler.virtual_gpu.client import CrossCompiler
 from workbench.errors import UsageError

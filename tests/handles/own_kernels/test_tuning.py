@@ -18,9 +18,11 @@ import triton.language as tl
 
 import workbench as wb
 from tests.analysis.product_configs.test_tuned_files import CONFIG, PRODUCT, write
+from tests.bench import product_kernels
 from tests.bench.product_kernels import scaled_product
 from tests.own_kernels.cases import CASES
 from tests.own_kernels.kernels import add, softmax
+from workbench.analysis.tuning.candidate import list_rows
 from workbench.analysis.tuning.tuned import Tuned
 from workbench.analysis.tuning.tuned_formats import BESIDE
 from workbench.compiler.kernels.kernel_call import KernelCall
@@ -367,6 +369,56 @@ def test_a_kernel_of_a_compiled_program_is_tuned_as_inductor_launches_it(program
     assert {round(row.model_us, 3) for row in blocks.rows} == {
         round(each.model_us or 0, 3) for each in made.best(2)
     }
+
+
+def transpose_and_double(x: torch.Tensor) -> torch.Tensor:
+    return x.t().contiguous() * 2
+
+
+def add_up_columns(x: torch.Tensor) -> torch.Tensor:
+    return torch.relu(x).sum(0)
+
+
+FP8_PRODUCT = product_kernels.make_inputs("gemm fp8", torch.float8_e4m3fn)
+TILES = {"BLOCK_SIZE_M": [16, 64], "BLOCK_SIZE_N": [64, 256], "BLOCK_SIZE_K": [128]}
+SAMPLES: Any = [
+    pytest.param("h100", transpose_and_double, (torch.ones(512, 300),), {"warps": [2, 8]},
+                 id="loop", marks=pytest.mark.slow),
+    pytest.param("mi300x", add_up_columns, (torch.ones(4096, 256),), {"warps": [2, 8]},
+                 id="reduction that spills", marks=pytest.mark.slow),
+    pytest.param("h100", normalize, (torch.ones(512, 256),), {"warps": [2, 8]}, id="rows"),
+    pytest.param("h100", *FP8_PRODUCT, {"blocks": TILES, "warps": [4]}, id="product"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("target", "function", "inputs", "asked"), SAMPLES)
+def test_a_search_of_a_program_and_of_its_kernel_are_one(
+    target: str, function: Any, inputs: Any, asked: dict[str, Any]
+) -> None:
+    """The same configurations have the same figures, times and places."""
+    compiled = wb.aot_compile(function, inputs, target=target, grad=False)
+    rows = compiled.rank_configs("k0", **asked).rows
+    space = [
+        {name: int(size) for name, size in (each.split("=") for each in row.choice.split(", "))}
+        | {"num_warps": row.warps, "num_stages": row.stages}
+        for row in rows
+    ]
+    (case,) = compiled.kernel("k0").tune(space=space).cases
+    found = {
+        (row.choice.partition(", GROUP")[0], row.warps, row.stages): row
+        for row in list_rows(case.candidates, "k0", target)
+    }
+    assert len(found) == len(rows) > 7
+    for row in rows:
+        other = found[row.choice, row.warps, row.stages]
+        assert (other.rank, other.rejection) == (row.rank, row.rejection)
+        assert (other.registers, other.spills, other.occupancy) == (
+            row.registers, row.spills, row.occupancy
+        )  # fmt: skip
+        assert other.model_us == row.model_us
+        assert other.ranked_us == pytest.approx(row.ranked_us)
+    ranked = [each.ranked_us for each in case.ranked]
+    assert ranked == pytest.approx(sorted(ranked))
 
 
 def test_its_usual_space_is_inductors(program: Any) -> None:

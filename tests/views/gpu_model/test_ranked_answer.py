@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from sample_report import make
 
-from workbench.analysis.kernel_configs.config_model import RankedConfigs
+from workbench.analysis.tuning.tuned import RankedConfigs
 from workbench.errors import UsageError
 from workbench.report import Table
 from workbench.report.machine_rows import RankedConfig

@@ -1,6 +1,6 @@
 """The time of one call on its GPU, by the calibrated model: kernels, library calls, launches.
 
-Each kernel is modelled by its work (`workbench.analysis.calibrated`), never below its bound; a
+Each kernel is modelled by its work (`workbench.analysis.kernel_time`), never below its bound; a
 measured one keeps its measured time. The launches are those of
 `workbench.analysis.gpu_model.launches`.
 
@@ -17,7 +17,6 @@ from dataclasses import dataclass, field, replace
 from os import PathLike
 from typing import TYPE_CHECKING
 
-from workbench.analysis.calibrated.modelled import Modelled
 from workbench.analysis.forecast.forecast_rows import KernelForecast as KernelForecast
 from workbench.analysis.forecast.forecast_rows import LineForecast as LineForecast
 from workbench.analysis.forecast.forecast_rows import ModuleForecast as ModuleForecast
@@ -25,11 +24,12 @@ from workbench.analysis.forecast.forecast_rows import join_errors as join_errors
 from workbench.analysis.forecast.forecast_rows import list_lines, list_modules
 from workbench.analysis.forecast.network_waits import NetworkWaits, find_waits
 from workbench.analysis.forecast.record_work import PROFILED as PROFILED
-from workbench.analysis.forecast.record_work import model_operator as model_operator
-from workbench.analysis.forecast.record_work import model_record_kernel
-from workbench.analysis.forecast.record_work import time_record_kernel as time_record_kernel
-from workbench.analysis.fusion.traffic import read_kernel_nodes
+from workbench.analysis.forecast.record_work import RecordedWork as RecordedWork
+from workbench.analysis.forecast.record_work import read_record_work as read_record_work
+from workbench.analysis.forecast.record_work import time_operator as time_operator
+from workbench.analysis.forecast.record_work import time_record_kernel
 from workbench.analysis.gpu_model.launches import LaunchCosts, Launches, launches
+from workbench.analysis.kernel_time.kernel_time import KernelTime
 from workbench.arguments import checked
 from workbench.errors import UsageError
 from workbench.number_text import number_text, plural
@@ -200,7 +200,6 @@ def list_kernels(
     report: Report, gpu: Gpu, roofs: Mapping[str, KernelRoofline]
 ) -> Iterator[KernelForecast]:
     """Every kernel on a GPU, with its bounds there by kernel; a measured one keeps its time."""
-    nodes = read_kernel_nodes(report)
     for kernel in report.kernels:
         row = KernelForecast(
             kernel=kernel.id,
@@ -216,18 +215,17 @@ def list_kernels(
         if roof is not None and roof.bound_us is not None:
             row = replace(row, bound_us=roof.bound_us * row.calls)
         if kernel.time_us is None:
-            made = model_record_kernel(report, kernel, nodes, gpu)
-            yield _take(row, made)
+            yield _take(row, time_record_kernel(report, kernel, gpu, roof))
         else:
             yield replace(row, us=kernel.time_us, error=0.0, source="measured", why="measured")
 
 
-def _take(row: KernelForecast, made: Modelled) -> KernelForecast:
+def _take(row: KernelForecast, made: KernelTime) -> KernelForecast:
     """The modelled time of all calls, else their bound."""
     if made.us is None:
-        return replace(row, us=row.bound_us or 0.0, source="bound", why=made.why)
-    us = max(made.us * row.calls, row.bound_us or 0.0)
-    return replace(row, us=us, error=made.error, source="modelled", why=made.why, kind=made.kind)
+        return replace(row, us=row.bound_us or 0.0, source="bound", why=made.because)
+    us, why = made.us * row.calls, made.because
+    return replace(row, us=us, error=made.error, source="modelled", why=why, kind=made.kind)
 
 
 def _find_interval(

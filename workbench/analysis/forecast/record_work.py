@@ -7,11 +7,16 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from workbench.analysis.calibrated.modelled import Modelled, model_library_call, model_work
 from workbench.analysis.fusion.traffic import NodeFacts, bytes_of, read_kernel_nodes
 from workbench.analysis.gpu_model.roofline import rooflines
+from workbench.analysis.kernel_time.kernel_time import (
+    KernelTime,
+    LibraryCall,
+    LibraryLaunch,
+    time_kernel,
+)
 from workbench.analysis.library_kernels.kernel_names import Kind, LibraryKernel, read_kernel_name
 from workbench.analysis.library_kernels.operator_work import (
     OperatorCall,
@@ -20,6 +25,7 @@ from workbench.analysis.library_kernels.operator_work import (
     fill_causal,
 )
 from workbench.report import Kernel, Report
+from workbench.report.machine_rows import KernelRoofline
 from workbench.specs import Gpu
 
 PROFILED = {
@@ -55,19 +61,57 @@ _ORDERED = re.compile(
 """A graph that holds one operator, which torch only orders: its name and the call."""
 
 
-def model_record_kernel(
+@dataclass(frozen=True)
+class RecordedWork:
+    """What one call of a kernel of a record does on a GPU, whatever its configuration.
+
+    `roof` has its bytes, operations and their rate, `kernel_us` is its time as a forecast has it,
+    None without a model.
+    """
+
+    roof: KernelRoofline | None
+    kernel_us: float | None
+
+    @property
+    def work(self) -> Work | None:
+        """Its bytes and operations; None where the bytes are not known."""
+        roof = self.roof
+        if roof is None or roof.moved_bytes is None:
+            return None
+        units, _, dtype = (roof.rate or "vector.fp32").partition(".")
+        return Work(roof.flops, roof.moved_bytes, 0, dtype, is_matrix=units == "matrix")
+
+
+def read_record_work(report: Report, kernel: Kernel, gpu: Gpu) -> RecordedWork:
+    """What a call of a kernel of a record does on a GPU."""
+    roof = next((row for row in rooflines(report, gpu) if row.kernel == kernel.id), None)
+    return RecordedWork(roof, time_record_kernel(report, kernel, gpu, roof).us)
+
+
+def time_record_kernel(
+    report: Report, kernel: Kernel, gpu: Gpu, roof: KernelRoofline | None
+) -> KernelTime:
+    """The time of one call of a kernel of a record, with its bound there by `roof`.
+
+    It is not below its bound; without a model there is none.
+    """
+    made = _time_by_work(report, kernel, read_kernel_nodes(report), gpu)
+    bound_us = None if roof is None else roof.bound_us
+    us = None if made.us is None else max(made.us, bound_us or 0.0)
+    return replace(made, us=us, bound_us=bound_us)
+
+
+def _time_by_work(
     report: Report, kernel: Kernel, nodes: Mapping[str, NodeFacts], gpu: Gpu
-) -> Modelled:
-    """The time of one call of a kernel of a record."""
+) -> KernelTime:
     if kernel.language == "triton":
-        return model_work(*_describe_generated(report, kernel, nodes), gpu)
+        read, work = _describe_generated(report, kernel, nodes)
+        return time_kernel(work, LibraryLaunch(read), gpu)
     node = _find_library_node(kernel, nodes)
     call = None if node is None else _read_call(report, node, nodes)
     if node is None or call is None:
-        return model_work(
-            LibraryKernel(kernel.name), Work(reason="its operator is not in the record"), gpu
-        )
-    made, work, has_units = _model_call(call, kernel.name, gpu, report.request.tf32)
+        return KernelTime(None, because="its operator is not in the record")
+    made, work, has_units = _time_call(call, kernel.name, gpu, report.request.tf32)
     if made.us is None or work.channels is None or not has_units:
         return made
     strides = report.once(_read_convolutions).get(str(node.shape), node.stride or ())
@@ -76,36 +120,26 @@ def model_record_kernel(
     return replace(made, us=made.us + sum(_time_layouts(call, work, gpu)))
 
 
-def time_record_kernel(report: Report, kernel: Kernel, gpu: Gpu) -> float | None:
-    """µs of one call of a kernel on a GPU, as in a forecast for it; None without a model."""
-    made = model_record_kernel(report, kernel, read_kernel_nodes(report), gpu)
-    if made.us is None:
-        return None
-    roofs = rooflines(report, gpu)
-    bound = next((row.bound_us for row in roofs if row.kernel == kernel.id), None)
-    return max(made.us, bound or 0.0)
-
-
-def model_operator(call: OperatorCall, gpu: Gpu, *, tf32: Collection[str] = ()) -> Modelled:
+def time_operator(call: OperatorCall, gpu: Gpu, *, tf32: Collection[str] = ()) -> KernelTime:
     """The time of an operator that a library computes, before it is known by which kernel.
 
     `tf32` are the uses that may take it: "products", "convolutions".
     """
-    return _model_call(call, call.name, gpu, tf32)[0]
+    return _time_call(call, call.name, gpu, tf32)[0]
 
 
-def _model_call(
+def _time_call(
     call: OperatorCall, name: str, gpu: Gpu, tf32: Collection[str]
-) -> tuple[Modelled, Work, bool]:
+) -> tuple[KernelTime, Work, bool]:
     """Its time, its work, and whether matrix units compute it."""
     kind = _find_kind(call)
     taken = LibraryKernel(name, kind, architecture=gpu.arch)
     work = estimate_work(call, taken)
     if kind != "product":
-        return model_work(taken, work, gpu), work, False
+        return time_kernel(work, LibraryLaunch(taken), gpu), work, False
     has_tf32 = ("products" if work.channels is None else "convolutions") in tf32
     has_units = work.is_matrix and (has_tf32 or work.dtype != "float32")
-    return model_library_call(name, work, gpu, may_take_tf32=has_tf32), work, has_units
+    return time_kernel(work, LibraryCall(name, has_tf32), gpu), work, has_units
 
 
 def _read_convolutions(report: Report) -> dict[str, tuple[int, ...]]:
@@ -136,7 +170,7 @@ def _time_layouts(call: OperatorCall, work: Work, gpu: Gpu) -> Iterator[float]:
     kernel = LibraryKernel("nchwToNhwcKernel", "copy", family="vectorized")
     for moved in (source.bytes, weight.bytes, work.written_bytes or 0):
         copied = Work(0, moved, moved, work.dtype, elements=moved // source.itemsize)
-        yield model_work(kernel, copied, gpu).us or 0.0
+        yield time_kernel(copied, LibraryLaunch(kernel), gpu).us or 0.0
 
 
 def _describe_generated(
@@ -145,15 +179,14 @@ def _describe_generated(
     read = read_kernel_name(kernel.name)
     if bytes_of(kernel) is None:
         return read, Work(reason="the bytes that it moves are not known")
-    calls = max(kernel.calls, 1)
     own = [nodes[id] for id in kernel.nodes if id in nodes]
     numels = {
         axis: int(size) for axis, size in _NUMEL.findall(report.texts.get(kernel.text or "", ""))
     }
     return read, Work(
         operations=kernel.flops or 0,
-        read_bytes=(kernel.bytes_read or 0) // calls,
-        written_bytes=(kernel.bytes_written or 0) // calls,
+        read_bytes=kernel.bytes_read or 0,
+        written_bytes=kernel.bytes_written or 0,
         dtype="float32",
         is_matrix=bool(read.has_matrix_units),
         elements=math.prod(numels.values()) if "x" in numels else _count_largest(own, nodes),

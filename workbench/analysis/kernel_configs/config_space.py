@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from itertools import product
 from math import ceil, prod
 
-from workbench.analysis.kernel_configs.config_model import Launch
 from workbench.analysis.kernel_configs.triton_source import TritonSource
+from workbench.analysis.kernel_time.kernel_time import Division
 from workbench.errors import UsageError
 from workbench.number_text import number_text
 from workbench.specs import Gpu
@@ -129,7 +129,7 @@ def space(
     return configs
 
 
-def launch_of(source: TritonSource, config: Config) -> Launch | None:
+def find_division(source: TritonSource, config: Config) -> Division | None:
     """How a configuration divides the work; None for a grid that the source does not tell."""
     if source.grid not in _GRIDS or not source.numels:
         return None
@@ -152,7 +152,7 @@ def launch_of(source: TritonSource, config: Config) -> Launch | None:
     if source.grid == "Grid2DWithYZOverflow":  # Inductor itself folds what is too wide
         grid |= {"y": 1, "z": 1}
     padding = lanes / max(elements, 1)
-    return Launch(blocks, trips, run, padding, (grid["x"], grid["y"], grid["z"]))
+    return Division(blocks, trips, run, padding, (grid["x"], grid["y"], grid["z"]))
 
 
 def explain_wide_grid(grid: Sequence[int], gpu: Gpu) -> str | None:

@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from functools import cache
 
-from workbench.analysis.product_configs.product_model import load_parameters
+from workbench.analysis.kernel_time.product_times import load_parameters
 from workbench.analysis.product_configs.tuned_files import Problem, Tile, TunedWinner
 from workbench.specs import Gpu
 

@@ -15,7 +15,7 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from workbench.analysis.product_configs.product_model import FILE as PARAMETERS
+from workbench.analysis.kernel_time.product_times import FILE as PARAMETERS
 from workbench.analysis.product_configs.tuned_files import Problem, Tile, TunedWinner
 from workbench.plain_data import parse_toml
 

@@ -8,16 +8,14 @@ from typing import Any
 
 from workbench.analysis.kernel_configs.config_space import Config
 from workbench.analysis.kernel_configs.triton_source import TritonSource
-from workbench.analysis.product_configs.inner_loop import InnerLoop, find_inner_loop
-from workbench.analysis.product_configs.prior import Prior, weigh_time
-from workbench.analysis.product_configs.product_model import (
+from workbench.analysis.kernel_time.inner_loop import InnerLoop
+from workbench.analysis.kernel_time.product_times import (
     ProductTile,
-    ProductTime,
     ProductWork,
     count_tiles,
-    estimate_product,
     load_parameters,
 )
+from workbench.analysis.product_configs.prior import Prior, weigh_time
 from workbench.analysis.product_configs.published_winners import (
     is_published_better,
     read_published,
@@ -108,26 +106,25 @@ def _read_tile(source: TritonSource, config: Config) -> dict[str, int]:
     return {match[1]: size for name, size in values.items() if (match := _BLOCK.search(name))}
 
 
-def estimate_user_product(
+def describe_product(
     gpu: Gpu,
     source: TritonSource,
     sizes: Mapping[str, int],
     config: Config,
     *,
     resident: int,
-    code: str | InnerLoop | None,
-) -> ProductTime | str:
-    """The model's time of a configuration, or why there is none.
+    loop: InnerLoop | None,
+) -> tuple[ProductWork, ProductTile] | str:
+    """The work of a product and one configuration of it, or why no model knows it.
 
-    `sizes` are those of `SIZES`, `code` the SASS or AMD assembly of the configuration or the loop
-    of its matrix instructions, `resident` the blocks of it that fit on a multiprocessor. The first
-    two arguments of the kernel that point to memory are taken as what is multiplied, the third as
-    the result; tokens choose their experts at random.
+    `sizes` are those of `SIZES`, `loop` that of the matrix instructions in the configuration's
+    code, `resident` the blocks of it that fit on a multiprocessor. The first two arguments of the
+    kernel that point to memory are taken as what is multiplied, the third as the result; tokens
+    choose their experts at random.
     """
     tile, kinds = _read_tile(source, config), source.pointers
     if not sizes.keys() >= set("MNK") or len(tile) < len("MNK") or len(kinds) < _OPERANDS:
         return NO_SIZES
-    loop = find_inner_loop(code) if isinstance(code, str) else code
     if loop is None:
         return NO_LOOP
     left, right = (_BYTES.get(kind, 1) for kind in kinds[:_OPERANDS])
@@ -136,21 +133,23 @@ def estimate_user_product(
     rate = gpu.matrix.of(_RATES.get(kinds[0], "fp8")) or gpu.matrix.of("fp16")
     if not rate:
         return f"The rate of the matrix units of {gpu.title} for {kinds[0]} is not known."
-    tiles, busy = float(-(-m // tile["M"])), 1.0
+    tiles, busy, top = float(-(-m // tile["M"])), 1.0, sizes.get("TOP", 1)
     if "E" in sizes:
-        tiles, busy = count_tiles(sizes["E"], sizes["TOP"], m, tile["M"])
+        tiles, busy = count_tiles(sizes["E"], top, m, tile["M"])
     work = ProductWork(
         row_tiles=tiles,
         columns=n,
         depth=k,
         loaded=m * k * left + busy * n * k * right,
-        stored=m * sizes.get("TOP", 1) * n * out,
+        stored=m * top * n * out,
         left_bytes=left,
         right_bytes=right,
         tflops=rate,
+        operations=2.0 * m * top * n * k,
     )
-    made = ProductTile(tile["M"], tile["N"], tile["K"], config.warps, config.stages, resident, loop)
-    return estimate_product(gpu, work, made, load_parameters(experts="E" in sizes))
+    return work, ProductTile(
+        tile["M"], tile["N"], tile["K"], config.warps, config.stages, resident, loop, "E" in sizes
+    )
 
 
 def read_prior(

@@ -46,7 +46,7 @@ Overall = Verdict | Literal["mixed"]
 
 
 @dataclass(frozen=True)
-class Candidate:
+class Setting:
     """One setting without its sizes: its rows, one for each size, and its score (less is better).
 
     The score is a geometric mean over the sizes, in µs, seconds or bytes of one call; for the
@@ -56,7 +56,7 @@ class Candidate:
     settings: tuple[tuple[str, str], ...]
     rows: tuple[Trial, ...] = field(repr=False)
     score: float = math.inf
-    same: tuple[Candidate, ...] = field(default=(), repr=False)
+    same: tuple[Setting, ...] = field(default=(), repr=False)
 
     @property
     def title(self) -> str:
@@ -115,8 +115,8 @@ class Choice:
     """
 
     objective: str
-    winner: Candidate
-    runner_up: Candidate | None
+    winner: Setting
+    runner_up: Setting | None
     comparison: Comparison | None
     effects: tuple[Effect, ...]
 
@@ -180,9 +180,9 @@ def choose(
     return Choice(objective, winner, runner_up, comparison, tuple(effects))
 
 
-def _merge(candidates: Sequence[Candidate]) -> list[Candidate]:
+def _merge(candidates: Sequence[Setting]) -> list[Setting]:
     """The first of those with the same generated code, in their order, with the others."""
-    groups: dict[object, list[Candidate]] = {}
+    groups: dict[object, list[Setting]] = {}
     for one in candidates:
         groups.setdefault(one.code or one.settings, []).append(one)
     return [replace(first, same=tuple(others)) for first, *others in groups.values()]
@@ -219,7 +219,7 @@ def _within(trial: Trial, name: str, wanted: Any) -> bool:
     return value is not None and _SIGNS[limit[1]](value, float(limit[2]))
 
 
-def _candidates(rows: list[Trial], sizes: Sequence[str], objective: str) -> Iterable[Candidate]:
+def _candidates(rows: list[Trial], sizes: Sequence[str], objective: str) -> Iterable[Setting]:
     groups: dict[tuple[tuple[str, str], ...], list[Trial]] = {}
     for row in rows:
         settings = tuple(pair for pair in row.settings if pair[0] not in sizes)
@@ -232,7 +232,7 @@ def _candidates(rows: list[Trial], sizes: Sequence[str], objective: str) -> Iter
         scores = [_score(row, objective, sizes, baselines) for row in group]
         known = [score for score in scores if score is not None and score >= 0]
         score = _mean(known) if len(known) == len(scores) else math.inf
-        yield Candidate(settings, tuple(group), score)
+        yield Setting(settings, tuple(group), score)
 
 
 def _baselines(rows: list[Trial], sizes: Sequence[str]) -> dict[Any, list[float]]:
@@ -291,7 +291,7 @@ class _Originals:
             for key, values in _baselines(rows, sizes).items()
         }
 
-    def compare(self, a: Candidate, b: Candidate) -> Comparison | None:
+    def compare(self, a: Setting, b: Setting) -> Comparison | None:
         """How much longer `b` takes than `a`, by the size that says most; None: not timed."""
         if not self._is_timed or a is b:
             return None
@@ -323,9 +323,9 @@ def pick_clearest(found: Sequence[Comparison]) -> Comparison:
     )
 
 
-def _effect(axis: str, candidates: Sequence[Candidate], originals: _Originals) -> Effect | None:
+def _effect(axis: str, candidates: Sequence[Setting], originals: _Originals) -> Effect | None:
     """The score by the values of an axis while the other axes are the same."""
-    others: dict[Any, dict[str, Candidate]] = {}
+    others: dict[Any, dict[str, Setting]] = {}
     for one in candidates:
         rest = tuple(pair for pair in one.settings if pair[0] != axis)
         value = dict(one.settings).get(axis)

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from workbench.analysis.sweep.choice import (
     TIMED,
-    Candidate,
     Choice,
     Constraint,
     Effect,
+    Setting,
     choose,
 )
 from workbench.analysis.trials.axes import CHOICE_NAMES, TEMPLATE, is_kernel_axis
@@ -71,7 +71,7 @@ def _sentences(choice: Choice, sizes: tuple[str, ...]) -> Iterator[str]:
     yield from _warnings([row.warning or "" for row in winner.rows])
 
 
-def name_setting(one: Candidate, choice: Choice) -> str:
+def name_setting(one: Setting, choice: Choice) -> str:
     """Its values in one line, without the axes on which all settings have the same."""
     varied = {effect.axis for effect in choice.effects}
     return ", ".join(f"{n}={v}" for n, v in one.settings if n in varied) or one.title
@@ -200,7 +200,7 @@ def _describe_effect(effect: Effect, objective: str, *, is_model: bool) -> str:
     )
 
 
-def _against_original(winner: Candidate, sizes: tuple[str, ...]) -> str:
+def _against_original(winner: Setting, sizes: tuple[str, ...]) -> str:
     """For each size what the pairs allow to say; once what is the same for all sizes."""
     are_faster = all(pairs.verdict == "faster" for pairs in winner.pairs)
     are_noisy = len(winner.pairs) > 1 and all(
@@ -241,7 +241,7 @@ def _factor(middle: float, *ends: float) -> str:
     return f"{words} ({low_to_high})" if ends else words
 
 
-def code_of(winner: Candidate, name: str) -> str:
+def code_of(winner: Setting, name: str) -> str:
     """The call that compiles with this setting."""
     chosen = dict(winner.settings)
     kernels = {n: v for n, v in chosen.items() if is_kernel_axis(n)}

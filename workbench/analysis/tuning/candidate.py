@@ -4,17 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from math import ceil, inf
+from math import ceil, inf, isfinite
 from typing import Any
 
-from workbench.analysis.kernel_configs.config_model import ALIKE as ALIKE
-from workbench.analysis.kernel_configs.config_model import number_places
+from workbench.analysis.kernel_configs.config_space import GROUPS, Config
 from workbench.number_text import number_text, plural
+from workbench.report.machine_rows import RankedConfig
 from workbench.specs import Gpu
 
-RANKED = "ranked"
-NOT_COMPILED = "not compiled"
+RANKED, SPILLS = "ranked", "spills"
+"""Verdicts of those that can be launched: with a place, and discarded."""
+NOT_COMPILED, NO_FIT, NO_CODE = "not compiled", "does not fit", "does not compile"
+TOO_WIDE, NO_PROGRAM, WRONG = "grid too wide", "launches nothing", "fails the check"
+ALIKE = 1.02
+"""Times the other's: a difference that the model cannot tell."""
+_SLOWER = 1.1  # times the best of the model
+_EMPTIER = 0.5  # of the occupancy of the best
 _FULL = 0.995  # of the last wave, from which on nothing of it is idle
+_OF_BOTH = (
+    "warps", "stages", "registers", "spills", "smem_bytes", "blocks", "occupancy", "limiter",
+    "model_us", "placed_us", "rank",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -63,6 +73,12 @@ class Candidate:
         return (*self.values, self.warps, self.stages)
 
     @property
+    def config(self) -> Config:
+        """The sizes that are whole numbers, with warps and stages."""
+        sizes = tuple((name, value) for name, value in self.values if type(value) is int)
+        return Config(sizes, self.warps, self.stages)
+
+    @property
     def ranked_us(self) -> float:
         """The µs by which it has its place; infinite without a model."""
         us = self.model_us if self.placed_us is None else self.placed_us
@@ -91,6 +107,89 @@ def rank_candidates(candidates: Iterable[Candidate]) -> list[Candidate]:
 def _key(each: Candidate) -> tuple[float, ...]:
     return (round(each.ranked_us, 4), each.spills or 0, -(each.occupancy or 0.0),
             each.registers or 0)  # fmt: skip
+
+
+def number_places(keys: Sequence[tuple[float, ...]]) -> list[int]:
+    """The place of each of these in order, from 1; the same where a model cannot tell them apart.
+
+    A key has the model's time first, then the spills. Those within `ALIKE` of the first of a place
+    share it where they spill as much; without a time, those whose whole key is the same.
+    """
+    places: list[int] = []
+    begins = 0
+    for at, key in enumerate(keys):
+        first = keys[begins]
+        is_near = key[0] < ALIKE * first[0] if isfinite(key[0]) else key == first
+        alike = is_near and key[1] == first[1]
+        if not alike:
+            begins = at
+        places.append(begins + 1)
+    return places
+
+
+def list_rows(
+    candidates: Iterable[Candidate], kernel: str, target: str, remark: str = ""
+) -> list[RankedConfig]:
+    """The same as rows of a record, by place; those that cannot be launched come last.
+
+    One that spills has a place among the others there, with what is against it. `remark` is said of
+    each that the model gives a time.
+    """
+    order = rank_candidates(
+        replace(each, verdict=RANKED, reason=None) if each.verdict == SPILLS else each
+        for each in candidates
+    )
+    rows = []
+    for each in order:
+        is_placed = each.verdict == RANKED
+        against = "; ".join(_list_against(each, order[0])) if is_placed else _reject(each)
+        rows.append(
+            RankedConfig(
+                kernel=kernel,
+                target=target,
+                choice=each.choice,
+                rejection=against or None,
+                note="; ".join(_list_notes(each, remark)) or None,
+                **{name: getattr(each, name) for name in _OF_BOTH},
+            )
+        )
+    return rows
+
+
+def _reject(each: Candidate) -> str:
+    """Why one has no place, as a record says it."""
+    if each.verdict in (NO_FIT, TOO_WIDE):
+        return f"cannot be launched: {each.reason}"
+    if each.verdict == WRONG:
+        return each.reason or each.verdict
+    if each.verdict == NO_PROGRAM:
+        return f"{each.verdict}: {(each.reason or '').rstrip('.')}"
+    return each.verdict
+
+
+def _list_notes(each: Candidate, remark: str) -> Iterator[str]:
+    if each.because:
+        waits = "a step along K mostly waits for" if each.l2_bytes is not None else "mostly"
+        yield f"by the model {waits} {each.because}"
+        if group := next((name for name, _ in each.values if name in GROUPS), None):
+            yield f"it does not know what {group} changes"
+    if each.model_us is not None and remark:
+        yield remark
+    if each.reason and each.verdict in (RANKED, NO_CODE):
+        yield each.reason
+
+
+def _list_against(each: Candidate, best: Candidate) -> Iterator[str]:
+    """What is against one that has a place, beside the best."""
+    if each.spills and not best.spills:
+        yield f"spills: {plural(each.spills, 'store or load', 'stores and loads')}"
+    if each.occupancy is not None and each.occupancy < _EMPTIER * (best.occupancy or 0.0):
+        its, most = (number_text(one.occupancy, "percent") for one in (each, best))
+        words = f"occupancy {its}, the best has {most}"
+        yield f"{words} (limited by {each.limiter})" if each.limiter else words
+    if each.model_us and best.model_us and each.model_us > _SLOWER * best.model_us:
+        times = number_text(each.model_us / best.model_us, "amount")
+        yield f"{times} times the best by the model"
 
 
 def explain_order(gpu: Gpu, one: Candidate, other: Candidate) -> str:

@@ -27,6 +27,8 @@ from workbench.analysis.tuning.model_errors import NO_MODEL, describe_error
 from workbench.arguments import checked
 from workbench.errors import UsageError
 from workbench.number_text import plural
+from workbench.report import Report
+from workbench.report.machine_rows import RankedConfig
 from workbench.report.presenter import Presented, presenter
 from workbench.specs import Gpu
 
@@ -38,6 +40,40 @@ PUBLISHED, GIVEN = "published", "given"
 """Whose winners order configurations: those that the package has, or files of the user."""
 MANY = 8
 """Configurations that a file of `triton.Config` has: few enough to time on the device."""
+
+
+@dataclass(frozen=True, repr=False)
+class RankedConfigs(Presented):
+    """The configurations of one kernel on one GPU, compiled and ranked by a model: nothing was run.
+
+    `report` is the record of the compilation with the table `ranked_configs`.
+    """
+
+    report: Report
+    kernel: str
+    target: str
+
+    @property
+    def rows(self) -> tuple[RankedConfig, ...]:
+        """By rank, then those that cannot be compiled or launched."""
+        wanted = (self.kernel, self.target)
+        return tuple(r for r in self.report.ranked_configs if (r.kernel, r.target) == wanted)
+
+    def frame(self) -> pandas.DataFrame:
+        """A row for each configuration, the best by the model first."""
+        return presenter().frame(self)
+
+    def plot(self) -> matplotlib.figure.Figure:
+        """What the model gives each configuration as a heat map, block sizes × warps and stages.
+
+        Raises `UsageError` where no configuration could be compiled.
+        """
+        return presenter().plot(self)
+
+    @checked
+    def to_html(self, path: str | PathLike[str] | None = None) -> str:
+        """A page with the heat map and every row, which needs no network; written to `path`."""
+        return presenter().page(self, path)
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 
+from workbench.analysis.forecast.forecast import RecordedWork
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.triton_functions import has_type, is_autotuner, is_jitted
 from workbench.errors import UsageError, describe_error, suggest
@@ -41,7 +42,8 @@ class KernelCall:
     tensors, descriptors and numbers by the names of the parameters, in the order of the function;
     `meta` are the values of `tl.constexpr` parameters and the options of Triton, such as
     `num_warps`, that were given. `generated` is Inductor's text of a kernel of a compiled program,
-    by the GPU that it is for, `time_us` what a call takes on a GPU by the model of that program.
+    by the GPU that it is for, `recorded` what a call does on a GPU by the record of that program,
+    or by what a run of the call has counted.
     """
 
     function: Any
@@ -49,7 +51,7 @@ class KernelCall:
     grid: Grid
     meta: Mapping[str, Any]
     generated: Mapping[str, str] = field(default_factory=dict)
-    time_us: Callable[[Gpu], float | None] | None = field(default=None, repr=False, compare=False)
+    recorded: Callable[[Gpu], RecordedWork] | None = field(default=None, repr=False, compare=False)
 
     @classmethod
     def of(

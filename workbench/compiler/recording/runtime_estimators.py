@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from workbench.analysis.cluster.links import Links, estimate_collective, find_links
-from workbench.analysis.forecast.forecast import PROFILED, model_operator
+from workbench.analysis.forecast.forecast import PROFILED, time_operator
 from workbench.analysis.gpu_model.roofline import find_peak_rate
 from workbench.analysis.library_kernels.operator_work import OperatorCall, fill_causal
 from workbench.compiler.cluster.cluster import Cluster
@@ -171,7 +171,7 @@ def time_compute(node: Any, gpu: Gpu) -> float:
         return 0.0
     if count_formula_flops(node) is not None and (call := _read_call(node)) is not None:
         tf32 = ("products",) if read_product_precision() == "tf32" else ()
-        if (us := model_operator(call, gpu, tf32=tf32).us) is not None:
+        if (us := time_operator(call, gpu, tf32=tf32).us) is not None:
             return us / 1e3
     return _bound_node(node, gpu) * 1e3
 

@@ -28,7 +28,7 @@ from workbench.analysis.kernel_configs.triton_source import (
     read_source,
     remove_heuristics,
 )
-from workbench.analysis.product_configs.inner_loop import find_inner_loop
+from workbench.analysis.kernel_time.inner_loop import find_inner_loop
 from workbench.compiler.internals.patches import ProcessPatches
 from workbench.compiler.internals.triton_functions import is_library
 from workbench.compiler.kernels.kernel_variants import OwnSource

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Any
 
-from workbench.analysis.product_configs.inner_loop import InnerLoop
+from workbench.analysis.kernel_time.inner_loop import InnerLoop
 from workbench.compiler.kernels.kernel_variants import OwnSource
 from workbench.compiler.memory_layouts.laid_tensors import LaidKernel
 from workbench.errors import UsageError

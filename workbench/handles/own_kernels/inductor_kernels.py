@@ -13,7 +13,7 @@ from typing import Any
 import torch
 import triton
 
-from workbench.analysis.forecast.forecast import time_record_kernel
+from workbench.analysis.forecast.forecast import read_record_work
 from workbench.analysis.kernel_configs.triton_source import (
     read_launch_meta,
     read_source,
@@ -81,8 +81,8 @@ def read_call(report: Report, name: str, gpu: str) -> KernelCall:
     own = {each: values[each] for each in function.arg_names if each in values}
     own |= {"num_warps": row.warps, "num_stages": row.stages}
     made = KernelCall.of(function, (), grid, own)
-    timed = partial(time_record_kernel, report, kernel)
-    return replace(made, generated={gpu: source}, time_us=timed)
+    recorded = partial(read_record_work, report, kernel)
+    return replace(made, generated={gpu: source}, recorded=recorded)
 
 
 def _define(kernel: Kernel, source: str) -> Any:

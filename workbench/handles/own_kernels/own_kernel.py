@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property, partial
 from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
@@ -24,9 +25,8 @@ if TYPE_CHECKING:
 
     from workbench.analysis.gpu_model.matrix import Matrix
     from workbench.analysis.kernel_checks.kernel_check import KernelCheck
-    from workbench.analysis.kernel_configs.config_model import RankedConfigs
     from workbench.analysis.kernel_layouts.kernel_layout import Layout
-    from workbench.analysis.tuning.tuned import Tuned
+    from workbench.analysis.tuning.tuned import RankedConfigs, Tuned
     from workbench.tasks.live_action import LiveAction
     from workbench.tasks.progress_events import ProgressCallback
 
@@ -189,11 +189,24 @@ class OwnKernel(LiveOnly, ReportHolder):
         For products of matrices `sizes` are M, N and K, where no arguments have these names, and E
         and TOP for a mixture of experts. Raises `UsageError` without configurations.
         """
-        from workbench.handles.own_kernels.ranking import rank_call
+        from workbench.handles.own_kernels.tuning import rank_call
 
-        ranked = rank_call(self.report, self.call, self.gpu, configs, sizes or {}, progress)
+        call = self._count_work()
+        ranked = rank_call(self.report, call, self.gpu, configs, sizes or {}, progress)
         self.update(ranked.report)
         return ranked
+
+    def _count_work(self) -> KernelCall:
+        """The call with the bytes and operations that a run of it has counted, where there are."""
+        report = self._report
+        if self.call.recorded is not None or report is None or not len(report.kernels):
+            return self.call
+        (kernel,) = report.kernels
+        if kernel.bytes_read is None:
+            return self.call
+        from workbench.analysis.forecast.forecast import read_record_work
+
+        return replace(self.call, recorded=partial(read_record_work, report, kernel))
 
     def memory(self) -> NoReturn:
         """Refuse: a kernel holds what it is given."""
@@ -349,7 +362,7 @@ class OwnKernel(LiveOnly, ReportHolder):
         gpus = (self.gpu,) if names is None else find_target_gpus(names)
         with follow_in_a_line(progress, f"Configurations of {self.name}") as told:
             tuned = tune(
-                self.call,
+                self._count_work(),
                 gpus,
                 sizes=sizes,
                 space=space,

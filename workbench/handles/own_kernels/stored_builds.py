@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from workbench import __version__
-from workbench.analysis.product_configs.inner_loop import InnerLoop
+from workbench.analysis.kernel_time.inner_loop import InnerLoop
 from workbench.analysis.sweep.store import Store
 from workbench.arguments import ask
 from workbench.compiler.calls.content_key import hash_case
@@ -28,6 +28,8 @@ from workbench.report.report_header import read_part
 from workbench.report.trials import Trial
 from workbench.settings import read_triton_switches
 from workbench.specs import Gpu
+
+_COUNT_OF_LOOPS = 2  # raised where loops are counted in another manner than those that are stored
 
 
 @dataclass
@@ -50,7 +52,7 @@ class StoredBuilds:
         assumed = {name: describe_assumed(value) for name, value in variant.arguments.items()}
         found = hash_case(self._digest, assumed, variant.constants, variant.options)
         self.unknown.update(dict.fromkeys(found.unknown))
-        parts = [found.digest, asdict(gpu), self.with_loop]
+        parts = [found.digest, asdict(gpu), self.with_loop and _COUNT_OF_LOOPS]
         key = hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()
         options = ", ".join(f"{name}={value}" for name, value in variant.options.items())
         choice = ", ".join(part for part in (variant.choice, options) if part)

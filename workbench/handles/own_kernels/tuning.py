@@ -1,9 +1,7 @@
 """Tries configurations of a hand-written kernel for GPUs that need not be here.
 
-Each is compiled in the worker, as a launch would have it, discarded with the reason where it does
-not compile, does not fit, launches nothing, has too wide a grid or spills, and the rest ordered by
-a model: products by `analysis.product_configs`, other kernels by
-`analysis.kernel_configs.config_model`.
+Each is compiled in the worker, as a launch would have it, and judged and ordered by
+`handles.kernels.config_search`. `rank_call` keeps the same answer in the kernel's record.
 """
 
 from __future__ import annotations
@@ -22,22 +20,27 @@ from math import ceil, prod
 from os import PathLike
 from typing import Any
 
-from workbench.analysis.kernel_configs.config_model import Launch, Work, estimate
-from workbench.analysis.kernel_configs.config_space import Config, explain_wide_grid, launch_of
+from workbench.analysis.kernel_configs.config_space import Config, explain_wide_grid
 from workbench.analysis.kernel_configs.config_space import space as make_inductor_space
 from workbench.analysis.kernel_configs.triton_source import TritonSource, read_source
+from workbench.analysis.kernel_time.kernel_time import Division, LoopLaunch
+from workbench.analysis.library_kernels.operator_work import Work
 from workbench.analysis.product_configs.user_product import (
     check_sizes,
-    estimate_user_product,
+    describe_product,
     explain_no_step,
     read_prior,
     read_sizes,
 )
 from workbench.analysis.sweep.store import Store, store_path
 from workbench.analysis.tuning.candidate import (
+    NO_PROGRAM,
     NOT_COMPILED,
     RANKED,
+    TOO_WIDE,
+    WRONG,
     Candidate,
+    list_rows,
     rank_candidates,
 )
 from workbench.analysis.tuning.spaces import (
@@ -49,7 +52,7 @@ from workbench.analysis.tuning.spaces import (
     make_grid,
     make_standard,
 )
-from workbench.analysis.tuning.tuned import GIVEN, PUBLISHED, Tuned, TunedCase
+from workbench.analysis.tuning.tuned import GIVEN, PUBLISHED, RankedConfigs, Tuned, TunedCase
 from workbench.arguments import check_executor, submit
 from workbench.compiler.internals.triton_functions import is_autotuner
 from workbench.compiler.kernels.helion_kernels import HELION
@@ -75,10 +78,18 @@ from workbench.compiler.virtual_gpu.client import (
 )
 from workbench.compiler.virtual_gpu.kernel_choice import Build, Built
 from workbench.errors import UsageError
+from workbench.handles.kernels.config_search import (
+    Described,
+    describe_loop,
+    judge_built,
+    order_candidates,
+)
+from workbench.handles.kernels.ranked import keep_ranked
 from workbench.handles.own_kernels.compiling import make_build
-from workbench.handles.own_kernels.ranking import describe_source
+from workbench.handles.own_kernels.kernel_report import KERNEL
 from workbench.handles.own_kernels.stored_builds import StoredBuilds
 from workbench.number_text import plural
+from workbench.report import Report
 from workbench.report.machine_rows import Resources
 from workbench.specs import Gpu
 from workbench.tasks.progress_events import ProgressCallback, step, tell_count
@@ -89,7 +100,6 @@ _LOOP = re.compile(r"^\s*(?:for|while)\b", re.MULTILINE)
 _SCALE = re.compile(r"scale", re.IGNORECASE)
 _EXPERTS = "product of experts"
 _GENERATED = ("pointwise", "reduction", "persistent_reduction")
-_SPILLS, _WRONG, _TOO_WIDE = "spills", "fails the check", "grid too wide"
 _UNCHECKED = "not checked: "
 _LAUNCH = (WARPS, STAGES)
 _AT_FIRST, _AT_ONCE = 2, 16  # builds between two looks at the clock
@@ -197,6 +207,39 @@ def tune(
         from_store=len(builds.known),
         winners=PUBLISHED if prior is None else GIVEN,
     )
+
+
+_ALL_ONCE = "every tensor taken as moved once: k.check counts what is"
+
+
+def rank_call(
+    report: Report,
+    call: KernelCall,
+    gpu: Gpu,
+    configs: Iterable[Any] | None,
+    sizes: Mapping[str, int],
+    progress: ProgressCallback | None = None,
+) -> RankedConfigs:
+    """The configurations that are given, or those of the autotuner, tuned for one GPU and size.
+
+    The record has them in its table `ranked_configs`. Raises `UsageError` without configurations.
+    """
+    given = None if configs is None else list(configs)
+    if not given and not call.configs:
+        raise UsageError(
+            f"{call.name} has no autotuner, so that there are no configurations to rank. Give "
+            'them: k.rank_configs([{"BLOCK": 128, "num_warps": 4}, …]).'
+        )
+    if sizes and not find_kind(call).startswith("product"):
+        raise UsageError(f"sizes are for products of matrices: {call.name} has no tl.dot.")
+    for config in given or ():
+        make_variant(call, gpu.kind.build, config)  # raises for a name that the kernel lacks
+    tuned = tune(call, [gpu], sizes=sizes or None, space=given or None, progress=progress)
+    remark = "" if call.recorded is not None else _ALL_ONCE
+    (case,) = tuned.cases
+    is_product = tuned.kind.startswith("product")
+    rows = list_rows(case.candidates, KERNEL, gpu.name, "" if is_product else remark)
+    return keep_ranked(report, KERNEL, gpu.name, rows)
 
 
 def _list_dropped(tries: Iterable[_Try]) -> Iterator[str]:
@@ -340,14 +383,14 @@ def _make_try(call: KernelCall, gpu: Gpu, case: Mapping[str, int], config: Any) 
     candidate = Candidate(values, warps, stages)
     made = _Try(gpu, case, variant, numbers, candidate)
     if "M" in case and (why := explain_no_step(_describe(sized, variant), case,
-                                               _make_config(candidate))):  # fmt: skip
-        return replace(made, against=(_WRONG, why))
+                                               candidate.config)):  # fmt: skip
+        return replace(made, against=(WRONG, why))
     try:
         grid = sized.resolve_grid(meta)
     except EmptyGrid as error:
-        return replace(made, against=("launches nothing", str(error).partition(": ")[2]))
+        return replace(made, against=(NO_PROGRAM, str(error).partition(": ")[2]))
     why = explain_wide_grid(grid, gpu)
-    return replace(made, grid=prod(grid), against=None if why is None else (_TOO_WIDE, why))
+    return replace(made, grid=prod(grid), against=None if why is None else (TOO_WIDE, why))
 
 
 class _Builds:
@@ -460,25 +503,11 @@ def _judge_case(
     is_product: bool,
 ) -> list[Candidate]:
     """The configurations of one case in their order, then what was discarded."""
-    judged = [_judge(call, one, builds.find(one)) for one in tries]
-    if not any(each.verdict == RANKED for each in judged):  # all spill: then it is no reason
-        judged = [
-            replace(each, verdict=RANKED) if each.verdict == _SPILLS else each for each in judged
-        ]
-    source = _describe(call, tries[0].variant)
     place = None
     if is_product:
+        source = _describe(call, tries[0].variant)
         place = read_prior(prior, list_known_gpus(), gpu, source, case)
-    if place is not None:
-        ranked = [n for n, each in enumerate(judged) if each.verdict == RANKED]
-        configs = [_make_config(judged[n]) for n in ranked]
-        times = place(configs, [judged[n].model_us for n in ranked])
-        if isinstance(times, str):
-            judged = [replace(e, reason=times) if e.verdict == RANKED else e for e in judged]
-        else:
-            for n, us in zip(ranked, times, strict=True):
-                judged[n] = replace(judged[n], placed_us=us)
-    return rank_candidates(judged)
+    return order_candidates([_judge(call, one, builds.find(one)) for one in tries], place)
 
 
 def _discard_wrong(
@@ -500,7 +529,7 @@ def _discard_wrong(
             asked = replace(call, function=function)
         is_right, said = check(asked)
         if is_right is False:
-            judged[number] = replace(each, verdict=_WRONG, reason=said, rank=None)
+            judged[number] = replace(each, verdict=WRONG, reason=said, rank=None)
             continue
         kept += 1
         if is_right is None:
@@ -512,94 +541,47 @@ def _judge(call: KernelCall, one: _Try, built: Built | None) -> Candidate:
     """The verdict of one configuration, and the model's time where it can be launched."""
     if one.against is not None:
         return replace(one.candidate, verdict=one.against[0], reason=one.against[1])
-    if built is None:
-        return replace(one.candidate, reason="the budget was used up")
-    taken = built.resources
-    if built.is_late:
-        return replace(one.candidate, verdict="takes too long", reason=built.note)
-    if taken is None:
-        why = (built.note or "").partition(": ")[2] or built.note
-        return replace(one.candidate, verdict="does not compile", reason=why)
-    made = replace(
-        one.candidate,
-        registers=taken.registers,
-        spills=taken.spills,
-        smem_bytes=taken.smem_bytes,
-        blocks=taken.blocks,
-        occupancy=taken.occupancy,
-        limiter=taken.limiter,
-        grid=one.grid,
-    )
-    if taken.blocks == 0:
-        return replace(made, verdict="does not fit", reason=taken.note)
-    made = _estimate(call, one, made, built, taken)
-    if built.loop is not None:
-        if built.loop.spilled:
-            kept = plural(built.loop.spilled, "register")
-            reason = f"each step along K stores and loads {kept} that do not fit"
-            return replace(made, verdict=_SPILLS, reason=reason)
-    elif taken.spills:
-        told = plural(taken.spills, "store or load", "stores and loads")
-        return replace(made, verdict=_SPILLS, reason=f"{told} of registers that do not fit")
-    return replace(made, verdict=RANKED)
+    made = replace(one.candidate, grid=one.grid)
+    return judge_built(made, built, one.gpu, partial(_describe_try, call, one, built))
 
 
-def _estimate(
-    call: KernelCall, one: _Try, made: Candidate, built: Built, taken: Resources
-) -> Candidate:
-    """The candidate with its modelled time, or with the reason why there is none."""
-    if built.loop is not None or "M" in one.sizes:
-        source = _describe(call, one.variant)
-        found = estimate_user_product(
-            one.gpu,
-            source,
-            one.sizes,
-            _make_config(made),
-            resident=taken.blocks or 1,
-            code=built.loop,
+def _describe_try(call: KernelCall, one: _Try, built: Built | None, taken: Resources) -> Described:
+    """What a call does in one configuration, or why no model knows that."""
+    loop, text = None if built is None else built.loop, str(call.jit.src)
+    if loop is not None or "M" in one.sizes:
+        source, resident = _describe(call, one.variant), taken.blocks or 1
+        return describe_product(
+            one.gpu, source, one.sizes, one.candidate.config, resident=resident, loop=loop
         )
-        if isinstance(found, str):
-            return replace(made, reason=found)
-        programs = round(found.programs)
-        return replace(
-            made,
-            model_us=found.us,
-            because=found.because,
-            grid=programs,
-            l2_bytes=found.l2_bytes,
-        )
-    if _DOT.search(str(call.jit.src)):
-        return replace(made, reason=_NO_MODEL)
-    if _LOOP.search(str(call.jit.src)) and not any(is_block(name) for name, _ in one.variant.sizes):
-        return replace(made, reason=_NO_BLOCK)
-    work, launch = _describe_work(call, one)
-    if (generated := _read_generated(call)) is not None:
-        launch = launch_of(generated, _make_config(made)) or launch
-    threads = made.warps * one.gpu.warp_size
-    timing = estimate(
-        one.gpu,
-        work,
-        launch,
-        resident=taken.blocks or 1,
-        threads=threads,
-        stack=taken.stack or 0,
-        kernel_us=None if call.time_us is None else call.time_us(one.gpu),
-    )
-    return replace(made, model_us=timing.time_us, because=timing.because)
+    if _DOT.search(text):
+        return _NO_MODEL
+    recorded = None if call.recorded is None else call.recorded(one.gpu)
+    if recorded is not None and (source_of := _read_generated(call)) is not None:
+        return describe_loop(one.gpu, source_of, recorded, one.candidate, taken)
+    if _LOOP.search(text) and not any(is_block(name) for name, _ in one.variant.sizes):
+        return _NO_BLOCK
+    work, division, width = _describe_work(call, one)
+    threads = one.candidate.warps * one.gpu.warp_size
+    kernel_us = None
+    if recorded is not None:
+        work, kernel_us = recorded.work or work, recorded.kernel_us
+    launch = LoopLaunch(division, taken.blocks or 1, threads, taken.stack or 0, width, kernel_us)
+    return work, launch
 
 
 def _describe(call: KernelCall, variant: Variant) -> TritonSource:
     """The kernel in one configuration as the model of products takes it."""
-    return replace(describe_source(call), constants=dict(variant.constants), multiplies=True)
+    from triton._utils import canonicalize_dtype
+
+    signature = {
+        name: f"*{canonicalize_dtype(tensor.dtype)}" for name, tensor in call.tensors().items()
+    }
+    constants = dict(variant.constants)
+    return TritonSource(call.name, "user_autotune", signature, constants, multiplies=True)
 
 
-def _make_config(candidate: Candidate) -> Config:
-    sizes = ((name, value) for name, value in candidate.values if type(value) is int)
-    return Config(tuple(sizes), candidate.warps, candidate.stages)
-
-
-def _describe_work(call: KernelCall, one: _Try) -> tuple[Work, Launch]:
-    """Least bytes of the call, and how a configuration divides its largest tensor."""
+def _describe_work(call: KernelCall, one: _Try) -> tuple[Work, Division, int]:
+    """Least bytes of the call, how a configuration divides its largest tensor, its widest value."""
     tensors = call.tensors(with_parts=True).values()
     width = max((each.element_size() for each in tensors), default=4)
     moved = sum(each.numel() * each.element_size() for each in tensors)
@@ -611,4 +593,4 @@ def _describe_work(call: KernelCall, one: _Try) -> tuple[Work, Launch]:
         lanes = run = ceil(whole / programs)  # a block that is no parameter, such as a whole row
     trips = max(ceil(whole / (programs * lanes)), 1)
     padding = max(programs * lanes * trips / max(whole, 1), 1.0)
-    return Work(float(moved), width=width), Launch(programs, trips, run, padding)
+    return Work(None, moved, 0), Division(programs, trips, run, padding), width

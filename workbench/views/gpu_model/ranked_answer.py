@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pandas
 
-from workbench.analysis.kernel_configs.config_model import RankedConfigs
+from workbench.analysis.tuning.tuned import RankedConfigs
 from workbench.errors import UsageError
 from workbench.report import Report
 from workbench.report.machine_rows import RankedConfig

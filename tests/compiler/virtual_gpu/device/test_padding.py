@@ -8,15 +8,15 @@ import pytest
 import torch
 
 from tests.compiler.virtual_gpu.jobs import job
+from workbench.analysis.kernel_time.kernel_time import TemplateWork
 from workbench.compiler.virtual_gpu.client import CrossCompiler
-from workbench.compiler.virtual_gpu.device.template_model import Product
-from workbench.compiler.virtual_gpu.device.virtual import Padding, is_padding_faster
+from workbench.compiler.virtual_gpu.device.padding import Padding, is_padding_faster
 from workbench.specs import Catalogue
 
 H100 = Catalogue.built_in()["h100"]
 RATE = 989.5
-ODD = Product(1, 4095, 4095, 4095, width=2, out_width=2)
-EVEN = Product(1, 4096, 4096, 4096, width=2, out_width=2)
+ODD = TemplateWork(1, 4095, 4095, 4095, width=2, out_width=2)
+EVEN = TemplateWork(1, 4096, 4096, 4096, width=2, out_width=2)
 COPIES = Padding(ODD, EVEN, aligned=2, copied=4.0 * (4095**2 + 4096**2), copies=2)
 
 

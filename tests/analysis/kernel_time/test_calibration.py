@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from workbench.analysis.calibrated.calibration import (
+from workbench.analysis.kernel_time.calibration import (
     build_calibration,
     choose_calibration,
     load_calibrations,

@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-_SASS = re.compile(r"^\s*(\.L_\w+):|^\s*/\*[0-9a-f]+\*/\s+(?:@!?U?P\w+\s+)?([A-Z][\w.]*)(.*);")
+# not what `@!PT` stands before: it never runs, and the listings that were fitted leave it out
+_SASS = re.compile(r"^\s*(\.L_\w+):|^\s*/\*[0-9a-f]+\*/\s+(?:@!?U?P\d\s+)?([A-Z][\w.]*)(.*);")
 _AMDGCN = re.compile(r"^\s*(\.LBB\w+):|^\s+([a-z]\w+)\b(.*)")
 _TARGET = re.compile(r"(\.L_\w+|\.LBB\w+)")
 _BRANCHES = ("BRA", "s_cbranch", "s_branch")

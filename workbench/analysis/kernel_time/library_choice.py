@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import gcd
 
-from workbench.analysis.calibrated.calibration import Calibration
-from workbench.analysis.calibrated.kernel_times import count_tiles, estimate_us
+from workbench.analysis.kernel_time.calibration import Calibration
+from workbench.analysis.kernel_time.library_times import count_tiles, estimate_us
 from workbench.analysis.library_kernels.kernel_names import LibraryKernel, read_kernel_name
 from workbench.analysis.library_kernels.operator_work import Work
 from workbench.specs import Gpu

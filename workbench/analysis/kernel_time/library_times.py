@@ -17,7 +17,7 @@ import math
 import re
 from dataclasses import dataclass, replace
 
-from workbench.analysis.calibrated.calibration import Calibration
+from workbench.analysis.kernel_time.calibration import Calibration
 from workbench.analysis.library_kernels.kernel_bounds import (
     bound_kernel,
     find_compute_us,

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from workbench.analysis.calibrated.calibration import choose_calibration
-from workbench.analysis.calibrated.library_choice import choose_library_kernel
-from workbench.analysis.calibrated.modelled import model_library_call
+from workbench.analysis.kernel_time.calibration import choose_calibration
+from workbench.analysis.kernel_time.kernel_time import LibraryCall, time_kernel
+from workbench.analysis.kernel_time.library_choice import choose_library_kernel
 from workbench.analysis.library_kernels.operator_work import OperatorCall, Work, estimate_work
 from workbench.specs import Catalogue
 
@@ -27,7 +27,7 @@ def describe_product(m: int, n: int, k: int, dtype: str = "c10::BFloat16") -> Wo
 def test_the_fastest_known_kernel_takes_about_what_the_gpu_took(
     sizes: tuple[int, int, int], measured_us: float
 ) -> None:
-    made = model_library_call("extern_kernels.mm", describe_product(*sizes), H200)
+    made = time_kernel(describe_product(*sizes), LibraryCall("extern_kernels.mm"), H200)
     assert made.us == pytest.approx(measured_us, rel=0.2)
     assert made.kind == "product"
 
@@ -67,19 +67,19 @@ def test_a_generation_without_known_kernels_takes_the_usual_tile() -> None:
 
 
 def test_the_error_of_a_choice_is_no_smaller_than_that_of_a_kernel_that_is_known() -> None:
-    made = model_library_call("mm", describe_product(512, 512, 512), H200)
+    made = time_kernel(describe_product(512, 512, 512), LibraryCall("mm"), H200)
     assert made.error is not None
     assert made.error >= FIT.errors["product"]
 
 
 @pytest.mark.parametrize("dtype", ["double", "signed char"])
 def test_a_dtype_that_no_trace_has_is_told_with_a_wider_error(dtype: str) -> None:
-    strange = model_library_call("mm", describe_product(512, 512, 512, dtype), H200)
-    known = model_library_call("mm", describe_product(512, 512, 512), H200)
+    strange = time_kernel(describe_product(512, 512, 512, dtype), LibraryCall("mm"), H200)
+    known = time_kernel(describe_product(512, 512, 512), LibraryCall("mm"), H200)
     assert strange.error is not None
     assert known.error is not None
     assert strange.error > 1.5 * known.error
-    assert "was in the traces" in strange.why
+    assert "was in the traces" in strange.because
 
 
 def test_no_kernel_of_another_vendor_is_taken() -> None:

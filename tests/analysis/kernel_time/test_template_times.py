@@ -7,20 +7,17 @@ import torch
 
 from tests.compiler.virtual_gpu.gpus import H100
 from tests.compiler.virtual_gpu.jobs import job
+from workbench.analysis.kernel_time.kernel_time import LibraryCall, time_kernel
+from workbench.analysis.kernel_time.kernel_time import TemplateTile as Tile
+from workbench.analysis.kernel_time.kernel_time import TemplateWork as Work
 from workbench.compiler.virtual_gpu.client import CrossCompiler
-from workbench.compiler.virtual_gpu.device.template_model import (
-    Product,
-    Tile,
-    estimate_library_ms,
-    estimate_template_ms,
-)
 
-LARGE = Product(1, 8192, 8192, 8192, 2, 2)
 RATE = H100.spec.matrix.of("bf16") or 0.0
+LARGE = Work(1, 8192, 8192, 8192, 2, 2, RATE)
 
 
-def time(tile: Tile, product: Product = LARGE) -> float:
-    return estimate_template_ms(H100.spec, product, tile, RATE)
+def time(tile: Tile, product: Work = LARGE) -> float:
+    return time_kernel(product, tile, H100.spec).us or 0.0
 
 
 def test_large_tiles_win_for_large_matrices() -> None:
@@ -31,17 +28,19 @@ def test_large_tiles_win_for_large_matrices() -> None:
 
 def test_more_stages_hide_latency_until_shared_memory_is_full() -> None:
     assert time(Tile(128, 128, 64, 8, 4)) <= time(Tile(128, 128, 64, 8, 1))
-    assert time(Tile(256, 256, 128, 8, 5)) == 1e6
+    full = time_kernel(LARGE, Tile(256, 256, 128, 8, 5), H100.spec)
+    assert full.us is None
+    assert full.because.startswith("needs more shared memory than a block can have")
 
 
 def test_small_tiles_win_where_large_ones_leave_multiprocessors_idle() -> None:
-    small = Product(1, 256, 256, 8192, 2, 2)
+    small = Work(1, 256, 256, 8192, 2, 2, RATE)
     assert time(Tile(32, 32, 64, 4, 4), small) < time(Tile(128, 128, 64, 8, 4), small)
 
 
 def test_nothing_is_faster_than_the_roofline() -> None:
-    roofline = LARGE.flops / (RATE * 1e12) * 1e3
-    assert estimate_library_ms(H100.spec, LARGE, RATE) > roofline
+    roofline = LARGE.flops / (RATE * 1e6)
+    assert (time_kernel(LARGE, LibraryCall("mm"), H100.spec).us or 0) > roofline
     assert time(Tile(128, 256, 64, 8, 4)) > roofline
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workbench.analysis.product_configs.inner_loop import InnerLoop, find_inner_loop
+from workbench.analysis.kernel_time.inner_loop import InnerLoop, find_inner_loop
 
 HOPPER = """
         /*0000*/                   LDC R1, c[0x0][0x28] ;
@@ -43,6 +43,12 @@ def test_amd_assembly_is_read_too() -> None:
 def test_code_without_matrix_instructions_has_none() -> None:
     assert find_inner_loop(HOPPER.replace("QGMMA", "FFMA")) is None
     assert find_inner_loop("") is None
+
+
+def test_an_instruction_that_never_runs_is_not_counted() -> None:
+    """The listing in a record leaves it out; the same loop has one count in both texts."""
+    never = "/*0018*/              @!PT LDS RZ, [RZ] ;\n        /*0020*/"
+    assert find_inner_loop(HOPPER.replace("/*0020*/", never)) == find_inner_loop(HOPPER)
 
 
 def test_only_registers_that_a_turn_stores_are_spilled() -> None:

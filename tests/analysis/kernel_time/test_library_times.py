@@ -6,8 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from workbench.analysis.calibrated.calibration import choose_calibration, load_calibrations
-from workbench.analysis.calibrated.kernel_times import count_missed_bytes, estimate_us, name_family
+from workbench.analysis.kernel_time.calibration import choose_calibration, load_calibrations
+from workbench.analysis.kernel_time.library_times import (
+    count_missed_bytes,
+    estimate_us,
+    name_family,
+)
 from workbench.analysis.library_kernels.kernel_names import LibraryKernel, read_kernel_name
 from workbench.analysis.library_kernels.operator_work import Work
 from workbench.specs import Catalogue

@@ -26,7 +26,8 @@ from functools import cache
 from importlib import resources
 from math import ceil, floor, sqrt
 
-from workbench.analysis.product_configs.inner_loop import InnerLoop
+from workbench.analysis.kernel_time.inner_loop import InnerLoop
+from workbench.analysis.kernel_time.modelled import KernelTime
 from workbench.plain_data import parse_toml
 from workbench.specs import Gpu
 
@@ -48,7 +49,8 @@ class ProductWork:
     """Rows x depth times depth x columns: `loaded` bytes are read at least once, `stored` written.
 
     `row_tiles` are those for the rows of a tile, also a mean, as for experts; `left_bytes` and
-    `right_bytes` the bytes of a value of either operand; `tflops` the peak rate of the values.
+    `right_bytes` the bytes of a value of either operand; `tflops` the peak rate of the values;
+    `operations` those without the rows that fill up a tile, 0 where they are not asked for.
     """
 
     row_tiles: float
@@ -59,11 +61,15 @@ class ProductWork:
     left_bytes: int
     right_bytes: int
     tflops: float
+    operations: float = 0.0
 
 
 @dataclass(frozen=True)
 class ProductTile:
-    """A configuration and what its compiler made of it; `resident` blocks fit on one SM."""
+    """A configuration and what its compiler made of it; `resident` blocks fit on one SM.
+
+    `experts` says that it is of a mixture of experts, which has parameters of its own.
+    """
 
     rows: int
     columns: int
@@ -72,19 +78,7 @@ class ProductTile:
     stages: int
     resident: int
     loop: InnerLoop
-
-
-@dataclass(frozen=True)
-class ProductTime:
-    """The model's time in µs, and what a step along K mostly waits for, in words.
-
-    `programs` are the tiles of the whole, `l2_bytes` what they all ask of the L2.
-    """
-
-    us: float
-    because: str
-    programs: float = 0.0
-    l2_bytes: float = 0.0
+    experts: bool = False
 
 
 @cache
@@ -116,14 +110,28 @@ def count_tiles(experts: int, top: int, tokens: int, rows: int) -> tuple[float, 
     return experts * tiles, experts * (1 - idle)
 
 
-def estimate_product(
-    gpu: Gpu, work: ProductWork, tile: ProductTile, values: Mapping[str, float] | None = None
-) -> ProductTime:
+def count_programs(work: ProductWork, tile: ProductTile) -> float:
+    """The tiles of the whole."""
+    return work.row_tiles * ceil(work.columns / tile.columns)
+
+
+def count_l2_bytes(work: ProductWork, tile: ProductTile) -> float:
+    """What all programs ask of the L2."""
+    return count_programs(work, tile) * ceil(work.depth / tile.depth) * _count_taken(work, tile)
+
+
+def _count_taken(work: ProductWork, tile: ProductTile) -> int:
+    """Bytes that a step along K takes in."""
+    return (tile.rows * work.left_bytes + tile.columns * work.right_bytes) * tile.depth
+
+
+def time_product(
+    work: ProductWork, tile: ProductTile, gpu: Gpu, values: Mapping[str, float] | None = None
+) -> KernelTime:
     """The model for one configuration; `values` replace the parameters that were fitted."""
-    given = load_parameters() if values is None else values
+    given = load_parameters(experts=tile.experts) if values is None else values
     steps = ceil(work.depth / tile.depth)
-    tiles = work.row_tiles * ceil(work.columns / tile.columns)
-    taken = (tile.rows * work.left_bytes + tile.columns * work.right_bytes) * tile.depth
+    tiles, taken = count_programs(work, tile), _count_taken(work, tile)
     from_dram = min(1.0, work.loaded / max(tiles * steps * taken, 1))
     latency = given["cached_latency"] + given["memory_latency"] * from_dram
     ends = given["begin"] + latency
@@ -153,7 +161,9 @@ def estimate_product(
     parts = time_step(resident if full else max(ceil(rest / gpu.sms), 1))
     because = max(parts, key=parts.__getitem__) if dram < clocks else "bytes from DRAM"
     us = (_longest(clocks, dram) + given["start"]) / mhz
-    return ProductTime(us, because, tiles, tiles * steps * taken)
+    moved_us = (work.loaded + work.stored) / (gpu.bandwidth_gbs * 1e3)
+    bound_us = max(work.operations / (work.tflops * 1e6), moved_us)
+    return KernelTime(us, bound_us, because=because)
 
 
 def _time_block(
