@@ -23,7 +23,7 @@ FLOORS = """
 0 errors · number_text · glossary · installation · device_kinds
 0 live_only · load_steps · foreign_text · argument_errors
 0 file_path · temporary · private_folder · process_memory
-0 plain_data · arguments
+0 plain_data · typed_data · arguments
 0 settings · specs · specs.opcodes · report
 0 compiler.internals
 1 compiler.sources · artifacts.manifest · analysis.fusion
@@ -89,6 +89,7 @@ OUTSIDE = {  # what a room may import besides the standard library; others may i
     "number_text": set(),
     "device_kinds": set(),
     "plain_data": set(),
+    "typed_data": set(),
     "temporary": set(),
     "settings": set(),
     "specs": set(),

@@ -52,8 +52,12 @@ def test_unknown_record_kinds_are_kept(sample_report: Report) -> None:
 
 @pytest.mark.parametrize(
     "content",
-    [b"", b"hello", gzip.compress(b"[]", mtime=0), gzip.compress(b"{}", mtime=0)],
-    ids=["empty", "text", "a list", "nothing known"],
+    [
+        *(b"", b"hello"),
+        *(gzip.compress(each, mtime=0) for each in (b"[]", b"{}", b'{"schema": 1}')),
+        gzip.compress(b'{"schema": 1, "sizes": {"texts": "1"}}', mtime=0),
+    ],
+    ids=["empty", "text", "a list", "nothing known", "no texts", "sizes that are texts"],
 )
 def test_what_is_no_report_is_refused(content: bytes) -> None:
     with pytest.raises(ArtifactError):
@@ -101,14 +105,17 @@ def test_a_part_that_grows_without_bound_is_refused(sample_report: Report) -> No
 
 
 @pytest.mark.parametrize(
-    "data",
+    ("data", "words"),
     [
-        {"lines": ["a"], "texts": {"t": [0, 7]}},
-        {"lines": ["a", {}], "texts": {"t": [0, 1]}},
-        {"lines": ["a"], "texts": {"t": ["0"]}},
-        {"lines": ["a"]},
+        ({"lines": ["a"], "texts": {"t": [0, 7]}}, "line 7 is missing"),
+        ({"lines": ["a", {}], "texts": {"t": [0, 1]}}, r"lines\[1\] is {}: expected a text"),
+        (
+            {"lines": ["a"], "texts": {"t": ["0"]}},
+            r"texts\['t'\]\[0\] is '0': expected a whole",
+        ),
+        ({"lines": ["a"]}, "texts is missing: expected a dict"),
     ],
 )
-def test_damaged_texts_are_said_in_words(data: dict[str, Any]) -> None:
-    with pytest.raises(ArtifactError, match="its texts lack"):
+def test_damaged_texts_are_said_in_words(data: dict[str, Any], words: str) -> None:
+    with pytest.raises(ArtifactError, match=f"its texts: {words}"):
         dict(LazyTexts(lambda: data))

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from workbench.arguments import checked
-from workbench.errors import UsageError
+from workbench.errors import ArtifactError, UsageError
 from workbench.number_text import plural
 from workbench.report.paired import PairedTimes
 from workbench.report.presenter import presenter
 from workbench.report.record import Report
+from workbench.typed_data import read_row
 
 if TYPE_CHECKING:
     import pandas
@@ -96,8 +97,10 @@ def read_measured_call(report: Report) -> MeasuredCall | None:
     kept = report.extra.get(MEASURED)
     if not isinstance(kept, Mapping):
         return None
-    known = {each.name: kept[each.name] for each in fields(MeasuredCall) if each.name in kept}
-    return MeasuredCall(**{**known, "notes": tuple(known.get("notes", ()))})
+    try:
+        return read_row(MeasuredCall, kept)
+    except ValueError as error:
+        raise ArtifactError(f"The report is damaged: its measured call: {error}.") from error
 
 
 def add_measured_call(report: Report, call: MeasuredCall) -> Report:

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
-from typing import Any, TypeVar
-
-from workbench.report.table import freeze
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 SCHEMA = 1
 OWN_KERNEL = "kernel"
 """The kind of a record of one kernel that a user wrote, called by itself."""
 KERNEL_LOG = "kernel log"
 """The kind of a record that was read from a log of kernels: it only tells."""
-Part = TypeVar("Part")
 
 
 @dataclass(frozen=True)
@@ -113,9 +109,3 @@ class Outcome:
     def place(self) -> str:
         """Where it ended, behind the clause: ` in verify`; empty for compiling itself."""
         return f" in {self.step}" if self.step not in (None, "compile") else ""
-
-
-def read_part(kind: type[Part], data: Mapping[str, Any]) -> Part:
-    """One nested record or row out of JSON; what this version does not know is left out."""
-    known = {f.name for f in fields(kind)}  # type: ignore[arg-type]
-    return kind(**{k: freeze(v) for k, v in data.items() if k in known})

@@ -18,8 +18,8 @@ from workbench.report.file_rows import (
 )
 from workbench.report.presenter import FormerTable, Presented, presenter
 from workbench.report.record import Report
-from workbench.report.report_header import read_part
 from workbench.report.table import Table
+from workbench.typed_data import read_row
 
 if TYPE_CHECKING:
     import pandas
@@ -177,10 +177,5 @@ class RoundTrip(Presented):
     @classmethod
     @checked
     def from_json(cls, data: Mapping[str, Any]) -> RoundTrip:
-        """Read what `to_json` wrote."""
-        rows: dict[str, Any] = {
-            name: tuple(read_part(kind, row) for row in data[name])
-            for name, kind in _TABLES.items()
-        }
-        plain = ("name", "file", "size", "digest", "saved_s")
-        return cls(**{n: data[n] for n in plain}, notes=tuple(data["notes"]), **rows)
+        """Read what `to_json` wrote; raises `Misfit` for anything else."""
+        return read_row(cls, data)

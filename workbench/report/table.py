@@ -2,32 +2,15 @@
 
 from __future__ import annotations
 
-import types
-import typing
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from functools import cache, cached_property
 from operator import attrgetter
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, get_type_hints
+
+from workbench.typed_data import read_columns, read_row
 
 Row = TypeVar("Row")
-
-
-def _types(row_type: Any) -> Iterator[tuple[str, set[Any]]]:
-    """Each column with the types that its values may have."""
-    for name, hint in typing.get_type_hints(row_type).items():
-        is_union = typing.get_origin(hint) in (types.UnionType, typing.Union)
-        yield name, set(typing.get_args(hint) if is_union else (hint,))
-
-
-@cache
-def _tuple_columns(row_type: Any) -> frozenset[str]:
-    """The columns whose values are tuples: JSON turns them into lists."""
-    return frozenset(
-        name
-        for name, options in _types(row_type)
-        if any(typing.get_origin(option) is tuple or option is tuple for option in options)
-    )
 
 
 @cache
@@ -35,17 +18,18 @@ def number_columns(row_type: Any) -> Mapping[str, type[int] | type[float]]:
     """The columns of numbers of one type, some of which may be missing."""
     return {
         name: number
-        for name, options in _types(row_type)
+        for name, hint in get_type_hints(row_type).items()
         for number in (int, float)
-        if options - {types.NoneType} == {number}
+        if hint in (number, number | None)
     }
 
 
-def freeze(value: Any) -> Any:
-    """Lists, which JSON made of tuples, as tuples again."""
-    if not isinstance(value, list):
-        return value
-    return tuple(map(freeze, value)) if list in map(type, value) else tuple(value)
+@dataclass(frozen=True)
+class _Stored:
+    """A table as JSON has it."""
+
+    columns: Mapping[str, Any]
+    omitted: int = 0
 
 
 @dataclass(frozen=True)
@@ -88,27 +72,9 @@ class Table(Generic[Row]):
 
     @classmethod
     def from_json(cls, row_type: type[Row], data: Mapping[str, Any]) -> Table[Row]:
-        """Read what `to_json` wrote; unknown columns are ignored, missing ones take defaults.
-
-        A field may name in its metadata what its column was called in a former version.
-
-        Raises ValueError, TypeError, KeyError or AttributeError for anything else.
-        """
-        stored: Mapping[str, Sequence[Any]] = data["columns"]
-        lengths = {len(v) for v in stored.values()}
-        if len(lengths) > 1:
-            raise ValueError("columns of one length")
-        length = max(lengths, default=0)
-        tuples = _tuple_columns(row_type)  # type: ignore[arg-type]
-        columns: dict[str, Sequence[Any]] = {}
-        for f in fields(row_type):  # type: ignore[arg-type]
-            known: str = f.name if f.name in stored else f.metadata.get("former", "")
-            if known in stored:
-                values = stored[known]
-                columns[f.name] = [freeze(v) for v in values] if f.name in tuples else values
-            else:
-                columns[f.name] = [None if f.default is MISSING else f.default] * length
-        return cls(row_type, columns, int(data.get("omitted", 0)))
+        """Read what `to_json` wrote; raises `Misfit` as `read_columns` does for anything else."""
+        stored = read_row(_Stored, data)
+        return cls(row_type, read_columns(row_type, stored.columns), stored.omitted)
 
 
 @dataclass(frozen=True)

@@ -3,25 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
-from types import NoneType
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from workbench.report.paired import PairedTimes
-from workbench.report.report_header import read_part
+from workbench.typed_data import read_row
 
 UNSAVED = "it cannot be saved: "
 """How the warning begins of what runs and cannot be written into a file."""
 UNCHECKED = " not checked: "
 """What stands in the warning between the leaves that were not compared and why."""
-_KINDS: Mapping[str, tuple[type, ...]] = {
-    "str": (str,),
-    "bool": (bool,),
-    "int": (int,),
-    "str | None": (str, NoneType),
-    "int | None": (int, NoneType),
-    "float | None": (float, int, NoneType),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,23 +93,9 @@ class Trial:
         return asdict(self)
 
     @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Trial:
-        """Read what `to_json` wrote; fields of a later version are left out.
-
-        Raises ValueError, TypeError, KeyError or AttributeError for anything else.
-        """
-        settings = tuple((str(a), str(b)) for a, b in data["settings"])
-        samples = data.get("samples_us") or ((), ())
-        factors = tuple(data.get("factors") or ())
-        for each in fields(cls):
-            kinds = _KINDS.get(str(each.type))
-            value = data.get(each.name)
-            if kinds is not None and each.name in data and type(value) not in kinds:
-                raise TypeError(f"{each.name} is {value!r:.80}")
-        if not all(type(one) in (int, float) for part in (*samples, factors) for one in part):
-            raise TypeError("samples_us or factors are no numbers")
-        own = {"settings": settings, "samples_us": samples, "factors": factors}
-        return read_part(cls, {**data, **own})
+    def from_json(cls, data: Mapping[str, Any]) -> Trial:
+        """Read what `to_json` wrote; raises `Misfit` for anything else."""
+        return read_row(cls, data)
 
 
 def apart(a: Trial, b: Trial) -> tuple[str, str]:

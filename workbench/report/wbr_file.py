@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any, BinaryIO, TypeVar
 
 from workbench.errors import ArtifactError
 from workbench.plain_data import parse_json
-from workbench.report.report_header import SCHEMA, Environment, Outcome, Request, read_part
+from workbench.report.report_header import SCHEMA, Environment, Outcome, Request
 from workbench.report.table import Table
 from workbench.report.tables import TABLES
 from workbench.report.texts import Texts
+from workbench.typed_data import read_row, read_value
 
 Value = TypeVar("Value")
 PROFILE = "profile"
@@ -59,18 +61,23 @@ class LazyTexts(Texts):
     def __getattr__(self, name: str) -> Any:
         if name not in ("_lines", "_texts"):
             raise AttributeError(name)
-        data = self._read()
         try:
-            lines, texts = data["lines"], data["texts"]
-            last = max((max(text, default=-1) for text in texts.values()), default=-1)
-            if last >= len(lines):
-                raise ValueError(f"line {last}")
-            if not all(type(line) is str for line in lines):
-                raise ValueError("a line that is text")
-        except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-            raise ArtifactError(f"The report is damaged: its texts lack {error}.") from error
-        super().__init__(lines, texts)
+            stored = read_row(_StoredTexts, self._read())
+            last = max((max(text, default=-1) for text in stored.texts.values()), default=-1)
+            if last >= len(stored.lines):
+                raise ValueError(f"line {last} is missing")
+        except ValueError as error:
+            raise ArtifactError(f"The report is damaged: its texts: {error}.") from error
+        super().__init__(stored.lines, stored.texts)
         return self.__dict__[name]
+
+
+@dataclass(frozen=True)
+class _StoredTexts:
+    """Texts as JSON has them: the lines of each by number."""
+
+    lines: list[str]
+    texts: Mapping[str, list[int]]
 
 
 def _check_schema(data: Mapping[str, Any]) -> None:
@@ -91,12 +98,23 @@ def read_json(data: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of a report out of `Report.to_json`; raises `ArtifactError` for a newer schema."""
     _check_schema(data)
     tables: dict[str, Table[Any]] = {
-        name: Table.from_json(TABLES[name], part)
+        name: _make_table(TABLES[name], part)
         for name, part in data["tables"].items()
         if name in TABLES
     }
     unknown = {n: p for n, p in data["tables"].items() if n not in TABLES}
     return _fields(data, tables, Texts.from_json(data["texts"]), unknown)
+
+
+@dataclass(frozen=True)
+class _Header:
+    """What the header of a report says besides the sizes of its parts."""
+
+    environment: Environment
+    request: Request
+    outcome: Outcome
+    schema: int
+    extra: Mapping[str, Any] = field(default_factory=dict)
 
 
 def _fields(
@@ -105,15 +123,11 @@ def _fields(
     texts: Texts,
     unknown: Mapping[str, Any],
 ) -> dict[str, Any]:
-    return {
-        "environment": read_part(Environment, data["environment"]),
-        "request": read_part(Request, data["request"]),
-        "outcome": read_part(Outcome, data["outcome"]),
-        "tables": tables,
-        "texts": texts,
-        "extra": {**data.get("extra", {}), **unknown},
-        "schema": data["schema"],
-    }
+    try:
+        header = read_row(_Header, data)
+    except ValueError as error:
+        raise ArtifactError(f"The report is damaged: its header: {error}.") from error
+    return {**vars(header), "tables": tables, "texts": texts, "extra": {**header.extra, **unknown}}
 
 
 def _pack(value: Any) -> bytes:
@@ -143,10 +157,7 @@ def read_bytes(content: bytes) -> dict[str, Any]:
             "look into it with `workbench profile`."
         )
     _check_schema(header)
-    try:
-        return _open(header, parts)
-    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-        raise ArtifactError(f"The report is damaged: its header lacks {error}.") from error
+    return _open(header, parts)
 
 
 def is_profile(start: bytes) -> bool:
@@ -192,10 +203,10 @@ def open_parts(
     if not isinstance(header, dict):
         raise ArtifactError("This is not a report: its header is no JSON object.")
     try:
-        unread = 0 if size is None else size - len(content)
-        return header, _parts(header.get("sizes", {}), rest, unread)
-    except (TypeError, AttributeError) as error:
-        raise ArtifactError(f"The report is damaged: its header lacks {error}.") from error
+        sizes = read_value(Mapping[str, int], header.get("sizes", {}))
+    except ValueError as error:
+        raise ArtifactError(f"The report is damaged: the sizes of its parts: {error}.") from error
+    return header, _parts(sizes, rest, 0 if size is None else size - len(content))
 
 
 def is_kernel_log(content: bytes) -> bool:
@@ -243,6 +254,8 @@ def _open(header: Mapping[str, Any], readers: Mapping[str, Callable[[], Any]]) -
             tables[name] = build_table_maker(TABLES[name], read)
         elif kind == "table":
             unknown[name] = read()
+    if "texts" not in readers:
+        raise ArtifactError("The report is damaged: it has no texts.")
     return _fields(header, Lazy(tables), LazyTexts(readers["texts"]), unknown)
 
 
@@ -258,14 +271,13 @@ def _reader(rest: bytes, name: str, start: int, end: int) -> Callable[[], Any]:
 
 def build_table_maker(row_type: type, read: Callable[[], Any]) -> Callable[[], Table[Any]]:
     """What makes a table of a part when it is asked for; it raises `ArtifactError` for damage."""
+    return lambda: _make_table(row_type, read())
 
-    def make() -> Table[Any]:
-        data = read()
-        try:
-            return Table.from_json(row_type, data)
-        except (*_DAMAGE, LookupError, TypeError, AttributeError, OverflowError) as error:
-            raise ArtifactError(
-                f"The report is damaged: its table of {row_type.__name__} lacks {error}."
-            ) from error
 
-    return make
+def _make_table(row_type: type, data: Any) -> Table[Any]:
+    try:
+        return Table.from_json(row_type, data)
+    except ValueError as error:
+        raise ArtifactError(
+            f"The report is damaged: its table of {row_type.__name__}: {error}."
+        ) from error

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
-from functools import cache, cached_property, partial
-from types import NoneType, UnionType
-from typing import Any, ClassVar, Self, TypeVar, get_args, get_origin, get_type_hints
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
+from typing import Any, ClassVar, Self, TypeVar
 
 from workbench.errors import ArtifactError
 from workbench.plain_data import parse_json
+from workbench.typed_data import read_row
 
-Record = TypeVar("Record")
 Signed = TypeVar("Signed", bound="SignedRecord")
 
 
@@ -60,8 +59,8 @@ class SignedRecord:
             data = parse_json(content)
             cls._check_kind(data)
             indent = 1 if content.startswith(b"{\n") else None
-            return read_record(cls, data).remembering(data, indent)
-        except (KeyError, TypeError, ValueError, RecursionError) as error:
+            return read_row(cls, data).remembering(data, indent)
+        except (TypeError, ValueError, RecursionError) as error:
             raise ArtifactError(
                 f"The manifest of the {cls.NOUN} is damaged ({error}). Get the file again."
             ) from error
@@ -89,85 +88,6 @@ def replace_signatures(record: Signed, signatures: Sequence[Any]) -> Signed:
 
 def _bytes(data: Mapping[str, Any], indent: int | None) -> bytes:
     return json.dumps(data, sort_keys=True, indent=indent, ensure_ascii=True).encode()
-
-
-def read_record(cls: type[Record], data: Any) -> Record:
-    """A data class from JSON; raises TypeError or ValueError for what does not have its types."""
-    if not isinstance(data, Mapping):
-        raise TypeError(f"{cls.__name__} is {type(data).__name__}")
-    kind: Any = cls
-    readers = _readers(kind)
-    return cls(**{name: readers[name](data[name]) for name in readers if name in data})
-
-
-Reader = Callable[[Any], Any]
-
-
-@cache
-def _readers(cls: Any) -> Mapping[str, Reader]:
-    hints = get_type_hints(cls)
-    return {part.name: _reader(hints[part.name]) for part in fields(cls)}
-
-
-@cache
-def _reader(kind: Any) -> Reader:
-    """Reads what has one type: chosen once, since a manifest holds many values of few types."""
-    if kind is Any:
-        return lambda value: value
-    if is_dataclass(kind) and isinstance(kind, type):
-        return partial(read_record, kind)
-    origin, inner = get_origin(kind), get_args(kind)
-    if origin is tuple:
-        return _sequence(kind, _reader(inner[0]))
-    if origin is UnionType:
-        return _union(kind, {part: _reader(part) for part in inner})
-    if origin is not None and issubclass(dict, origin):
-        return _mapping(kind, _reader(inner[1]))
-    return _plain(kind)
-
-
-def _plain(kind: Any) -> Reader:
-    def read(value: Any) -> Any:
-        if type(value) is not kind:
-            raise _other(kind, value)
-        return value
-
-    return read
-
-
-def _sequence(kind: Any, item: Reader) -> Reader:
-    def read(value: Any) -> Any:
-        if not isinstance(value, list):
-            raise _other(kind, value)
-        return tuple([item(part) for part in value])
-
-    return read
-
-
-def _mapping(kind: Any, item: Reader) -> Reader:
-    def read(value: Any) -> Any:
-        if not isinstance(value, dict):
-            raise _other(kind, value)
-        return {name: item(part) for name, part in value.items()}
-
-    return read
-
-
-def _union(kind: Any, readers: Mapping[Any, Reader]) -> Reader:
-    """Plain values are of the part that has their type; others of the one that is not plain."""
-    rest = next((readers[part] for part in readers if part not in (NoneType, str, int)), None)
-
-    def read(value: Any) -> Any:
-        reader = readers.get(type(value), rest)
-        if reader is None:
-            raise _other(kind, value)
-        return reader(value)
-
-    return read
-
-
-def _other(kind: Any, value: Any) -> TypeError:
-    return TypeError(f"{value!r:.80} where {kind} belongs")
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -18,6 +18,8 @@ from workbench.compiler.internals.tensor_kind import (
 )
 from workbench.compiler.internals.tensor_like import TensorLike
 from workbench.compiler.sizes import dims
+from workbench.errors import ArtifactError
+from workbench.typed_data import read_row
 
 if TYPE_CHECKING:  # what is declared is read when compiling; a package starts without
     from workbench.compiler.sizes.shapes import DynamicShapes
@@ -72,15 +74,6 @@ class Leaf:
     def to_json(self) -> dict[str, Any]:
         """JSON-ready data."""
         return {**asdict(self), "path": self.path.to_json()}
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Leaf:
-        """Read what `to_json` wrote."""
-        shape = tuple(n if isinstance(n, int) else dims.Dynamic(**n) for n in data["shape"])
-        lists = {name: tuple(data[name]) for name in ("sizes", "stride")}
-        path = Path.from_json(data["path"])
-        known = {f.name: data[f.name] for f in fields(cls) if f.name in data}
-        return cls(**{**known, **lists, "path": path, "shape": shape})
 
 
 def describe(path: Path, value: Any) -> Leaf:
@@ -255,9 +248,13 @@ class Contract:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Contract:
-        """Read what `to_json` wrote."""
-        leaves = tuple(Leaf.from_json(leaf) for leaf in data["leaves"])
-        return cls(leaves, data["receiver"], data["training"])
+        """Read what `to_json` wrote; raises `ArtifactError` for anything else."""
+        try:
+            return read_row(cls, data)
+        except ValueError as error:
+            raise ArtifactError(
+                f"The inputs in the manifest are damaged ({error}). Get the file again."
+            ) from error
 
 
 def differences(leaf: Leaf, given: Leaf, values: dict[str, tuple[int, str]]) -> Iterator[str]:

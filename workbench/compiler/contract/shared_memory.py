@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from itertools import combinations
 from math import gcd
 from typing import Any
@@ -12,6 +12,8 @@ import torch
 
 from workbench.compiler.contract.contract import Leaf
 from workbench.compiler.internals import torch_private as tp
+from workbench.errors import ArtifactError
+from workbench.typed_data import read_row
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,14 @@ class Shared:
     def pair(self) -> tuple[int, int]:
         """The places of the two."""
         return self.first, self.second
+
+
+@dataclass(frozen=True)
+class _Stored:
+    """What a manifest says of it: a list of numbers for each pair."""
+
+    names: tuple[str, ...]
+    shared: tuple[tuple[int, int, int, int], ...]
 
 
 @dataclass(frozen=True)
@@ -81,13 +91,18 @@ class SharedMemory:
 
     def to_json(self) -> dict[str, Any]:
         """JSON-ready data."""
-        rows = [[one.first, one.second, one.apart, one.size] for one in self.shared]
-        return {"names": list(self.names), "shared": rows}
+        return {"names": list(self.names), "shared": [list(astuple(one)) for one in self.shared]}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> SharedMemory:
-        """Read what `to_json` wrote."""
-        return cls(tuple(data["names"]), tuple(Shared(*row) for row in data["shared"]))
+        """Read what `to_json` wrote; raises `ArtifactError` for anything else."""
+        try:
+            stored = read_row(_Stored, data)
+        except ValueError as error:
+            raise ArtifactError(
+                f"The shared inputs in the manifest are damaged ({error}). Get the file again."
+            ) from error
+        return cls(stored.names, tuple(Shared(*row) for row in stored.shared))
 
 
 def list_overlapping(tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from workbench.errors import ArtifactError
+from workbench.typed_data import read_row
 
 REPEAT = "repeat"
 Pad = float | int | bool | str
@@ -91,20 +92,17 @@ class Bucketing:
     def from_json(cls, data: Mapping[str, Any]) -> Bucketing:
         """Read what `to_json` wrote; raises `ArtifactError` for anything else."""
         try:
-            inputs, outputs = (
-                tuple(BucketedDim(**dim) for dim in data[name]) for name in ("inputs", "outputs")
-            )
-            sizes = {str(name): tuple(map(int, numbers)) for name, numbers in data["sizes"].items()}
-            pad = {int(leaf): value for leaf, value in data["pad"].items()}
-            made = cls(sizes, inputs, outputs, pad, data["split"])
-            for dim in (*inputs, *outputs):
-                if dim.name not in sizes or min(dim.leaf, dim.index, dim.scale - 1) < 0:
+            made = read_row(cls, data)
+            for dim in (*made.inputs, *made.outputs):
+                if dim.name not in made.sizes or min(dim.leaf, dim.index, dim.scale - 1) < 0:
                     raise ValueError(f"dimension {dim.name!r}")
-            if not sizes or not all(sizes.values()) or data["split"] not in (None, *sizes):
+            if not made.sizes or not all(made.sizes.values()):
                 raise ValueError("a dimension has no sizes")
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            if made.split not in (None, *made.sizes):
+                raise ValueError(f"split names {made.split!r:.80}")
+        except ValueError as error:
             raise ArtifactError(
-                f"What the package says about its sizes is damaged ({error}). Get the file again."
+                f"The sizes in the manifest are damaged ({error}). Get the file again."
             ) from error
         return made
 

@@ -33,7 +33,8 @@ from workbench.compiler.internals.surroundings import find_recorders
 from workbench.compiler.internals.tensor_kind import explain_kind
 from workbench.compiler.package_calls.signature import CallSignature
 from workbench.compiler.sizes.dims import Dynamic
-from workbench.errors import ContractError
+from workbench.errors import ArtifactError, ContractError
+from workbench.typed_data import read_row
 
 if TYPE_CHECKING:  # imported for contracts that have such: a package starts in milliseconds
     from workbench.compiler.contract.shared_memory import SharedMemory
@@ -56,7 +57,12 @@ class CallContract:
     @classmethod
     def of(cls, model: str, data: Mapping[str, Any], device: torch.device) -> CallContract:
         """Read the contract of a manifest; raises `ArtifactError`."""
-        leaves = Contract.from_json({"receiver": None, "training": None, **data}).leaves or ()
+        try:
+            leaves = read_row(Contract, data).leaves or ()
+        except ValueError as error:
+            raise ArtifactError(
+                f"The inputs of {model} in the manifest are damaged ({error}). Get the file again."
+            ) from error
         names = [
             size.name
             for leaf in leaves

@@ -24,10 +24,18 @@ from workbench.compiler.virtual_gpu.kernel_choice import Built
 from workbench.errors import ArtifactError
 from workbench.plain_data import parse_json
 from workbench.report.machine_rows import Resources
-from workbench.report.report_header import read_part
 from workbench.report.trials import Trial
 from workbench.settings import read_triton_switches
 from workbench.specs import Gpu
+from workbench.typed_data import read_row
+
+
+@dataclass(frozen=True)
+class _Stored:
+    """What is kept of one configuration."""
+
+    resources: Resources
+    loop: InnerLoop | None
 
 _COUNT_OF_LOOPS = 2  # raised where loops are counted in another manner than those that are stored
 
@@ -75,27 +83,22 @@ class StoredBuilds:
             return
         if self.unknown or built.note or (self.with_loop and built.loop is None):
             return
-        parts = {"resources": asdict(row), "loop": built.loop and asdict(built.loop)}
-        self.store.keep(self._digest, trial, json.dumps(parts).encode())
+        content = json.dumps(asdict(_Stored(row, built.loop))).encode()
+        self.store.keep(self._digest, trial, content)
 
     def _read(self, trial: Trial) -> Built:
         content = self.store.report(trial)
         try:
-            parts = parse_json((content or b"").decode())
-            resources = read_part(Resources, parts["resources"])
-            loop = parts["loop"] and read_part(InnerLoop, parts["loop"])
-            figures = [resources.registers, resources.blocks, resources.warps]
-            figures += (
-                [value for name, value in parts["loop"].items() if name != "way"] if loop else []
-            )
-            if wrong := [figure for figure in figures if type(figure) is not int]:
-                raise TypeError(f"a figure is {wrong[0]!r:.80}")
-        except (ValueError, LookupError, TypeError, AttributeError) as error:
+            stored = read_row(_Stored, parse_json((content or b"").decode()))
+            resources = stored.resources
+            if None in (resources.registers, resources.blocks):
+                raise ValueError("a figure is missing")
+        except ValueError as error:
             raise ArtifactError(
                 f"The store {self.store.path} is damaged ({trial.title}: {error}). Give another "
                 "store, or remove it: its configurations are then compiled again."
             ) from error
-        return Built(resources.config, resources, loop=loop)
+        return Built(resources.config, resources, loop=stored.loop)
 
     @cached_property
     def _digest(self) -> str:

@@ -10,7 +10,6 @@ from typing import Any
 from workbench.errors import ArtifactError
 from workbench.plain_data import read_file
 from workbench.report.profile.profile_rows import PROFILE_TABLES, ProfileHeader
-from workbench.report.report_header import read_part
 from workbench.report.table import Table
 from workbench.report.wbr_file import (
     LARGEST,
@@ -21,6 +20,7 @@ from workbench.report.wbr_file import (
     open_parts,
     write_bytes,
 )
+from workbench.typed_data import read_row
 
 SCHEMA = 1
 
@@ -59,9 +59,9 @@ def read_content(
             "aot-workbench to open it."
         )
     try:
-        header = read_part(ProfileHeader, said["profile"])
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise ArtifactError(f"{path} is damaged: its header lacks {error}.") from error
+        header = read_row(ProfileHeader, said.get("profile"))
+    except ValueError as error:
+        raise ArtifactError(f"{path} is damaged: its header: {error}.") from error
     makers = {name: _maker(row_type, parts, name) for name, row_type in PROFILE_TABLES.items()}
     tables = Lazy(makers)
     read_events = makers["events"]

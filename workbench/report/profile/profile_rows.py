@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 from workbench.report.measures import LEAST, describe, number
 
-Sizes = tuple[tuple[Any, ...], ...]
+Sizes = tuple[tuple[int | tuple[int, ...], ...], ...]
 """The sizes of each argument of an operator: of a list those of its tensors, of a number `()`."""
 
 _DEVICE_US = describe("Time", "us", "Time on the device, all calls together", source="measured")

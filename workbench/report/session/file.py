@@ -8,7 +8,7 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import partial
 from os import PathLike
 from typing import IO, Any
@@ -17,9 +17,9 @@ from workbench.errors import ArtifactError
 from workbench.plain_data import parse_json, read_file
 from workbench.report.atomic import write_saved_file
 from workbench.report.record import Report
-from workbench.report.report_header import Environment, read_part
 from workbench.report.session.session_rows import SESSION_TABLES, Reports, SessionHeader
 from workbench.report.table import Table
+from workbench.typed_data import read_row
 
 Parts = tuple[SessionHeader, Mapping[str, Table[Any]], Mapping[int, Report]]
 """What a session is made of, and its file: its header, its tables, the reports that were kept."""
@@ -82,8 +82,7 @@ def read_session_parts(content: bytes, path: str | PathLike[str]) -> Parts:
     try:
         record = parse_json(_part(content, _RECORD))
         _check_schema(record, path)
-        header = read_part(SessionHeader, record["header"])
-        environment = read_part(Environment, record["header"]["environment"])
+        header = read_row(SessionHeader, record["header"])
         tables: dict[str, Table[Any]] = {
             name: Table.from_json(row_type, record["tables"].get(name, {"columns": {}}))
             for name, row_type in SESSION_TABLES.items()
@@ -98,7 +97,7 @@ def read_session_parts(content: bytes, path: str | PathLike[str]) -> Parts:
         for at, first in members.items()
         if _member(first) in kept
     }
-    return replace(header, environment=environment), tables, Reports(makers, same)
+    return header, tables, Reports(makers, same)
 
 
 def _check_directory(path: str | PathLike[str], file: IO[bytes], size: int) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -104,7 +104,9 @@ def _shorten(module: str, classes: int = 2) -> str:
 
 
 def _say_sizes(row: OperatorChange) -> str:
-    shapes = (s for shape in row.shapes for s in (shape if _is_list(shape) else (shape,)))
+    shapes: Iterator[Any] = (
+        s for shape in row.shapes for s in (shape if _is_list(shape) else (shape,))
+    )
     return ", ".join(" × ".join(map(str, shape)) for shape in shapes if shape)
 
 
