@@ -9,6 +9,7 @@ from typing import Any
 import orjson
 
 from workbench.artifacts.programs import TextNode, parse_graph
+from workbench.compiler.sources.sources import SourceTable
 from workbench.report import Buffer, Graph, Kernel, Link, Node, Table, TextWriter, Wrapper
 from workbench.report.cluster.cluster_rows import Collective
 from workbench.report.graph_stages import BY_RECORD, GRAPH_STAGES
@@ -21,7 +22,7 @@ from workbench.trace_logs.kernel_code import (
     parse_program,
 )
 from workbench.trace_logs.logged_collectives import list_collectives, tell_results
-from workbench.trace_logs.source_places import LogPlaces, LogSources
+from workbench.trace_logs.source_places import LogPlaces
 
 _COLUMNS = tuple(f.name for f in fields(Node))
 _EITHER = ("before_post_grad", "after_post_grad")  # stages that forward and backward share
@@ -214,7 +215,7 @@ class KernelRows:
         """The generated programs."""
         return [lowering.wrapper for lowering in self._lowerings]
 
-    def rows(self, sources: LogSources) -> list[Kernel]:
+    def rows(self, sources: SourceTable) -> list[Kernel]:
         """The kernels in the order of their first calls, and what they are tied to."""
         sizes = {buffer.id: buffer.bytes for buffer in self.buffers}
         kernels: list[Kernel] = []
@@ -234,7 +235,7 @@ class KernelRows:
         id: str,
         kernel: CodeKernel,
         lowering: _Lowering,
-        sources: LogSources,
+        sources: SourceTable,
         sizes: dict[str, int | None],
     ) -> Kernel:
         nodes, text = lowering.nodes(kernel), kernel.text

@@ -187,7 +187,7 @@ class Recorder:
 
     def report(self, outcome: Outcome | None = None) -> Report:
         """Everything that was recorded, as plain data."""
-        sources = SourceTable(self.places, self.texts)
+        sources = SourceTable([self.places], self.texts)
         sites = CallSites(self.places, sources, self.graphs.traces())
         nodes = self.graphs.node_table(sites.of)
         rows = self._rows(sources, nodes)
@@ -237,7 +237,7 @@ class Recorder:
     def captured(self) -> Report:
         """The graphs and their sources alone, which costs a small part of what `report` does."""
         texts = TextWriter()
-        sources = SourceTable(self.places, texts)
+        sources = SourceTable([self.places], texts)
         nodes = self.graphs.node_table(CallSites(self.places, sources, self.graphs.traces()).of)
         parts: dict[str, Table[Any]] = {
             "sources": Table.of(TABLES["sources"], sources.rows),
