@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import orjson
 
 from workbench.artifacts.programs import TextNode, parse_graph
+from workbench.compiler.rows.graph_rows import GraphTable, SeenGraph, strip_printed
+from workbench.compiler.rows.kernel_rows import (
+    SeenKernel,
+    add_known,
+    list_kernels,
+    tie_kernels,
+)
 from workbench.compiler.sources.sources import SourceTable
-from workbench.report import Buffer, Graph, Kernel, Link, Node, Table, TextWriter, Wrapper
+from workbench.report import Buffer, Kernel, Link, TextWriter, Wrapper
 from workbench.report.cluster.cluster_rows import Collective
-from workbench.report.graph_stages import BY_RECORD, GRAPH_STAGES
+from workbench.report.graph_stages import BY_RECORD
 from workbench.trace_logs.content import LogContent, Piece
 from workbench.trace_logs.kernel_code import (
     CodeBuffer,
@@ -24,117 +31,64 @@ from workbench.trace_logs.kernel_code import (
 from workbench.trace_logs.logged_collectives import list_collectives, tell_results
 from workbench.trace_logs.source_places import LogPlaces
 
-_COLUMNS = tuple(f.name for f in fields(Node))
 _EITHER = ("before_post_grad", "after_post_grad")  # stages that forward and backward share
 
 
-@dataclass(frozen=True)
-class LogGraph:
+@dataclass
+class LogGraph(SeenGraph):
     """One graph of a log; `places` are the shown files and the lines of its nodes by name."""
 
-    id: str
-    stage: str
-    compile_id: str | None
-    is_backward: bool
-    targets: dict[str, str]
     places: dict[str, tuple[str, int]]
     sizes: dict[str, tuple[str | None, int | None]]  # dtype and bytes of the nodes
 
 
-class GraphRows:
-    """Collects the graphs of several logs as columns."""
+class GraphRows(GraphTable[LogGraph]):
+    """Collects the graphs of several logs."""
 
     def __init__(self, texts: TextWriter):
-        self.rows: list[Graph] = []
-        self.links: list[tuple[str, str]] = []
+        super().__init__()
         self._texts = texts
-        self._columns: dict[str, list[Any]] = {name: [] for name in _COLUMNS}
         self._last: tuple[str, list[TextNode]] = "", []
 
     def read(self, content: LogContent, places: LogPlaces, prefix: str) -> list[LogGraph]:
         """Take the graphs of one log, in their order."""
-        graphs: list[LogGraph] = []
-        by_compilation: dict[str | None, list[LogGraph]] = {}
-        for piece in content.graphs:
-            graph = self._graph(piece, places, prefix)
-            before = by_compilation.setdefault(graph.compile_id, [])
-            self._link(graph, before)
-            before.append(graph)
-            graphs.append(graph)
-        return graphs
+        return [self._read_graph(piece, places, prefix) for piece in content.graphs]
 
-    def _graph(self, piece: Piece, places: LogPlaces, prefix: str) -> LogGraph:
-        text = piece.text().rstrip("\n")
+    def _read_graph(self, piece: Piece, places: LogPlaces, prefix: str) -> LogGraph:
+        text = strip_printed(piece.text())
         if text != self._last[0]:  # neighbouring stages are often equal
             self._last = text, parse_graph(text)
-        nodes = self._last[1]
-        stage = BY_RECORD[piece.name]
+        nodes, stage = self._last[1], BY_RECORD[piece.name]
         names = {node.name for node in nodes if node.op == "placeholder"}
         is_late = stage == "backward" or stage in _EITHER
-        is_backward = is_late and any(name.startswith("tangents_") for name in names)
-        id = f"g{len(self.rows)}"
-        compile_id = None if piece.compile_id is None else prefix + piece.compile_id
-        key = self._texts.add(places.shared(text))
-        self.rows.append(Graph(id, stage, compile_id, len(nodes), key, is_backward))
-        node_places = self._nodes(id, nodes, places)
-        sizes = {node.name: (node.type.dtype, node.type.bytes) for node in nodes}
-        targets = {node.name: node.target for node in nodes}
-        return LogGraph(id, stage, compile_id, is_backward, targets, node_places, sizes)
-
-    def _nodes(
-        self, id: str, nodes: list[TextNode], places: LogPlaces
-    ) -> dict[str, tuple[str, int]]:
-        prefix = f"{id}:"
-        places_by_node: dict[str, tuple[str, int]] = {}
-        rows = []
-        for node in nodes:
-            file = line = None
-            if node.place is not None:
-                file, line = places.shown(node.place[0]), node.place[1]
-                places_by_node[node.name] = file, line
-                places.note(node.place[0], line, node.place[2], node.place[3])
-            type_ = node.type
-            inputs = tuple(prefix + name for name in node.inputs)
-            rows.append(
-                (
-                    *(prefix + node.name, id, node.name, node.op, node.target, inputs),
-                    *(type_.shape, type_.stride, type_.dtype, type_.device, type_.bytes),
-                    *(file, line, None, (), None),
-                )
-            )
-        columns = zip(*rows, strict=True) if rows else ((),) * len(_COLUMNS)
-        for column, values in zip(self._columns.values(), columns, strict=True):
-            column.extend(values)
-        return places_by_node
-
-    def _link(self, graph: LogGraph, before: list[LogGraph]) -> None:
-        """Tie nodes to those of equal name in the stage before; none where torch traced again."""
-        parent = _parent(graph, before)
-        if parent is None or GRAPH_STAGES[graph.stage].is_retraced:
-            return
-        for name in graph.targets:
-            if name in parent.targets:
-                self.links.append((f"{parent.id}:{name}", f"{graph.id}:{name}"))
-
-    def table(self) -> Table[Node]:
-        """The nodes of every graph."""
-        return Table(Node, self._columns)
-
-    def lines(self) -> Iterator[tuple[str, str, int]]:
-        """Every node that has a line: its id, the shown file, the line."""
-        columns = self._columns
-        for id, file, line in zip(columns["id"], columns["file"], columns["line"], strict=True):
-            if file is not None:
-                yield id, file, line
+        graph = LogGraph(
+            self.next_id,
+            stage,
+            None if piece.compile_id is None else prefix + piece.compile_id,
+            is_late and any(name.startswith("tangents_") for name in names),
+            self._texts.add(places.shared(text)),
+            {node.name: node.target for node in nodes},
+            {},
+            {node.name: (node.type.dtype, node.type.bytes) for node in nodes},
+        )
+        self.add(graph, [_list_values(node, graph, places) for node in nodes])
+        return graph
 
 
-def _parent(graph: LogGraph, before: list[LogGraph]) -> LogGraph | None:
-    for stage in GRAPH_STAGES[graph.stage].parents:
-        for one in reversed(before):
-            is_fit = one.is_backward == graph.is_backward or graph.stage == "backward"
-            if one.stage == stage and is_fit:
-                return one
-    return None
+def _list_values(node: TextNode, graph: LogGraph, places: LogPlaces) -> tuple[Any, ...]:
+    """The values of a node's row; its place goes to the graph too."""
+    file = line = None
+    if node.place is not None:
+        file, line = places.shown(node.place[0]), node.place[1]
+        graph.places[node.name] = file, line
+        places.note(node.place[0], line, node.place[2], node.place[3])
+    prefix, type_ = f"{graph.id}:", node.type
+    inputs = tuple(prefix + name for name in node.inputs)
+    return (
+        *(prefix + node.name, graph.id, node.name, node.op, node.target, inputs),
+        *(type_.shape, type_.stride, type_.dtype, type_.device, type_.bytes),
+        *(file, line, None, (), None),
+    )
 
 
 @dataclass(frozen=True)
@@ -219,42 +173,43 @@ class KernelRows:
         """The kernels in the order of their first calls, and what they are tied to."""
         sizes = {buffer.id: buffer.bytes for buffer in self.buffers}
         kernels: list[Kernel] = []
+        moved: dict[str, list[str]] = {}
         for lowering in self._lowerings:
-            own: list[tuple[CodeKernel, Kernel]] = []
-            for kernel in lowering.program.kernels:
-                row = self._row(f"k{len(kernels)}", kernel, lowering, sources, sizes)
-                kernels.append(row)
-                own.append((kernel, row))
-                self.links += _ties(row, kernel, lowering.wrapper.id)
+            program = lowering.program.kernels
+            seen = (self._see(kernel, lowering, sizes) for kernel in program)
+            rows = list_kernels(seen, sources.line_id, first=len(kernels))
+            own = list(zip(program, rows, strict=True))
+            for kernel, row in own:
+                names = (*kernel.reads, *kernel.writes)
+                moved[row.id] = [f"{lowering.id}:{name}" for name in names]
+            kernels += rows
             buffers = {each.name: each for each in self.buffers if each.graph == lowering.id}
             self.collectives += list_collectives(own, buffers, len(self.collectives))
+        self.links += tie_kernels(kernels, self.wrappers, moved)
         return kernels
 
-    def _row(
-        self,
-        id: str,
-        kernel: CodeKernel,
-        lowering: _Lowering,
-        sources: SourceTable,
-        sizes: dict[str, int | None],
-    ) -> Kernel:
-        nodes, text = lowering.nodes(kernel), kernel.text
+    def _see(
+        self, kernel: CodeKernel, lowering: _Lowering, sizes: Mapping[str, int | None]
+    ) -> SeenKernel:
+        nodes, text = sorted(lowering.nodes(kernel), key=lambda each: each[1]), kernel.text
         self.unexplained += not nodes and kernel.language != "extern"
-        spots = (graph.places.get(name) for graph, name in nodes)
-        lines = (sources.line_id(*spot) for spot in spots if spot is not None)
-        return Kernel(
-            id=id,
+        places = (graph.places.get(name) for graph, name in nodes)
+
+        def count(names: Iterable[str]) -> int | None:
+            """Bytes of whole buffers; None when the size of none is known."""
+            return add_known(sizes.get(f"{lowering.id}:{name}") for name in names)
+
+        return SeenKernel(
             name=kernel.name,
             language=kernel.language,
             graph=lowering.id,
             is_backward=lowering.wrapper.is_backward,
-            ops=tuple(dict.fromkeys(graph.targets[name] for graph, name in nodes)),
-            nodes=tuple(f"{graph.id}:{name}" for graph, name in nodes),
-            lines=tuple(dict.fromkeys(line for line in lines if line is not None)),
-            bytes_read=_moved(lowering.id, kernel.reads, sizes),
-            bytes_written=_moved(lowering.id, kernel.writes, sizes),
+            calls=kernel.calls,
             text=None if text is None else self._texts.add(lowering.places.shared(text)),
-            calls=max(kernel.calls, 1),
+            nodes={f"{graph.id}:{name}": graph.targets[name] for graph, name in nodes},
+            lines=[place for place in places if place is not None],
+            bytes_read=count(kernel.reads),
+            bytes_written=count(kernel.writes),
         )
 
 
@@ -309,20 +264,3 @@ def _buffer(
         device=buffer.device,
         bytes=size if known is None else known,
     )
-
-
-def _moved(lowered: str, names: Iterable[str], sizes: dict[str, int | None]) -> int | None:
-    """Bytes of whole buffers; None when the size of none is known."""
-    sizes_of_names = (sizes.get(f"{lowered}:{name}") for name in names)
-    known = [size for size in sizes_of_names if size is not None]
-    return sum(known) if known else None
-
-
-def _ties(row: Kernel, kernel: CodeKernel, wrapper: str) -> Iterator[Link]:
-    for id in row.nodes:
-        yield Link(id, row.id, "node-kernel")
-    for id in row.lines:
-        yield Link(id, row.id, "line-kernel")
-    for name in dict.fromkeys((*kernel.reads, *kernel.writes)):
-        yield Link(row.id, f"{row.graph}:{name}", "kernel-buffer")
-    yield Link(row.id, wrapper, "kernel-wrapper")

@@ -8,9 +8,10 @@ from functools import cached_property, partial
 from typing import Any
 
 from workbench.compiler.rows.dynamo_rows import list_recompiles
+from workbench.compiler.rows.kernel_rows import tie_nodes
 from workbench.compiler.rows.phase_rows import nest, part_lanes
 from workbench.compiler.sources.sources import SourceTable
-from workbench.report import TABLES, Guard, Link, Phase, Recompile, Table, TextWriter
+from workbench.report import TABLES, Guard, Phase, Recompile, Table, TextWriter
 from workbench.report.wbr_file import Lazy
 from workbench.trace_logs.content import LogContent
 from workbench.trace_logs.dynamo_texts import BreakReader, Resolve, guards, name_begun
@@ -87,16 +88,17 @@ class Building:
         sources = SourceTable(self.places, texts)
         rows: dict[str, list[Any]] = {
             "sources": sources.rows,
-            "graphs": graphs.rows,
+            "graphs": graphs.rows(),
             "breaks": breaks.rows(),
             "kernels": kernels.rows(sources),
             "wrappers": kernels.wrappers,
             "buffers": kernels.buffers,
             "collectives": kernels.collectives,
-            "links": _links(graphs, sources) + kernels.links,
         }
+        nodes = graphs.nodes.table()
+        rows["links"] = [*tie_nodes(nodes, graphs.links, sources.line_id), *kernels.links]
         tables = {name: _table(name, part) for name, part in rows.items()}
-        tables["nodes"] = graphs.table()
+        tables["nodes"] = nodes
         lost = kernels.unexplained > 0, kernels.foreign > 0, sources.is_quoted
         tables["capabilities"] = _table(
             "capabilities", list(list_capabilities(self.contents, *lost))
@@ -127,15 +129,6 @@ class Building:
 
 def _table(name: str, rows: list[Any]) -> Table[Any]:
     return Table.of(TABLES[name], rows)
-
-
-def _links(graphs: GraphRows, sources: SourceTable) -> list[Link]:
-    links = []
-    for id, file, line in graphs.lines():
-        line_id = sources.line_id(file, line)
-        if line_id is not None:
-            links.append(Link(line_id, id, "line-node"))
-    return links + [Link(a, b, "node-node") for a, b in graphs.links]
 
 
 def _files(content: LogContent) -> list[str]:

@@ -32,6 +32,7 @@ from workbench.compiler.recording.guards import GuardRecorder
 from workbench.compiler.recording.lowered_nodes import LoweringRecorder
 from workbench.compiler.recording.saved_reasons import SavedReasonRecorder
 from workbench.compiler.recording.stage_graphs import GraphRecorder
+from workbench.compiler.rows.kernel_rows import tie_nodes
 from workbench.compiler.sources.dynamo_messages import GuardTexts
 from workbench.compiler.sources.size_symbols import SYMBOL_RECORDS, SizeSymbols
 from workbench.compiler.sources.sources import CallSites, Places, SourceTable
@@ -292,13 +293,7 @@ class Recorder:
         return f'torch took it from its cache ({", ".join(hits)}); capture="full" runs it again'
 
     def _links(self, sources: SourceTable, nodes: Table[Any], kernels: list[Any]) -> Iterator[Link]:
-        columns = nodes.columns
-        for id, file, line in zip(columns["id"], columns["file"], columns["line"], strict=True):
-            line_id = sources.line_id(file, line)
-            if line_id is not None:
-                yield Link(line_id, id, "line-node")
-        for a, b in self.graphs.links:
-            yield Link(a, b, "node-node")
+        yield from tie_nodes(nodes, self.graphs.links, sources.line_id)
         yield from self.lowering.links()
         yield from self.kernels.links(kernels)
 

@@ -16,14 +16,17 @@ _GRAPH_ID = re.compile(r"\n*# graph id: \d+\n*$")  # an address: it tells nothin
 
 @dataclass
 class SeenGraph:
-    """One graph of one stage; `text` is the key of its printed form, `names` are its nodes'."""
+    """One graph of one stage; `text` is the key of its printed form.
+
+    `targets` has by the name of each node what it calls.
+    """
 
     id: str
     stage: str
     compile_id: str | None
     is_backward: bool
     text: str | None
-    names: Sequence[str]
+    targets: Mapping[str, str]
 
 
 G = TypeVar("G", bound=SeenGraph)
@@ -76,21 +79,23 @@ class GraphTable(Generic[G]):
         graph: G,
         rows: Sequence[tuple[Any, ...]],
         origins: Mapping[str, Sequence[str]] | None = None,
-    ) -> None:
-        """Add a graph and its nodes; `origins` has by name what torch made a node from.
+    ) -> G | None:
+        """Add a graph and its nodes; gives the graph that it was made from.
 
-        A node that keeps its name is the one from before, unless torch has traced again.
+        `origins` has by name what torch made a node from. A node that keeps its name is the one
+        from before, unless torch has traced again.
         """
         self.nodes.extend(rows)
         if (parent := self.find_parent(graph)) is not None:
             self._link(parent, graph, origins or {})
         self.graphs.append(graph)
         self._counts.append(len(rows))
+        return parent
 
     def _link(self, parent: G, graph: G, origins: Mapping[str, Sequence[str]]) -> None:
-        known = frozenset(parent.names)
+        known = parent.targets
         is_retraced = GRAPH_STAGES[graph.stage].is_retraced
-        for name in graph.names:
+        for name in graph.targets:
             found = [origin for origin in origins.get(name, ()) if origin in known]
             if name in known and (not is_retraced or name == "output"):
                 found = [name]

@@ -1,0 +1,135 @@
+"""Kernels, and what they and the other rows of a report are tied to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from workbench.report import Kernel, Link, Node, Table, Wrapper
+from workbench.report.cluster.cluster_rows import Collective
+
+LineId = Callable[[str | None, int | None], str | None]
+"""The id of a line of a shown file."""
+
+
+@dataclass
+class SeenKernel:
+    """A generated kernel or a library call; bytes and `flops` are those of one call.
+
+    `graph` is the lowered graph. `nodes` are the FX nodes behind it by their ids, with what each
+    calls, `lines` the shown files and lines, `text` the key of its source.
+    """
+
+    name: str
+    language: str
+    graph: str
+    is_backward: bool
+    calls: int
+    text: str | None = None
+    nodes: Mapping[str, str] = field(default_factory=dict)
+    lines: Iterable[tuple[str, int]] = ()
+    scheduler_nodes: tuple[str, ...] = ()
+    bytes_read: int | None = None
+    bytes_written: int | None = None
+    flops: int | None = None
+
+
+def list_kernels(
+    seen: Iterable[SeenKernel],
+    line_id: LineId,
+    call_sites: Mapping[str, tuple[str, ...]] | None = None,
+    first: int = 0,
+) -> list[Kernel]:
+    """The kernels as rows, in their order; ids count from `first`.
+
+    `call_sites` has by node the lines that called its function.
+    """
+    sites = call_sites or {}
+    rows = []
+    for number, kernel in enumerate(seen, first):
+        nodes = sorted(kernel.nodes, key=lambda node: node.partition(":")[2])
+        lines = (line_id(*place) for place in kernel.lines)
+        row = Kernel(
+            id=f"k{number}",
+            name=kernel.name,
+            language=kernel.language,
+            graph=kernel.graph,
+            is_backward=kernel.is_backward,
+            ops=tuple(dict.fromkeys(kernel.nodes[node] for node in nodes)),
+            nodes=tuple(nodes),
+            lines=tuple(dict.fromkeys(line for line in lines if line is not None)),
+            scheduler_nodes=kernel.scheduler_nodes,
+            bytes_read=kernel.bytes_read,
+            bytes_written=kernel.bytes_written,
+            flops=kernel.flops,
+            text=kernel.text,
+            calls=max(kernel.calls, 1),
+            called_from=tuple(dict.fromkeys(at for node in nodes for at in sites.get(node, ()))),
+        )
+        rows.append(row)
+    return rows
+
+
+def add_known(values: Iterable[int | None]) -> int | None:
+    """The sum of those that are known; None where none is."""
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None
+
+
+def tie_nodes(
+    nodes: Table[Node], pairs: Iterable[tuple[str, str]], line_id: LineId
+) -> Iterator[Link]:
+    """Nodes with their lines and with those that they were made from, which are `pairs`."""
+    columns = (nodes.columns[name] for name in ("id", "file", "line"))
+    for id, file, line in zip(*columns, strict=True):
+        if (source := line_id(file, line)) is not None:
+            yield Link(source, id, "line-node")
+    yield from (Link(a, b, "node-node") for a, b in pairs)
+
+
+def tie_kernels(
+    kernels: Iterable[Kernel],
+    wrappers: Iterable[Wrapper],
+    buffers: Mapping[str, Collection[str]],
+) -> Iterator[Link]:
+    """Kernels with nodes, lines, scheduler nodes, `buffers` by kernel, and their programs."""
+    programs = {wrapper.graph: wrapper.id for wrapper in wrappers}
+    for kernel in kernels:
+        for relation, ids in (
+            ("node-kernel", kernel.nodes),
+            ("line-kernel", kernel.lines),
+            ("call-kernel", kernel.called_from),
+            ("scheduler-kernel", kernel.scheduler_nodes),
+        ):
+            yield from (Link(id, kernel.id, relation) for id in ids)
+        for buffer in dict.fromkeys(buffers.get(kernel.id, ())):
+            yield Link(kernel.id, buffer, "kernel-buffer")
+        if kernel.graph in programs:
+            yield Link(kernel.id, programs[kernel.graph], "kernel-wrapper")
+
+
+def place_collective(
+    row: Collective,
+    program: Sequence[Kernel],
+    start: int | None,
+    end: int | None,
+    silent: Collection[int],
+) -> Collective:
+    """A collective with its place among the kernels of its program, and what hides it.
+
+    `start` and `end` are where it begins and is waited for, None where that is not known; `silent`
+    are the places of collectives, which compute nothing.
+    """
+    kernel = None if start is None else program[start]
+    between = () if start is None or end is None else range(start + 1, end)
+    return replace(
+        row,
+        is_backward=any(each.is_backward for each in program),
+        kernel=None if kernel is None else kernel.id,
+        wait_kernel=None if end is None else program[end].id,
+        order=start,
+        wait_order=end,
+        hidden_by=tuple(program[place].id for place in between if place not in silent),
+        lines=() if kernel is None else kernel.lines,
+        called_from=() if kernel is None else kernel.called_from,
+    )
