@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import torch
@@ -102,11 +102,7 @@ def run_several() -> None:
 
 
 def run_refused() -> None:
-    try:
-        torch.compile(refused, fullgraph=True)(torch.randn(5))
-    except torch._dynamo.exc.Unsupported:
-        return
-    raise AssertionError("torch compiled a decision by data")
+    torch.compile(refused, fullgraph=True)(torch.randn(5))
 
 
 SAMPLES: dict[str, Callable[[], None]] = {
@@ -136,19 +132,24 @@ def logged(folder: Path) -> Iterator[None]:
 
 
 def main(folder: Path, names: list[str]) -> None:
-    for name in names or [*SAMPLES, "h100"]:
+    torch.compile(torch.neg)(torch.ones(1))  # torch logs its own beginning once
+    for name in names or SAMPLES:
         torch._dynamo.reset()
         torch.manual_seed(0)
-        if name == "h100":
-            with logged(folder / name):
-                found = wb.aot_compile(Learned(), (torch.randn(4, 16),), target="h100", grad=True)
-            found.report.save(folder / f"{name}.wbr")
-            continue
         recorder = Recorder("light", Request(name=name))
-        with logged(folder / name), recorder:
+        with logged(folder / name), suppress(torch._dynamo.exc.Unsupported), recorder:
             SAMPLES[name]()
         recorder.report().save(folder / f"{name}.wbr")
 
 
+def compile_for_gpu(folder: Path) -> None:
+    """The training step for a virtual GPU; its process logs by `TORCH_TRACE`."""
+    made = wb.aot_compile(Learned(), (torch.randn(4, 16),), target="h100", grad=True)
+    made.report.save(folder / "h100.wbr")
+
+
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2:])
+    if sys.argv[2:] == ["h100"]:
+        compile_for_gpu(Path(sys.argv[1]))
+    else:
+        main(Path(sys.argv[1]), sys.argv[2:])

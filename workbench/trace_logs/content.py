@@ -215,7 +215,9 @@ class _Sorter:
         self._content.sources.append((record.compile_id, key, str(record.meta["source"])))
 
     def _on_symbol(self, record: LogRecord) -> None:
-        meta = {name: str(record.meta.get(name)) for name in ("symbol", "source", "vr", "value")}
+        meta = {
+            name: str(record.meta.get(name)) for name in ("symbol", "source", "vr", "value", "val")
+        }
         sources, stack = record.meta.get("sources") or [], record.meta.get("user_stack") or []
         if not isinstance(sources, list) or not all(isinstance(each, dict) for each in stack):
             raise TypeError("a symbol has sources and a stack")

@@ -8,18 +8,20 @@ from typing import Any
 
 import orjson
 
-from workbench.artifacts.programs import TextNode, parse_graph
-from workbench.compiler.rows.graph_rows import GraphTable, SeenGraph, strip_printed
-from workbench.compiler.rows.kernel_rows import (
+from workbench.artifacts.programs import TensorType, TextNode, parse_graph
+from workbench.compiler.rows.program_rows import (
+    GraphTable,
+    SeenGraph,
     SeenKernel,
     add_known,
     list_kernels,
+    strip_printed,
     tie_kernels,
 )
 from workbench.compiler.sources.sources import SourceTable
 from workbench.report import Buffer, Kernel, Link, TextWriter, Wrapper
 from workbench.report.cluster.cluster_rows import Collective
-from workbench.report.graph_stages import BY_RECORD
+from workbench.report.graph_stages import BY_RECORD, is_input_name
 from workbench.trace_logs.content import LogContent, Piece
 from workbench.trace_logs.kernel_code import (
     CodeBuffer,
@@ -39,7 +41,13 @@ class LogGraph(SeenGraph):
     """One graph of a log; `places` are the shown files and the lines of its nodes by name."""
 
     places: dict[str, tuple[str, int]]
-    sizes: dict[str, tuple[str | None, int | None]]  # dtype and bytes of the nodes
+    types: dict[str, TensorType]  # of the nodes by name
+
+    def list_open_sizes(self, values: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
+        """The sizes of its inputs that were left open, with their values."""
+        types = (self.types[name] for name in self.targets if is_input_name(name))
+        dims = dict.fromkeys(str(dim) for type_ in types for dim in type_.shape or ())
+        return tuple((dim, values[dim]) for dim in dims if dim in values)
 
 
 class GraphRows(GraphTable[LogGraph]):
@@ -69,7 +77,7 @@ class GraphRows(GraphTable[LogGraph]):
             self._texts.add(places.shared(text)),
             {node.name: node.target for node in nodes},
             {},
-            {node.name: (node.type.dtype, node.type.bytes) for node in nodes},
+            {node.name: node.type for node in nodes},
         )
         self.add(graph, [_list_values(node, graph, places) for node in nodes])
         return graph
@@ -102,6 +110,7 @@ class _Lowering:
     mapping: dict[str, list[str]]
     places: LogPlaces
     wrapper: Wrapper
+    values: Mapping[str, int]  # of the symbols of its compilation
 
     def nodes(self, kernel: CodeKernel) -> list[tuple[LogGraph, str]]:
         """The nodes behind a kernel, in the best record that the log has of them."""
@@ -110,6 +119,8 @@ class _Lowering:
         for names in (named, kernel.nodes):
             known_names = [name for name in names if graph is not None and name in graph.targets]
             if graph is not None and known_names:
+                if kernel.language == "extern":
+                    known_names = _choose_called(kernel.name, known_names, graph)
                 return [(graph, name) for name in dict.fromkeys(known_names)]
         graph = self.captured
         known = [name for name in kernel.captured if graph is not None and name in graph.targets]
@@ -135,6 +146,7 @@ class KernelRows:
         """Take the generated programs of one log."""
         mappings = {(piece.after, piece.compile_id): piece for piece in content.mappings}
         kernel_codes = {(piece.after, piece.compile_id): piece for piece in content.kernel_codes}
+        values = _read_symbols(content)
         for number, piece in enumerate(content.codes, 1):
             text = piece.text()
             others = kernel_codes.get((number, piece.compile_id))
@@ -150,19 +162,18 @@ class KernelRows:
             id = f"i{len(self._lowerings)}"
             is_backward = program.is_backward or (lowered is not None and lowered.is_backward)
             key = self._texts.add(places.shared(text.rstrip("\n")))
-            wrapper = Wrapper(f"w{len(self._lowerings)}", id, is_backward, key)
+            known = values.get(piece.compile_id, {})
+            sizes = () if lowered is None else lowered.list_open_sizes(known)
+            wrapper = Wrapper(f"w{len(self._lowerings)}", id, is_backward, key, sizes)
             mapping = _mapping(mappings.get((number, piece.compile_id)))
-            lowering = _Lowering(id, program, lowered, captured, mapping, places, wrapper)
+            lowering = _Lowering(id, program, lowered, captured, mapping, places, wrapper, known)
             self._lowerings.append(lowering)
             self.compile_ids[id] = f"{prefix}{piece.compile_id}"
             self.foreign += "async_compile" not in text and not program.kernels
             if lowered is not None:
                 self.links.append(Link(lowered.id, id, "graph-lowered"))
-            sizes = {} if lowered is None else lowered.sizes
-            _tell_results(program, lowering, sizes)
-            dtypes = {name: dtype for name, (dtype, _) in sizes.items() if dtype}
-            tell_results(program.kernels, {one.name: one for one in program.buffers}, dtypes)
-            self.buffers += [_buffer(id, one, sizes) for one in program.buffers]
+            _tell_types(program, lowering)
+            self.buffers += [_buffer(lowering, one) for one in program.buffers]
 
     @property
     def wrappers(self) -> list[Wrapper]:
@@ -171,11 +182,11 @@ class KernelRows:
 
     def rows(self, sources: SourceTable) -> list[Kernel]:
         """The kernels in the order of their first calls, and what they are tied to."""
-        sizes = {buffer.id: buffer.bytes for buffer in self.buffers}
         kernels: list[Kernel] = []
         moved: dict[str, list[str]] = {}
         for lowering in self._lowerings:
             program = lowering.program.kernels
+            sizes = {one.name: one.bytes(lowering.values) for one in lowering.program.buffers}
             seen = (self._see(kernel, lowering, sizes) for kernel in program)
             rows = list_kernels(seen, sources.line_id, first=len(kernels))
             own = list(zip(program, rows, strict=True))
@@ -197,7 +208,7 @@ class KernelRows:
 
         def count(names: Iterable[str]) -> int | None:
             """Bytes of whole buffers; None when the size of none is known."""
-            return add_known(sizes.get(f"{lowering.id}:{name}") for name in names)
+            return add_known(map(sizes.get, names))
 
         return SeenKernel(
             name=kernel.name,
@@ -235,32 +246,65 @@ def _mapping(piece: Piece | None) -> dict[str, list[str]]:
     }
 
 
-def _tell_results(
-    program: LoggedProgram, lowering: _Lowering, sizes: dict[str, tuple[str | None, int | None]]
-) -> None:
-    """Give the result of a library call the dtype of the node that it computes."""
-    unknown = {buffer.name: buffer for buffer in program.buffers if buffer.dtype is None}
+def _read_symbols(content: LogContent) -> dict[str | None, dict[str, int]]:
+    """By compilation the sizes that were left open, as in the example call."""
+    values: dict[str | None, dict[str, int]] = {}
+    for kind, compile_id, meta in content.symbols:
+        if kind == "create_symbol" and meta["val"].isdecimal():
+            values.setdefault(compile_id, {})[meta["symbol"]] = int(meta["val"])
+    return values
+
+
+def _choose_called(name: str, nodes: list[str], graph: LogGraph) -> list[str]:
+    """Of the nodes that torch ascribes to a library call the one that it computes, if one does."""
+    called = name.removeprefix("torch.ops.").replace("extern_kernels.", "aten.", 1).split(".")[:2]
+    fitting = [each for each in nodes if graph.targets[each].split(".")[:2] == called]
+    return fitting if len(fitting) == 1 else nodes
+
+
+def _tell_types(program: LoggedProgram, lowering: _Lowering) -> None:
+    """Give inputs and the results of library calls what the graph says of their nodes."""
+    types = {} if lowering.lowered is None else lowering.lowered.types
+    for buffer in program.buffers:
+        if buffer.kind == "input" and (known := types.get(buffer.name)) is not None:
+            buffer.dtype, buffer.device = buffer.dtype or known.dtype, known.device
+    buffers = {buffer.name: buffer for buffer in program.buffers}
+    unknown = {name: buffer for name, buffer in buffers.items() if buffer.dtype is None}
     for kernel in program.kernels:
         results = [unknown[name] for name in kernel.writes if name in unknown]
-        if kernel.language == "extern" and len(results) == 1 and results[0].kind != "input":
+        if kernel.language == "extern" and len(results) == 1:
             target = kernel.name.removeprefix("torch.ops.")
             for graph, name in lowering.nodes(kernel):
                 if graph.targets[name] == target and graph is lowering.lowered:
-                    results[0].dtype = sizes.get(name, (None, None))[0]
+                    made, known = results[0], types[name]
+                    made.dtype, made.device = known.dtype, known.device
+                    made.shape = known.shape if made.shape is None else made.shape
+    dtypes = {name: type_.dtype for name, type_ in types.items() if type_.dtype}
+    tell_results(program.kernels, buffers, dtypes)
+    for name, before in program.reused.items():
+        buffer, held = buffers[name], buffers[before]
+        buffer.dtype = buffer.dtype or held.dtype
+        buffer.device = buffer.device or held.device
+        buffer.shape = held.shape if buffer.shape is None else buffer.shape
+    devices = {type_.device for type_ in types.values() if type_.device}
+    for buffer in program.buffers:  # the program says "cuda", under a guard that names which
+        own = [each for each in devices if each.startswith(f"{buffer.device}:")]
+        buffer.device = own[0] if len(own) == 1 else buffer.device
 
 
-def _buffer(
-    lowered: str, buffer: CodeBuffer, sizes: dict[str, tuple[str | None, int | None]]
-) -> Buffer:
-    dtype, size = sizes.get(buffer.name, (buffer.dtype, None))
+def _buffer(lowering: _Lowering, buffer: CodeBuffer) -> Buffer:
+    graph = lowering.lowered
+    type_ = None if graph is None else graph.types.get(buffer.name)
+    is_node = type_ is not None and buffer.kind == "input"
     known = buffer.bytes()
     return Buffer(
-        id=f"{lowered}:{buffer.name}",
-        graph=lowered,
+        id=f"{lowering.id}:{buffer.name}",
+        graph=lowering.id,
         name=buffer.name,
         kind=buffer.kind,
         shape=buffer.shape,
-        dtype=buffer.dtype or dtype,
+        dtype=buffer.dtype or (type_.dtype if type_ else None),
         device=buffer.device,
-        bytes=size if known is None else known,
+        bytes=type_.bytes if known is None and type_ else known,
+        node=f"{graph.id}:{buffer.name}" if graph is not None and is_node else None,
     )

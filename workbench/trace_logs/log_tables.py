@@ -8,8 +8,8 @@ from functools import cached_property, partial
 from typing import Any
 
 from workbench.compiler.rows.dynamo_rows import list_recompiles
-from workbench.compiler.rows.kernel_rows import tie_nodes
 from workbench.compiler.rows.phase_rows import nest, part_lanes
+from workbench.compiler.rows.program_rows import tie_nodes
 from workbench.compiler.sources.sources import SourceTable
 from workbench.report import TABLES, Guard, Phase, Recompile, Table, TextWriter
 from workbench.report.wbr_file import Lazy

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from workbench.artifacts.programs import Dims, parse_graph
-from workbench.compiler.rows.kernel_rows import place_collective
+from workbench.compiler.rows.program_rows import place_collective
 from workbench.report import Buffer, Kernel
 from workbench.report.cluster.cluster_rows import Collective, name_kind
 from workbench.trace_logs.kernel_code import CodeBuffer, CodeKernel

@@ -18,7 +18,7 @@ from workbench.compiler.recording.collective_nodes import (
     name_call,
     unwrap_ordered,
 )
-from workbench.compiler.rows.kernel_rows import place_collective
+from workbench.compiler.rows.program_rows import place_collective
 from workbench.report import Kernel
 from workbench.report.cluster.cluster_rows import Collective, name_kind
 

@@ -25,7 +25,7 @@ from workbench.compiler.recording.lowered_nodes import (
     list_fx_nodes,
 )
 from workbench.compiler.recording.stage_graphs import GraphRecorder
-from workbench.compiler.rows.kernel_rows import (
+from workbench.compiler.rows.program_rows import (
     LineId,
     SeenKernel,
     add_known,

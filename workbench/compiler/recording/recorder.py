@@ -32,7 +32,7 @@ from workbench.compiler.recording.guards import GuardRecorder
 from workbench.compiler.recording.lowered_nodes import LoweringRecorder
 from workbench.compiler.recording.saved_reasons import SavedReasonRecorder
 from workbench.compiler.recording.stage_graphs import GraphRecorder
-from workbench.compiler.rows.kernel_rows import tie_nodes
+from workbench.compiler.rows.program_rows import tie_nodes
 from workbench.compiler.sources.dynamo_messages import GuardTexts
 from workbench.compiler.sources.size_symbols import SYMBOL_RECORDS, SizeSymbols
 from workbench.compiler.sources.sources import CallSites, Places, SourceTable

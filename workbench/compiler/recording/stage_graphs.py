@@ -18,7 +18,7 @@ from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Hook, Patches
 from workbench.compiler.internals.trace import Record
 from workbench.compiler.recording.collective_nodes import is_ordered, list_nodes, unwrap_ordered
-from workbench.compiler.rows.graph_rows import (
+from workbench.compiler.rows.program_rows import (
     GraphTable,
     NodeColumns,
     SeenGraph,

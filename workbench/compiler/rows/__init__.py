@@ -2,8 +2,7 @@
 
 DOORS = {
     "dynamo_rows": "Graph breaks, recompilations, the answers of caches.",
-    "graph_rows": "Graphs of every stage and their nodes, tied to those before.",
-    "kernel_rows": "Kernels, and what they and the other rows of a report are tied to.",
     "phase_rows": "The timeline: phases inside of phases, one stack for each thread.",
+    "program_rows": "Graphs, nodes and kernels, and what they are tied to.",
 }
 """What other rooms import of this one."""
