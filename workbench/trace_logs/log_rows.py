@@ -187,8 +187,8 @@ class KernelRows:
         for lowering in self._lowerings:
             program = lowering.program.kernels
             sizes = {one.name: one.bytes(lowering.values) for one in lowering.program.buffers}
-            seen = (self._see(kernel, lowering, sizes) for kernel in program)
-            rows = list_kernels(seen, sources.line_id, first=len(kernels))
+            seen = (self._see(kernel, lowering, sizes, sources) for kernel in program)
+            rows = list_kernels(seen, first=len(kernels))
             own = list(zip(program, rows, strict=True))
             for kernel, row in own:
                 names = (*kernel.reads, *kernel.writes)
@@ -200,7 +200,11 @@ class KernelRows:
         return kernels
 
     def _see(
-        self, kernel: CodeKernel, lowering: _Lowering, sizes: Mapping[str, int | None]
+        self,
+        kernel: CodeKernel,
+        lowering: _Lowering,
+        sizes: Mapping[str, int | None],
+        sources: SourceTable,
     ) -> SeenKernel:
         nodes, text = sorted(lowering.nodes(kernel), key=lambda each: each[1]), kernel.text
         self.unexplained += not nodes and kernel.language != "extern"
@@ -218,7 +222,7 @@ class KernelRows:
             calls=kernel.calls,
             text=None if text is None else self._texts.add(lowering.places.shared(text)),
             nodes={f"{graph.id}:{name}": graph.targets[name] for graph, name in nodes},
-            lines=[place for place in places if place is not None],
+            lines=[sources.line_id(*place) for place in places if place is not None],
             bytes_read=count(kernel.reads),
             bytes_written=count(kernel.writes),
         )

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any
 
 from workbench.compiler.rows.dynamo_rows import list_recompiles
-from workbench.compiler.rows.phase_rows import nest, part_lanes
-from workbench.compiler.rows.program_rows import tie_nodes
+from workbench.compiler.rows.phase_rows import Mark, nest, part_lanes
 from workbench.compiler.sources.sources import SourceTable
-from workbench.report import TABLES, Guard, Phase, Recompile, Table, TextWriter
+from workbench.report import TABLES, Guard, Node, Phase, Recompile, Table, TextWriter
 from workbench.report.wbr_file import Lazy
 from workbench.trace_logs.content import LogContent
 from workbench.trace_logs.dynamo_texts import BreakReader, Resolve, guards, name_begun
@@ -22,18 +21,15 @@ from workbench.trace_logs.source_places import LogPlaces
 
 def list_phases(contents: Iterable[LogContent]) -> list[Phase]:
     """The phases of every log on one time axis, in the order of their start."""
-    marks = [
-        replace(mark, thread=(content.label, mark.thread))
-        for content in contents
-        for mark in part_lanes(content.marks)
-    ]
-    return nest(marks, min((mark.at for mark in marks), default=0.0), _name_thread)
-
-
-def _name_thread(thread: Any) -> str:
-    label, lane = thread
-    name = "main" if lane == 0 else f"parallel {lane}"
-    return f"{label}, {name}" if label else name
+    marks: list[Mark] = []
+    names: dict[Hashable, str] = {}
+    for content in contents:
+        for mark in part_lanes(content.marks):
+            thread = content.label, mark.thread
+            name = f"parallel {mark.thread}" if mark.thread else "main"
+            names[thread] = f"{content.label}, {name}" if content.label else name
+            marks.append(replace(mark, thread=thread))
+    return nest(marks, min((mark.at for mark in marks), default=0.0), names)
 
 
 class Building:
@@ -95,8 +91,8 @@ class Building:
             "buffers": kernels.buffers,
             "collectives": kernels.collectives,
         }
-        nodes = graphs.nodes.table()
-        rows["links"] = [*tie_nodes(nodes, graphs.links, sources.line_id), *kernels.links]
+        nodes = Table(Node, graphs.columns)
+        rows["links"] = [*sources.tie_nodes(nodes), *graphs.tie_nodes(), *kernels.links]
         tables = {name: _table(name, part) for name, part in rows.items()}
         tables["nodes"] = nodes
         lost = kernels.unexplained > 0, kernels.foreign > 0, sources.is_quoted

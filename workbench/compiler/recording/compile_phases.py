@@ -8,15 +8,14 @@ import re
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import replace
 from typing import Any
 
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Hook, Patches
 from workbench.compiler.internals.trace import Record
-from workbench.compiler.rows.phase_rows import Mark, nest, read_mark
-from workbench.report import Phase
+from workbench.compiler.rows.phase_rows import Mark, read_mark
 from workbench.tasks.progress_events import ProgressCallback
 
 PANE = "phases"
@@ -84,11 +83,11 @@ class PhaseRecorder:
         """Begin or end a phase of our own."""
         self._add(Mark(name, is_begin, time.time(), threading.get_ident(), None))
 
-    def rows(self) -> list[Phase]:
-        """The phases in order of their start; what never ended ends with its parent."""
+    def name_threads(self) -> dict[Hashable, str]:
+        """The names of the threads in which phases were, by torch's numbers."""
         others = dict.fromkeys(mark.thread for mark in self.marks if mark.thread != self.thread)
-        names = {thread: f"worker {n}" for n, thread in enumerate(others, 1)}
-        return nest(self.marks, self.started, lambda thread: names.get(thread, "main"))
+        workers = {thread: f"worker {n}" for n, thread in enumerate(others, 1)}
+        return {self.thread: "main", **workers}
 
 
 def find_kernel_being_loaded() -> str | None:

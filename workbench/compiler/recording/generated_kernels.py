@@ -26,7 +26,6 @@ from workbench.compiler.recording.lowered_nodes import (
 )
 from workbench.compiler.recording.stage_graphs import GraphRecorder
 from workbench.compiler.rows.program_rows import (
-    LineId,
     SeenKernel,
     add_known,
     list_kernels,
@@ -48,6 +47,9 @@ _BODY = re.compile(r"r?'''(.*)'''", re.DOTALL)
 _CONSTANT = re.compile(r"^(\w+)( = None  # .*) [0-9a-f]+$", re.MULTILINE)
 _MOST_HASHED = 1 << 26  # bytes of one constant, a tenth of a second
 _CPP_PROGRAM = "inductor_aot_wrapper_code"
+
+
+LineId = Callable[[str, int], str | None]
 
 
 @dataclass
@@ -180,9 +182,9 @@ class KernelRecorder:
         """The kernels in the order in which they were generated."""
         columns = nodes.columns
         sites = dict(zip(columns["id"], columns["called_from"], strict=True))
-        return list_kernels(map(self._see, self._kernels.values()), line_id, sites)
+        return list_kernels([self._see(each, line_id) for each in self._kernels.values()], sites)
 
-    def _see(self, kernel: _Kernel) -> SeenKernel:
+    def _see(self, kernel: _Kernel, line_id: LineId) -> SeenKernel:
         lowered = kernel.lowered
         body = self._bodies.get((lowered.id, kernel.name))
         is_triton = body is not None and "async_compile.triton" in body
@@ -197,7 +199,7 @@ class KernelRecorder:
             nodes={
                 id: target for name, target in kernel.nodes.items() for id in lowered.fx_ids([name])
             },
-            lines=kernel.lines,
+            lines=[line_id(*place) for place in kernel.lines],
             scheduler_nodes=tuple(f"{lowered.id}:{name}" for name in kernel.snodes),
             bytes_read=add_known(group.bytes_read for group in groups),
             bytes_written=add_known(group.bytes_written for group in groups),

@@ -13,7 +13,6 @@ from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Hook
 from workbench.compiler.internals.trace import Record
 from workbench.compiler.rows.dynamo_rows import (
-    BreakKey,
     BreakTable,
     list_recompiles,
     name_function,
@@ -21,7 +20,7 @@ from workbench.compiler.rows.dynamo_rows import (
 )
 from workbench.compiler.sources import dynamo_messages
 from workbench.compiler.sources.sources import Frame, Places
-from workbench.report import Break, Recompile
+from workbench.report import Recompile
 
 PANE = "breaks"
 
@@ -39,7 +38,7 @@ class BreakRecorder:
         files: Mapping[int, str] = MappingProxyType({}),
     ):
         self._places, self._named, self._files = places, named, files
-        self._table = BreakTable()
+        self.table = BreakTable()
         self._seen: set[int] = set()
         self._alive: list[BaseException] = []
         self._recompiles: list[Recompile] = []
@@ -77,7 +76,7 @@ class BreakRecorder:
     def _add(self, frame: Frame, parts: dynamo_messages.BreakMessage) -> None:
         self._places.note(frame.file, frame.line, frame.function)
         text = linecache.getline(frame.file, frame.line).strip()
-        self._table.add(self._places, frame, text, parts, self._named)
+        self.table.add(self._places, frame, text, parts, self._named)
 
     def take_compile_failure(self, kind: str, error: BaseException, code: CodeType) -> None:
         """Record that torch cannot compile a frame that runs without it, on the line that it names.
@@ -150,17 +149,9 @@ class BreakRecorder:
         names = self._functions
         return [replace(row, function=names.get(row.compile_id, "")) for row in self._recompiles]
 
-    def rows(self) -> list[Break]:
-        """The breaks in the order in which they were met."""
-        return self._table.rows()
-
-    def counts(self) -> dict[BreakKey, int]:
-        """How often each break was met until now."""
-        return dict(self._table.counts)
-
     def add(self, other: BreakRecorder) -> None:
         """Add the breaks that another run alone met, each once."""
-        for frame in self._table.merge(other._table):
+        for frame in self.table.merge(other.table):
             self._places.note(frame.file, frame.line, frame.function)
 
     def close(self) -> None:

@@ -6,6 +6,7 @@ import re
 import sys
 from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any
@@ -19,13 +20,14 @@ from workbench.compiler.internals.patches import Hook, Patches
 from workbench.compiler.internals.trace import Record
 from workbench.compiler.recording.collective_nodes import is_ordered, list_nodes, unwrap_ordered
 from workbench.compiler.rows.program_rows import (
+    NO_NODES,
     GraphTable,
-    NodeColumns,
     SeenGraph,
+    extend_columns,
     strip_printed,
 )
 from workbench.compiler.sources.sources import Places
-from workbench.report import Graph, Node, Table, TextWriter
+from workbench.report import Node, Table, TextWriter
 from workbench.report.graph_stages import BY_RECORD, GRAPH_STAGES
 
 PANE = "graphs"
@@ -60,14 +62,14 @@ class KeptGraph(SeenGraph):
 
 
 class GraphRecorder:
-    """Keeps the graphs of one recording as columns; `inputs` is what the last capture takes.
+    """Keeps the graphs of one recording, in `table`; `inputs` is what the last capture takes.
 
-    `runnable` has graphs as data that can be run, by id: the columns have no arguments.
+    `runnable` has graphs as data that can be run, by id: the table has no arguments.
     """
 
     def __init__(self, patches: Patches, places: Places, texts: TextWriter):
-        self._table: GraphTable[KeptGraph] = GraphTable()
-        self.graphs, self.links = self._table.graphs, self._table.links
+        self.table: GraphTable[KeptGraph] = GraphTable()
+        self.graphs, self.links = self.table.graphs, self.table.links
         self.runnable: dict[str, CapturedGraph] = {}
         self.inputs = ""
         self.written: frozenset[str] | None = frozenset()
@@ -75,7 +77,7 @@ class GraphRecorder:
         self._places = places
         self._texts = texts
         self._printed: deque[tuple[Any, str]] = deque(maxlen=3)
-        self._steps = NodeColumns()
+        self._steps = deepcopy(dict(NO_NODES))
         self._names = NodeTexts()
         self.is_backward = False
         self._depth = 0
@@ -134,7 +136,7 @@ class GraphRecorder:
     def _keep(self, stage: str, module: Any, text: str, compile_id: str | None) -> None:
         is_lowering = stage in ("before_post_grad", "after_post_grad")
         is_backward = stage == "backward" or (is_lowering and self.is_backward)
-        kept = KeptGraph(self._table.next_id, stage, compile_id, is_backward, None, {}, _id(module))
+        kept = KeptGraph(self.table.next_id, stage, compile_id, is_backward, None, {}, _id(module))
         nodes = [] if module is None else list(module.graph.nodes)
         rows = [self._row(node, kept) for node in nodes]
         kept.targets = {row[2]: row[4] for row in rows}
@@ -148,7 +150,7 @@ class GraphRecorder:
             node.name: [origin.name for origin in node.meta.get("from_node") or ()]
             for node in nodes
         }
-        parent, own = self._table.add(kept, rows, origins), GRAPH_STAGES[stage]
+        parent, own = self.table.add(kept, rows, origins), GRAPH_STAGES[stage]
         if parent is not None and parent.stage in own.parents[:1] and not own.is_retraced:
             self.links += [
                 (f"{parent.id}:{origin}", f"{kept.id}:{name}")
@@ -170,7 +172,7 @@ class GraphRecorder:
         """Keep a graph as a pass left it, the rows only of the nodes that it changed."""
         kept = KeptGraph(id, "", None, self.is_backward, None, {})
         nodes = (node for node in module.graph.nodes if node.name in names)
-        self._steps.extend([self._row(node, kept) for node in nodes])
+        extend_columns(self._steps, [self._row(node, kept) for node in nodes])
         if STEPS_PANE not in self._patches.failed:
             self._patches.guarded(STEPS_PANE, self._keep_runnable, kept, module)
 
@@ -230,7 +232,7 @@ class GraphRecorder:
 
     def ids_before(self, kept: KeptGraph | None, names: Iterable[str]) -> tuple[str, ...]:
         """The ids of nodes in the graph that one was made from; those it lacks are left out."""
-        before = None if kept is None else self._table.find_parent(kept)
+        before = None if kept is None else self.table.find_parent(kept)
         if before is None:
             return ()
         return tuple(f"{before.id}:{name}" for name in names if name in before.targets)
@@ -254,18 +256,14 @@ class GraphRecorder:
         self._printed.clear()
         self._names.forget()
 
-    def graph_rows(self) -> list[Graph]:
-        """The graphs in the order in which they appeared."""
-        return self._table.rows()
-
     def traces(self) -> set[str]:
         """The stack traces of all nodes."""
-        both = chain(self._table.nodes["called_from"], self._steps["called_from"])
+        both = chain(self.table.columns["called_from"], self._steps["called_from"])
         return {trace for trace in both if trace is not None}
 
     def targets(self) -> set[str]:
         """What the nodes of all graphs call."""
-        return set(self._table.nodes["target"])
+        return set(self.table.columns["target"])
 
     @property
     def module_classes(self) -> dict[str, str]:
@@ -276,8 +274,9 @@ class GraphRecorder:
         self, call_sites: Mapping[str, tuple[str, ...]], *, of_steps: bool = False
     ) -> Table[Node]:
         """The nodes of every graph, or those that passes changed, with their call sites."""
-        nodes = self._steps if of_steps else self._table.nodes
-        return nodes.table(called_from=[call_sites.get(t, ()) for t in nodes["called_from"]])
+        columns = self._steps if of_steps else self.table.columns
+        sites = [call_sites.get(trace, ()) for trace in columns["called_from"]]
+        return Table(Node, {**columns, "called_from": sites})
 
 
 def pair_gradients(nodes: Iterable[Any]) -> dict[str, str]:

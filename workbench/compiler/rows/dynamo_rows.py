@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from workbench.compiler.sources.dynamo_messages import (
@@ -66,12 +66,12 @@ def read_break(message: str) -> tuple[BreakMessage, bool]:
     return parts, is_given_up
 
 
+@dataclass
 class BreakTable:
     """The breaks of a report, in the order in which they were met."""
 
-    def __init__(self) -> None:
-        self._met: dict[BreakKey, tuple[TracedFiles, Frame, Break]] = {}
-        self.counts: Counter[BreakKey] = Counter()
+    counts: Counter[BreakKey] = field(default_factory=Counter)
+    _met: dict[BreakKey, tuple[TracedFiles, Frame, Break]] = field(default_factory=dict)
 
     def add(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -38,19 +38,15 @@ def read_mark(event: Mapping[str, Any], thread: Hashable, compile_id: str | None
     return Mark(str(event["name"]), kind == "B", event["ts"] / 1e6, thread, compile_id)
 
 
-def nest(
-    marks: Iterable[Mark], started: float, name_thread: Callable[[Hashable], str]
-) -> list[Phase]:
-    """Pair begins with ends; times are relative to `started`, in the order of the begins.
+def nest(marks: Iterable[Mark], started: float, names: Mapping[Hashable, str]) -> list[Phase]:
+    """Pair begins with ends in the order of the begins; times are relative to `started`.
 
     A phase that never ended ends with the one around it.
     """
     by_thread: dict[Hashable, list[Mark]] = {}
     for mark in marks:
         by_thread.setdefault(mark.thread, []).append(mark)
-    spans = [
-        (span, name_thread(thread)) for thread, part in by_thread.items() for span in _pair(part)
-    ]
+    spans = [(span, names[thread]) for thread, part in by_thread.items() for span in _pair(part)]
     spans.sort(key=lambda pair: (pair[0].start, pair[0].depth))
     return [
         Phase(

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from typing import Any, Generic, TypeVar
 
-from workbench.report import Graph, Kernel, Link, Node, Table, Wrapper
+from workbench.report import Graph, Kernel, Link, Node, Wrapper
 from workbench.report.cluster.cluster_rows import Collective
 from workbench.report.graph_stages import GRAPH_STAGES
 
-_COLUMNS = tuple(f.name for f in fields(Node))
+NO_NODES: Mapping[str, list[Any]] = {each.name: [] for each in fields(Node)}
+"""The columns of nodes without a row, to be copied: rows would take five times the memory."""
 _GRAPH_ID = re.compile(r"\n\s*# graph id: \d+$")  # an address: it tells nothing of the graph
-LineId = Callable[[str | None, int | None], str | None]
-"""The id of a line of a shown file."""
 
 
 @dataclass
@@ -40,37 +41,24 @@ def strip_printed(text: str) -> str:
     return _GRAPH_ID.sub("", text.rstrip()).rstrip()
 
 
-class NodeColumns:
-    """Nodes of several graphs as columns, which take a fifth of the memory of rows."""
-
-    def __init__(self) -> None:
-        self._columns: dict[str, list[Any]] = {name: [] for name in _COLUMNS}
-
-    def extend(self, rows: Sequence[tuple[Any, ...]]) -> None:
-        """Add rows, each with the values of a `Node` in their order."""
-        parts = zip(*rows, strict=True) if rows else ((),) * len(_COLUMNS)
-        for column, values in zip(self._columns.values(), parts, strict=True):
-            column.extend(values)
-
-    def __getitem__(self, name: str) -> list[Any]:
-        return self._columns[name]
-
-    def table(self, **others: Sequence[Any]) -> Table[Node]:
-        """The rows, with other columns in the place of some."""
-        return Table(Node, {**self._columns, **others})
+def extend_columns(columns: Mapping[str, list[Any]], rows: Sequence[tuple[Any, ...]]) -> None:
+    """Add rows, each with the values of a `Node` in their order."""
+    parts = zip(*rows, strict=True) if rows else ((),) * len(columns)
+    for column, values in zip(columns.values(), parts, strict=True):
+        column.extend(values)
 
 
+@dataclass
 class GraphTable(Generic[G]):
     """Collects graphs in the order in which they appear; `links` are pairs of nodes by their ids.
 
-    `nodes` are the rows of all graphs.
+    `columns` has the nodes of all graphs.
     """
 
-    def __init__(self) -> None:
-        self.graphs: list[G] = []
-        self.links: list[tuple[str, str]] = []
-        self.nodes = NodeColumns()
-        self._counts: list[int] = []
+    graphs: list[G] = field(default_factory=list)
+    links: list[tuple[str, str]] = field(default_factory=list)
+    columns: dict[str, list[Any]] = field(default_factory=partial(deepcopy, dict(NO_NODES)))
+    _counts: list[int] = field(default_factory=list)
 
     @property
     def next_id(self) -> str:
@@ -88,7 +76,7 @@ class GraphTable(Generic[G]):
         `origins` has by name what torch made a node from. A node that keeps its name is the one
         from before, unless torch has traced again.
         """
-        self.nodes.extend(rows)
+        extend_columns(self.columns, rows)
         if (parent := self.find_parent(graph)) is not None:
             self._link(parent, graph, origins or {})
         self.graphs.append(graph)
@@ -116,6 +104,10 @@ class GraphTable(Generic[G]):
                     return one
         return None
 
+    def tie_nodes(self) -> Iterator[Link]:
+        """Nodes with those that they were made from."""
+        return (Link(a, b, "node-node") for a, b in self.links)
+
     def rows(self) -> list[Graph]:
         """The graphs in their order."""
         return [
@@ -129,7 +121,8 @@ class SeenKernel:
     """A generated kernel or a library call; bytes and `flops` are those of one call.
 
     `graph` is the lowered graph. `nodes` are the FX nodes behind it by their ids, with what each
-    calls, `lines` the shown files and lines, `text` the key of its source.
+    calls, `lines` the ids of lines, None for one that is not in the report, `text` the key of its
+    source.
     """
 
     name: str
@@ -139,7 +132,7 @@ class SeenKernel:
     calls: int
     text: str | None = None
     nodes: Mapping[str, str] = field(default_factory=dict)
-    lines: Iterable[tuple[str, int]] = ()
+    lines: Iterable[str | None] = ()
     scheduler_nodes: tuple[str, ...] = ()
     bytes_read: int | None = None
     bytes_written: int | None = None
@@ -148,7 +141,6 @@ class SeenKernel:
 
 def list_kernels(
     seen: Iterable[SeenKernel],
-    line_id: LineId,
     call_sites: Mapping[str, tuple[str, ...]] | None = None,
     first: int = 0,
 ) -> list[Kernel]:
@@ -160,7 +152,6 @@ def list_kernels(
     rows = []
     for number, kernel in enumerate(seen, first):
         nodes = sorted(kernel.nodes, key=lambda node: node.partition(":")[2])
-        lines = (line_id(*place) for place in kernel.lines)
         row = Kernel(
             id=f"k{number}",
             name=kernel.name,
@@ -169,7 +160,7 @@ def list_kernels(
             is_backward=kernel.is_backward,
             ops=tuple(dict.fromkeys(kernel.nodes[node] for node in nodes)),
             nodes=tuple(nodes),
-            lines=tuple(dict.fromkeys(line for line in lines if line is not None)),
+            lines=tuple(dict.fromkeys(line for line in kernel.lines if line is not None)),
             scheduler_nodes=kernel.scheduler_nodes,
             bytes_read=kernel.bytes_read,
             bytes_written=kernel.bytes_written,
@@ -186,17 +177,6 @@ def add_known(values: Iterable[int | None]) -> int | None:
     """The sum of those that are known; None where none is."""
     known = [value for value in values if value is not None]
     return sum(known) if known else None
-
-
-def tie_nodes(
-    nodes: Table[Node], pairs: Iterable[tuple[str, str]], line_id: LineId
-) -> Iterator[Link]:
-    """Nodes with their lines and with those that they were made from, which are `pairs`."""
-    columns = (nodes.columns[name] for name in ("id", "file", "line"))
-    for id, file, line in zip(*columns, strict=True):
-        if (source := line_id(file, line)) is not None:
-            yield Link(source, id, "line-node")
-    yield from (Link(a, b, "node-node") for a, b in pairs)
 
 
 def tie_kernels(

@@ -18,7 +18,7 @@ from itertools import pairwise
 from types import MappingProxyType
 from typing import Protocol
 
-from workbench.report import Source, TextWriter
+from workbench.report import Link, Node, Source, Table, TextWriter
 
 _FRAME = re.compile(r'File "(.+)", line (\d+), in (.+)')
 CELLS: ContextVar[Mapping[str, int]] = ContextVar("CELLS", default=MappingProxyType({}))
@@ -271,6 +271,13 @@ class SourceTable:
                 Source(id, block.name, shown, first, text, owner.kind(file), block.qualified)
             )
             self._ids.add(shown, first, first + count - 1, id)
+
+    def tie_nodes(self, nodes: Table[Node]) -> Iterator[Link]:
+        """Nodes with their lines."""
+        columns = (nodes.columns[name] for name in ("id", "file", "line"))
+        for id, file, line in zip(*columns, strict=True):
+            if (source := self._ids.of(file, line)) is not None:
+                yield Link(source, id, "line-node")
 
 
 def _list_blocks(
