@@ -38,6 +38,7 @@ FLOORS = """
 1 analysis.budgets · analysis.calls
 1 analysis.forecast
 1 analysis.cluster
+1 compiler.rows
 1 compiler.calls · compiler.cluster
 1 compiler.request · compiler.captured_code
 1 compiler.sizes

@@ -59,8 +59,8 @@ def test_calls_tell_what_kernels_read_and_write() -> None:
     assert program.is_backward
     assert [(k.name, k.language, list(k.reads), list(k.writes)) for k in program.kernels] == [
         ("extern_kernels.mm", "extern", ["arg0_1"], ["buf0"]),
-        ("cpp_fused_0", "cpp", ["arg0_1", "buf0"], ["buf0", "buf1"]),
-        ("torch.ops.aten.topk.default", "extern", ["buf0"], ["buf3", "buf4"]),
+        ("cpp_fused_0", "cpp", ["arg0_1", "buf0"], ["buf2", "buf1"]),
+        ("torch.ops.aten.topk.default", "extern", ["buf2"], ["buf3", "buf4"]),
     ]
     assert program.kernels[0].captured == ("x", "mm")
     assert list(program.kernels[1].handles) == ["cpp_fused_0:2", "cpp_fused_0:3"]
@@ -68,6 +68,8 @@ def test_calls_tell_what_kernels_read_and_write() -> None:
     assert buffers["buf0"].bytes() == 64
     assert buffers["arg0_1"].bytes() is None
     assert buffers["buf1"].kind == "output"
+    assert program.reused == {"buf2": "buf0"}
+    assert (buffers["buf2"].shape, buffers["buf2"].bytes()) == ((4, 8), 64)
 
 
 COALESCED = """
@@ -194,14 +196,15 @@ def test_a_program_of_aotinductor_is_read_with_its_kernels() -> None:
         (k.name, k.language, k.calls, list(k.reads), list(k.writes)) for k in program.kernels
     ] == [
         ("extern_kernels.addmm", "extern", 1, ["arg2_1"], ["buf0"]),
-        ("cpp_fused_relu_0", "cpp", 1, ["buf0", "arg2_1"], ["buf0"]),
-        ("triton_poi_fused_2", "triton", 1, ["arg2_1"], ["buf0"]),
-        ("torch.ops.aten.topk", "extern", 1, ["buf0"], ["buf3"]),
+        ("cpp_fused_relu_0", "cpp", 1, ["buf0", "arg2_1"], ["buf2"]),
+        ("triton_poi_fused_2", "triton", 1, ["arg2_1"], ["buf2"]),
+        ("torch.ops.aten.topk", "extern", 1, ["buf2"], ["buf3"]),
         ("cpp_fused_unused_1", "cpp", 0, [], []),
     ]
     assert program.kernels[0].captured == ("linear",)
     assert (program.kernels[1].text or "").endswith("{\n}")
-    assert [(b.name, b.kind, b.shape, b.dtype) for b in program.buffers[:2]] == [
-        ("buf0", "output", (8,), "float32"),
+    assert [(b.name, b.kind, b.shape, b.dtype) for b in program.buffers[:3]] == [
+        ("buf0", "intermediate", (8,), "float32"),
         ("arg2_1", "input", ("s97", 8), None),
+        ("buf2", "output", (8,), "float32"),
     ]

@@ -8,19 +8,13 @@ from dataclasses import dataclass, field
 from io import BufferedIOBase
 from typing import Any
 
+from workbench.compiler.rows.dynamo_rows import CACHE_RECORDS, read_cache_event
+from workbench.compiler.rows.phase_rows import Mark, read_mark
 from workbench.compiler.sources.size_symbols import SYMBOL_RECORDS
 from workbench.report import CacheEvent
 from workbench.report.graph_stages import BY_RECORD
 from workbench.trace_logs.log_records import Bounds, Damage, LogReader, LogRecord, Payload
 
-_CACHES = {
-    f"{record}_{outcome}": (cache, outcome)
-    for record, cache in (
-        ("fx_graph_cache", "FX graph cache"),
-        ("aotautograd_cache", "AOTAutograd cache"),
-    )
-    for outcome in ("hit", "miss", "bypass")
-}
 _METRICS = (
     *("compile_id", "co_name", "co_filename", "co_firstlineno", "fail_type", "fail_reason"),
     *("fail_user_frame_filename", "fail_user_frame_lineno", "python_version", "triton_version"),
@@ -65,16 +59,6 @@ class Piece(Payload):
     """
 
     after: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """The begin or the end of a phase; `at` is in seconds since the epoch."""
-
-    name: str
-    is_begin: bool
-    at: float
-    compile_id: str | None
 
 
 @dataclass
@@ -152,7 +136,7 @@ class _Sorter:
             "describe_tensor": self._on_tensor,
             "describe_source": self._on_source,
             **dict.fromkeys(SYMBOL_RECORDS, self._on_symbol),
-            **dict.fromkeys(_CACHES, self._on_cache),
+            **dict.fromkeys(CACHE_RECORDS, self._on_cache),
             **dict.fromkeys(BY_RECORD, self._keeper(c.graphs)),
             "inductor_output_code": self._keeper(c.codes),
             "graph_dump": self._on_dump,
@@ -197,10 +181,8 @@ class _Sorter:
             self._keeper(pieces[name], c.graphs if pieces[name] is c.codes else c.codes)(record)
 
     def _on_event(self, record: LogRecord) -> None:
-        event = record.json()
-        kind = event.get("ph")
-        if kind in ("B", "E"):
-            mark = Mark(str(event["name"]), kind == "B", event["ts"] / 1e6, record.compile_id)
+        mark = read_mark(record.json(), None, record.compile_id)
+        if mark is not None:
             self._content.marks.append(mark)
 
     def _on_metrics(self, record: LogRecord) -> None:
@@ -233,7 +215,9 @@ class _Sorter:
         self._content.sources.append((record.compile_id, key, str(record.meta["source"])))
 
     def _on_symbol(self, record: LogRecord) -> None:
-        meta = {name: str(record.meta.get(name)) for name in ("symbol", "source", "vr", "value")}
+        meta = {
+            name: str(record.meta.get(name)) for name in ("symbol", "source", "vr", "value", "val")
+        }
         sources, stack = record.meta.get("sources") or [], record.meta.get("user_stack") or []
         if not isinstance(sources, list) or not all(isinstance(each, dict) for each in stack):
             raise TypeError("a symbol has sources and a stack")
@@ -241,13 +225,8 @@ class _Sorter:
         self._content.symbols.append((record.name, record.compile_id, kept))
 
     def _on_cache(self, record: LogRecord) -> None:
-        cache, outcome = _CACHES[record.name]
-        data = record.json() or {}
-        key = data.get("key") or data.get("cache_key")
-        reason = data.get("cache_bypass_reason") or data.get("cache_bypass_exception_type")
-        why = None if reason is None else str(reason)
-        key = None if key is None else str(key)
-        self._content.cache.append((record.compile_id, CacheEvent(cache, outcome, key, why)))
+        event = read_cache_event(record.name, record.json() or {})
+        self._content.cache.append((record.compile_id, event))
 
     def _on_unknown(self, record: LogRecord) -> None:
         kept = self._content.unknown.setdefault(record.name, [])

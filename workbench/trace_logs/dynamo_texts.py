@@ -7,17 +7,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+from workbench.compiler.rows.dynamo_rows import BreakTable, name_function, read_break
 from workbench.compiler.sources.dynamo_messages import (
     ANOTHER,
-    IN_LOOP,
     BreakMessage,
     code_of,
-    parse_break_message,
     parse_data_break,
 )
 from workbench.compiler.sources.size_symbols import SizeSymbols, find_undecided
-from workbench.report import Break, Guard
-from workbench.report.rows import LOOP_HINT
+from workbench.compiler.sources.sources import Frame
+from workbench.report import Guard
 from workbench.trace_logs.content import LogContent
 from workbench.trace_logs.source_places import LogPlaces, named, parse_frames
 
@@ -43,22 +42,26 @@ Namer = Callable[[str], str]
 
 
 class Place(NamedTuple):
-    """A line of the user: where it is, in what function, what it says."""
+    """A line of the user: the file as the log names it, the line, what it says."""
 
-    file: str
-    line: int
-    function: str
+    frame: Frame
     text: str
 
+    def describe(self, places: LogPlaces) -> str:
+        """The line as a message names it; empty where there is none."""
+        frame = self.frame
+        return f"{places.shown(frame.file)}:{frame.line}" if frame.file else ""
 
-_NOWHERE = Place("", 0, "", "")
+
+_NOWHERE = Place(Frame("", 0, ""), "")
 
 
 class BreakReader:
     """Collects the breaks of several logs; one that is met again is counted."""
 
     def __init__(self) -> None:
-        self._met: dict[tuple[str, int, str], Break] = {}
+        self._table = BreakTable()
+        self.rows = self._table.rows
 
     def read(self, content: LogContent, places: LogPlaces) -> None:
         """Take the breaks of one log."""
@@ -77,42 +80,17 @@ class BreakReader:
                 self._take(text, place, places, _namer(sizes, piece.compile_id))
         for stop in export_stops(content, places):
             if stop.parts is not None:
-                self._add(stop.parts, stop.place, places, [])
-
-    def rows(self) -> list[Break]:
-        """The breaks in the order in which they were met."""
-        return list(self._met.values())
+                self._table.add(places, *stop.place, stop.parts)
 
     def _take(self, message: str, place: Place, places: LogPlaces, namer: Namer) -> None:
-        cause, _, rest = message.partition(ANOTHER)
-        parts = parse_break_message(_USER_CODE.split(cause)[0])
-        parts = replace(
-            parts, reason=namer(parts.reason or parts.kind), explanation=namer(parts.explanation)
-        )
-        self._add(parts, place, places, [LOOP_HINT] if IN_LOOP in rest else [])
+        parts, _ = read_break(_without_stack(message))
+        self._table.add(places, *place, parts, namer)
 
-    def _add(
-        self, parts: BreakMessage, place: Place, places: LogPlaces, more: Sequence[str]
-    ) -> None:
-        file, line, function, code = place
-        key = file, line, parts.kind
-        if key in self._met:
-            met = self._met[key]
-            self._met[key] = replace(met, count=met.count + 1)
-            return
-        hints = [*parts.hints, *more]
-        self._met[key] = Break(
-            id=f"b{len(self._met)}",
-            file=file,
-            line=line,
-            function=function,
-            text=code,
-            kind=parts.kind,
-            gb_id=parts.gb_id,
-            reason=places.shared(parts.reason or parts.kind),
-            explanation=places.shared(parts.explanation),
-            hints=tuple(places.shared(hint) for hint in hints),
-        )
+
+def _without_stack(message: str) -> str:
+    """A message without the user's stack, which may stand before that of another break."""
+    cause, mark, rest = message.partition(ANOTHER)
+    return _USER_CODE.split(cause)[0] + mark + rest
 
 
 def _message(text: str) -> str:
@@ -174,10 +152,9 @@ def _failed_export(row: Mapping[str, Any], sizes: SizeSymbols, places: LogPlaces
     frames = [(frame, text) for frame, text in parse_frames(message) if places.is_user(frame.file)]
     place = _NOWHERE
     if frames:
-        frame, text = frames[-1]
-        places.note(frame.file, frame.line, frame.function, text)
-        place = Place(places.shown(frame.file), frame.line, frame.function, text)
-    where = f' at {place.file}:{place.line}: "{place.text}"' if frames else ""
+        place = Place(*frames[-1])
+        places.note_frame(*place)
+    where = f' at {place.describe(places)}: "{place.text}"' if frames else ""
     parts = parse_data_break(*condition) if (condition := find_undecided(message)) else None
     said = _in_sizes(parts, sizes) if parts is not None else None
     shown = said.reason if said is not None else sizes.named(_USER_CODE.split(message)[0].strip())
@@ -189,15 +166,16 @@ def _stop_of(graph: str, sizes: SizeSymbols, places: LogPlaces) -> ExportStop:
     lines = [line.strip() for line in graph.splitlines() if line.strip()]
     last = next((line for line in reversed(lines) if " = " in line), "its beginning")
     at = next((m for line in reversed(lines) if (m := _FILE.match(line))), None)
-    place = Place(places.shown(at[1]), int(at[2]), named(at[3]), at[4].strip()) if at else _NOWHERE
-    head = f"{place.file}:{place.line} in {place.function}: " if at else ""
+    frame = Frame(at[1], int(at[2]), named(at[3])) if at else _NOWHERE.frame
+    place = Place(frame, at[4].strip() if at else "")
+    head = f"{place.describe(places)} in {frame.function}: " if at else ""
     match = _FROM_DATA.search(last)
     if match is None:
         shown = f'"{place.text}": {last}' if at else last
         ending = f"{head}{sizes.named(shown)}; the log does not hold its error"
         return ExportStop(f"the capture raised after {ending}", place, None)
     if at:
-        places.note(at[1], place.line, place.function, place.text)
+        places.note_frame(*place)
     parts = _in_sizes(parse_data_break(match[1], _UNBACKED.fullmatch(match[1]) is not None), sizes)
     return ExportStop(f'{head}"{place.text}": {parts.reason}', place, parts)
 
@@ -212,11 +190,11 @@ def _place(text: str, places: LogPlaces, at: re.Match[str] | None) -> Place:
     frames = parse_frames(_INTERNAL.split(stack[0])[0]) if stack else []
     mine = [entry for entry in frames if places.is_user(entry[0].file)] or frames
     if mine:
-        frame, code = mine[-1]
-        places.note(frame.file, frame.line, frame.function, code)
-        return Place(places.shown(frame.file), frame.line, frame.function, code)
+        place = Place(*mine[-1])
+        places.note_frame(*place)
+        return place
     if at is not None:
-        return Place(places.shown(at[1]), int(at[2]), "", "")
+        return Place(Frame(at[1], int(at[2]), ""), "")
     return _NOWHERE
 
 
@@ -231,6 +209,18 @@ def functions(contents: Iterable[LogContent]) -> dict[tuple[str, str], str]:
             if owner is not None and row.get("co_name"):
                 by_compile[content.label, owner] = str(row["co_name"])
     return by_compile
+
+
+def name_begun(content: LogContent, places: LogPlaces, compile_id: str) -> str:
+    """The user's name of the function of a compilation, with the classes that it is in."""
+    stack = content.starts.get(compile_id)
+    if not stack:
+        return named(functions([content]).get((content.label, compile_id), ""))
+    own = stack[-1]
+    line = own.get("line")
+    file = content.strings.get(own.get("filename", -1), "")
+    frame = Frame(file, line if isinstance(line, int) else 0, str(own.get("name", "")))
+    return name_function(places, frame)
 
 
 def guards(text: str, first: int, resolve: Resolve) -> Iterator[Guard]:

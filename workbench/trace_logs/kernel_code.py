@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from math import prod
+from types import MappingProxyType
 
 from workbench.artifacts.programs import (
     EXAMPLES,
@@ -19,6 +21,7 @@ from workbench.artifacts.programs import (
     Note,
     Return,
     Share,
+    evaluate_all,
     find_kernels,
     flatten,
     read_cpp_events,
@@ -35,6 +38,7 @@ _CPP_LIBRARY = re.compile(r"aoti_torch_(?:cpu|cuda|xpu|mps)_(\w+)")
 _CPP_KERNEL = re.compile(r'^extern "C"\s+void\s+(\w+)\(', re.MULTILINE)
 _CPP_NEXT = re.compile(r"^#include ", re.MULTILINE)
 _CPP_RESULT = re.compile(r"&\w+_handle\b")
+_REUSED = re.compile(r"buf\d+")  # a buffer, and no view of one
 _NOT_WORK = ("aten.set_.source", "inductor_ops.accumulate_grad_")
 
 
@@ -48,21 +52,20 @@ class CodeBuffer:
     dtype: str | None = None
     device: str | None = None
 
-    def bytes(self) -> int | None:
-        """The size, or None while a size is symbolic or the dtype is not known."""
-        size = ITEM_BYTES.get(self.dtype or "")
-        if self.shape is None:
-            return None
-        for dim in self.shape:
-            size = size * dim if size is not None and isinstance(dim, int) else None
-        return size
+    def bytes(self, sizes: Mapping[str, int] = MappingProxyType({})) -> int | None:
+        """The size, or None where a symbolic one is not among `sizes` or the dtype not known."""
+        item = ITEM_BYTES.get(self.dtype or "")
+        dims = None if self.shape is None else evaluate_all(self.shape, sizes)
+        return None if item is None or dims is None else item * prod(dims)
 
 
 class _Buffers:
-    """Follows the allocations of a program; a name that takes a buffer over means it."""
+    """Follows the allocations of a program; a view of a buffer means it."""
 
     def __init__(self) -> None:
         self.found: dict[str, CodeBuffer] = {}
+        self.reused: dict[str, str] = {}  # by buffer the one before in the same memory
+        self._unwritten: set[str] = set()
         self._alias: dict[str, str] = {}
 
     def take(self, event: Event) -> None:
@@ -80,8 +83,16 @@ class _Buffers:
                 owner = self.resolve(name)
                 if owner is not None and self.found[owner].shape is None:
                     self.found[owner].shape = shape
-            case Share(name, base, None) if self.resolve(base) is not None:
-                self._alias[name] = base
+            case Share(name, base, None) if (owner := self.resolve(base)) is not None:
+                if _REUSED.fullmatch(name):
+                    before = self.found[owner]
+                    dims = event.layout[0] if event.layout else before.shape
+                    after = replace(before, name=name, kind="intermediate", shape=dims)
+                    self.found.setdefault(name, after)
+                    self.reused[name] = owner
+                    self._unwritten.add(name)
+                else:
+                    self._alias[name] = base
 
     def add_result(self, name: str) -> None:
         """Take a name for what a call returned."""
@@ -97,6 +108,13 @@ class _Buffers:
                 return None
             seen.add(name)
         return name
+
+    def find_content(self, name: str) -> str:
+        """The buffer whose values a kernel that changes one in place finds there."""
+        if name not in self._unwritten:
+            return name
+        self._unwritten.discard(name)
+        return self.reused[name]
 
     def list_in(self, arguments: Iterable[str]) -> list[str | None]:
         """The buffer in each argument of a call; None where there is none."""
@@ -135,6 +153,7 @@ class LoggedProgram:
     kernels: tuple[CodeKernel, ...]
     buffers: tuple[CodeBuffer, ...]
     is_backward: bool
+    reused: Mapping[str, str] = field(default_factory=dict)  # by buffer whose memory it takes over
 
 
 def parse_program(text: str) -> LoggedProgram:
@@ -200,7 +219,8 @@ def _follow(
         reader.take(event)
     uncalled = [kernel for kernel in defined.values() if not kernel.calls]
     buffers = tuple(reader.buffers.found.values())
-    return LoggedProgram((*reader.found, *uncalled), buffers, is_backward)
+    kernels = (*reader.found, *uncalled)
+    return LoggedProgram(kernels, buffers, is_backward, reader.buffers.reused)
 
 
 class _CallReader:
@@ -246,7 +266,9 @@ class _CallReader:
         for name, parameter in zip(names, _parameters(kernel.text or ""), strict=False):
             if name is None:
                 continue
-            if not parameter.startswith("out"):
+            if parameter.startswith("in_out"):  # what it reads there is the one before
+                kernel.reads[self.buffers.find_content(name)] = None
+            elif not parameter.startswith("out"):
                 kernel.reads[name] = None
             if parameter.startswith(("out", "in_out")):
                 kernel.writes[name] = None

@@ -9,11 +9,12 @@ from dataclasses import replace
 from typing import Any
 
 from workbench.compiler.machine_code.code_readers import AssemblyRows, CompiledConfig, read_texts
+from workbench.compiler.sources.sources import SourceTable
 from workbench.report import TABLES, AutotuneChoice, Kernel, Link, Table, TextWriter
 from workbench.report.machine_rows import CODE_STAGES, Assembly, Launch, Resources
 from workbench.trace_logs.kernel_events import Called, Compilation, KernelLog, Tuned, number_in
 from workbench.trace_logs.kernel_metadata import architecture, describe_constants, find_device
-from workbench.trace_logs.source_places import LogPlaces, LogSources
+from workbench.trace_logs.source_places import LogPlaces
 
 _NOT_OWN = re.compile(
     r"/triton/(?:runtime|compiler|backends|language|knobs|testing)\b|/(?:site|dist)-packages/|/torch/_"
@@ -45,7 +46,7 @@ class KernelLogRows:
             self._note(one.stack)
         for stack in log.stacks.values():
             self._note(stack)
-        self.sources = LogSources([places], self.texts)
+        self.sources = SourceTable([places], self.texts)
         self._read_launches()
         self._read_kernels()
 

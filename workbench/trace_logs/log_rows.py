@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import orjson
 
-from workbench.artifacts.programs import TextNode, parse_graph
-from workbench.report import Buffer, Graph, Kernel, Link, Node, Table, TextWriter, Wrapper
+from workbench.artifacts.programs import TensorType, TextNode, parse_graph
+from workbench.compiler.rows.program_rows import (
+    GraphTable,
+    SeenGraph,
+    SeenKernel,
+    add_known,
+    list_kernels,
+    strip_printed,
+    tie_kernels,
+)
+from workbench.compiler.sources.sources import SourceTable
+from workbench.report import Buffer, Kernel, Link, TextWriter, Wrapper
 from workbench.report.cluster.cluster_rows import Collective
-from workbench.report.graph_stages import BY_RECORD, GRAPH_STAGES
+from workbench.report.graph_stages import BY_RECORD, is_input_name
 from workbench.trace_logs.content import LogContent, Piece
 from workbench.trace_logs.kernel_code import (
     CodeBuffer,
@@ -21,119 +31,72 @@ from workbench.trace_logs.kernel_code import (
     parse_program,
 )
 from workbench.trace_logs.logged_collectives import list_collectives, tell_results
-from workbench.trace_logs.source_places import LogPlaces, LogSources
+from workbench.trace_logs.source_places import LogPlaces
 
-_COLUMNS = tuple(f.name for f in fields(Node))
 _EITHER = ("before_post_grad", "after_post_grad")  # stages that forward and backward share
 
 
-@dataclass(frozen=True)
-class LogGraph:
+@dataclass
+class LogGraph(SeenGraph):
     """One graph of a log; `places` are the shown files and the lines of its nodes by name."""
 
-    id: str
-    stage: str
-    compile_id: str | None
-    is_backward: bool
-    targets: dict[str, str]
     places: dict[str, tuple[str, int]]
-    sizes: dict[str, tuple[str | None, int | None]]  # dtype and bytes of the nodes
+    types: dict[str, TensorType]  # of the nodes by name
+
+    def list_open_sizes(self, values: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
+        """The sizes of its inputs that were left open, with their values."""
+        types = (self.types[name] for name in self.targets if is_input_name(name))
+        dims = dict.fromkeys(str(dim) for type_ in types for dim in type_.shape or ())
+        return tuple((dim, values[dim]) for dim in dims if dim in values)
 
 
-class GraphRows:
-    """Collects the graphs of several logs as columns."""
+class GraphRows(GraphTable[LogGraph]):
+    """Collects the graphs of several logs."""
 
     def __init__(self, texts: TextWriter):
-        self.rows: list[Graph] = []
-        self.links: list[tuple[str, str]] = []
+        super().__init__()
         self._texts = texts
-        self._columns: dict[str, list[Any]] = {name: [] for name in _COLUMNS}
         self._last: tuple[str, list[TextNode]] = "", []
 
     def read(self, content: LogContent, places: LogPlaces, prefix: str) -> list[LogGraph]:
         """Take the graphs of one log, in their order."""
-        graphs: list[LogGraph] = []
-        by_compilation: dict[str | None, list[LogGraph]] = {}
-        for piece in content.graphs:
-            graph = self._graph(piece, places, prefix)
-            before = by_compilation.setdefault(graph.compile_id, [])
-            self._link(graph, before)
-            before.append(graph)
-            graphs.append(graph)
-        return graphs
+        return [self._read_graph(piece, places, prefix) for piece in content.graphs]
 
-    def _graph(self, piece: Piece, places: LogPlaces, prefix: str) -> LogGraph:
-        text = piece.text().rstrip("\n")
+    def _read_graph(self, piece: Piece, places: LogPlaces, prefix: str) -> LogGraph:
+        text = strip_printed(piece.text())
         if text != self._last[0]:  # neighbouring stages are often equal
             self._last = text, parse_graph(text)
-        nodes = self._last[1]
-        stage = BY_RECORD[piece.name]
+        nodes, stage = self._last[1], BY_RECORD[piece.name]
         names = {node.name for node in nodes if node.op == "placeholder"}
         is_late = stage == "backward" or stage in _EITHER
-        is_backward = is_late and any(name.startswith("tangents_") for name in names)
-        id = f"g{len(self.rows)}"
-        compile_id = None if piece.compile_id is None else prefix + piece.compile_id
-        key = self._texts.add(places.shared(text))
-        self.rows.append(Graph(id, stage, compile_id, len(nodes), key, is_backward))
-        node_places = self._nodes(id, nodes, places)
-        sizes = {node.name: (node.type.dtype, node.type.bytes) for node in nodes}
-        targets = {node.name: node.target for node in nodes}
-        return LogGraph(id, stage, compile_id, is_backward, targets, node_places, sizes)
-
-    def _nodes(
-        self, id: str, nodes: list[TextNode], places: LogPlaces
-    ) -> dict[str, tuple[str, int]]:
-        prefix = f"{id}:"
-        places_by_node: dict[str, tuple[str, int]] = {}
-        rows = []
-        for node in nodes:
-            file = line = None
-            if node.place is not None:
-                file, line = places.shown(node.place[0]), node.place[1]
-                places_by_node[node.name] = file, line
-                places.note(node.place[0], line, node.place[2], node.place[3])
-            type_ = node.type
-            inputs = tuple(prefix + name for name in node.inputs)
-            rows.append(
-                (
-                    *(prefix + node.name, id, node.name, node.op, node.target, inputs),
-                    *(type_.shape, type_.stride, type_.dtype, type_.device, type_.bytes),
-                    *(file, line, None, (), None),
-                )
-            )
-        columns = zip(*rows, strict=True) if rows else ((),) * len(_COLUMNS)
-        for column, values in zip(self._columns.values(), columns, strict=True):
-            column.extend(values)
-        return places_by_node
-
-    def _link(self, graph: LogGraph, before: list[LogGraph]) -> None:
-        """Tie nodes to those of equal name in the stage before; none where torch traced again."""
-        parent = _parent(graph, before)
-        if parent is None or GRAPH_STAGES[graph.stage].is_retraced:
-            return
-        for name in graph.targets:
-            if name in parent.targets:
-                self.links.append((f"{parent.id}:{name}", f"{graph.id}:{name}"))
-
-    def table(self) -> Table[Node]:
-        """The nodes of every graph."""
-        return Table(Node, self._columns)
-
-    def lines(self) -> Iterator[tuple[str, str, int]]:
-        """Every node that has a line: its id, the shown file, the line."""
-        columns = self._columns
-        for id, file, line in zip(columns["id"], columns["file"], columns["line"], strict=True):
-            if file is not None:
-                yield id, file, line
+        graph = LogGraph(
+            self.next_id,
+            stage,
+            None if piece.compile_id is None else prefix + piece.compile_id,
+            is_late and any(name.startswith("tangents_") for name in names),
+            self._texts.add(places.shared(text)),
+            {node.name: node.target for node in nodes},
+            {},
+            {node.name: node.type for node in nodes},
+        )
+        self.add(graph, [_list_values(node, graph, places) for node in nodes])
+        return graph
 
 
-def _parent(graph: LogGraph, before: list[LogGraph]) -> LogGraph | None:
-    for stage in GRAPH_STAGES[graph.stage].parents:
-        for one in reversed(before):
-            is_fit = one.is_backward == graph.is_backward or graph.stage == "backward"
-            if one.stage == stage and is_fit:
-                return one
-    return None
+def _list_values(node: TextNode, graph: LogGraph, places: LogPlaces) -> tuple[Any, ...]:
+    """The values of a node's row; its place goes to the graph too."""
+    file = line = None
+    if node.place is not None:
+        file, line = places.shown(node.place[0]), node.place[1]
+        graph.places[node.name] = file, line
+        places.note(node.place[0], line, node.place[2], node.place[3])
+    prefix, type_ = f"{graph.id}:", node.type
+    inputs = tuple(prefix + name for name in node.inputs)
+    return (
+        *(prefix + node.name, graph.id, node.name, node.op, node.target, inputs),
+        *(type_.shape, type_.stride, type_.dtype, type_.device, type_.bytes),
+        *(file, line, None, (), None),
+    )
 
 
 @dataclass(frozen=True)
@@ -147,6 +110,7 @@ class _Lowering:
     mapping: dict[str, list[str]]
     places: LogPlaces
     wrapper: Wrapper
+    values: Mapping[str, int]  # of the symbols of its compilation
 
     def nodes(self, kernel: CodeKernel) -> list[tuple[LogGraph, str]]:
         """The nodes behind a kernel, in the best record that the log has of them."""
@@ -155,6 +119,8 @@ class _Lowering:
         for names in (named, kernel.nodes):
             known_names = [name for name in names if graph is not None and name in graph.targets]
             if graph is not None and known_names:
+                if kernel.language == "extern":
+                    known_names = _choose_called(kernel.name, known_names, graph)
                 return [(graph, name) for name in dict.fromkeys(known_names)]
         graph = self.captured
         known = [name for name in kernel.captured if graph is not None and name in graph.targets]
@@ -180,6 +146,7 @@ class KernelRows:
         """Take the generated programs of one log."""
         mappings = {(piece.after, piece.compile_id): piece for piece in content.mappings}
         kernel_codes = {(piece.after, piece.compile_id): piece for piece in content.kernel_codes}
+        values = _read_symbols(content)
         for number, piece in enumerate(content.codes, 1):
             text = piece.text()
             others = kernel_codes.get((number, piece.compile_id))
@@ -195,65 +162,69 @@ class KernelRows:
             id = f"i{len(self._lowerings)}"
             is_backward = program.is_backward or (lowered is not None and lowered.is_backward)
             key = self._texts.add(places.shared(text.rstrip("\n")))
-            wrapper = Wrapper(f"w{len(self._lowerings)}", id, is_backward, key)
+            known = values.get(piece.compile_id, {})
+            sizes = () if lowered is None else lowered.list_open_sizes(known)
+            wrapper = Wrapper(f"w{len(self._lowerings)}", id, is_backward, key, sizes)
             mapping = _mapping(mappings.get((number, piece.compile_id)))
-            lowering = _Lowering(id, program, lowered, captured, mapping, places, wrapper)
+            lowering = _Lowering(id, program, lowered, captured, mapping, places, wrapper, known)
             self._lowerings.append(lowering)
             self.compile_ids[id] = f"{prefix}{piece.compile_id}"
             self.foreign += "async_compile" not in text and not program.kernels
             if lowered is not None:
                 self.links.append(Link(lowered.id, id, "graph-lowered"))
-            sizes = {} if lowered is None else lowered.sizes
-            _tell_results(program, lowering, sizes)
-            dtypes = {name: dtype for name, (dtype, _) in sizes.items() if dtype}
-            tell_results(program.kernels, {one.name: one for one in program.buffers}, dtypes)
-            self.buffers += [_buffer(id, one, sizes) for one in program.buffers]
+            _tell_types(program, lowering)
+            self.buffers += [_buffer(lowering, one) for one in program.buffers]
 
     @property
     def wrappers(self) -> list[Wrapper]:
         """The generated programs."""
         return [lowering.wrapper for lowering in self._lowerings]
 
-    def rows(self, sources: LogSources) -> list[Kernel]:
+    def rows(self, sources: SourceTable) -> list[Kernel]:
         """The kernels in the order of their first calls, and what they are tied to."""
-        sizes = {buffer.id: buffer.bytes for buffer in self.buffers}
         kernels: list[Kernel] = []
+        moved: dict[str, list[str]] = {}
         for lowering in self._lowerings:
-            own: list[tuple[CodeKernel, Kernel]] = []
-            for kernel in lowering.program.kernels:
-                row = self._row(f"k{len(kernels)}", kernel, lowering, sources, sizes)
-                kernels.append(row)
-                own.append((kernel, row))
-                self.links += _ties(row, kernel, lowering.wrapper.id)
+            program = lowering.program.kernels
+            sizes = {one.name: one.bytes(lowering.values) for one in lowering.program.buffers}
+            seen = (self._see(kernel, lowering, sizes, sources) for kernel in program)
+            rows = list_kernels(seen, first=len(kernels))
+            own = list(zip(program, rows, strict=True))
+            for kernel, row in own:
+                names = (*kernel.reads, *kernel.writes)
+                moved[row.id] = [f"{lowering.id}:{name}" for name in names]
+            kernels += rows
             buffers = {each.name: each for each in self.buffers if each.graph == lowering.id}
             self.collectives += list_collectives(own, buffers, len(self.collectives))
+        self.links += tie_kernels(kernels, self.wrappers, moved)
         return kernels
 
-    def _row(
+    def _see(
         self,
-        id: str,
         kernel: CodeKernel,
         lowering: _Lowering,
-        sources: LogSources,
-        sizes: dict[str, int | None],
-    ) -> Kernel:
-        nodes, text = lowering.nodes(kernel), kernel.text
+        sizes: Mapping[str, int | None],
+        sources: SourceTable,
+    ) -> SeenKernel:
+        nodes, text = sorted(lowering.nodes(kernel), key=lambda each: each[1]), kernel.text
         self.unexplained += not nodes and kernel.language != "extern"
-        spots = (graph.places.get(name) for graph, name in nodes)
-        lines = (sources.line_id(*spot) for spot in spots if spot is not None)
-        return Kernel(
-            id=id,
+        places = (graph.places.get(name) for graph, name in nodes)
+
+        def count(names: Iterable[str]) -> int | None:
+            """Bytes of whole buffers; None when the size of none is known."""
+            return add_known(map(sizes.get, names))
+
+        return SeenKernel(
             name=kernel.name,
             language=kernel.language,
             graph=lowering.id,
             is_backward=lowering.wrapper.is_backward,
-            ops=tuple(dict.fromkeys(graph.targets[name] for graph, name in nodes)),
-            nodes=tuple(f"{graph.id}:{name}" for graph, name in nodes),
-            lines=tuple(dict.fromkeys(line for line in lines if line is not None)),
-            bytes_read=_moved(lowering.id, kernel.reads, sizes),
-            bytes_written=_moved(lowering.id, kernel.writes, sizes),
+            calls=kernel.calls,
             text=None if text is None else self._texts.add(lowering.places.shared(text)),
-            calls=max(kernel.calls, 1),
+            nodes={f"{graph.id}:{name}": graph.targets[name] for graph, name in nodes},
+            lines=[sources.line_id(*place) for place in places if place is not None],
+            bytes_read=count(kernel.reads),
+            bytes_written=count(kernel.writes),
         )
 
 
@@ -279,49 +250,65 @@ def _mapping(piece: Piece | None) -> dict[str, list[str]]:
     }
 
 
-def _tell_results(
-    program: LoggedProgram, lowering: _Lowering, sizes: dict[str, tuple[str | None, int | None]]
-) -> None:
-    """Give the result of a library call the dtype of the node that it computes."""
-    unknown = {buffer.name: buffer for buffer in program.buffers if buffer.dtype is None}
+def _read_symbols(content: LogContent) -> dict[str | None, dict[str, int]]:
+    """By compilation the sizes that were left open, as in the example call."""
+    values: dict[str | None, dict[str, int]] = {}
+    for kind, compile_id, meta in content.symbols:
+        if kind == "create_symbol" and meta["val"].isdecimal():
+            values.setdefault(compile_id, {})[meta["symbol"]] = int(meta["val"])
+    return values
+
+
+def _choose_called(name: str, nodes: list[str], graph: LogGraph) -> list[str]:
+    """Of the nodes that torch ascribes to a library call the one that it computes, if one does."""
+    called = name.removeprefix("torch.ops.").replace("extern_kernels.", "aten.", 1).split(".")[:2]
+    fitting = [each for each in nodes if graph.targets[each].split(".")[:2] == called]
+    return fitting if len(fitting) == 1 else nodes
+
+
+def _tell_types(program: LoggedProgram, lowering: _Lowering) -> None:
+    """Give inputs and the results of library calls what the graph says of their nodes."""
+    types = {} if lowering.lowered is None else lowering.lowered.types
+    for buffer in program.buffers:
+        if buffer.kind == "input" and (known := types.get(buffer.name)) is not None:
+            buffer.dtype, buffer.device = buffer.dtype or known.dtype, known.device
+    buffers = {buffer.name: buffer for buffer in program.buffers}
+    unknown = {name: buffer for name, buffer in buffers.items() if buffer.dtype is None}
     for kernel in program.kernels:
         results = [unknown[name] for name in kernel.writes if name in unknown]
-        if kernel.language == "extern" and len(results) == 1 and results[0].kind != "input":
+        if kernel.language == "extern" and len(results) == 1:
             target = kernel.name.removeprefix("torch.ops.")
             for graph, name in lowering.nodes(kernel):
                 if graph.targets[name] == target and graph is lowering.lowered:
-                    results[0].dtype = sizes.get(name, (None, None))[0]
+                    made, known = results[0], types[name]
+                    made.dtype, made.device = known.dtype, known.device
+                    made.shape = known.shape if made.shape is None else made.shape
+    dtypes = {name: type_.dtype for name, type_ in types.items() if type_.dtype}
+    tell_results(program.kernels, buffers, dtypes)
+    for name, before in program.reused.items():
+        buffer, held = buffers[name], buffers[before]
+        buffer.dtype = buffer.dtype or held.dtype
+        buffer.device = buffer.device or held.device
+        buffer.shape = held.shape if buffer.shape is None else buffer.shape
+    devices = {type_.device for type_ in types.values() if type_.device}
+    for buffer in program.buffers:  # the program says "cuda", under a guard that names which
+        own = [each for each in devices if each.startswith(f"{buffer.device}:")]
+        buffer.device = own[0] if len(own) == 1 else buffer.device
 
 
-def _buffer(
-    lowered: str, buffer: CodeBuffer, sizes: dict[str, tuple[str | None, int | None]]
-) -> Buffer:
-    dtype, size = sizes.get(buffer.name, (buffer.dtype, None))
+def _buffer(lowering: _Lowering, buffer: CodeBuffer) -> Buffer:
+    graph = lowering.lowered
+    type_ = None if graph is None else graph.types.get(buffer.name)
+    is_node = type_ is not None and buffer.kind == "input"
     known = buffer.bytes()
     return Buffer(
-        id=f"{lowered}:{buffer.name}",
-        graph=lowered,
+        id=f"{lowering.id}:{buffer.name}",
+        graph=lowering.id,
         name=buffer.name,
         kind=buffer.kind,
         shape=buffer.shape,
-        dtype=buffer.dtype or dtype,
+        dtype=buffer.dtype or (type_.dtype if type_ else None),
         device=buffer.device,
-        bytes=size if known is None else known,
+        bytes=type_.bytes if known is None and type_ else known,
+        node=f"{graph.id}:{buffer.name}" if graph is not None and is_node else None,
     )
-
-
-def _moved(lowered: str, names: Iterable[str], sizes: dict[str, int | None]) -> int | None:
-    """Bytes of whole buffers; None when the size of none is known."""
-    sizes_of_names = (sizes.get(f"{lowered}:{name}") for name in names)
-    known = [size for size in sizes_of_names if size is not None]
-    return sum(known) if known else None
-
-
-def _ties(row: Kernel, kernel: CodeKernel, wrapper: str) -> Iterator[Link]:
-    for id in row.nodes:
-        yield Link(id, row.id, "node-kernel")
-    for id in row.lines:
-        yield Link(id, row.id, "line-kernel")
-    for name in dict.fromkeys((*kernel.reads, *kernel.writes)):
-        yield Link(row.id, f"{row.graph}:{name}", "kernel-buffer")
-    yield Link(row.id, wrapper, "kernel-wrapper")

@@ -2,77 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any
 
-from workbench.compiler.sources.dynamo_messages import recompile_reasons
-from workbench.report import TABLES, Guard, Link, Phase, Recompile, Table, TextWriter
-from workbench.report.rows import Span, list_phase_rows
+from workbench.compiler.rows.dynamo_rows import list_recompiles
+from workbench.compiler.rows.phase_rows import Mark, nest, part_lanes
+from workbench.compiler.sources.sources import SourceTable
+from workbench.report import TABLES, Guard, Node, Phase, Recompile, Table, TextWriter
 from workbench.report.wbr_file import Lazy
-from workbench.trace_logs.content import LogContent, Mark
-from workbench.trace_logs.dynamo_texts import BreakReader, Resolve, functions, guards
+from workbench.trace_logs.content import LogContent
+from workbench.trace_logs.dynamo_texts import BreakReader, Resolve, guards, name_begun
 from workbench.trace_logs.log_rows import GraphRows, KernelRows
 from workbench.trace_logs.log_summary import list_capabilities
-from workbench.trace_logs.source_places import LogPlaces, LogSources, named
+from workbench.trace_logs.source_places import LogPlaces
 
 
-@dataclass
-class _OnLane(Span):
-    lane: int = 0
-
-
-def phases(contents: Iterable[LogContent]) -> list[Phase]:
+def list_phases(contents: Iterable[LogContent]) -> list[Phase]:
     """The phases of every log on one time axis, in the order of their start."""
-    logs = [(content.label, _spans(content.marks)) for content in contents]
-    started = min((s.start for _, spans in logs for s in spans), default=0.0)
-    for _, spans in logs:
-        _place(spans)
-    return list_phase_rows(
-        ((span, _thread(label, span.lane)) for label, spans in logs for span in spans), started
-    )
-
-
-def _thread(label: str, lane: int) -> str:
-    name = "main" if lane == 0 else f"parallel {lane}"
-    return f"{label}, {name}" if label else name
-
-
-def _spans(marks: list[Mark]) -> list[_OnLane]:
-    """Begins with their ends: the last one open of that name and compilation."""
-    waiting: dict[tuple[str, str | None], list[_OnLane]] = {}
-    spans: list[_OnLane] = []
-    last = max((mark.at for mark in marks), default=0.0)
-    for mark in marks:
-        key = mark.name, mark.compile_id
-        if mark.is_begin:
-            span = _OnLane(mark.name, mark.at, last, mark.compile_id)
-            waiting.setdefault(key, []).append(span)
-            spans.append(span)
-        elif waiting.get(key):
-            span = waiting[key].pop()
-            span.end = max(mark.at, span.start)
-    return spans
-
-
-def _place(spans: list[_OnLane]) -> None:
-    """Put every span on the first lane on which it lies inside of what is open."""
-    lanes: list[list[_OnLane]] = []
-    for span in sorted(spans, key=lambda s: (s.start, -s.end)):
-        for stack in lanes:
-            while stack and stack[-1].end <= span.start:
-                stack.pop()
-            if not stack or span.end <= stack[-1].end:
-                break
-        else:
-            stack = []
-            lanes.append(stack)
-        span.lane = next(n for n, lane in enumerate(lanes) if lane is stack)
-        span.depth = len(stack)
-        if stack:
-            stack[-1].children_s += span.seconds
-        stack.append(span)
+    marks: list[Mark] = []
+    names: dict[Hashable, str] = {}
+    for content in contents:
+        for mark in part_lanes(content.marks):
+            thread = content.label, mark.thread
+            name = f"parallel {mark.thread}" if mark.thread else "main"
+            names[thread] = f"{content.label}, {name}" if content.label else name
+            marks.append(replace(mark, thread=thread))
+    return nest(marks, min((mark.at for mark in marks), default=0.0), names)
 
 
 class Building:
@@ -93,7 +50,7 @@ class Building:
         }
         makers["guards"] = lambda: _table("guards", self._guards())
         makers["recompiles"] = lambda: _table("recompiles", self.recompiles())
-        makers["phases"] = lambda: _table("phases", phases(self.contents))
+        makers["phases"] = lambda: _table("phases", list_phases(self.contents))
         makers["cache"] = lambda: _table("cache", [e for c in self.contents for _, e in c.cache])
         return Lazy(makers)
 
@@ -124,19 +81,20 @@ class Building:
             of_log = graphs.read(content, places, self.prefix(content))
             kernels.read(content, places, of_log, self.prefix(content))
             breaks.read(content, places)
-        sources = LogSources(self.places, texts)
+        sources = SourceTable(self.places, texts)
         rows: dict[str, list[Any]] = {
             "sources": sources.rows,
-            "graphs": graphs.rows,
+            "graphs": graphs.rows(),
             "breaks": breaks.rows(),
             "kernels": kernels.rows(sources),
             "wrappers": kernels.wrappers,
             "buffers": kernels.buffers,
             "collectives": kernels.collectives,
-            "links": _links(graphs, sources) + kernels.links,
         }
+        nodes = Table(Node, graphs.columns)
+        rows["links"] = [*sources.tie_nodes(nodes), *graphs.tie_nodes(), *kernels.links]
         tables = {name: _table(name, part) for name, part in rows.items()}
-        tables["nodes"] = graphs.table()
+        tables["nodes"] = nodes
         lost = kernels.unexplained > 0, kernels.foreign > 0, sources.is_quoted
         tables["capabilities"] = _table(
             "capabilities", list(list_capabilities(self.contents, *lost))
@@ -153,32 +111,20 @@ class Building:
 
     def recompiles(self) -> list[Recompile]:
         """A row for each reason of each compilation that was not the first of its function."""
-        names = functions(self.contents)
-        rows = []
+        rows: list[Recompile] = []
+        _ = self._made  # reads what the log quotes of the files, by which they are known again
         for content, places in zip(self.contents, self.places, strict=True):
             for piece in content.recompiles:
-                compile_id = piece.compile_id or ""
-                function = named(names.get((content.label, compile_id), ""))
-                for reason in recompile_reasons(piece.text()):
-                    shown = places.shared(reason.partition("\nUser stack trace:")[0])
-                    row = Recompile(
-                        self.prefix(content) + compile_id, function, " ".join(shown.split())
-                    )
-                    rows.append(row)
+                id = piece.compile_id or ""
+                function = name_begun(content, places, id)
+                rows += list_recompiles(
+                    piece.text(), self.prefix(content) + id, function, places.shared
+                )
         return rows
 
 
 def _table(name: str, rows: list[Any]) -> Table[Any]:
     return Table.of(TABLES[name], rows)
-
-
-def _links(graphs: GraphRows, sources: LogSources) -> list[Link]:
-    links = []
-    for id, file, line in graphs.lines():
-        line_id = sources.line_id(file, line)
-        if line_id is not None:
-            links.append(Link(line_id, id, "line-node"))
-    return links + [Link(a, b, "node-node") for a, b in graphs.links]
 
 
 def _files(content: LogContent) -> list[str]:

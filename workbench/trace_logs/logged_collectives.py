@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from workbench.artifacts.programs import Dims, parse_graph
+from workbench.compiler.rows.program_rows import place_collective
 from workbench.report import Buffer, Kernel
 from workbench.report.cluster.cluster_rows import Collective, name_kind
 from workbench.trace_logs.kernel_code import CodeBuffer, CodeKernel
@@ -26,17 +27,16 @@ def list_collectives(
     `buffers` are those of the program by name. Bytes are as NCCL counts them: what an all-gather
     gives, what any other takes; None where a size is symbolic.
     """
-    ends = {place for place, (code, _) in enumerate(program) if _CALL.match(code.name)}
+    silent = {place for place, (code, _) in enumerate(program) if _CALL.match(code.name)}
+    kernels = [kernel for _, kernel in program]
     for place, (code, kernel) in enumerate(program):
         called = _CALL.match(code.name)
         if called is None or called[1] == _WAIT:
             continue
-        end = _find_wait(program, place)
-        between = range(place + 1, place if end is None else end)
         kind = name_kind(called[1])
         given = [buffers[name] for name in code.reads if name in buffers]
         ranks = _read_group_size(kind, code.arguments)
-        yield Collective(
+        row = Collective(
             id=f"c{first}",
             graph=kernel.graph or "",
             is_backward=kernel.is_backward,
@@ -45,16 +45,10 @@ def list_collectives(
             dtype=next((buffer.dtype for buffer in given if buffer.dtype), None),
             group=_read_group(code.arguments),
             group_size=ranks,
-            kernel=kernel.id,
-            wait_kernel=None if end is None else program[end][1].id,
-            order=place,
-            wait_order=end,
-            hidden_by=tuple(program[each][1].id for each in between if each not in ends),
             node=next(iter(kernel.nodes), None),
-            lines=kernel.lines,
-            called_from=kernel.called_from,
             why=_UNMODELLED,
         )
+        yield place_collective(row, kernels, place, _find_wait(program, place), silent)
         first += 1
 
 

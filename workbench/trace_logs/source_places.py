@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 
 from workbench.compiler.sources.dynamo_messages import RESUMED
-from workbench.compiler.sources.sources import Frame, SourceLineIndex, find_span
+from workbench.compiler.sources.sources import Frame
 from workbench.plain_data import read_file
-from workbench.report import Source, TextWriter
 
 _FRAME = re.compile(r'File "(.+?)", line (\d+), in (.+)(?:\n    (?! *\^)(.*))?')
 _HOME = re.compile(r"(?:/home/[^/\s'\"]+|/Users/[^/\s'\"]+|/root)/")
@@ -19,18 +18,17 @@ _SITE = re.compile(r".*/(?:site|dist)-packages/")
 _TORCH = "/torch/_dynamo/"
 _CELL = re.compile(r"<ipython-input-(\d+)-|.*/ipykernel_\d+/(\d+)\.py$")
 _PYTHON = re.compile(r"/lib/python(\d+\.\d+)/")
-GAP = "⋮"  # a line that no record quotes; no Python, so that the rest is not taken for a function
 _SOURCE_LIMIT = 16 << 20  # bytes of a file that a log names
-_LONGEST = 400  # lines between two that are quoted
 
 
 class LogPlaces:
-    """Names the files of one log; `lines` keeps what the log holds of their texts."""
+    """Names the files of one log, and keeps what the log quotes of them."""
 
     def __init__(self, files: Iterable[str]):
         self._files = tuple(dict.fromkeys(files))
         self._shown: dict[str, str] = {}
-        self.lines: dict[tuple[str, str], dict[int, str]] = {}
+        self._lines: dict[tuple[str, str], dict[int, str]] = {}
+        self._texts: dict[str, Sequence[str]] = {}
 
     @cached_property
     def torch_folder(self) -> str:
@@ -84,9 +82,44 @@ class LogPlaces:
 
     def note(self, file: str, line: int, function: str, text: str = "") -> None:
         """Remember a line and what it says."""
-        by_line = self.lines.setdefault((file, named(function)), {})
+        by_line = self._lines.setdefault((file, named(function)), {})
         if text or line not in by_line:
             by_line[line] = text
+            self._texts.pop(file, None)
+
+    def note_frame(self, frame: Frame, text: str) -> None:
+        """Remember the line of a frame."""
+        self.note(frame.file, frame.line, frame.function, text)
+
+    @property
+    def frames(self) -> dict[tuple[str, str], dict[int, str]]:
+        """What the log quotes by file and function; of libraries only where the file is here."""
+        return {
+            (file, function): lines
+            for (file, function), lines in self._lines.items()
+            if not file.startswith("<") and (self.kind(file) != "library" or self.lines_of(file))
+        }
+
+    def lines_of(self, file: str) -> Sequence[str]:
+        """The lines of a file of this machine, if every line that the log quotes is there."""
+        if file not in self._texts:
+            self._texts[file] = self._read(file)
+        return self._texts[file]
+
+    def _read(self, file: str) -> Sequence[str]:
+        parts = (lines for (name, _), lines in self._lines.items() if name == file)
+        quoted = {number: text for lines in parts for number, text in lines.items() if text}
+        if not file.endswith(".py") or not quoted:
+            return ()
+        try:
+            lines = read_file(file, _SOURCE_LIMIT).decode("utf-8").splitlines(keepends=True)
+        except (OSError, ValueError):
+            return ()
+        is_same = all(
+            0 < number <= len(lines) and lines[number - 1].strip() == text.strip()
+            for number, text in quoted.items()
+        )
+        return lines if is_same else ()
 
 
 def _installed(file: str) -> tuple[str, str] | None:
@@ -107,70 +140,3 @@ def parse_frames(trace: str) -> list[tuple[Frame, str]]:
         (Frame(file, int(line), named(name.strip())), (text or "").strip())
         for file, line, name, text in _FRAME.findall(trace)
     ]
-
-
-class LogSources:
-    """The source rows of several logs and the ids of their lines."""
-
-    def __init__(self, places: Sequence[LogPlaces], texts: TextWriter):
-        self.rows: list[Source] = []
-        self.is_quoted = False  # whether some text is put together from quoted lines
-        self._ids = SourceLineIndex()
-        merged: dict[tuple[str, str], dict[int, str]] = {}
-        original: dict[str, tuple[str, str]] = {}
-        for one in places:
-            for (file, function), lines in one.lines.items():
-                shown = one.shown(file)
-                original.setdefault(shown, (file, one.kind(file)))
-                merged.setdefault((shown, function), {}).update(lines)
-        for (shown, function), lines in merged.items():
-            file, kind = original[shown]
-            if kind != "library" and not file.startswith("<"):
-                self._add(shown, function, kind, lines, _local(file, lines), texts)
-
-    def _add(
-        self,
-        shown: str,
-        function: str,
-        kind: str,
-        lines: Mapping[int, str],
-        local: Sequence[str] | None,
-        texts: TextWriter,
-    ) -> None:
-        if any(self._ids.is_within(shown, line) for line in lines) and local is not None:
-            return
-        span = None if local is None else find_span(local, function, min(lines))
-        if local is None or span is None:
-            self.is_quoted = True
-            first, text = min(lines), _quoted(lines)
-        else:
-            first, text = span[0], [line.rstrip("\n") for line in local[span[0] - 1 : span[1]]]
-        id = f"s{len(self.rows)}"
-        self.rows.append(Source(id, function, shown, first, texts.add("\n".join(text)), kind))
-        self._ids.add(shown, first, first + len(text) - 1, id)
-
-    def line_id(self, shown: str | None, line: int | None) -> str | None:
-        """The id of a line of a shown file, or None when its function is not in the report."""
-        return self._ids.of(shown, line)
-
-
-def _quoted(lines: Mapping[int, str]) -> list[str]:
-    first = min(lines)
-    last = max(line for line in lines if line - first < _LONGEST)
-    return [lines.get(number) or GAP for number in range(first, last + 1)]
-
-
-def _local(file: str, lines: Mapping[int, str]) -> list[str] | None:
-    """The lines of a file of this machine, if every line that the log quotes is there."""
-    quoted = {number: text for number, text in lines.items() if text}
-    if not file.endswith(".py") or not quoted:
-        return None
-    try:
-        source_lines = read_file(file, _SOURCE_LIMIT).decode("utf-8").splitlines(keepends=True)
-    except (OSError, ValueError):
-        return None
-    is_same = all(
-        0 < number <= len(source_lines) and source_lines[number - 1].strip() == text.strip()
-        for number, text in quoted.items()
-    )
-    return source_lines if is_same else None

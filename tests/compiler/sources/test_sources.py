@@ -102,7 +102,7 @@ def cell() -> str:
 def test_the_text_of_a_function(cell: str, function: str, line: int, first: int, last: int) -> None:
     places, texts = Places(), TextWriter()
     places.note(cell, line, function)
-    table = SourceTable(places, texts)
+    table = SourceTable([places], texts)
     (source,) = table.rows
     expected = "\n".join(CELL.splitlines()[first - 1 : last])
     assert source.text is not None
@@ -115,7 +115,7 @@ def test_the_text_of_a_function(cell: str, function: str, line: int, first: int,
 def test_a_file_that_is_gone_has_no_source() -> None:
     places = Places()
     places.note("/nowhere/gone.py", 3, "f")
-    assert SourceTable(places, TextWriter()).rows == []
+    assert SourceTable([places], TextWriter()).rows == []
 
 
 def test_a_lambda_of_a_script_does_not_take_the_lines_of_its_functions(tmp_path: Path) -> None:
@@ -126,7 +126,7 @@ def test_a_lambda_of_a_script_does_not_take_the_lines_of_its_functions(tmp_path:
     places = Places()
     for line, function, code in ((5, "<lambda>", "hook = ..."), (3, "forward", "return x + 1")):
         places.innermost(f'  File "{script}", line {line}, in {function}\n    {code}\n')
-    table = SourceTable(places, TextWriter())
+    table = SourceTable([places], TextWriter())
     assert [row.qualified for row in table.rows] == ["<module>", "Gate.forward"]
     shown = places.shown(str(script))
     assert (table.line_id(shown, 5), table.line_id(shown, 3)) == ("L:s0:5", "L:s1:3")

@@ -28,12 +28,14 @@ from workbench.artifacts.programs.generated_program import is_cpp_program as is_
 from workbench.artifacts.programs.generated_program import is_python_program as is_python_program
 from workbench.artifacts.programs.generated_program import read_cpp_events as read_cpp_events
 from workbench.artifacts.programs.generated_program import read_program as read_program
+from workbench.artifacts.programs.printed_graph import TensorType as TensorType
 from workbench.artifacts.programs.printed_graph import TextNode as TextNode
 from workbench.artifacts.programs.printed_graph import parse_graph as parse_graph
 from workbench.artifacts.programs.python_text import read_functions as read_functions
 from workbench.artifacts.programs.size_text import ITEM_BYTES as ITEM_BYTES
 from workbench.artifacts.programs.size_text import Dims as Dims
 from workbench.artifacts.programs.size_text import bytes_of as bytes_of
+from workbench.artifacts.programs.size_text import evaluate_all as evaluate_all
 from workbench.artifacts.programs.size_text import normalize_expression as normalize_expression
 from workbench.artifacts.programs.size_text import read_dims as read_dims
 from workbench.artifacts.programs.size_text import split_parts as split_parts

@@ -26,6 +26,8 @@ _PLACE = re.compile(r"# (?:.*? )?File: (.+?):(\d+) in (.+?), code: (.*)")
 _ARGUMENT = re.compile(r'(\*{0,2}\w+)(?:: "([^"]*)")?(?: = [^,)]+)?\s*(?=,|\)|$)')
 _ASSIGNED = re.compile(r'(\w+)(?:: "([^"]*)"| : [^=]*?)? = (.+)')
 _IN_PLACE = re.compile(r'(\w+(?:\[.*\])?) (\S*=) (.*?);  (\w+)(?:: "([^"]*)")? = \w+')
+_DECLARED = re.compile(r'(\w+): "([^"]*)"(?:  #.*)?$')
+_FLATTENED = re.compile(r"((?:\w+, )+)= fx_pytree\.tree_flatten_spec\(")
 _CALL = re.compile(r"([A-Za-z_][\w.]*)\((.*)\)$", re.DOTALL)
 _NAME = re.compile(r"(?<![\w.'\"])([A-Za-z_]\w*)\b(?! = )")
 _STRING = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"")
@@ -109,7 +111,7 @@ def _signature(first: str, lines: Iterable[str]) -> str:
 def _enclosed(lines: Iterable[str]) -> str:
     """The lines up to a closing bracket as one, without comments."""
     bare = (line.partition("  # ")[0].strip() for line in lines)
-    return " ".join(takewhile(lambda part: not part.startswith(")"), bare))
+    return " ".join(takewhile(lambda part: not part.startswith((")", "]")), bare))
 
 
 class _Reader:
@@ -118,6 +120,7 @@ class _Reader:
     def __init__(self) -> None:
         self.nodes: list[TextNode] = []
         self._arguments: dict[str, str | None] = {}
+        self._declared: dict[str, str] = {}
         self._names: dict[str, str] = {}  # of placeholders, by the name of the argument
         self._known: set[str] = set()
         self._place: Place | None = None
@@ -138,7 +141,7 @@ class _Reader:
             self._start()
             self._output(line, lines)
             return
-        if self._arguments and self._renames(line):
+        if self._arguments and (self._renames(line) or self._flattens(line)):
             return
         self._start()
         self._statement(line)
@@ -150,6 +153,16 @@ class _Reader:
             return False
         self._names[argument] = name
         return True
+
+    def _flattens(self, line: str) -> bool:
+        """Take the inputs of a graph whose arguments hold several: their types come before."""
+        declared, flattened = _DECLARED.match(line), _FLATTENED.match(line)
+        if declared is not None:
+            self._declared[declared[1]] = declared[2]
+        if flattened is not None:
+            names = flattened[1].removesuffix(", ").split(", ")
+            self._arguments = {name: self._declared.get(name) for name in names}
+        return declared is not None or flattened is not None
 
     def _start(self) -> None:
         """Write the placeholders down, before the first node that uses one."""
@@ -199,7 +212,7 @@ class _Reader:
 
     def _output(self, line: str, lines: Iterable[str]) -> None:
         text = line.removeprefix("return").strip()
-        inputs = self._inputs(_enclosed(lines) if text == "(" else text)
+        inputs = self._inputs(_enclosed(lines) if text.endswith(("(", "[")) else text)
         self._add(TextNode("output", "output", "output", inputs, parse_tensor_type(None), None))
 
     def finish(self) -> list[TextNode]:

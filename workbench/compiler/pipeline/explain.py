@@ -245,7 +245,7 @@ def explain(
         except tp.UNCAPTURED.get() as error:  # torch.compile does not go on after it either
             recorder.breaks.take(error)
             notes = (_ENDED,)
-    met = frozenset(row.id for row in recorder.breaks.rows())
+    met = frozenset(row.id for row in recorder.breaks.table.rows())
     if recorder.breaks.gave_up:
         notes += _look_further(recorder, target, args, kwargs or {})
     recorder.request = replace(recorder.request, notes=notes)
@@ -282,7 +282,7 @@ def capture(target: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Capt
     with preserved(), captured.recorder:
         result = captured.run(target, args, kwargs)
     breaks = captured.recorder.breaks
-    return Captured(result, captured.graphs, tuple(breaks.rows()), breaks.gave_up)
+    return Captured(result, captured.graphs, tuple(breaks.table.rows()), breaks.gave_up)
 
 
 def _marked(
@@ -300,7 +300,7 @@ def _marked(
     except Exception:  # the function does not take a second call
         request = replace(report.request, notes=(*report.request.notes, _NO_SECOND))
         return replace(report, request=request)
-    met = {(row.file, row.line) for row in again.breaks.rows()}
+    met = {(row.file, row.line) for row in again.breaks.table.rows()}
     rows = [
         replace(row, hints=(_FIRST, *row.hints))
         if row.id in first and (row.file, row.line) not in met

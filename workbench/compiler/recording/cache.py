@@ -15,6 +15,7 @@ from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.older_releases import check_can_cache
 from workbench.compiler.internals.patches import Hook
 from workbench.compiler.internals.trace import Record
+from workbench.compiler.rows.dynamo_rows import CACHE_RECORDS, read_cache_event
 from workbench.report import CacheEvent, CachePart, Table, content_hash
 
 _SHOWN = 200  # characters of a value; the hash covers all of them
@@ -187,12 +188,7 @@ def _values(tensor: torch.Tensor) -> str:
 PANE = "cache"
 PARTS = "cache_parts"
 _WITHHELD = "found, not used: capture='full' runs every step so that it is seen"
-_RECORDS = {
-    "fx_graph_cache_hit": ("FX graph cache", "hit"),
-    "fx_graph_cache_miss": ("FX graph cache", "miss"),
-    "fx_graph_cache_bypass": ("FX graph cache", "bypass"),
-    "aotautograd_cache_bypass": ("AOTAutograd cache", "bypass"),  # its lookups are seen directly
-}
+_SEEN_DIRECTLY = ("aotautograd_cache_hit", "aotautograd_cache_miss")
 
 
 class CacheRecorder:
@@ -211,8 +207,9 @@ class CacheRecorder:
     def list_hooks(self) -> Iterator[Hook]:
         """Watch the caches."""
         yield Hook(tp.AUTOGRAD_CACHE_LOOKUP, PANE, around=self._lookup)
-        for name in _RECORDS:
-            yield Hook(name, PANE, after=self._on_record)
+        for name in CACHE_RECORDS:
+            if name not in _SEEN_DIRECTLY:
+                yield Hook(name, PANE, after=self._on_record)
         if self._is_bypassed:
             yield Hook(tp.FX_CODEGEN, PANE, before=self._on_lowering)
             yield Hook(tp.FX_CODEGEN, PARTS, before=self._take_parts)
@@ -235,13 +232,10 @@ class CacheRecorder:
         return lookup
 
     def _on_record(self, record: Record) -> None:
-        cache, outcome = _RECORDS[record.name]
         data: dict[str, Any] = json.loads(record.payload or "{}")
-        key = data.get("key") or data.get("cache_key")
         if isinstance(data.get("components"), list):
             self.parts.take_lines(data["components"])
-        reason = data.get("cache_bypass_reason") or data.get("cache_bypass_exception_type")
-        self.rows.append(CacheEvent(cache, outcome, key, None if reason is None else str(reason)))
+        self.rows.append(read_cache_event(record.name, data))
 
     def _take_parts(self, module: Any, inputs: Any, to_check: Any = (), *_: Any, **kw: Any) -> None:
         self.parts.take(module, inputs, to_check, kw)

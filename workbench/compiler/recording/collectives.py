@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -19,6 +19,7 @@ from workbench.compiler.recording.collective_nodes import (
     name_call,
     unwrap_ordered,
 )
+from workbench.compiler.rows.program_rows import place_collective
 from workbench.report import Kernel
 from workbench.report.cluster.cluster_rows import Collective, name_kind
 
@@ -254,46 +255,36 @@ def list_collectives(
         for each in found:
             start = places.get(each.node or "")
             end = min((places[wait] for wait in each.waits if wait in places), default=None)
-            kernel = None if start is None else program[start]
-            between = () if start is None or end is None else range(start + 1, end)
             group = groups.get(each.group)
             own = (each.node, *each.waits)
             moved = [move for move in moves if any(node in own for node in move.nodes)]
             expected = moved[-1].expected if moved else each.expected
-            lines, called_from = (kernel.lines, kernel.called_from) if kernel else ((), ())
-            for part in map(places_of, each.merged_from):
-                lines += tuple(line for line in part[0] if line not in lines)
-                called_from += tuple(line for line in part[1] if line not in called_from)
             bucket = buckets if each.merged_from else None
             buckets += bucket is not None
-            rows.append(
-                Collective(
-                    id=f"c{len(rows)}",
-                    graph=graph,
-                    is_backward=any(kernel.is_backward for kernel in program),
-                    op=each.op,
-                    bytes=each.bytes,
-                    dtype=each.dtype,
-                    group=each.group,
-                    mesh_dims=group.mesh_dims if group else "",
-                    group_size=len(group.ranks) if group else None,
-                    group_nodes=cluster.count_nodes(group.ranks) if cluster and group else None,
-                    kernel=kernel.id if kernel else None,
-                    wait_kernel=None if end is None else program[end].id,
-                    order=start,
-                    wait_order=end,
-                    hidden_by=tuple(program[place].id for place in between if place not in silent),
-                    node=each.node,
-                    wait_node=next(iter(each.waits), None),
-                    lines=lines,
-                    called_from=called_from,
-                    bucket=bucket,
-                    merged_from=each.merged_from,
-                    moves=tuple(_describe(move) for move in (*_list_unfused(each), *moved)),
-                    torch_est_us=expected.us if expected else torch_us.get(each.node or ""),
-                    torch_exposed_us=expected.exposed_us if expected else None,
-                )
+            row = Collective(
+                id=f"c{len(rows)}",
+                graph=graph,
+                is_backward=False,
+                op=each.op,
+                bytes=each.bytes,
+                dtype=each.dtype,
+                group=each.group,
+                mesh_dims=group.mesh_dims if group else "",
+                group_size=len(group.ranks) if group else None,
+                group_nodes=cluster.count_nodes(group.ranks) if cluster and group else None,
+                node=each.node,
+                wait_node=next(iter(each.waits), None),
+                bucket=bucket,
+                merged_from=each.merged_from,
+                moves=tuple(_describe(move) for move in (*_list_unfused(each), *moved)),
+                torch_est_us=expected.us if expected else torch_us.get(each.node or ""),
+                torch_exposed_us=expected.exposed_us if expected else None,
             )
+            row = place_collective(row, program, start, end, silent)
+            parts = [*map(places_of, each.merged_from)]
+            lines = dict.fromkeys((*row.lines, *(line for own, _ in parts for line in own)))
+            callers = (*row.called_from, *(line for _, from_ in parts for line in from_))
+            rows.append(replace(row, lines=tuple(lines), called_from=tuple(dict.fromkeys(callers))))
     return rows
 
 

@@ -1,4 +1,4 @@
-"""The timeline of a compilation: nested phases with their own time, one stack per thread."""
+"""The timeline of a compilation, from torch's timers and those of the threads that build."""
 
 from __future__ import annotations
 
@@ -8,31 +8,19 @@ import re
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Hook, Patches
 from workbench.compiler.internals.trace import Record
-from workbench.report import Phase
-from workbench.report.rows import Span, list_phase_rows
+from workbench.compiler.rows.phase_rows import Mark, read_mark
 from workbench.tasks.progress_events import ProgressCallback
 
 PANE = "phases"
 _OF_ONE_KERNEL = "async_compile.precompile"
 _DEFINED = re.compile(r"(\w+) = async_compile\.\w+\(")
-
-
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """The begin or the end of a phase; `at` is in seconds."""
-
-    name: str
-    is_begin: bool
-    at: float
-    thread: int
-    compile_id: str | None
 
 
 class PhaseRecorder:
@@ -78,13 +66,12 @@ class PhaseRecorder:
     def take(self, record: Record) -> None:
         """Take one chromium event."""
         event: dict[str, Any] = json.loads(record.payload or "{}")
-        if event.get("ph") not in ("B", "E"):
+        mark = read_mark(event, record.thread, record.compile_id)
+        if mark is None:
             return
-        is_begin = event["ph"] == "B"
-        at, name = event["ts"] / 1e6, str(event["name"])
-        if name == _OF_ONE_KERNEL and (kernel := find_kernel_being_loaded()) is not None:
-            name = f"{name}: {kernel}"
-        self._add(Mark(name, is_begin, at, record.thread, record.compile_id))
+        if mark.name == _OF_ONE_KERNEL and (kernel := find_kernel_being_loaded()) is not None:
+            mark = replace(mark, name=f"{mark.name}: {kernel}")
+        self._add(mark)
 
     def _add(self, mark: Mark) -> None:
         self.marks.append(mark)
@@ -96,9 +83,11 @@ class PhaseRecorder:
         """Begin or end a phase of our own."""
         self._add(Mark(name, is_begin, time.time(), threading.get_ident(), None))
 
-    def rows(self) -> list[Phase]:
-        """The phases in order of their start; what never ended ends with its parent."""
-        return nest(self.marks, self.started, self.thread)
+    def name_threads(self) -> dict[Hashable, str]:
+        """The names of the threads in which phases were, by torch's numbers."""
+        others = dict.fromkeys(mark.thread for mark in self.marks if mark.thread != self.thread)
+        workers = {thread: f"worker {n}" for n, thread in enumerate(others, 1)}
+        return {self.thread: "main", **workers}
 
 
 def find_kernel_being_loaded() -> str | None:
@@ -111,41 +100,3 @@ def find_kernel_being_loaded() -> str | None:
             return None if match is None else match[1]
         frame = frame.f_back  # type: ignore[assignment]
     return None
-
-
-def nest(marks: Iterable[Mark], started: float, main_thread: int) -> list[Phase]:
-    """Pair begins with ends, one stack per thread; times are relative to `started`."""
-    by_thread: dict[int, list[Mark]] = {}
-    for mark in marks:
-        by_thread.setdefault(mark.thread, []).append(mark)
-    names = {thread: "main" for thread in by_thread if thread == main_thread}
-    workers = [thread for thread in by_thread if thread != main_thread]
-    names.update({thread: f"worker {n}" for n, thread in enumerate(workers, 1)})
-    return list_phase_rows(
-        ((span, names[thread]) for thread, part in by_thread.items() for span in _spans(part)),
-        started,
-    )
-
-
-def _spans(marks: list[Mark]) -> Iterator[Span]:
-    stack: list[Span] = []
-    last = 0.0
-    for mark in marks:
-        last = max(last, mark.at)
-        if mark.is_begin:
-            stack.append(Span(mark.name, last, last, mark.compile_id, len(stack)))
-        elif any(span.name == mark.name for span in stack):
-            yield from _close(stack, last, until=mark.name)
-    yield from _close(stack, last, until=None)
-
-
-def _close(stack: list[Span], at: float, *, until: str | None) -> Iterator[Span]:
-    """Close phases from the innermost to the one named `until`, or all."""
-    while stack:
-        span = stack.pop()
-        span.end = at
-        if stack:
-            stack[-1].children_s += at - span.start
-        yield span
-        if span.name == until:
-            return

@@ -25,6 +25,12 @@ from workbench.compiler.recording.lowered_nodes import (
     list_fx_nodes,
 )
 from workbench.compiler.recording.stage_graphs import GraphRecorder
+from workbench.compiler.rows.program_rows import (
+    SeenKernel,
+    add_known,
+    list_kernels,
+    tie_kernels,
+)
 from workbench.compiler.sources.sources import Places
 from workbench.report import (
     Kernel,
@@ -41,6 +47,8 @@ _BODY = re.compile(r"r?'''(.*)'''", re.DOTALL)
 _CONSTANT = re.compile(r"^(\w+)( = None  # .*) [0-9a-f]+$", re.MULTILINE)
 _MOST_HASHED = 1 << 26  # bytes of one constant, a tenth of a second
 _CPP_PROGRAM = "inductor_aot_wrapper_code"
+
+
 LineId = Callable[[str, int], str | None]
 
 
@@ -147,7 +155,7 @@ class KernelRecorder:
         lowered = known or next(wholes, None)
         lowered = lowered or Lowered(f"c{len(self.wrappers)}", None, is_backward=False)
         program = _name_constants(record.payload or "", self._constants())
-        text = self._texts.add(self._places.shared(program))
+        text = self._texts.add(self._places.shared(program.rstrip("\n")))
         number, sizes = f"w{len(self.wrappers)}", lowered.sizes
         wrapper = Wrapper(number, lowered.id, lowered.is_backward, text, sizes)
         self.wrappers.append(wrapper)
@@ -174,36 +182,28 @@ class KernelRecorder:
         """The kernels in the order in which they were generated."""
         columns = nodes.columns
         sites = dict(zip(columns["id"], columns["called_from"], strict=True))
-        return [
-            self._row(f"k{n}", kernel, line_id, sites)
-            for n, kernel in enumerate(self._kernels.values())
-        ]
+        return list_kernels([self._see(each, line_id) for each in self._kernels.values()], sites)
 
-    def _row(
-        self, id: str, kernel: _Kernel, line_id: LineId, sites: Mapping[str, tuple[str, ...]]
-    ) -> Kernel:
+    def _see(self, kernel: _Kernel, line_id: LineId) -> SeenKernel:
         lowered = kernel.lowered
         body = self._bodies.get((lowered.id, kernel.name))
         is_triton = body is not None and "async_compile.triton" in body
         groups = [g for g in lowered.after if {*kernel.first}.issuperset(g.members)]
-        lines = [line_id(*place) for place in kernel.lines]
-        nodes = lowered.fx_ids(kernel.nodes)
-        return Kernel(
-            id=id,
+        return SeenKernel(
             name=kernel.name,
             language="extern" if kernel.is_extern else "triton" if is_triton else "cpp",
             graph=lowered.id,
             is_backward=lowered.is_backward,
-            ops=tuple(dict.fromkeys(kernel.nodes.values())),
-            nodes=nodes,
-            lines=tuple(line for line in lines if line is not None),
-            scheduler_nodes=tuple(f"{lowered.id}:{name}" for name in kernel.snodes),
-            bytes_read=_sum(group.bytes_read for group in groups),
-            bytes_written=_sum(group.bytes_written for group in groups),
-            flops=_all(n.flops for n in lowered.before if n.name in kernel.first),
-            text=None if body is None else self._texts.add(self._places.shared(_source(body))),
             calls=kernel.calls,
-            called_from=tuple(dict.fromkeys(line for node in nodes for line in sites[node])),
+            text=None if body is None else self._texts.add(self._places.shared(_source(body))),
+            nodes={
+                id: target for name, target in kernel.nodes.items() for id in lowered.fx_ids([name])
+            },
+            lines=[line_id(*place) for place in kernel.lines],
+            scheduler_nodes=tuple(f"{lowered.id}:{name}" for name in kernel.snodes),
+            bytes_read=add_known(group.bytes_read for group in groups),
+            bytes_written=add_known(group.bytes_written for group in groups),
+            flops=_all(n.flops for n in lowered.before if n.name in kernel.first),
         )
 
     def line_reader(self) -> Callable[[], Table[KernelLine]]:
@@ -229,31 +229,16 @@ class KernelRecorder:
 
     def links(self, kernels: list[Kernel]) -> Iterator[Link]:
         """Kernels with nodes, scheduler nodes, lines, buffers and the program that calls them."""
-        wrappers = {wrapper.graph: wrapper.id for wrapper in self.wrappers}
         users: dict[str, list[str]] = {}
         for lowered in self._lowering.lowered:
             for buffer in lowered.buffers:
                 for snode in (*buffer.written_by, *buffer.read_by):
                     users.setdefault(snode, []).append(buffer.id)
-        for kernel in kernels:
-            yield from _ties(kernel)
-            for buffer_id in dict.fromkeys(
-                b for s in kernel.scheduler_nodes for b in users.get(s, ())
-            ):
-                yield Link(kernel.id, buffer_id, "kernel-buffer")
-            if kernel.graph in wrappers:
-                yield Link(kernel.id, wrappers[kernel.graph], "kernel-wrapper")
-
-
-def _ties(kernel: Kernel) -> Iterator[Link]:
-    for relation, ids in (
-        ("node-kernel", kernel.nodes),
-        ("line-kernel", kernel.lines),
-        ("call-kernel", kernel.called_from),
-        ("scheduler-kernel", kernel.scheduler_nodes),
-    ):
-        for id in ids:
-            yield Link(id, kernel.id, relation)
+        buffers = {
+            kernel.id: [buffer for node in kernel.scheduler_nodes for buffer in users.get(node, ())]
+            for kernel in kernels
+        }
+        return tie_kernels(kernels, self.wrappers, buffers)
 
 
 def _line_rows(parts: list[tuple[str, str, Lowered, list[list[Body]]]]) -> Iterator[KernelLine]:
@@ -266,11 +251,6 @@ def _line_rows(parts: list[tuple[str, str, Lowered, list[list[Body]]]]) -> Itera
             nodes = lowered.fx_ids(by_line[line])
             if nodes:
                 yield KernelLine(kernel, line, nodes)
-
-
-def _sum(values: Iterator[int | None]) -> int | None:
-    known = [value for value in values if value is not None]
-    return sum(known) if known else None
 
 
 def _all(values: Iterator[int | None]) -> int | None:

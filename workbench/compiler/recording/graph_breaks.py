@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import linecache
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
@@ -13,10 +12,15 @@ from typing import Any
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Hook
 from workbench.compiler.internals.trace import Record
+from workbench.compiler.rows.dynamo_rows import (
+    BreakTable,
+    list_recompiles,
+    name_function,
+    read_break,
+)
 from workbench.compiler.sources import dynamo_messages
-from workbench.compiler.sources.sources import Places, qualify
-from workbench.report import Break, Recompile
-from workbench.report.rows import LOOP_HINT
+from workbench.compiler.sources.sources import Frame, Places
+from workbench.report import Recompile
 
 PANE = "breaks"
 
@@ -34,8 +38,7 @@ class BreakRecorder:
         files: Mapping[int, str] = MappingProxyType({}),
     ):
         self._places, self._named, self._files = places, named, files
-        self._met: dict[tuple[str, int, str], Break] = {}
-        self._counts: Counter[tuple[str, int, str]] = Counter()
+        self.table = BreakTable()
         self._seen: set[int] = set()
         self._alive: list[BaseException] = []
         self._recompiles: list[Recompile] = []
@@ -61,42 +64,19 @@ class BreakRecorder:
             return
         self._seen.add(id(error))
         self._alive.append(error)
-        text = str(error.msg)
-        cause, _, rest = text.partition(dynamo_messages.ANOTHER)
-        parts = dynamo_messages.parse_break_message(cause)
+        parts, is_given_up = read_break(str(error.msg))
         kind = parts.kind or str(getattr(error, "gb_type", "") or type(error).__name__)
         frame = self._frame(getattr(error, "real_stack", None) or ())
-        if frame is None:
+        if frame is None or _is_lost(translator) or kind in self.ignored:
             return
-        file, line, function = frame
-        if _is_lost(translator) or kind in self.ignored:
-            return
-        if getattr(error, "skip_frame", False) or dynamo_messages.IN_LOOP in rest:
+        if getattr(error, "skip_frame", False) or is_given_up:
             self.gave_up = True
-        if dynamo_messages.IN_LOOP in rest:
-            parts.hints.append(LOOP_HINT)
-        self._add(file, line, function, kind, parts)
+        self._add(frame, replace(parts, kind=kind, gb_id=parts.gb_id or self._ids.get(kind)))
 
-    def _add(
-        self, file: str, line: int, function: str, kind: str, parts: dynamo_messages.BreakMessage
-    ) -> None:
-        key = (file, line, kind)
-        self._counts[key] += 1
-        if key in self._met:
-            return
-        self._places.note(file, line, function)
-        self._met[key] = Break(
-            id=f"b{len(self._met)}",
-            file=self._places.shown(file),
-            line=line,
-            function=qualify(file, function, line),
-            text=linecache.getline(file, line).strip(),
-            kind=kind,
-            gb_id=parts.gb_id or self._ids.get(kind),
-            reason=self._named(self._places.shared(parts.reason or kind)),
-            explanation=self._named(self._places.shared(parts.explanation)),
-            hints=tuple(self._places.shared(hint) for hint in parts.hints),
-        )
+    def _add(self, frame: Frame, parts: dynamo_messages.BreakMessage) -> None:
+        self._places.note(frame.file, frame.line, frame.function)
+        text = linecache.getline(frame.file, frame.line).strip()
+        self.table.add(self._places, frame, text, parts, self._named)
 
     def take_compile_failure(self, kind: str, error: BaseException, code: CodeType) -> None:
         """Record that torch cannot compile a frame that runs without it, on the line that it names.
@@ -105,27 +85,26 @@ class BreakRecorder:
         """
         message = str(getattr(error, "msg", error)).strip()
         stack = getattr(error, "real_stack", None) or dynamo_messages.find_frames(message)
-        frame = self._frame(stack) or (code.co_filename, code.co_firstlineno, code.co_name)
+        own = Frame(code.co_filename, code.co_firstlineno, code.co_name)
         reason = dynamo_messages.explain_failed_compile(error)
         hints = list(dynamo_messages.hint_failed_compile(message))
         parts = dynamo_messages.BreakMessage(kind, f"{kind}: {reason}", f"{reason}.", hints, None)
-        self._add(*frame, kind, parts)
+        self._add(self._frame(stack) or own, parts)
 
-    def _frame(self, stack: Iterable[Any]) -> tuple[str, int, str] | None:
+    def _frame(self, stack: Iterable[Any]) -> Frame | None:
         """The innermost frame outside of torch and Python; of these, when there is no other.
 
         Dynamo goes into Python's own code, such as that of `os.path`, and breaks there; what can be
         changed is the call.
         """
-        frames = [(f.filename, f.lineno or 0, f.name) for f in stack]
-        mine = [f for f in frames if self._places.is_user(f[0])]
-        changeable = [f for f in mine if not self._places.is_python(f[0])]
+        frames = [Frame(f.filename, f.lineno or 0, f.name) for f in stack]
+        mine = [f for f in frames if self._places.is_user(f.file)]
+        changeable = [f for f in mine if not self._places.is_python(f.file)]
         innermost = (changeable or mine or frames)[-1:]
         if not innermost:
             return None
-        file, line, name = innermost[0]
-        match = dynamo_messages.RESUMED.match(name)
-        return file, line, match[1] if match else name
+        match = dynamo_messages.RESUMED.match(innermost[0].function)
+        return replace(innermost[0], function=match[1]) if match else innermost[0]
 
     @cached_property
     def _ids(self) -> dict[str, str]:
@@ -148,44 +127,32 @@ class BreakRecorder:
                 if dynamo_messages.explain_own_error(str(getattr(error, "msg", error))) is None:
                     self.take(error)
                 elif frame := self._frame(getattr(error, "real_stack", None) or ()):
-                    self.own_error = frame[:2]
-                    self._places.note(*frame)
+                    self.own_error = frame.file, frame.line
+                    self._places.note(frame.file, frame.line, frame.function)
                 return
             error = error.__cause__ or error.__context__
 
     def _on_start(self, record: Record) -> None:
         """Which function a compilation is of: the last frame of the stack that led to it."""
         own = (record.meta.get("stack") or [{}])[-1]
-        name, file = str(own.get("name", "")), self._files.get(own.get("filename"), "")
-        match = dynamo_messages.RESUMED.match(name)
-        function = qualify(file, match[1] if match else name, own.get("line", 0))
-        self._functions[record.compile_id or ""] = function
+        file = self._files.get(own.get("filename"), "")
+        frame = Frame(file, own.get("line", 0), str(own.get("name", "")))
+        self._functions[record.compile_id or ""] = name_function(self._places, frame)
 
     def _on_recompile(self, record: Record) -> None:
-        for reason in dynamo_messages.recompile_reasons(record.payload or ""):
-            shown = self._places.shared(dynamo_messages.strip_reason(reason))
-            self._recompiles.append(Recompile(record.compile_id or "", "", shown))
+        self._recompiles += list_recompiles(
+            record.payload or "", record.compile_id or "", "", self._places.shared
+        )
 
     def recompiles(self) -> list[Recompile]:
         """Further compilations of a function, each with a guard of an earlier one that failed."""
         names = self._functions
         return [replace(row, function=names.get(row.compile_id, "")) for row in self._recompiles]
 
-    def rows(self) -> list[Break]:
-        """The breaks in the order in which they were met."""
-        return [replace(row, count=self._counts[key]) for key, row in list(self._met.items())]
-
-    def counts(self) -> dict[tuple[str, int, str], int]:
-        """How often each break was met until now."""
-        return dict(self._counts)
-
     def add(self, other: BreakRecorder) -> None:
         """Add the breaks that another run alone met, each once."""
-        for key, row in other._met.items():
-            if key not in self._met:
-                self._places.note(key[0], row.line, row.function.rpartition(".")[2])
-                self._met[key] = replace(row, id=f"b{len(self._met)}")
-                self._counts[key] = 1
+        for frame in self.table.merge(other.table):
+            self._places.note(frame.file, frame.line, frame.function)
 
     def close(self) -> None:
         """Let go of torch's objects."""

@@ -132,7 +132,7 @@ class PassRecorder:
     def _begin(self, stage: PassStage, graph: str, module: Any) -> None:
         calls = read_calls(module.graph)
         kept = self._graphs.graphs[-1:]
-        is_kept = kept and kept[0].stage == graph and kept[0].names == calls.keys()
+        is_kept = kept and kept[0].stage == graph and kept[0].targets.keys() == calls.keys()
         base = kept[0].id if is_kept else None
         self._tracks.append(_Track(stage, calls, base, time.perf_counter()))
 

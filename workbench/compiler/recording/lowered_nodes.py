@@ -164,7 +164,7 @@ class Lowered:
         graph = self.graph
         if graph is None:
             return ()
-        return tuple(f"{graph.id}:{name}" for name in names if name in graph.names)
+        return tuple(f"{graph.id}:{name}" for name in names if name in graph.targets)
 
 
 class LoweringRecorder:

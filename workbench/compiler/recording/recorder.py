@@ -32,6 +32,7 @@ from workbench.compiler.recording.guards import GuardRecorder
 from workbench.compiler.recording.lowered_nodes import LoweringRecorder
 from workbench.compiler.recording.saved_reasons import SavedReasonRecorder
 from workbench.compiler.recording.stage_graphs import GraphRecorder
+from workbench.compiler.rows.phase_rows import nest
 from workbench.compiler.sources.dynamo_messages import GuardTexts
 from workbench.compiler.sources.size_symbols import SYMBOL_RECORDS, SizeSymbols
 from workbench.compiler.sources.sources import CallSites, Places, SourceTable
@@ -187,7 +188,7 @@ class Recorder:
 
     def report(self, outcome: Outcome | None = None) -> Report:
         """Everything that was recorded, as plain data."""
-        sources = SourceTable(self.places, self.texts)
+        sources = SourceTable([self.places], self.texts)
         sites = CallSites(self.places, sources, self.graphs.traces())
         nodes = self.graphs.node_table(sites.of)
         rows = self._rows(sources, nodes)
@@ -237,11 +238,11 @@ class Recorder:
     def captured(self) -> Report:
         """The graphs and their sources alone, which costs a small part of what `report` does."""
         texts = TextWriter()
-        sources = SourceTable(self.places, texts)
+        sources = SourceTable([self.places], texts)
         nodes = self.graphs.node_table(CallSites(self.places, sources, self.graphs.traces()).of)
         parts: dict[str, Table[Any]] = {
             "sources": Table.of(TABLES["sources"], sources.rows),
-            "graphs": Table.of(TABLES["graphs"], self.graphs.graph_rows()),
+            "graphs": Table.of(TABLES["graphs"], self.graphs.table.rows()),
             "nodes": nodes,
         }
         tables: dict[str, Table[Any]] = {name: Table.of(row, ()) for name, row in TABLES.items()}
@@ -251,7 +252,7 @@ class Recorder:
         kernels = self.kernels.rows(sources.line_id, nodes)
         return {
             "sources": sources.rows,
-            "graphs": self.graphs.graph_rows(),
+            "graphs": self.graphs.table.rows(),
             "fusion": self.fusion.rows(),
             "passes": self.passes.rows,
             "lowerings": [row for low in self.lowering.lowered for row in low.lowerings],
@@ -266,12 +267,12 @@ class Recorder:
             "recomputed": self.budgets.recomputed,
             "saved_reasons": self.saved_reasons.rows,
             "wrappers": self.kernels.wrappers,
-            "breaks": self.breaks.rows(),
+            "breaks": self.breaks.table.rows(),
             "recompiles": self.breaks.recompiles(),
             "guards": self.guards.rows(),
             "autotune": self.autotune.rows,
             "cache": self.cache.rows,
-            "phases": self.phases.rows(),
+            "phases": nest(self.phases.marks, self.phases.started, self.phases.name_threads()),
             "capabilities": list(self._capabilities(nodes)),
         }
 
@@ -292,13 +293,8 @@ class Recorder:
         return f'torch took it from its cache ({", ".join(hits)}); capture="full" runs it again'
 
     def _links(self, sources: SourceTable, nodes: Table[Any], kernels: list[Any]) -> Iterator[Link]:
-        columns = nodes.columns
-        for id, file, line in zip(columns["id"], columns["file"], columns["line"], strict=True):
-            line_id = sources.line_id(file, line)
-            if line_id is not None:
-                yield Link(line_id, id, "line-node")
-        for a, b in self.graphs.links:
-            yield Link(a, b, "node-node")
+        yield from sources.tie_nodes(nodes)
+        yield from self.graphs.table.tie_nodes()
         yield from self.lowering.links()
         yield from self.kernels.links(kernels)
 

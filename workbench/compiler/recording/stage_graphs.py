@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 import sys
-from collections import Counter, defaultdict, deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any
 
@@ -18,8 +19,15 @@ from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Hook, Patches
 from workbench.compiler.internals.trace import Record
 from workbench.compiler.recording.collective_nodes import is_ordered, list_nodes, unwrap_ordered
+from workbench.compiler.rows.program_rows import (
+    NO_NODES,
+    GraphTable,
+    SeenGraph,
+    extend_columns,
+    strip_printed,
+)
 from workbench.compiler.sources.sources import Places
-from workbench.report import Graph, Node, Table, TextWriter
+from workbench.report import Node, Table, TextWriter
 from workbench.report.graph_stages import BY_RECORD, GRAPH_STAGES
 
 PANE = "graphs"
@@ -31,7 +39,6 @@ _RUNNABLE = frozenset({
     "before_post_grad", _LAST,
 })  # fmt: skip
 """The stages whose graphs are kept so that they can be run: the others equal one of them."""
-_COLUMNS = tuple(f.name for f in fields(Node))
 MOST = 4
 """Inputs that are named; the others are counted."""
 _LOCAL = re.compile(r"^L\['(\w+)'\]")
@@ -43,32 +50,26 @@ Described = tuple[Any, Any, str | None, str | None, int | None]
 
 
 @dataclass
-class KeptGraph:
-    """One graph as it was when torch showed it; `names` are its nodes' names.
+class KeptGraph(SeenGraph):
+    """One graph as it was when torch showed it.
 
     `calls` has by the name of a call what a pass hands on to what it puts in its place, and the
     names of those that use it; a view is a part of none of these.
     """
 
-    id: str
-    stage: str
-    compile_id: str | None
-    is_backward: bool
-    text: str | None
-    names: frozenset[str] = frozenset()
     module: int = 0  # id() of the graph module, only compared while it is alive
     calls: Mapping[str, tuple[object, tuple[str, ...]]] = field(default_factory=dict)
 
 
 class GraphRecorder:
-    """Keeps the graphs of one recording as columns; `inputs` is what the last capture takes.
+    """Keeps the graphs of one recording, in `table`; `inputs` is what the last capture takes.
 
-    `runnable` has graphs as data that can be run, by id: the columns have no arguments.
+    `runnable` has graphs as data that can be run, by id: the table has no arguments.
     """
 
     def __init__(self, patches: Patches, places: Places, texts: TextWriter):
-        self.graphs: list[KeptGraph] = []
-        self.links: list[tuple[str, str]] = []
+        self.table: GraphTable[KeptGraph] = GraphTable()
+        self.graphs, self.links = self.table.graphs, self.table.links
         self.runnable: dict[str, CapturedGraph] = {}
         self.inputs = ""
         self.written: frozenset[str] | None = frozenset()
@@ -76,8 +77,7 @@ class GraphRecorder:
         self._places = places
         self._texts = texts
         self._printed: deque[tuple[Any, str]] = deque(maxlen=3)
-        self._columns: dict[str, list[Any]] = {name: [] for name in _COLUMNS}
-        self._step_columns: dict[str, list[Any]] = {name: [] for name in _COLUMNS}
+        self._steps = deepcopy(dict(NO_NODES))
         self._names = NodeTexts()
         self.is_backward = False
         self._depth = 0
@@ -136,25 +136,32 @@ class GraphRecorder:
     def _keep(self, stage: str, module: Any, text: str, compile_id: str | None) -> None:
         is_lowering = stage in ("before_post_grad", "after_post_grad")
         is_backward = stage == "backward" or (is_lowering and self.is_backward)
-        id = f"g{len(self.graphs)}"
-        kept = KeptGraph(id, stage, compile_id, is_backward, None, module=_id(module))
-        if module is not None:
-            rows = [self._row(node, kept) for node in module.graph.nodes]
-            kept.names = frozenset(row[2] for row in rows)
-            kept.calls = {
-                node.name: (_origin_key(node), _list_users(node))
-                for node in module.graph.nodes
-                if node.op == "call_function"
-            }
-            _extend(self._columns, rows)
-            self._link(kept, module.graph.nodes)
-            if stage == "dynamo":
-                self.inputs = inputs_of(module.graph.nodes, self._names)
-                self.written = find_written(module.graph.nodes)
-            if stage in _RUNNABLE and RUNNABLE_PANE not in self._patches.failed:
-                self._patches.guarded(RUNNABLE_PANE, self._keep_runnable, kept, module)
-        kept.text = self._texts.add(self._places.shared(text))
-        self.graphs.append(kept)
+        kept = KeptGraph(self.table.next_id, stage, compile_id, is_backward, None, {}, _id(module))
+        nodes = [] if module is None else list(module.graph.nodes)
+        rows = [self._row(node, kept) for node in nodes]
+        kept.targets = {row[2]: row[4] for row in rows}
+        kept.calls = {
+            node.name: (_origin_key(node), _list_users(node))
+            for node in nodes
+            if node.op == "call_function"
+        }
+        kept.text = self._texts.add(strip_printed(self._places.shared(text)))
+        origins = {
+            node.name: [origin.name for origin in node.meta.get("from_node") or ()]
+            for node in nodes
+        }
+        parent, own = self.table.add(kept, rows, origins), GRAPH_STAGES[stage]
+        if parent is not None and parent.stage in own.parents[:1] and not own.is_retraced:
+            self.links += [
+                (f"{parent.id}:{origin}", f"{kept.id}:{name}")
+                for origin, name in _list_replaced(parent, kept)
+            ]
+        if stage == "dynamo" and module is not None:
+            self.inputs = inputs_of(nodes, self._names)
+            self.written = find_written(nodes)
+        is_wanted = stage in _RUNNABLE and RUNNABLE_PANE not in self._patches.failed
+        if is_wanted and module is not None:
+            self._patches.guarded(RUNNABLE_PANE, self._keep_runnable, kept, module)
 
     def _keep_runnable(self, kept: KeptGraph, module: Any) -> None:
         made = captured(module, is_backward=kept.is_backward)
@@ -163,9 +170,9 @@ class GraphRecorder:
 
     def keep_step(self, id: str, module: Any, names: Collection[str]) -> None:
         """Keep a graph as a pass left it, the rows only of the nodes that it changed."""
-        kept = KeptGraph(id, "", None, self.is_backward, None)
+        kept = KeptGraph(id, "", None, self.is_backward, None, {})
         nodes = (node for node in module.graph.nodes if node.name in names)
-        _extend(self._step_columns, [self._row(node, kept) for node in nodes])
+        extend_columns(self._steps, [self._row(node, kept) for node in nodes])
         if STEPS_PANE not in self._patches.failed:
             self._patches.guarded(STEPS_PANE, self._keep_runnable, kept, module)
 
@@ -208,29 +215,6 @@ class GraphRecorder:
             return None
         return f"{self._names.target(operator)}#{meta.get('seq_nr')}"
 
-    def _link(self, kept: KeptGraph, nodes: Iterable[Any]) -> None:
-        parent = self._parent(kept)
-        if parent is None:
-            return
-        is_retraced = GRAPH_STAGES[kept.stage].is_retraced
-        for node in nodes:
-            origins = [o.name for o in node.meta.get("from_node") or () if o.name in parent.names]
-            if node.name in parent.names and not (is_retraced and origins):
-                origins = [node.name]
-            for origin in origins:
-                self.links.append((f"{parent.id}:{origin}", f"{kept.id}:{node.name}"))
-        if not is_retraced and parent.stage in GRAPH_STAGES[kept.stage].parents[:1]:
-            for origin, name in _list_replaced(parent, kept):
-                self.links.append((f"{parent.id}:{origin}", f"{kept.id}:{name}"))
-
-    def _parent(self, kept: KeptGraph) -> KeptGraph | None:
-        for stage in GRAPH_STAGES[kept.stage].parents:
-            for graph in reversed(self.graphs):
-                is_fit = graph.stage == stage and graph.is_backward == kept.is_backward
-                if is_fit or (graph.stage == stage and kept.stage == "backward"):
-                    return graph
-        return None
-
     def lowered(self, module: Any = None, *, is_part: bool = False) -> KeptGraph | None:
         """The graph that is being lowered: the last one after the post-grad passes.
 
@@ -248,10 +232,10 @@ class GraphRecorder:
 
     def ids_before(self, kept: KeptGraph | None, names: Iterable[str]) -> tuple[str, ...]:
         """The ids of nodes in the graph that one was made from; those it lacks are left out."""
-        before = None if kept is None else self._parent(kept)
+        before = None if kept is None else self.table.find_parent(kept)
         if before is None:
             return ()
-        return tuple(f"{before.id}:{name}" for name in names if name in before.names)
+        return tuple(f"{before.id}:{name}" for name in names if name in before.targets)
 
     def lines(self, nodes: Iterable[Any]) -> tuple[tuple[str, int], ...]:
         """The innermost user lines of FX nodes, each once, under the files' shown names."""
@@ -272,22 +256,14 @@ class GraphRecorder:
         self._printed.clear()
         self._names.forget()
 
-    def graph_rows(self) -> list[Graph]:
-        """The graphs in the order in which they appeared."""
-        count = Counter(self._columns["graph"])
-        return [
-            Graph(g.id, g.stage, g.compile_id, count[g.id], g.text, g.is_backward)
-            for g in self.graphs
-        ]
-
     def traces(self) -> set[str]:
         """The stack traces of all nodes."""
-        both = chain(self._columns["called_from"], self._step_columns["called_from"])
+        both = chain(self.table.columns["called_from"], self._steps["called_from"])
         return {trace for trace in both if trace is not None}
 
     def targets(self) -> set[str]:
         """What the nodes of all graphs call."""
-        return set(self._columns["target"])
+        return set(self.table.columns["target"])
 
     @property
     def module_classes(self) -> dict[str, str]:
@@ -298,15 +274,9 @@ class GraphRecorder:
         self, call_sites: Mapping[str, tuple[str, ...]], *, of_steps: bool = False
     ) -> Table[Node]:
         """The nodes of every graph, or those that passes changed, with their call sites."""
-        columns = self._step_columns if of_steps else self._columns
+        columns = self._steps if of_steps else self.table.columns
         sites = [call_sites.get(trace, ()) for trace in columns["called_from"]]
         return Table(Node, {**columns, "called_from": sites})
-
-
-def _extend(columns: Mapping[str, list[Any]], rows: Sequence[tuple[Any, ...]]) -> None:
-    parts = zip(*rows, strict=True) if rows else ((),) * len(columns)
-    for column, values in zip(columns.values(), parts, strict=True):
-        column.extend(values)
 
 
 def pair_gradients(nodes: Iterable[Any]) -> dict[str, str]:
@@ -468,7 +438,7 @@ def _list_replaced(before: KeptGraph, after: KeptGraph) -> Iterator[tuple[str, s
     new: dict[object, list[str]] = defaultdict(list)
     for one, other, found in ((before, after, lost), (after, before, new)):
         for name, (key, _) in one.calls.items():
-            if name not in other.names and key is not None:
+            if name not in other.targets and key is not None:
                 found[key].append(name)
     became: dict[str, Sequence[str]] = {}
     for key, names in lost.items():
@@ -479,7 +449,7 @@ def _list_replaced(before: KeptGraph, after: KeptGraph) -> Iterator[tuple[str, s
         ):  # in turn: calls of one line are told apart by their order
             became[name] = made if rest else made[at * size : (at + 1) * size]
     for name, (_, users) in reversed(list(before.calls.items())):
-        if name not in after.names:
+        if name not in after.targets:
             own = became.get(name) or [each for user in users for each in became.get(user, ())]
             became[name] = tuple(dict.fromkeys(own))
             yield from ((name, each) for each in became[name])

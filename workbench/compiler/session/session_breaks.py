@@ -58,9 +58,9 @@ class SessionBreaks:
             if row is not None:
                 row.why = row.why or own
             return
-        before = self._breaks.counts()
+        before = dict(self._breaks.table.counts)
         self._breaks.take(error, translator)
-        for key, count in self._breaks.counts().items():
+        for key, count in self._breaks.table.counts.items():
             if count == before.get(key, 0):
                 continue
             file, line, kind = key
@@ -82,7 +82,7 @@ class SessionBreaks:
         """A row for each place, in the order in which they were met."""
         # another thread may just meet one: those that both have met
         met_until_now = list(self._met.items())
-        for key, own in zip(met_until_now, self._breaks.rows(), strict=False):
+        for key, own in zip(met_until_now, self._breaks.table.rows(), strict=False):
             (file, line, _), met = key
             rest = self._resumed(file, line)
             before = [self._compiles.of(id) for id in dict.fromkeys(met.compile_ids)]

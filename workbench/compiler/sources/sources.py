@@ -10,20 +10,22 @@ import re
 import sys
 import sysconfig
 import tokenize
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from types import MappingProxyType
+from typing import Protocol
 
-from workbench.report import Source, TextWriter
+from workbench.report import Link, Node, Source, Table, TextWriter
 
 _FRAME = re.compile(r'File "(.+)", line (\d+), in (.+)')
 CELLS: ContextVar[Mapping[str, int]] = ContextVar("CELLS", default=MappingProxyType({}))
 """Execution count by file name of the notebook that this process works for."""
 _COMPILER = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _LARGEST = 400  # lines of a module or a function that are kept
+_GAP = "⋮"  # a line that nobody quotes; no Python, so that the rest is not taken for a function
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +45,7 @@ class Places:
         self._callers: dict[str, tuple[Frame, ...]] = {}
         self._shown: dict[str, str] = {}
         self._is_torch: dict[str, bool] = {}
-        self.frames: dict[tuple[str, str], set[int]] = {}
+        self.frames: dict[tuple[str, str], dict[int, str]] = {}
 
     @cached_property
     def _torch_folder(self) -> str:
@@ -111,7 +113,11 @@ class Places:
 
     def note(self, file: str, line: int, function: str) -> None:
         """Record a line whose function belongs in the report."""
-        self.frames.setdefault((file, function), set()).add(line)
+        self.frames.setdefault((file, function), {})[line] = ""
+
+    def lines_of(self, file: str) -> Sequence[str]:
+        """The file in lines, also a notebook cell."""
+        return linecache.getlines(file)
 
     def shown(self, file: str) -> str:
         """The name of a file in the report."""
@@ -175,16 +181,13 @@ class Places:
 @dataclass(frozen=True, slots=True)
 class _Found:
     name: str
-    file: str
     first: int
-    last: int
     lines: Sequence[str]
-    qualified: str
+    qualified: str | None
 
-    def is_function_around(self, file: str, line: int) -> bool:
+    def has_around(self, line: int) -> bool:
         """Whether a line is in it; a whole file holds lines whose function is still to be found."""
-        is_whole = self.name == "<module>"
-        return not is_whole and self.file == file and self.first <= line <= self.last
+        return self.name != "<module>" and self.first <= line < self.first + len(self.lines)
 
 
 class SourceLineIndex:
@@ -217,29 +220,90 @@ class SourceLineIndex:
         return self._ids[key]
 
 
-class SourceTable:
-    """The source rows of a report and the ids of their lines."""
+class TracedFiles(Protocol):
+    """What a recorder or the reader of a log knows of files and of the lines that were traced."""
 
-    def __init__(self, places: Places, texts: TextWriter):
-        blocks: dict[tuple[str, int, int], _Found] = {}
-        for (file, function), lines in places.frames.items():
-            for line in sorted(lines):
-                if any(block.is_function_around(file, line) for block in blocks.values()):
-                    continue
-                block = _block(file, function, line)
-                if block is not None:
-                    blocks.setdefault((file, block.first, block.last), block)
+    @property
+    def frames(self) -> Mapping[tuple[str, str], Mapping[int, str]]:
+        """By file and function the lines, each with its text where only that is known."""
+
+    def shown(self, file: str) -> str:
+        """The name of a file in the report."""
+
+    def kind(self, file: str) -> str:
+        """`user`, `notebook` or `library`."""
+
+    def lines_of(self, file: str) -> Sequence[str]:
+        """The file as it was traced, in lines; none where it is not here."""
+
+    def shared(self, text: str) -> str:
+        """A text of torch's with the files in it under the names of the report."""
+
+
+class SourceTable:
+    """The source rows of a report and the ids of their lines.
+
+    `is_quoted`: whether some text is put together from single lines.
+    """
+
+    def __init__(self, places: Sequence[TracedFiles], texts: TextWriter):
         self.rows: list[Source] = []
-        ids = SourceLineIndex()
-        self.line_id = ids.of
-        for n, block in enumerate(blocks.values()):
-            shown = places.shown(block.file)
-            text = texts.add("".join(block.lines).rstrip("\n"))
-            kind = places.kind(block.file)
+        self.is_quoted = False
+        self._texts, self._ids = texts, SourceLineIndex()
+        self.line_id = self._ids.of
+        owners: dict[str, tuple[TracedFiles, str]] = {}
+        frames: dict[tuple[str, str], dict[int, str]] = {}
+        for one in places:
+            for (file, function), lines in one.frames.items():
+                shown = one.shown(file)
+                owners.setdefault(shown, (one, file))
+                frames.setdefault((shown, function), {}).update(lines)
+        blocks: dict[tuple[str, int, int], _Found] = {}
+        for (shown, function), lines in frames.items():
+            owner, file = owners[shown]
+            for block in _list_blocks(owner.lines_of(file), function, lines, blocks, shown):
+                blocks.setdefault((shown, block.first, len(block.lines)), block)
+        for (shown, first, count), block in blocks.items():
+            owner, file = owners[shown]
+            self.is_quoted = self.is_quoted or block.qualified is None
+            id, text = f"s{len(self.rows)}", texts.add("".join(block.lines).rstrip("\n"))
             self.rows.append(
-                Source(f"s{n}", block.name, shown, block.first, text, kind, block.qualified)
+                Source(id, block.name, shown, first, text, owner.kind(file), block.qualified)
             )
-            ids.add(shown, block.first, block.last, f"s{n}")
+            self._ids.add(shown, first, first + count - 1, id)
+
+    def tie_nodes(self, nodes: Table[Node]) -> Iterator[Link]:
+        """Nodes with their lines."""
+        columns = (nodes.columns[name] for name in ("id", "file", "line"))
+        for id, file, line in zip(*columns, strict=True):
+            if (source := self._ids.of(file, line)) is not None:
+                yield Link(source, id, "line-node")
+
+
+def _list_blocks(
+    text: Sequence[str],
+    function: str,
+    lines: Mapping[int, str],
+    known: Mapping[tuple[str, int, int], _Found],
+    shown: str,
+) -> Iterator[_Found]:
+    """The functions around lines of one file that no known block has; else what is quoted."""
+    quoted: dict[int, str] = {}
+    found: list[_Found] = [block for (file, _, _), block in known.items() if file == shown]
+    for line in sorted(lines):
+        if any(block.has_around(line) for block in found):
+            continue
+        block = _block(text, function, line)
+        if block is not None:
+            found.append(block)
+            yield block
+        elif lines[line]:
+            quoted[line] = lines[line]
+    if quoted:
+        first = min(quoted)
+        last = max(line for line in quoted if line - first < _LARGEST)
+        between = (quoted.get(number) or _GAP for number in range(first, last + 1))
+        yield _Found(function, first, [f"{line}\n" for line in between], None)
 
 
 class CallSites:
@@ -262,30 +326,27 @@ class CallSites:
             self.pairs.update(dict.fromkeys(pairwise(chain)))
 
 
-def qualify(file: str, function: str, line: int) -> str:
-    """The name of the function around a line with the classes that it is in."""
-    block = _block(file, function, line)
+def qualify(lines: Sequence[str], function: str, line: int) -> str:
+    """The name of the function around a line of a file with the classes that it is in."""
+    block = _block(lines, function, line)
     is_own = block is not None and block.name == function
-    return block.qualified if block is not None and is_own else function
+    return (block.qualified or function) if block is not None and is_own else function
 
 
-def _block(file: str, function: str, line: int) -> _Found | None:
-    """The text of the function around a line."""
-    lines = linecache.getlines(file)
+def _block(lines: Sequence[str], function: str, line: int) -> _Found | None:
+    """The text of the function around a line; of a short file without one all of it."""
     if not 0 < line <= len(lines):
         return None
-    own = _span(lines, function, line)
-    span = _widened(lines, own)
+    span = _span(lines, function, line)
     if span is None:
-        return None
+        return _Found("<module>", 1, lines, "<module>") if len(lines) <= _LARGEST else None
     first, last = span
-    if own is None:
-        return _Found("<module>", file, first, last, lines, "<module>")
+    while first > 1 and lines[first - 2].lstrip().startswith("@"):
+        first -= 1
     kept = lines[first - 1 : max(last, line)]
     found = re.search(r"def\s+(\w+)", "".join(kept))
     name = found[1] if found else function
-    qualified = ".".join((*_classes_around(lines, first), name))
-    return _Found(name, file, first, first + len(kept) - 1, kept, qualified)
+    return _Found(name, first, kept, ".".join((*_classes_around(lines, first), name)))
 
 
 def _classes_around(lines: Sequence[str], first: int) -> list[str]:
@@ -305,24 +366,6 @@ def _classes_around(lines: Sequence[str], first: int) -> list[str]:
 
 def _indent(text: str) -> int:
     return len(text) - len(text.lstrip())
-
-
-def find_span(lines: Sequence[str], function: str, line: int) -> tuple[int, int] | None:
-    """First and last line of the function around a line, decorators included, or of a short file.
-
-    The lines end in line feeds.
-    """
-    return _widened(lines, _span(lines, function, line))
-
-
-def _widened(lines: Sequence[str], span: tuple[int, int] | None) -> tuple[int, int] | None:
-    """The span of a function with its decorators; of a short file without one all of it."""
-    if span is None:
-        return (1, len(lines)) if len(lines) <= _LARGEST else None
-    first, last = span
-    while first > 1 and lines[first - 2].lstrip().startswith("@"):
-        first -= 1
-    return first, last
 
 
 def _span(lines: Sequence[str], function: str, line: int) -> tuple[int, int] | None:
