@@ -16,6 +16,7 @@ from workbench.analysis.profile_matches.profile_difference import ProfileDiff
 from workbench.analysis.session.session_comparison import SessionDiff
 from workbench.artifacts.archive.file_kinds import LOADABLE
 from workbench.artifacts.records.report_in import SESSION_SUFFIX, record_of
+from workbench.command_line import FINDING, FINE
 from workbench.command_line.documents import (
     SCHEMA,
     document,
@@ -24,7 +25,6 @@ from workbench.command_line.documents import (
     read_numbers,
     read_totals,
 )
-from workbench.command_line.main import FINDING, FINE
 from workbench.command_line.named_call import called, raise_exits
 from workbench.errors import UsageError
 from workbench.glossary import read_glossary

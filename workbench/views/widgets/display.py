@@ -178,7 +178,7 @@ def show(x: Any, context: ViewContext | None = None, *, view: View | None = None
 
 
 def display_record(
-    record: Any, make: Callable[[], AnyWidget], saved: Callable[..., str], there: Any = None
+    record: Any, make: Callable[[], AnyWidget], keep: Callable[..., str], there: Any = None
 ) -> None:
     """Show a record in the notebook that runs: live, and as HTML that stays.
 
@@ -190,7 +190,7 @@ def display_record(
         raise NotImplementedError
     if getattr(there, "cell", None) != find_running_cell(shell):
         publish(shell, make_live_output(make()))
-    html = saved(record, embed=options.embed, carries_bundle=carries_bundle(shell))
+    html = keep(embed=options.embed, carries_bundle=carries_bundle(shell))
     publish(shell, {"text/plain": repr(record), "text/html": html})
 
 
