@@ -34,7 +34,14 @@ def named_in(text: str) -> list[str]:
 
 
 def test_the_questions_of_a_contributor_are_answered() -> None:
-    asked = ["a pane", "a release of torch", "a kind of record", "a GPU", "a sweep strategy", "a magic"]
+    asked = [
+        "a pane",
+        "a release of torch",
+        "a kind of record",
+        "a GPU",
+        "a sweep strategy",
+        "a magic",
+    ]
     assert list(RECIPES) == asked
 
 

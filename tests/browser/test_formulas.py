@@ -11,8 +11,7 @@ import nbformat
 from tests.diffs import diff
 from workbench.report import Report
 from workbench.views.document import ViewContext
-from workbench.views.pages.report_page import fragment
-from workbench.views.pages.saved import render_saved_view
+from workbench.views.pages.report_page import fragment, render_saved_view
 
 
 def output(html: str) -> Any:

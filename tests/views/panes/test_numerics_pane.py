@@ -11,8 +11,7 @@ from workbench.report.numerics.numerics_rows import Deviation
 from workbench.views.document import document
 from workbench.views.numerics import numerics_view
 from workbench.views.pages.redaction import redact
-from workbench.views.pages.report_page import fragment
-from workbench.views.pages.saved import render_saved_view
+from workbench.views.pages.report_page import fragment, render_saved_view
 from workbench.views.panes.pane import ViewContext
 from workbench.views.wire.codec import pack
 from workbench.views.wire.numerics_messages import INFINITE

@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal
 
-from workbench.analysis.kernel_script.eager_slice import PrintedGraph, Slice
-from workbench.analysis.kernel_script.kernel_tensors import KernelTensor, KernelTensors
 from workbench.analysis.kernel_script.template import BUILD_CPP, BUILD_TRITON, HEAD, TAIL
-from workbench.analysis.kernel_script.wrapper_call import Layout, WrapperCalls, read_calls
+from workbench.artifacts.programs import (
+    Allocate,
+    Call,
+    Check,
+    Dims,
+    Event,
+    Share,
+    TextNode,
+    find_kernels,
+    flatten,
+    normalize_expression,
+    parse_graph,
+    read_functions,
+    split_parts,
+)
 from workbench.errors import UsageError
 from workbench.report import Buffer, Kernel, Report
 from workbench.report.column_filter import list_linked_pairs, select_parts
@@ -272,3 +285,294 @@ def _graph(report: Report, kernel: Kernel) -> tuple[str, str]:
     if row is None or text is None:
         raise UsageError("the graph that it was made from was not kept in the record")
     return row.id, text
+
+
+@dataclass(frozen=True)
+class KernelTensor:
+    """A tensor in a kernel's call.
+
+    `before` is the node whose value it holds before, None where nothing in it is read, `held` how
+    that value lies in its memory, which is otherwise where the memory is another's; `after` the
+    node whose value it leaves for others, None where it leaves none, or a part of one. `memory` is
+    the tensor before it whose memory it takes over.
+    """
+
+    name: str
+    layout: Layout
+    dtype: str
+    before: str | None
+    held: Layout
+    after: str | None
+    is_written: bool
+    memory: str | None = None
+
+
+class KernelTensors:
+    """The tensors of some calls, by the buffers of their lowered graph."""
+
+    def __init__(
+        self, report: Report, kernels: Sequence[Kernel], call: WrapperCalls, graph: PrintedGraph
+    ):
+        rows = (row for row in report.buffers if row.graph == kernels[0].graph)
+        self._buffers: Mapping[str, Buffer] = {row.name: row for row in rows}
+        self._own = frozenset(node for kernel in kernels for node in kernel.scheduler_nodes)
+        self._call = call
+        self._graph = graph
+        if all(row.node is None for row in self._buffers.values()):
+            raise UsageError(
+                "the record does not say which values its buffers hold: compile again with this "
+                "version"
+            )
+        self._first: dict[str, str] = {}
+        for name in call.tensors:
+            self._first.setdefault(call.root(name), name)
+
+    def all(self) -> tuple[KernelTensor, ...]:
+        """Every tensor once, in the order of the arguments."""
+        return tuple(self._tensor(name) for name in self._call.tensors)
+
+    def _tensor(self, name: str) -> KernelTensor:
+        buffer = self._buffers.get(name)
+        if buffer is None or buffer.dtype is None:
+            raise UsageError(f"the record does not hold the dtype of {name}")
+        changed = self._changed(name)
+        is_own = self._is_own(buffer)
+        before, held = None, name
+        if is_own:
+            before, held = self._taken_over(name)
+        else:
+            before = self._read(buffer, needs_value=changed is not None)
+        after = changed if changed is not None else buffer.node if is_own else None
+        if not self._is_left(name):
+            after = None
+        return KernelTensor(
+            name,
+            self._call.tensors[name],
+            buffer.dtype,
+            _bare(before),
+            self._call.layouts[held],
+            _bare(after) or None,
+            is_own or changed is not None,
+            memory=None if (first := self._first[self._call.root(name)]) == name else first,
+        )
+
+    def _is_left(self, name: str) -> bool:
+        """Whether others see it: what only the kernel itself reads need not be stored at all."""
+        rows = [row for row in self._buffers.values() if name in (row.name, row.stored_in)]
+        return any(row.kind != "intermediate" or self._own < {*row.read_by, *self._own}
+                   for row in rows)  # fmt: skip
+
+    def _is_own(self, buffer: Buffer) -> bool:
+        return not self._own.isdisjoint(buffer.written_by)
+
+    def _changed(self, name: str) -> str | None:
+        """The node of what the kernel stores into another buffer; "" for a part of a value."""
+        rows = [row for row in self._buffers.values() if row.stored_in == name]
+        if any(self._is_own(row) for row in rows) != bool(rows):
+            raise UsageError(f"another kernel changes {name} in place")
+        if not rows:
+            return None
+        if self._is_own(self._buffers[name]):
+            return self._buffers[name].node or ""  # what it holds in the end
+        if name in self._graph.placeholders:
+            return rows[-1].node or self._graph.stored_in(name) or ""
+        raise UsageError(f"the record does not say what {name} holds before it is changed in place")
+
+    def _read(self, buffer: Buffer, *, needs_value: bool) -> str | None:
+        """The node of a tensor that was there before."""
+        if self._own.isdisjoint(buffer.read_by) and not needs_value:
+            return None
+        if buffer.node is None:
+            raise UsageError(
+                f"it reads {buffer.name}, which is a part of a value: the rest of an operator "
+                "that was split over several kernels"
+            )
+        return buffer.node
+
+    def _taken_over(self, name: str) -> tuple[str | None, str]:
+        """The node whose memory is taken over, where the kernel reads it first, and its buffer."""
+        step = name
+        while step in self._call.reused:
+            step = self._call.reused[step]
+            buffer = self._buffers.get(step)
+            if buffer is None or self._is_own(buffer):
+                continue
+            return self._read(buffer, needs_value=False), step
+        return None, name
+
+
+def _bare(node: str | None) -> str | None:
+    """The name of a node without its graph."""
+    return None if node is None else node.rpartition(":")[2]
+
+
+_NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Shape and strides of a variable in memory."""
+
+    shape: tuple[int, ...]
+    stride: tuple[int, ...]
+
+
+@dataclass
+class WrapperCalls:
+    """The first calls of some kernels, in the order of the program.
+
+    `types` are the texts of what the kernels are compiled for, by name; `calls` a kernel and the
+    expressions that it is called with; `tensors` the variables in those with their layouts,
+    `layouts` those of all variables. `reused` names the variable whose memory another one takes
+    over.
+    """
+
+    types: dict[str, str]
+    calls: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    tensors: dict[str, Layout] = field(default_factory=dict)
+    layouts: dict[str, Layout] = field(default_factory=dict)
+    reused: dict[str, str] = field(default_factory=dict)
+
+    def root(self, name: str) -> str:
+        """The variable that the memory of another one was made for."""
+        while name in self.reused:
+            name = self.reused[name]
+        return name
+
+    def take(self, event: Event) -> None:
+        """Follow an event of the program; raises `UsageError` for a call that cannot be told."""
+        match event:
+            case Check(name, shape, stride) | Allocate(name=name, shape=shape, stride=stride):
+                self._lay_out(name, shape, stride)
+            case Share(name, base) if base.startswith("pool"):
+                self.layouts.pop(name, None)  # several lie in it, beside each other
+            case Share(name, base, None, layout=(shape, stride)):
+                self._lay_out(name, shape, stride)
+                self.reused[name] = base
+            case Share(name, base, None) if base in self.layouts:
+                self.layouts[name], self.reused[name] = self.layouts[base], base
+            case Call(kernel) if kernel in self.types and kernel not in self.calls:
+                parts = [part for part in event.split_arguments() if _is_by_place(part)]
+                for part in parts:
+                    self.tensors.update(self._tensors(kernel, part))
+                self.calls[kernel] = tuple(map(normalize_expression, parts))
+
+    def _lay_out(self, name: str, shape: Dims, stride: Dims) -> None:
+        sizes = tuple(n for n in shape if isinstance(n, int))
+        steps = tuple(n for n in stride if isinstance(n, int))
+        self.layouts.pop(name, None)
+        if (len(sizes), len(steps)) == (len(shape), len(stride)):  # else symbolic
+            self.layouts[name] = Layout(sizes, steps)
+
+    def _tensors(self, kernel: str, argument: str) -> Iterator[tuple[str, Layout]]:
+        for name in _NAME.findall(argument):
+            if name == "reinterpret_tensor":
+                continue
+            if name not in self.layouts:
+                raise UsageError(
+                    f"{kernel} is called with {argument}, whose size is symbolic or not written "
+                    "in the wrapper: compile with fixed sizes to make a script of it."
+                )
+            yield name, self.layouts[name]
+
+
+def read_calls(text: str, kernels: Sequence[str]) -> WrapperCalls:
+    """The first calls of kernels in a program; raises `UsageError` where they cannot be told."""
+    types = {
+        kernel.name: normalize_expression(next(iter(split_parts(kernel.arguments)), "''"))
+        for kernel in find_kernels(text)
+        if kernel.name in kernels
+    }
+    for kernel in kernels:
+        if kernel not in types:
+            raise UsageError(f"The wrapper does not define {kernel}: it cannot be built alone.")
+    for function in read_functions(text):
+        calls = WrapperCalls({kernel: types[kernel] for kernel in kernels})
+        for event in flatten(function.events):
+            calls.take(event)
+        if len(calls.calls) == len(types):
+            return calls
+    raise UsageError(f"The wrapper does not call {' and '.join(kernels)} by name.")
+
+
+def _is_by_place(argument: str) -> bool:
+    return re.match(r"\w+ ?=(?!=)", argument) is None
+
+
+_RANDOM = re.compile(r"rand|seed|bernoulli|dropout|multinomial|normal_functional")
+_OF_THE_GRAPH = re.compile(r"\bself\.")
+
+
+@dataclass(frozen=True)
+class Slice:
+    """Statements in the order of the graph that give `results`, and the values they start from."""
+
+    statements: tuple[str, ...]
+    inputs: tuple[str, ...]
+    results: tuple[str, ...]
+
+
+class PrintedGraph:
+    """The nodes of a graph by their names."""
+
+    def __init__(self, text: str):
+        nodes = parse_graph(text)
+        if not nodes:
+            raise UsageError("the record does not hold the text of its graph")
+        self.placeholders = tuple(node.name for node in nodes if node.op == "placeholder")
+        self._nodes: dict[str, TextNode] = {}
+        for node in nodes:
+            if node.op not in ("placeholder", "output"):
+                self._nodes.setdefault(node.name, node)
+
+    def stored_in(self, placeholder: str) -> str | None:
+        """The node that writes the last value of an input back to it."""
+        writer = None
+        for name, node in self._nodes.items():
+            if node.target.endswith("copy_.default") and node.inputs[:1] == (placeholder,):
+                writer = name
+        return writer
+
+    def sliced(self, results: Iterable[str], given: Collection[str]) -> Slice:
+        """What computes the results from what is given.
+
+        Raises `UsageError` where that takes another value, a constant of the graph, or chance.
+        """
+        wanted, used, inputs = list(results), set[str](), set[str]()
+        open_ = [name for name in wanted if name not in given]
+        inputs.update(name for name in wanted if name in given)
+        while open_:
+            name = open_.pop()
+            if name in used:
+                continue
+            used.add(name)
+            for other in self._needed(name):
+                if other in given:
+                    inputs.add(other)
+                else:
+                    open_.append(other)
+        order = {name: at for at, name in enumerate((*self.placeholders, *self._nodes))}
+        lines = [
+            f"{n} = {normalize_expression(self._nodes[n].code)}"
+            for n in sorted(used, key=order.__getitem__)
+        ]
+        return Slice(tuple(lines), tuple(sorted(inputs, key=order.__getitem__)), tuple(wanted))
+
+    def _needed(self, name: str) -> tuple[str, ...]:
+        node = self._nodes.get(name)
+        if node is None:
+            raise UsageError(
+                f"its operators start from {name}, which the kernel is not given: it reads parts "
+                "of values that other kernels leave for it"
+            )
+        if "torch.ops.higher_order" in node.code or "triton_kernel_wrapper" in node.code:
+            raise UsageError(
+                f"{name} is no aten operator, so that there is no eager to compare with"
+            )
+        if _RANDOM.search(node.target):
+            raise UsageError(f"{name} draws random numbers, which eager draws differently")
+        if _OF_THE_GRAPH.search(node.code):
+            raise UsageError(
+                f"{name} reads a constant of the graph, which the record does not hold"
+            )
+        return node.inputs

@@ -21,8 +21,7 @@ from workbench.settings import Embed, options
 from workbench.tasks.live_action import LiveAction
 from workbench.views.document import ViewContext, document
 from workbench.views.live_actions import ONLY_A_RECORD, LiveActions, describe_targets
-from workbench.views.pages.report_page import fragment
-from workbench.views.pages.saved import render_saved_view
+from workbench.views.pages.report_page import fragment, render_saved_view
 from workbench.views.panes.pane import choose_pane
 from workbench.views.parts import report_part
 from workbench.views.source_marks import SIGNS, annotated
