@@ -18,7 +18,7 @@ QUESTIONS = {
 }
 MOST = {
     "a quantity of every kernel": 3,
-    "an artifact kind": 5,
+    "an artifact kind": 6,  # a string hid the import of its loader
     "a cure of a new kind of graph break": 4,
     "a live action": 5,
     "a view of another graph pass": 3,
@@ -33,8 +33,15 @@ def named_in(text: str) -> list[str]:
     )
 
 
-def test_the_five_questions_of_a_contributor_are_answered() -> None:
-    asked = ["a pane", "a release of torch", "a GPU", "a sweep strategy", "a magic"]
+def test_the_questions_of_a_contributor_are_answered() -> None:
+    asked = [
+        "a pane",
+        "a release of torch",
+        "a kind of record",
+        "a GPU",
+        "a sweep strategy",
+        "a magic",
+    ]
     assert list(RECIPES) == asked
 
 

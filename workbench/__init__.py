@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from workbench.api import *  # noqa: F403
     from workbench.errors import *  # noqa: F403
     from workbench.handles.packages.package import Package as Package
+    from workbench.report.presenter import Presenter
     from workbench.report.profile.run_profile import RunProfile as RunProfile
     from workbench.report.record import Report as Report
     from workbench.report.session.session_record import Session as Session
@@ -74,6 +75,13 @@ def _module(name: str) -> Any:
     from importlib import import_module
 
     return import_module(name)
+
+
+def find_presenter() -> Presenter:
+    """What shows records: the package hands the views down to them, which lie on a lower floor."""
+    from workbench.views.presenters import VIEWS
+
+    return VIEWS
 
 
 def __dir__() -> list[str]:

@@ -13,8 +13,7 @@ from tests.bench.figure import Figure
 from tests.big_report import big_report
 from workbench.report import Graph, Link, Node, Report, Table
 from workbench.views.document import ViewContext, document
-from workbench.views.pages.embedded_parts import CELL_BYTES
-from workbench.views.pages.saved import render_saved_view
+from workbench.views.pages.report_page import CELL_BYTES, render_saved_view
 from workbench.views.wire.codec import bundle
 
 CONDITIONS = "width 256, length 64, no gradients; default share of a record in a cell"

@@ -7,8 +7,8 @@ from typing import Any
 
 from workbench.report import Report
 from workbench.views.document import document
-from workbench.views.pages.embedded_parts import embedded
 from workbench.views.pages.interactive import interactive
+from workbench.views.pages.report_page import embedded
 from workbench.views.wire.codec import SMALL, pack
 
 PAINTED = """() => {

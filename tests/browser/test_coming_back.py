@@ -8,8 +8,8 @@ import pytest
 
 from workbench.report import Report
 from workbench.views.document import ViewContext, document
-from workbench.views.pages.embedded_parts import embedded
 from workbench.views.pages.interactive import interactive
+from workbench.views.pages.report_page import embedded
 from workbench.views.wire.codec import pack
 
 BLOCK = Report.load(Path(__file__).parents[1] / "records" / "block.wbr")

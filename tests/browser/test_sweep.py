@@ -14,7 +14,8 @@ from tests.browser.cells import Notebook
 from tests.browser.driving import one_view
 from tests.browser.saved_pages import CONTRAST, assert_everyone_can_use_it
 from tests.views.sweep.test_sweep_views import sweep
-from workbench.views.sweep.sweep_page import saved as saved_sweep
+from workbench.views.static_html.render import keep
+from workbench.views.sweep.sweep_page import build_blocks
 
 LONG = 150_000  # milliseconds
 
@@ -39,7 +40,7 @@ def test_the_page_opens_from_disk_alone_and_everyone_can_use_it(
 def test_two_sweeps_of_one_function_in_a_notebook_are_told_apart(
     open_page: Callable[..., Any], tmp_path: Path
 ) -> None:
-    outputs = [saved_sweep(sweep(), embed="full", carries_bundle=True) for _ in range(2)]
+    outputs = [keep(build_blocks(sweep()), embed="full", carries_bundle=True) for _ in range(2)]
     path = tmp_path / "notebook.html"
     head = '<html lang="en"><meta charset="utf-8"><title>Notebook</title>'
     path.write_text(f"{head}<main><h1>Sweeps</h1>{''.join(outputs)}</main></html>", "utf-8")

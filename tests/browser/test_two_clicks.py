@@ -16,7 +16,6 @@ import torch
 import workbench as wb
 from tests.browser.panes import show
 from workbench.report import Report
-from workbench.views.answers.fragments import show_check
 
 RECORDS = Path(__file__).parents[1] / "records"
 SEEN = [(900, "dark"), (1280, "light"), (1600, "dark")]
@@ -228,7 +227,7 @@ def test_will_it_load_there(
 ) -> None:
     compiled = wb.aot_compile(doubled, (torch.ones(8),), backend="eager")
     compiled.save(tmp_path / "f.aot")
-    (tmp_path / "check.html").write_text(show_check(wb.check(tmp_path / "f.aot", machine)))
+    (tmp_path / "check.html").write_text(wb.check(tmp_path / "f.aot", machine)._repr_html_())
     page = open_page(width=1280).page
     page.set_viewport_size({"width": 1280, "height": 800})
     page.goto((tmp_path / "check.html").as_uri())

@@ -23,6 +23,7 @@ from workbench.artifacts.archive.file_kinds import LOADABLE
 from workbench.artifacts.machine.machine_description import describe_current_machine
 from workbench.artifacts.manifest import manifest, package_manifest
 from workbench.artifacts.manifest.manifest_json import _readers
+from workbench.handles.files.loaders import find_loader
 
 _SECONDS = 10  # of the processor, for one call; what waits for ever meets the timeout of the job
 _MEMORY = 512 << 20  # beyond what the process takes before the first mutation
@@ -142,7 +143,7 @@ def _warm(looking: Looking, samples: dict[str, str]) -> dict[str, str]:
     import workbench.handles.packages.package  # noqa: F401 - imported while a file is unpacked
 
     for loadable in LOADABLE:
-        loadable.find_loader()
+        find_loader(loadable)
     for module in (manifest, package_manifest):
         for kind in vars(module).values():
             is_own = getattr(kind, "__module__", "") == module.__name__

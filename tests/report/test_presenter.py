@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 from dataclasses import asdict, dataclass, field
-from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -23,7 +22,8 @@ from workbench.report.presenter import FormerTable, Presented, presenter
 from workbench.views.answers import fragments
 from workbench.views.charts import report_charts
 from workbench.views.pages import report_page as html
-from workbench.views.presenters import SHOWN, find_view
+from workbench.views.presenters import KINDS, find_shown
+from workbench.views.shown import Shown
 from workbench.views.tables import data_frames
 
 
@@ -56,11 +56,10 @@ def test_an_unknown_kind_says_what_it_lacks() -> None:
 
 
 def test_what_shows_a_kind_is_there_and_is_a_function() -> None:
-    for shown in SHOWN.values():
-        for aspect, place in asdict(shown).items():
-            module, _, name = place.partition(":")
-            found = getattr(import_module(f"workbench.views.{module}"), name or aspect)
-            assert callable(found), place
+    for kind, find in KINDS.items():
+        aspects = asdict(find()[kind])
+        assert all(callable(aspect) for aspect in aspects.values() if aspect is not None), kind
+        assert aspects != asdict(Shown()), kind
 
 
 def test_a_kind_is_shown_as_what_it_derives_from() -> None:
@@ -68,7 +67,7 @@ def test_a_kind_is_shown_as_what_it_derives_from() -> None:
     class Own(Check):
         """A check of somebody."""
 
-    assert find_view(Own("f.aot", Machine(), ()), "fragment") is fragments.show_check
+    assert find_shown(Own("f.aot", Machine(), ())) is fragments.SHOWN["Check"]
 
 
 def test_a_report_is_a_line_as_a_value_and_a_screen_when_it_is_printed() -> None:

@@ -16,7 +16,7 @@ from workbench.artifacts.archive.file_kinds import open_any
 from workbench.command_line.main import main
 from workbench.report.presenter import presenter
 from workbench.trace_logs.kernel_metadata import list_parameters
-from workbench.views.panes.kernel_configs import configs
+from workbench.views.panes.kernels_pane import configs
 
 LOGS = Path(__file__).parents[1] / "records" / "kernel_logs"
 T4, MI300X = LOGS / "t4.ndjson.gz", LOGS / "mi300x.ndjson.gz"

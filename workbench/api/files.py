@@ -92,6 +92,7 @@ def load(
     True
     """
     from workbench.artifacts.archive.file_kinds import LOADABLE, open_any
+    from workbench.handles.files.loaders import find_loader
 
     own = {
         "external_data": external_data,
@@ -108,7 +109,7 @@ def load(
                 if name not in file.loadable.options:
                     (suffix,) = (each.suffix for each in LOADABLE if name in each.options)
                     raise UsageError(f"{name} is for {suffix} files: leave it out for this one.")
-            load_file = file.loadable.find_loader()
+            load_file = find_loader(file.loadable)
             loaded: Compiled | Package | LoadedVariants = load_file(
                 path, module=module, trust=trust, check=check, opened=file, **given
             )

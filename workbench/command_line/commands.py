@@ -22,7 +22,7 @@ from workbench.analysis.profile_matches.profile_difference import ProfileDiff
 from workbench.analysis.session.session_comparison import SessionDiff
 from workbench.artifacts.archive.file_kinds import LOADABLE
 from workbench.artifacts.records.report_in import SESSION_SUFFIX, record_of
-from workbench.command_line.main import FINDING, FINE
+from workbench.command_line import FINDING, FINE
 from workbench.compiler.internals.signatures import signature_of
 from workbench.errors import UsageError, describe_error
 from workbench.glossary import read_glossary

@@ -7,12 +7,11 @@ import difflib
 import sys
 import traceback
 from collections.abc import Mapping, Sequence
-from importlib import import_module
 from typing import Any
 
+from workbench.command_line import WRONG_USE
 from workbench.installation import explain_overwritten
 
-FINE, FINDING, WRONG_USE = 0, 1, 2
 _FILE = (
     "a record (.wbr, .wbs), an artifact (.aot, .pt2), a log or a folder of TORCH_TRACE, a log of "
     "tritonparse (.ndjson, .ndjson.gz), a trace of torch.profiler (.json, .json.gz)"
@@ -29,9 +28,10 @@ def main(words: Sequence[str] | None = None) -> int:
         print(f"workbench: {wrong}", file=sys.stderr)
         return WRONG_USE
     chosen = build_command_parser().parse_args(words)
+    from workbench.command_line import commands
     from workbench.errors import WorkbenchError
 
-    command = getattr(import_module("workbench.command_line.commands"), chosen.command)
+    command = getattr(commands, chosen.command)
     try:
         return int(command(chosen))
     except (WorkbenchError, OSError) as error:

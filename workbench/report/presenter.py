@@ -1,13 +1,12 @@
 """What a record shows itself by, asked of the `Presenter` in `workbench.views.presenters`.
 
-A record is plain data and knows no view: the views are found by name when something is shown.
+A record is plain data and knows no view: the package hands them down when something is shown.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
-from importlib import import_module
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Protocol, overload
 
@@ -71,8 +70,9 @@ class Presenter(Protocol):
 
 def presenter() -> Presenter:
     """What shows records."""
-    views: Presenter = import_module("workbench.views.presenters").VIEWS
-    return views
+    from workbench import find_presenter
+
+    return find_presenter()
 
 
 class Presented:

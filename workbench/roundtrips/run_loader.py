@@ -20,6 +20,7 @@ from workbench.artifacts.archive.file_kinds import FUNCTION, PACKAGE, LoadableKi
 from workbench.compiler.call_state.random_states import moved, read_random_states
 from workbench.compiler.call_state.reachable import Change, Marks, Reached, Root, walk_reachable
 from workbench.compiler.internals.local_device import has_used_gpu, seed_gpus, wait_where_used
+from workbench.handles.files.loaders import find_loader
 from workbench.load_steps import Stopwatch
 from workbench.process_memory import read_peak_rss
 
@@ -191,7 +192,7 @@ def _import(way: str, kind: LoadableKind, watch: Stopwatch) -> None:
         return
     watch.begin("imports")
     if way == "ours":
-        kind.find_loader()
+        find_loader(kind)
         return
     from workbench.compiler.internals import torch_private as tp
 
@@ -273,7 +274,7 @@ def _ours(order: Mapping[str, Any], parcel: Mapping[str, Any], watch: Stopwatch)
         given["module"] = owner["call"]
     state = _state(order, watch)
     watch.begin("read")
-    loaded: Any = order["kind"].find_loader()(order["file"], trust=order["digest"], **given)
+    loaded: Any = find_loader(order["kind"])(order["file"], trust=order["digest"], **given)
     if state is not None:
         loaded.update_weights(state, model=order["model"])
     part = order.get("part")

@@ -2,5 +2,6 @@
 
 DOORS = {
     "document": "A report as the one document that a view shows at rest; plain JSON-ready data.",
+    "presenters": "What shows records of every kind; the package hands it down to them.",
 }
-"""What other rooms import of this one; records find `presenters` by its name."""
+"""What other rooms import of this one."""

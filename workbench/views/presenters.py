@@ -1,190 +1,434 @@
-"""What shows records of every kind: a line of `SHOWN` for each, asked by `workbench.report`.
+"""What shows records of every kind: found by the name of the class, asked by `workbench.report`.
 
-A module is imported when a record is first shown by it: text needs no notebook, a table no charts.
+A file is imported when a record is first shown by it: text needs no notebook, a table no charts.
 """
 
 from __future__ import annotations
 
 import typing
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, fields, is_dataclass
-from importlib import import_module
+from collections.abc import Callable, Iterable, Mapping
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from workbench.errors import UsageError
-from workbench.report.presenter import Presented
 from workbench.report.table import Table
+from workbench.views.blocks import Code, Document
+from workbench.views.shown import Shown
 
 if TYPE_CHECKING:
+    import anywidget
+    import matplotlib.figure
     import pandas
 
-
-@dataclass(frozen=True, kw_only=True)
-class ShownBy:
-    """The modules of this room that show one kind of record; what is left out is shown as text.
-
-    Each holds a function that is called like the field, or as stands behind a colon.
-    """
-
-    text: str = "presenters:show_as_text"
-    sentences: str = "presenters:list_text_alone"
-    frame: str = "presenters:refuse"
-    plot: str = "presenters:refuse"
-    page: str = "answers.fragments:render_plain_page"
-    fragment: str = "presenters:leave_to_text"
-    export: str = "presenters:refuse"
-    view: str = "presenters:refuse"
-    display: str = "presenters:leave_to_ipython"
+Kinds = Mapping[str, Shown]
+"""What one file shows, by the names of the kinds."""
 
 
-SHOWN = {
-    "ArtifactReport": ShownBy(fragment="answers.fragments:show_inspected"),
-    "Budgets": ShownBy(
-        text="memory.memory_answer:format_budgets", plot="memory.memory_answer:plot_budgets"
-    ),
-    "Check": ShownBy(fragment="answers.fragments:show_check"),
-    "Diff": ShownBy(
-        text="diff.diff_text",
-        sentences="diff.diff_text:list_sentences",
-        frame="diff.diff_text",
-        page="diff.diff_page",
-        fragment="diff.diff_page",
-        view="diff.diff_view:DiffView",
-        display="diff.diff_view",
-    ),
-    "Fit": ShownBy(
-        text="memory.fit_answer",
-        plot="memory.fit_answer",
-        page="memory.fit_answer",
-        fragment="memory.fit_answer",
-    ),
-    "Forecast": ShownBy(
-        text="gpu_model.call_answer:format_forecast",
-        sentences="gpu_model.call_answer:list_forecast_sentences",
-        page="gpu_model.call_answer:render_forecast_page",
-        fragment="gpu_model.call_answer:render_forecast",
-    ),
-    "Layout": ShownBy(plot="charts.report_charts:plot_layout"),
-    "Launches": ShownBy(text="gpu_model.call_answer", plot="gpu_model.call_answer"),
-    "LoggedRanks": ShownBy(
-        text="clusters.rank_answers:format_logged_ranks",
-        sentences="clusters.rank_answers:list_rank_sentences",
-        fragment="clusters.rank_answers:render_logged_ranks",
-    ),
-    "Matrix": ShownBy(
-        text="gpu_model.matrix_answer",
-        frame="gpu_model.matrix_answer",
-        plot="gpu_model.matrix_answer",
-        page="gpu_model.matrix_answer",
-        fragment="gpu_model.matrix_answer",
-    ),
-    "Memory": ShownBy(text="memory.memory_answer", plot="memory.memory_answer"),
-    "MissedBudget": ShownBy(text="answers.roundtrip_text:describe_missed_budget"),
-    "Numerics": ShownBy(plot="numerics.numerics_view", display="numerics.numerics_view"),
-    "Opportunity": ShownBy(text="answers.alternatives_text:describe_opportunity"),
-    "ProfileDiff": ShownBy(
-        page="profile.profile_page:page_of_two",
-        fragment="profile.profile_page:fragment_of_two",
-        view="profile.profile_view:ProfileDiffView",
-        display="profile.profile_view:display_two",
-    ),
-    "ProgramsApart": ShownBy(
-        page="numerics.numerics_view:page_of_two", fragment="numerics.numerics_view:fragment_of_two"
-    ),
-    "RankedConfigs": ShownBy(
-        text="gpu_model.ranked_answer",
-        frame="gpu_model.ranked_answer",
-        plot="gpu_model.ranked_answer",
-        page="gpu_model.ranked_answer",
-        fragment="gpu_model.ranked_answer",
-    ),
-    "Ranks": ShownBy(
-        text="clusters.rank_answers:format_ranks",
-        sentences="clusters.rank_answers:list_rank_sentences",
-        page="clusters.rank_answers:render_ranks_page",
-        fragment="clusters.rank_answers:render_ranks",
-    ),
-    "Recommendation": ShownBy(fragment="answers.fragments:show_recommendation"),
-    "Rehearsal": ShownBy(
-        text="answers.alternatives_text:describe_rehearsal",
-        fragment="answers.fragments:show_rehearsal",
-    ),
-    "Report": ShownBy(
-        text="text",
-        frame="tables.data_frames",
-        plot="charts.report_charts",
-        page="pages.report_page",
-        fragment="pages.report_page",
-        export="perfetto:write",
-    ),
-    "Rivals": ShownBy(
-        text="answers.alternatives_text:describe_rivals", fragment="answers.fragments:show_rivals"
-    ),
-    "RoundTrip": ShownBy(
-        text="answers.roundtrip_text", fragment="answers.fragments:show_roundtrip"
-    ),
-    "RunProfile": ShownBy(
-        text="profile.profile_answer",
-        sentences="profile.profile_answer",
-        frame="profile.profile_answer",
-        page="profile.profile_page",
-        fragment="profile.profile_page",
-        view="profile.profile_view:ProfileView",
-        display="profile.profile_view",
-        export="perfetto:write",
-    ),
-    "Scaling": ShownBy(
-        text="clusters.scaling_answer",
-        sentences="clusters.scaling_answer",
-        plot="clusters.scaling_answer",
-        page="clusters.scaling_answer",
-        fragment="clusters.scaling_answer",
-    ),
-    "Session": ShownBy(
-        text="session.session_answer",
-        sentences="session.session_answer",
-        frame="session.session_answer",
-        plot="session.session_answer",
-        page="session.session_page",
-        fragment="session.session_page",
-        view="session.session_view:SessionView",
-        display="session.session_view",
-    ),
-    "Sweep": ShownBy(
-        frame="sweep.sweep_tables",
-        plot="sweep.sweep_page",
-        page="sweep.sweep_page",
-        fragment="sweep.sweep_page",
-        export="sweep.sweep_tables:write",
-        view="sweep.sweep_view:SweepView",
-        display="sweep.sweep_view",
-    ),
-    "Tried": ShownBy(text="answers.alternatives_text:format_trial"),
-    "Tuned": ShownBy(
-        text="tuning.tuned_answer",
-        frame="tuning.tuned_answer",
-        plot="tuning.tuned_answer",
-        page="tuning.tuned_answer",
-        fragment="tuning.tuned_answer",
-    ),
-    "WhyRecompiled": ShownBy(fragment="answers.fragments:show_why_recompiled"),
+def _find_answers() -> Kinds:
+    from workbench.views.answers import fragments
+
+    return fragments.SHOWN
+
+
+def _find_alternatives() -> Kinds:
+    from workbench.views.answers import alternatives_text
+
+    return alternatives_text.SHOWN
+
+
+def _find_missed_budgets() -> Kinds:
+    from workbench.views.answers import roundtrip_text
+
+    return roundtrip_text.SHOWN
+
+
+def _find_diffs() -> Kinds:
+    from workbench.views.diff import diff_text
+
+    return {
+        "Diff": Shown(
+            document=_build_diff,
+            text=diff_text.text,
+            sentences=diff_text.list_sentences,
+            frame=diff_text.frame,
+            view=_view_diff,
+            display=_display_diff,
+        )
+    }
+
+
+def _build_diff(diff: Any) -> Document:
+    from workbench.views.diff.diff_page import build_blocks
+
+    return build_blocks(diff)
+
+
+def _view_diff(diff: Any) -> anywidget.AnyWidget:
+    from workbench.views.diff.diff_view import DiffView
+
+    return DiffView(diff)
+
+
+def _display_diff(diff: Any) -> None:
+    from workbench.views.diff.diff_view import display
+
+    display(diff)
+
+
+def _find_fits() -> Kinds:
+    from workbench.views.memory import fit_answer
+
+    return fit_answer.SHOWN
+
+
+def _find_memory() -> Kinds:
+    from workbench.views.memory import memory_answer
+
+    return memory_answer.SHOWN
+
+
+def _find_calls() -> Kinds:
+    from workbench.views.gpu_model import call_answer
+
+    return call_answer.SHOWN
+
+
+def _find_matrices() -> Kinds:
+    from workbench.views.gpu_model import matrix_answer
+
+    return matrix_answer.SHOWN
+
+
+def _find_rankings() -> Kinds:
+    from workbench.views.gpu_model import ranked_answer
+
+    return ranked_answer.SHOWN
+
+
+def _find_layouts() -> Kinds:
+    from workbench.views.charts import report_charts
+
+    return {"Layout": Shown(plot=report_charts.plot_layout)}
+
+
+def _find_ranks() -> Kinds:
+    from workbench.views.clusters import rank_answers
+
+    return rank_answers.SHOWN
+
+
+def _find_scaling() -> Kinds:
+    from workbench.views.clusters import scaling_answer
+
+    return scaling_answer.SHOWN
+
+
+def _find_numerics() -> Kinds:
+    return {"Numerics": Shown(plot=_plot_numerics, display=_display_numerics)}
+
+
+def _plot_numerics(*choice: Any, **more: Any) -> matplotlib.figure.Figure:
+    from workbench.views.numerics.numerics_view import plot
+
+    return plot(*choice, **more)
+
+
+def _display_numerics(found: Any) -> None:
+    from workbench.views.numerics.numerics_view import display
+
+    display(found)
+
+
+def _find_programs_apart() -> Kinds:
+    from workbench.views.numerics import apart_answer
+
+    return apart_answer.SHOWN
+
+
+def _find_tuned() -> Kinds:
+    from workbench.views.tuning import tuned_answer
+
+    return tuned_answer.SHOWN
+
+
+def _find_reports() -> Kinds:
+    from workbench.views.text import text
+
+    return {
+        "Report": Shown(
+            text=text,
+            frame=_frame_report,
+            plot=_plot_report,
+            page=_write_report,
+            fragment=_keep_report,
+            export=_export_trace,
+        )
+    }
+
+
+def _frame_report(*choice: Any) -> pandas.DataFrame:
+    from workbench.views.tables.data_frames import frame
+
+    return frame(*choice)
+
+
+def _plot_report(*choice: Any, **more: Any) -> matplotlib.figure.Figure:
+    from workbench.views.charts.report_charts import plot
+
+    return plot(*choice, **more)
+
+
+def _write_report(*choice: Any, **more: Any) -> str:
+    from workbench.views.pages.report_page import page
+
+    return page(*choice, **more)
+
+
+def _keep_report(report: Any) -> str:
+    from workbench.views.pages.report_page import fragment
+
+    return fragment(report)
+
+
+def _export_trace(record: Any, path: Any) -> None:
+    from workbench.views.perfetto import write
+
+    write(record, path)
+
+
+def _find_profiles() -> Kinds:
+    from workbench.views.profile import profile_answer
+
+    return {
+        "RunProfile": Shown(
+            document=_build_profile,
+            text=profile_answer.text,
+            sentences=profile_answer.sentences,
+            frame=profile_answer.frame,
+            view=_view_profile,
+            display=_display_profile,
+            export=_export_trace,
+        ),
+        "ProfileDiff": Shown(
+            document=_build_profiles, view=_view_profiles, display=_display_profiles
+        ),
+    }
+
+
+def _build_profile(profile: Any, **how: Any) -> Document:
+    from workbench.views.profile.profile_page import build_blocks
+
+    return build_blocks(profile, **how)
+
+
+def _view_profile(profile: Any) -> anywidget.AnyWidget:
+    from workbench.views.profile.profile_view import ProfileView
+
+    return ProfileView(profile)
+
+
+def _display_profile(profile: Any) -> None:
+    from workbench.views.profile.profile_view import display
+
+    display(profile)
+
+
+def _build_profiles(diff: Any) -> Document:
+    from workbench.views.profile.profile_page import build_blocks_of_two
+
+    return build_blocks_of_two(diff)
+
+
+def _view_profiles(diff: Any) -> anywidget.AnyWidget:
+    from workbench.views.profile.profile_view import ProfileDiffView
+
+    return ProfileDiffView(diff)
+
+
+def _display_profiles(diff: Any) -> None:
+    from workbench.views.profile.profile_view import display_two
+
+    display_two(diff)
+
+
+def _find_sessions() -> Kinds:
+    from workbench.views.session import session_answer
+
+    return {
+        "Session": Shown(
+            document=_build_session,
+            text=session_answer.text,
+            sentences=session_answer.sentences,
+            frame=session_answer.frame,
+            plot=session_answer.plot,
+            view=_view_session,
+            display=_display_session,
+        )
+    }
+
+
+def _build_session(session: Any, **how: Any) -> Document:
+    from workbench.views.session.session_page import build_blocks
+
+    return build_blocks(session, **how)
+
+
+def _view_session(session: Any) -> anywidget.AnyWidget:
+    from workbench.views.session.session_view import SessionView
+
+    return SessionView(session)
+
+
+def _display_session(session: Any) -> None:
+    from workbench.views.session.session_view import display
+
+    display(session)
+
+
+def _find_sweeps() -> Kinds:
+    return {
+        "Sweep": Shown(
+            document=_build_sweep,
+            frame=_frame_sweep,
+            plot=_plot_sweep,
+            export=_export_sweep,
+            view=_view_sweep,
+            display=_display_sweep,
+        )
+    }
+
+
+def _build_sweep(sweep: Any) -> Document:
+    from workbench.views.sweep.sweep_page import build_blocks
+
+    return build_blocks(sweep)
+
+
+def _frame_sweep(*choice: Any) -> pandas.DataFrame:
+    from workbench.views.sweep.sweep_tables import frame
+
+    return frame(*choice)
+
+
+def _plot_sweep(*choice: Any, **more: Any) -> matplotlib.figure.Figure:
+    from workbench.views.sweep.sweep_page import plot
+
+    return plot(*choice, **more)
+
+
+def _export_sweep(sweep: Any, path: Any) -> None:
+    from workbench.views.sweep.sweep_tables import write
+
+    write(sweep, path)
+
+
+def _view_sweep(sweep: Any) -> anywidget.AnyWidget:
+    from workbench.views.sweep.sweep_view import SweepView
+
+    return SweepView(sweep)
+
+
+def _display_sweep(sweep: Any) -> None:
+    from workbench.views.sweep.sweep_view import display
+
+    display(sweep)
+
+
+KINDS: Mapping[str, Callable[[], Kinds]] = {
+    "ArtifactReport": _find_answers,
+    "Budgets": _find_memory,
+    "Check": _find_answers,
+    "Diff": _find_diffs,
+    "Fit": _find_fits,
+    "Forecast": _find_calls,
+    "Layout": _find_layouts,
+    "Launches": _find_calls,
+    "LoggedRanks": _find_ranks,
+    "Matrix": _find_matrices,
+    "Memory": _find_memory,
+    "MissedBudget": _find_missed_budgets,
+    "Numerics": _find_numerics,
+    "Opportunity": _find_alternatives,
+    "ProfileDiff": _find_profiles,
+    "ProgramsApart": _find_programs_apart,
+    "RankedConfigs": _find_rankings,
+    "Ranks": _find_ranks,
+    "Recommendation": _find_answers,
+    "Rehearsal": _find_answers,
+    "Report": _find_reports,
+    "Rivals": _find_answers,
+    "RoundTrip": _find_answers,
+    "RunProfile": _find_profiles,
+    "Scaling": _find_scaling,
+    "Session": _find_sessions,
+    "Sweep": _find_sweeps,
+    "Tried": _find_alternatives,
+    "Tuned": _find_tuned,
+    "WhyRecompiled": _find_answers,
 }
-"""By the name of the class, or of one that it derives from."""
+"""By the name of the class, or of one that it derives from: where the file is that shows it."""
 
 
-def find_view(record: Any, aspect: str) -> Callable[..., Any]:
-    """What shows a record so, by its kind."""
-    kinds = (SHOWN[kind.__name__] for kind in type(record).__mro__ if kind.__name__ in SHOWN)
-    module, _, name = getattr(next(kinds, ShownBy()), aspect).partition(":")
-    view: Callable[..., Any] = getattr(import_module(f"workbench.views.{module}"), name or aspect)
-    return view
+def find_shown(record: Any) -> Shown:
+    """What shows a record, by its kind."""
+    kind = next((c.__name__ for c in type(record).__mro__ if c.__name__ in KINDS), None)
+    return Shown() if kind is None else KINDS[kind]()[kind]
 
 
 class _Views:
-    """Shows a record by what `SHOWN` lists for its kind."""
+    """Shows a record by what its kind has; see `Presenter`."""
 
-    def __getattr__(self, aspect: str) -> Callable[..., Any]:
-        return lambda record, *choice, **more: find_view(record, aspect)(record, *choice, **more)
+    def text(self, record: Any) -> str:
+        """The stable summary that `repr` gives."""
+        return find_shown(record).text(record)
+
+    def sentences(self, record: Any) -> tuple[str, ...]:
+        """What matters of it in plain words, the most important first."""
+        return find_shown(record).sentences(record)
+
+    def frame(self, record: Any, *choice: Any) -> pandas.DataFrame:
+        """One of its tables; raises `UsageError` for one that it does not have."""
+        made: pandas.DataFrame = find_shown(record).frame(record, *choice)
+        return made
+
+    def plot(self, record: Any, *choice: Any, **more: Any) -> matplotlib.figure.Figure:
+        """One of its charts; raises `UsageError` for one that it does not have."""
+        drawn: matplotlib.figure.Figure = find_shown(record).plot(record, *choice, **more)
+        return drawn
+
+    def page(self, record: Any, path: str | PathLike[str] | None = None, **more: Any) -> str:
+        """A self-contained page, written to `path` unless it is None."""
+        shown = find_shown(record)
+        if shown.page is not None:
+            return shown.page(record, path, **more)
+        from workbench.views.static_html.render import write_page
+
+        if shown.document is None:
+            return write_page(Document(type(record).__name__, [Code(repr(record))]), path)
+        return write_page(shown.document(record, **more), path)
+
+    def fragment(self, record: Any) -> str | None:
+        """HTML that a notebook keeps; None for a record that is shown as text."""
+        shown = find_shown(record)
+        if shown.fragment is not None:
+            return shown.fragment(record)
+        if shown.document is None:
+            return None
+        from workbench.views.static_html.render import summarize
+
+        return summarize(shown.document(record))
+
+    def export(self, record: Any, path: str) -> None:
+        """Write its rows as a table for other programs."""
+        find_shown(record).export(record, path)
+
+    def view(self, record: Any) -> anywidget.AnyWidget:
+        """A live view of its own."""
+        made: anywidget.AnyWidget = find_shown(record).view(record)
+        return made
+
+    def display(self, record: Any) -> None:
+        """Show it in the notebook that runs; raises `NotImplementedError` elsewhere."""
+        find_shown(record).display(record)
 
     def rows_frame(self, rows: Iterable[Any], row_type: Any) -> pandas.DataFrame:
         """Rows of one data class as a DataFrame with a column for each field."""
@@ -235,33 +479,3 @@ class _Views:
 
 VIEWS = _Views()
 """The `Presenter` that `workbench.report.presenter` asks."""
-
-
-def show_as_text(record: Any) -> str:
-    """Its own `repr`, or its fields."""
-    own: object = type(record).__repr__
-    if own is not Presented.__repr__:
-        return repr(record)
-    if not is_dataclass(record):
-        return object.__repr__(record)
-    shown = ", ".join(f"{f.name}={getattr(record, f.name)!r}" for f in fields(record) if f.repr)
-    return f"{type(record).__name__}({shown})"
-
-
-def list_text_alone(record: Any) -> tuple[str, ...]:
-    """Its text, where no sentence says what matters most."""
-    return (repr(record),)
-
-
-def refuse(record: Any, *_: Any, **__: Any) -> Any:
-    """Raise `UsageError`: there is no such table, no such chart."""
-    raise UsageError(f"{type(record).__name__} has neither this table nor this chart.")
-
-
-def leave_to_text(record: Any) -> None:
-    """No HTML: a notebook shows its text."""
-
-
-def leave_to_ipython(record: Any) -> None:
-    """Raise `NotImplementedError`: IPython then takes its HTML or its text."""
-    raise NotImplementedError

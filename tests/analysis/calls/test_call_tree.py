@@ -7,8 +7,7 @@ import pytest
 from big_report import big_report
 from sample_report import make
 
-from workbench.analysis.calls.call_tree import list_call_rows
-from workbench.analysis.calls.module_tree import CostRow, list_module_rows
+from workbench.analysis.calls.call_tree import CostRow, list_call_rows, list_module_rows
 from workbench.analysis.cost.costs import list_all_costs, list_costs
 from workbench.analysis.cost.line_shares import LineShares
 from workbench.report import Graph, Kernel, Node, Report, Source, Table, TextWriter

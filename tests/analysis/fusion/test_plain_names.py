@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from workbench.analysis.fusion.plain_names import name_kernels
+from workbench.analysis.fusion.fusion import name_kernels
 from workbench.report import Report
 
 RECORDS = Path(__file__).parents[2] / "records"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from workbench.analysis.kernel_script.wrapper_call import Layout, read_calls
+from workbench.analysis.kernel_script.script import Layout, read_calls
 from workbench.errors import UsageError
 
 PROGRAM = """

@@ -19,7 +19,7 @@ from workbench.compiler.pipeline.explain import explain
 from workbench.report.rows import REFUSED_CALL, REFUSED_GRAPH
 from workbench.views.document import document
 from workbench.views.overview.answer import answer_text
-from workbench.views.overview.cost_tree import list_tree_rows
+from workbench.views.panes.overview_pane import list_tree_rows
 
 X = torch.ones(4, 4)
 

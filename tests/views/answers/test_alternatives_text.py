@@ -8,7 +8,8 @@ from tests.sample_report import make
 from workbench.analysis.sweep.sweep import Sweep
 from workbench.report import AutotuneChoice, Report, Table, TextWriter
 from workbench.report.trials import Trial
-from workbench.views.sweep.sweep_page import page
+from workbench.views.static_html.render import write_page
+from workbench.views.sweep.sweep_page import build_blocks
 
 OP = "bmm(4x16x64, 4x64x64)"
 MODEL = "estimated by a model, not timed"
@@ -60,7 +61,7 @@ def test_every_choice_of_a_sweep_is_a_row() -> None:
     assert ranked["is_model"].all()
     assert set(found["mode"]) == {"max-autotune"}
     assert sweep.rivals(0)[0].winner.choice == "cpp_0"
-    text = page(sweep)
+    text = write_page(build_blocks(sweep))
     assert "Inside of the kernels of mode=max-autotune" in text
     assert "(model)" in text
     assert "y[i] = &lt;x&gt;;" in text

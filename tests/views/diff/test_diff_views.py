@@ -15,10 +15,11 @@ from tests.wire_types import mismatches
 from workbench.analysis.diff.difference import Change, KernelMatch
 from workbench.analysis.diff.report_comparison import compare
 from workbench.report import Break, Guard, Kernel, Report, Request, Table
-from workbench.views.diff.diff_page import MOST_ROWS, document, fragment, saved, unified
+from workbench.views.diff.diff_page import MOST_ROWS, build_blocks, document, unified
 from workbench.views.diff.sentences import sentences
 from workbench.views.diff.words import joined
 from workbench.views.static_html.grids import SUMMARY_BYTES
+from workbench.views.static_html.render import keep, summarize
 from workbench.views.wire.diff_messages import DiffDocument, DiffLine
 
 PAIRS = [("static", "dynamic"), ("h100", "apart"), ("apart", "h100"), ("static", "h100"),
@@ -59,16 +60,18 @@ def test_pages_and_fragments_are_whole(pair: tuple[str, str]) -> None:
     found = diff(*pair)
     for text in (
         found.to_html(),
-        fragment(found),
-        saved(found, embed="full", carries_bundle=False),
+        summarize(build_blocks(found)),
+        keep(build_blocks(found), embed="full", carries_bundle=False),
     ):
         reader = Balanced()
         reader.feed(text)
         assert reader.open == []
         assert "http://" not in text
-    assert "<script" not in fragment(found)
-    assert len(fragment(found).encode()) <= SUMMARY_BYTES
-    assert saved(found, embed="light", carries_bundle=True) == fragment(found)
+    assert "<script" not in summarize(build_blocks(found))
+    assert len(summarize(build_blocks(found)).encode()) <= SUMMARY_BYTES
+    assert keep(build_blocks(found), embed="light", carries_bundle=True) == summarize(
+        build_blocks(found)
+    )
 
 
 def test_kernels_lead_from_every_part_to_their_source() -> None:
@@ -99,7 +102,7 @@ def test_long_parts_are_cut_and_say_so() -> None:
 def test_what_is_escaped() -> None:
     evil = "<img src=x onerror=alert(1)>"
     found = compare(Report(), Report(request=Request(name=evil, options=((evil, evil),))))
-    assert evil not in fragment(found)
+    assert evil not in summarize(build_blocks(found))
     page = found.to_html()
     assert evil not in page.partition('<script type="text/plain"')[0]
 

@@ -7,6 +7,7 @@ import pytest
 from workbench.analysis.forecast.forecast import Forecast
 from workbench.analysis.forecast.forecast_rows import KernelForecast, LineForecast
 from workbench.views.gpu_model import call_answer
+from workbench.views.static_html.render import write_page
 
 ROWS = (
     KernelForecast("k0", "mm", 2, 80.0, 0.2, kind="product", bound_us=50.0),
@@ -46,7 +47,7 @@ def test_the_page_names_each_unit_once_and_writes_nothing_as_0(
     )
     monkeypatch.setattr(Forecast, "lines", lines)
     monkeypatch.setattr(Forecast, "modules", ())
-    page = call_answer.render_forecast_page(TOLD)
+    page = write_page(call_answer.build_forecast(TOLD))
     assert ("Own</th>" in page, ", µs" in page) == (True, False)
     assert ("0 s" in page, ">0</td>" in page) == (False, True)
     assert 'class="word">m.py:42' in page

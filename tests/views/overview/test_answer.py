@@ -7,14 +7,13 @@ from pathlib import Path
 import pytest
 
 import workbench as wb
-from workbench.analysis.calls.module_tree import CostRow
+from workbench.analysis.calls.call_tree import CostRow
 from workbench.analysis.opportunities.rules import opportunities
 from workbench.report import Break, Graph, Kernel, Outcome, Report, Request, Source, Table
 from workbench.report.paired import PairedTimes
 from workbench.report.profile_record import MeasuredCall, add_measured_call
 from workbench.views.document import document
-from workbench.views.overview.answer import answer, answer_text
-from workbench.views.overview.whereabouts import list_whereabouts
+from workbench.views.overview.answer import answer, answer_text, list_whereabouts
 from workbench.views.static_html.static_report import summary
 from workbench.views.text import text
 from workbench.views.words.units import format_us

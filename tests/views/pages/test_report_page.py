@@ -14,9 +14,8 @@ from sample_report import make
 from wire_types import mismatches
 
 from workbench.report import Outcome, Report
-from workbench.views.pages.embedded_parts import SCRIPT_BYTES
 from workbench.views.pages.interactive import PLAIN
-from workbench.views.pages.report_page import fragment, page
+from workbench.views.pages.report_page import SCRIPT_BYTES, fragment, page
 from workbench.views.wire import report_messages as wire
 
 RECORDS = Path(__file__).parents[2] / "records"

@@ -18,10 +18,15 @@ from tests.big_report import big_report
 from workbench.errors import UsageError
 from workbench.report import Guard, Report, Table
 from workbench.views.document import ViewContext, document
-from workbench.views.pages.embedded_parts import CELL_BYTES, embedded, list_part_names
 from workbench.views.pages.interactive import loader
-from workbench.views.pages.report_page import fragment, page
-from workbench.views.pages.saved import render_saved_view
+from workbench.views.pages.report_page import (
+    CELL_BYTES,
+    embedded,
+    fragment,
+    list_part_names,
+    page,
+    render_saved_view,
+)
 from workbench.views.parts import Parts
 from workbench.views.widgets.display import Carrier, Shown, show
 from workbench.views.wire.codec import bundle, pack

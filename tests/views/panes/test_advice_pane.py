@@ -10,7 +10,7 @@ from wire_types import mismatches
 from workbench.analysis.opportunities.opportunity import Opportunity
 from workbench.report.paired import PairedTimes
 from workbench.views.answers.alternatives_text import format_prediction
-from workbench.views.panes.advice_pane import convert_pairs
+from workbench.views.panes.overview_pane import convert_pairs
 from workbench.views.wire.advice_messages import TimedPairs
 
 CHANGE = Opportunity("o0", "rule", "option", "Do it.", "possible", "model: the bounds")

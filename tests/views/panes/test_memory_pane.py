@@ -13,8 +13,7 @@ import workbench as wb
 from workbench.analysis.memory.memory import Memory, memory
 from workbench.report import Report, Table, Wrapper
 from workbench.views.document import document
-from workbench.views.pages.embedded_parts import embedded
-from workbench.views.pages.report_page import page
+from workbench.views.pages.report_page import embedded, page
 from workbench.views.parts import report_part
 from workbench.views.wire.memory_messages import BudgetsPart, MemoryPart
 

@@ -11,8 +11,7 @@ from workbench.report.numerics.numerics_rows import Deviation
 from workbench.views.document import document
 from workbench.views.numerics import numerics_view
 from workbench.views.pages.redaction import redact
-from workbench.views.pages.report_page import fragment
-from workbench.views.pages.saved import render_saved_view
+from workbench.views.pages.report_page import fragment, render_saved_view
 from workbench.views.panes.pane import ViewContext
 from workbench.views.wire.codec import pack
 from workbench.views.wire.numerics_messages import INFINITE
@@ -98,14 +97,14 @@ def test_the_summary_and_a_page_to_share_have_the_answers() -> None:
 def test_a_saved_output_of_the_numbers_opens_with_them(monkeypatch: pytest.MonkeyPatch) -> None:
     kept = []
     monkeypatch.setattr(
-        numerics_view, "display_record", lambda found, make, saved: kept.append((make(), saved))
+        numerics_view, "display_record", lambda found, make, keep: kept.append((make(), keep))
     )
     from workbench.analysis.numerics.numerics_record import read_numerics
 
     numerics_view.display(read_numerics(REPORT))
-    ((view, saved),) = kept
+    ((view, keep),) = kept
     assert view.pane == "numerics"
-    whole = saved(None, embed="full", carries_bundle=False)
+    whole = keep(embed="full", carries_bundle=False)
     assert whole == render_saved_view(
         REPORT, ViewContext("compiled", pane="numerics"), carries_bundle=False
     )

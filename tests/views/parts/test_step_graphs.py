@@ -9,9 +9,8 @@ import pytest
 from tests.stepped_report import compile_stepped
 from workbench.errors import UsageError
 from workbench.report import Report
-from workbench.views.pages.embedded_parts import list_part_names
-from workbench.views.parts import report_part
-from workbench.views.parts.graph_part import build_changes_part, build_graph_part
+from workbench.views.pages.report_page import list_part_names
+from workbench.views.parts import build_changes_part, build_graph_part, report_part
 from workbench.views.parts.step_graphs import read_step_columns
 
 

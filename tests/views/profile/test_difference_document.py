@@ -4,7 +4,8 @@ from tests.made_profile import make_profile, run
 from workbench.analysis.profile_matches.profile_difference import ProfileDiff, compare_profiles
 from workbench.report.profile.profile_rows import RanKernel
 from workbench.views.profile.difference_document import document_of_two
-from workbench.views.profile.profile_page import fragment_of_two, page_of_two
+from workbench.views.profile.profile_page import build_blocks_of_two
+from workbench.views.static_html.render import summarize, write_page
 
 
 def made() -> ProfileDiff:
@@ -44,10 +45,11 @@ def test_a_row_is_tied_to_its_module_each_way_and_says_its_kernels() -> None:
 
 def test_a_page_and_what_a_notebook_keeps_have_the_sentence_and_the_tables() -> None:
     difference = made()
-    for html in (page_of_two(difference), fragment_of_two(difference)):
+    shown = build_blocks_of_two(difference)
+    for html in (write_page(shown), summarize(shown)):
         assert "Not taken in turn, so without a verdict." in html
         assert "aten::add" in html
-    assert len(fragment_of_two(difference)) <= 10_000
+    assert len(summarize(shown)) <= 10_000
 
 
 def test_sizes_of_a_list_of_tensors_are_those_of_each() -> None:

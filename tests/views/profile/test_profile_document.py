@@ -16,8 +16,9 @@ from workbench.report.profile.profile_rows import (
 )
 from workbench.report.profile.run_profile import RunProfile
 from workbench.views.profile.profile_document import document
-from workbench.views.profile.profile_page import fragment
+from workbench.views.profile.profile_page import build_blocks
 from workbench.views.profile.profile_tracks import draw_tracks
+from workbench.views.static_html.render import summarize
 
 MM = "sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize128x128x64_warpgroupsize1x1x1_cublas"
 PRODUCT = run("k0", MM, "aten::mm", (2048, 3584), (3584, 5184), time_us=120.0, line="model.py:7")
@@ -167,7 +168,7 @@ def test_the_page_hides_folders_when_it_is_redacted() -> None:
 
 
 def test_the_summary_of_a_notebook_needs_no_script() -> None:
-    summary = fragment(make_profile(kernels=[PRODUCT]))
+    summary = summarize(build_blocks(make_profile(kernels=[PRODUCT])))
     assert "product 2048 × 5184 × 3584" in summary
     assert "<script" not in summary
 

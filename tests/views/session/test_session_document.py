@@ -20,8 +20,9 @@ from workbench.report.session.session_rows import Compile, Event, Step
 from workbench.report.table import Table
 from workbench.tasks.background_task import BackgroundTask
 from workbench.views.session.session_document import MOST_LIVE, MOST_ROWS, document
-from workbench.views.session.session_page import saved
+from workbench.views.session.session_page import build_blocks
 from workbench.views.session.session_view import Following, SessionView
+from workbench.views.static_html.render import keep
 from workbench.views.wire import report_messages as wire
 from workbench.views.wire.codec import pack
 from workbench.views.wire.session_messages import SessionDocument, SessionTable
@@ -150,9 +151,9 @@ def test_a_view_follows_a_session_until_it_ends(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_saved_output_is_the_summary_with_the_record_beside_it() -> None:
-    plain = saved(session(), embed="none", carries_bundle=False)
+    plain = keep(build_blocks(session()), embed="none", carries_bundle=False)
     assert "wb-record" not in plain
-    rich = saved(session(), embed="full", carries_bundle=False)
+    rich = keep(build_blocks(session()), embed="full", carries_bundle=False)
     assert "wb-record" in rich
     assert "Net.forward was compiled 1 more time" in rich
 

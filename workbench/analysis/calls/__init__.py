@@ -2,6 +2,5 @@
 
 DOORS = {
     "call_tree": "The user's lines with what they call, library code folded, equal layers once.",
-    "module_tree": "The same costs by module, equal layers once.",
 }
 """What other rooms import of this one."""

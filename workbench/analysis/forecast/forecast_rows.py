@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from workbench.analysis.calls.module_tree import join_path, part_kernels, split_path
+from workbench.analysis.calls.call_tree import join_path, part_kernels, split_path
 from workbench.report import Report
 from workbench.report.measures import number
 from workbench.report.rows import split_line

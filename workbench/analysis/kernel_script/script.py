@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from string import Template
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal
 
-from workbench.analysis.kernel_script.eager_slice import PrintedGraph, Slice
-from workbench.analysis.kernel_script.wrapper_call import Layout, WrapperCalls, read_calls
+from workbench.analysis.kernel_script.template import BUILD_CPP, BUILD_TRITON, HEAD, TAIL
+from workbench.artifacts.programs import (
+    Allocate,
+    Call,
+    Check,
+    Dims,
+    Event,
+    Share,
+    TextNode,
+    find_kernels,
+    flatten,
+    normalize_expression,
+    parse_graph,
+    read_functions,
+    split_parts,
+)
 from workbench.errors import UsageError
 from workbench.report import Buffer, Kernel, Report
 from workbench.report.column_filter import list_linked_pairs, select_parts
@@ -392,158 +406,173 @@ def _bare(node: str | None) -> str | None:
     return None if node is None else node.rpartition(":")[2]
 
 
-HEAD = Template('''"""Kernel $id, $name: $ops.
-$besides
-$how
-It makes inputs, calls the kernel, compares what it leaves with eager, and times both.
-"""
-
-import os
-import sys
-from math import inf, nan
-
-import torch
-import torch._inductor.inductor_prims  # noqa: F401  registers torch.ops.prims of Inductor
-
-reinterpret_tensor = torch._C._dynamo.guards._reinterpret_tensor
-DEVICE = $device
-TOLERANCES = {  # rtol, atol; the others have to be equal
-    torch.float16: (1e-3, 1e-3),
-    torch.bfloat16: (1.6e-2, 1e-2),
-    torch.float32: (1.3e-6, 1e-5),
-    torch.float64: (1e-7, 1e-7),
-}
-ROUNDED = $rounded  # a format that eager rounds to on the way, and the kernel may not
-
-SOURCES = {
-$sources}
+_NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
 
 
-def device(type, index=None):
-    """The device of this script in place of that of the graph."""
-    return torch.device(type if type == "cpu" else DEVICE)
+@dataclass(frozen=True)
+class Layout:
+    """Shape and strides of a variable in memory."""
+
+    shape: tuple[int, ...]
+    stride: tuple[int, ...]
 
 
-def drawn(shape, dtype, draw):
-    """Random values; integers are 0 or 1, so that they are indices, too."""
-    if dtype.is_floating_point or dtype.is_complex:
-        return draw(shape, device=DEVICE).to(dtype)
-    return torch.randint(0, 2, shape, device=DEVICE).to(dtype)
+@dataclass
+class WrapperCalls:
+    """The first calls of some kernels, in the order of the program.
+
+    `types` are the texts of what the kernels are compiled for, by name; `calls` a kernel and the
+    expressions that it is called with; `tensors` the variables in those with their layouts,
+    `layouts` those of all variables. `reused` names the variable whose memory another one takes
+    over.
+    """
+
+    types: dict[str, str]
+    calls: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    tensors: dict[str, Layout] = field(default_factory=dict)
+    layouts: dict[str, Layout] = field(default_factory=dict)
+    reused: dict[str, str] = field(default_factory=dict)
+
+    def root(self, name: str) -> str:
+        """The variable that the memory of another one was made for."""
+        while name in self.reused:
+            name = self.reused[name]
+        return name
+
+    def take(self, event: Event) -> None:
+        """Follow an event of the program; raises `UsageError` for a call that cannot be told."""
+        match event:
+            case Check(name, shape, stride) | Allocate(name=name, shape=shape, stride=stride):
+                self._lay_out(name, shape, stride)
+            case Share(name, base) if base.startswith("pool"):
+                self.layouts.pop(name, None)  # several lie in it, beside each other
+            case Share(name, base, None, layout=(shape, stride)):
+                self._lay_out(name, shape, stride)
+                self.reused[name] = base
+            case Share(name, base, None) if base in self.layouts:
+                self.layouts[name], self.reused[name] = self.layouts[base], base
+            case Call(kernel) if kernel in self.types and kernel not in self.calls:
+                parts = [part for part in event.split_arguments() if _is_by_place(part)]
+                for part in parts:
+                    self.tensors.update(self._tensors(kernel, part))
+                self.calls[kernel] = tuple(map(normalize_expression, parts))
+
+    def _lay_out(self, name: str, shape: Dims, stride: Dims) -> None:
+        sizes = tuple(n for n in shape if isinstance(n, int))
+        steps = tuple(n for n in stride if isinstance(n, int))
+        self.layouts.pop(name, None)
+        if (len(sizes), len(steps)) == (len(shape), len(stride)):  # else symbolic
+            self.layouts[name] = Layout(sizes, steps)
+
+    def _tensors(self, kernel: str, argument: str) -> Iterator[tuple[str, Layout]]:
+        for name in _NAME.findall(argument):
+            if name == "reinterpret_tensor":
+                continue
+            if name not in self.layouts:
+                raise UsageError(
+                    f"{kernel} is called with {argument}, whose size is symbolic or not written "
+                    "in the wrapper: compile with fixed sizes to make a script of it."
+                )
+            yield name, self.layouts[name]
 
 
-def unwritten(shape, dtype):
-    """What stands where the kernel has to write."""
-    is_inexact = dtype.is_floating_point or dtype.is_complex
-    return torch.full(shape, nan if is_inexact else 0, device=DEVICE).to(dtype)
-
-
-def strided(value, stride):
-    """A copy of a value with these strides."""
-    made = torch.empty_strided(value.shape, stride, dtype=value.dtype, device=DEVICE)
-    once = tuple(slice(0, 1) if step == 0 else slice(None) for step in stride)
-    made[once].copy_(value[once])
-    return made
-
-''')
-
-BUILD_CPP = Template('''
-TYPES = {
-$types}
-
-
-def build():
-    """The kernels as Inductor builds them: with the C++ compiler of this machine."""
-    from torch._inductor.async_compile import AsyncCompile
-
-    compiler = AsyncCompile()
-    kernels = {name: compiler.cpp_pybinding(TYPES[name], text) for name, text in SOURCES.items()}
-    compiler.wait(kernels)
-    return kernels
-
-''')
-
-BUILD_TRITON = Template('''
-def build():
-    """The kernels as Inductor builds them; on a CPU, as the interpreter of aot-workbench does."""
-    if DEVICE == "cpu":
-        from workbench.compiler.interpreter.triton.language import install
-
-        builder = install()
-$products        from workbench.compiler.interpreter.triton.triton_kernels import InterpretedKernel
-
-        made = {name: InterpretedKernel(name, text, builder) for name, text in SOURCES.items()}
-        return {name: lambda *args, own=own: own.run(args, {}) for name, own in made.items()}
-    from torch._C import _cuda_getCurrentRawStream
-    from torch._inductor.async_compile import AsyncCompile
-
-    compiler = AsyncCompile()
-    made = {name: compiler.triton(name, text, device_str="cuda") for name, text in SOURCES.items()}
-    compiler.wait(made)
-    stream = _cuda_getCurrentRawStream(0)
-    return {
-        name: lambda *args, own=own: own.run(*args, stream=stream) for name, own in made.items()
+def read_calls(text: str, kernels: Sequence[str]) -> WrapperCalls:
+    """The first calls of kernels in a program; raises `UsageError` where they cannot be told."""
+    types = {
+        kernel.name: normalize_expression(next(iter(split_parts(kernel.arguments)), "''"))
+        for kernel in find_kernels(text)
+        if kernel.name in kernels
     }
-
-''')
-
-TAIL = '''
-def agrees(name, got, expected, exact):
-    """Whether they are the same but for rounding: as near to double precision as eager, or so."""
-    expected, exact = (value.reshape(got.shape) for value in (expected, exact))
-    wide = torch.complex128 if got.is_complex() else torch.float64
-    a, b, c = got.to(wide), expected.to(wide), exact.to(wide)
-    known = [TOLERANCES.get(each, (0.0, 0.0)) for each in (got.dtype, ROUNDED)]
-    rtol, atol = max(known) if got.dtype in TOLERANCES else (0.0, 0.0)
-    finite = b[b.isfinite()].abs()
-    size = max(1.0, finite.square().mean().sqrt().item() if finite.numel() else 0.0)
-    off = ~torch.isclose(a, b, rtol=rtol, atol=atol * size, equal_nan=True)
-    if atol:
-        off &= ~((a - c).abs() <= 4 * (b - c).abs().nan_to_num().max())
-    count = int(off.sum())
-    if count:
-        most = (a - b).abs()[off].max().item()
-        where = f"{count} of {got.numel()} values"
-        print(f"{name} DISAGREES with eager in {where}, by up to {most:.3g}")
-    else:
-        print(f"{name} agrees with eager in all {got.numel()} values")
-    return count == 0
+    for kernel in kernels:
+        if kernel not in types:
+            raise UsageError(f"The wrapper does not define {kernel}: it cannot be built alone.")
+    for function in read_functions(text):
+        calls = WrapperCalls({kernel: types[kernel] for kernel in kernels})
+        for event in flatten(function.events):
+            calls.take(event)
+        if len(calls.calls) == len(types):
+            return calls
+    raise UsageError(f"The wrapper does not call {' and '.join(kernels)} by name.")
 
 
-def timed(call):
-    """Median time in microseconds."""
-    if DEVICE == "cuda":
-        from triton.testing import do_bench
-
-        return 1e3 * do_bench(call, return_mode="median")
-    from torch.utils.benchmark import Timer
-
-    return 1e6 * Timer("call()", globals={"call": call}).blocked_autorange(min_run_time=0.2).median
+def _is_by_place(argument: str) -> bool:
+    return re.match(r"\w+ ?=(?!=)", argument) is None
 
 
-def main():
-    kernels = build()
-    for draw in (torch.randn, torch.rand):  # positive values where others give no numbers
-        torch.manual_seed(0)
-        tensors = inputs(draw)
-        values = given(tensors)
-        expected = eager(**{name: value.clone() for name, value in values.items()})
-        if all(value.isfinite().all() for value in expected.values()):
-            break
-    doubles = {n: v.double() if v.is_floating_point() else v.clone() for n, v in values.items()}
-    try:
-        exact = eager(**doubles)
-    except RuntimeError:  # an operator that has no form in double precision
-        exact = expected
-    call(kernels, **tensors)
-    verdicts = [agrees(n, tensors[n], expected[n], exact[n]) for n in expected]
-    if DEVICE == "cpu" and os.environ.get("TRITON_INTERPRET") == "1":
-        print("Not timed: the interpreter's time says nothing of a GPU")
-    else:
-        own, other = timed(lambda: call(kernels, **tensors)), timed(lambda: eager(**values))
-        print(f"kernel {own:.1f} us, eager {other:.1f} us (medians on {DEVICE})")
-    return 0 if all(verdicts) else 1
+_RANDOM = re.compile(r"rand|seed|bernoulli|dropout|multinomial|normal_functional")
+_OF_THE_GRAPH = re.compile(r"\bself\.")
 
 
-if __name__ == "__main__":
-    sys.exit(main())
-'''
+@dataclass(frozen=True)
+class Slice:
+    """Statements in the order of the graph that give `results`, and the values they start from."""
+
+    statements: tuple[str, ...]
+    inputs: tuple[str, ...]
+    results: tuple[str, ...]
+
+
+class PrintedGraph:
+    """The nodes of a graph by their names."""
+
+    def __init__(self, text: str):
+        nodes = parse_graph(text)
+        if not nodes:
+            raise UsageError("the record does not hold the text of its graph")
+        self.placeholders = tuple(node.name for node in nodes if node.op == "placeholder")
+        self._nodes: dict[str, TextNode] = {}
+        for node in nodes:
+            if node.op not in ("placeholder", "output"):
+                self._nodes.setdefault(node.name, node)
+
+    def stored_in(self, placeholder: str) -> str | None:
+        """The node that writes the last value of an input back to it."""
+        writer = None
+        for name, node in self._nodes.items():
+            if node.target.endswith("copy_.default") and node.inputs[:1] == (placeholder,):
+                writer = name
+        return writer
+
+    def sliced(self, results: Iterable[str], given: Collection[str]) -> Slice:
+        """What computes the results from what is given.
+
+        Raises `UsageError` where that takes another value, a constant of the graph, or chance.
+        """
+        wanted, used, inputs = list(results), set[str](), set[str]()
+        open_ = [name for name in wanted if name not in given]
+        inputs.update(name for name in wanted if name in given)
+        while open_:
+            name = open_.pop()
+            if name in used:
+                continue
+            used.add(name)
+            for other in self._needed(name):
+                if other in given:
+                    inputs.add(other)
+                else:
+                    open_.append(other)
+        order = {name: at for at, name in enumerate((*self.placeholders, *self._nodes))}
+        lines = [
+            f"{n} = {normalize_expression(self._nodes[n].code)}"
+            for n in sorted(used, key=order.__getitem__)
+        ]
+        return Slice(tuple(lines), tuple(sorted(inputs, key=order.__getitem__)), tuple(wanted))
+
+    def _needed(self, name: str) -> tuple[str, ...]:
+        node = self._nodes.get(name)
+        if node is None:
+            raise UsageError(
+                f"its operators start from {name}, which the kernel is not given: it reads parts "
+                "of values that other kernels leave for it"
+            )
+        if "torch.ops.higher_order" in node.code or "triton_kernel_wrapper" in node.code:
+            raise UsageError(
+                f"{name} is no aten operator, so that there is no eager to compare with"
+            )
+        if _RANDOM.search(node.target):
+            raise UsageError(f"{name} draws random numbers, which eager draws differently")
+        if _OF_THE_GRAPH.search(node.code):
+            raise UsageError(
+                f"{name} reads a constant of the graph, which the record does not hold"
+            )
+        return node.inputs

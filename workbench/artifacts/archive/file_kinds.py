@@ -5,13 +5,12 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from importlib import import_module
 from os import PathLike
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from workbench.artifacts.archive.foreign_files import (
     PICKLES,
@@ -48,28 +47,19 @@ FRAMES = "frames"  # what only the contract of a file of variants has
 
 @dataclass(frozen=True)
 class LoadableKind:
-    """A kind of file that can be called: how its names end, what opens it, what that alone takes.
+    """A kind of file that can be called: how its names end, what only its loader takes.
 
-    `loader` is a function of the room of handles; of a file that `has_session` the record is one.
+    `handles.files.loaders` has the loaders; of a file that `has_session` the record is one.
     """
 
     suffix: str
-    loader: str
     options: tuple[str, ...]
     has_session: bool = False
 
-    def find_loader(self) -> Callable[..., Any]:
-        """What is called with the path, `module`, `trust`, `check`, `opened` and its options."""
-        module, _, name = self.loader.partition(":")
-        loader: Callable[..., Any] = getattr(import_module(f"workbench.handles.{module}"), name)
-        return loader
 
-
-FUNCTION = LoadableKind(".aot", "files.load:load_compiled", ("external_data", "f_globals"))
-PACKAGE = LoadableKind(".pt2", "packages.load_package:load_package", ("num_runners", "variant"))
-VARIANTS = LoadableKind(
-    ".aotv", "packages.frame_variants:load_variants", ("on_miss",), has_session=True
-)
+FUNCTION = LoadableKind(".aot", ("external_data", "f_globals"))
+PACKAGE = LoadableKind(".pt2", ("num_runners", "variant"))
+VARIANTS = LoadableKind(".aotv", ("on_miss",), has_session=True)
 LOADABLE = (FUNCTION, PACKAGE, VARIANTS)
 
 

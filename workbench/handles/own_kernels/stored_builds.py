@@ -37,6 +37,7 @@ class _Stored:
     resources: Resources
     loop: InnerLoop | None
 
+
 _COUNT_OF_LOOPS = 2  # raised where loops are counted in another manner than those that are stored
 
 

@@ -1,8 +1,46 @@
 """Packages as they are made and opened: here, for a virtual GPU, as one of several variants."""
 
+from __future__ import annotations
+
+TYPE_CHECKING = False  # as in `typing`
+if TYPE_CHECKING:
+    from os import PathLike
+    from typing import Any
+
+    from workbench.artifacts.archive.file_kinds import OpenedFile
+    from workbench.artifacts.trust.trust import Trust
+    from workbench.handles.packages.package import Package
+
 DOORS = {
     "comparisons": "A package compared with its original, and its memory with what was counted.",
     "frame_variants": "Code with graph breaks and several variants, recorded or from a file.",
     "package": "A package in this process, called like its model; how one is made.",
 }
 """What other rooms import of this one."""
+
+
+def load_package(
+    path: str | PathLike[str],
+    *,
+    module: Any | None = None,
+    trust: Trust = False,
+    num_runners: int = 1,
+    check: bool = True,
+    variant: str | None = None,
+    is_elsewhere: bool = False,
+    opened: OpenedFile | None = None,
+) -> Package:
+    """Open a `.pt2` file as something that is called; see `workbench.load`.
+
+    `opened` is the file where somebody has it open, to look what it is.
+    """
+    from workbench.handles.packages.package_parts import open_package_parts
+
+    chosen = num_runners, check, variant, is_elsewhere
+    with open_package_parts(path, trust, *chosen, opened=opened) as parts:
+        from workbench.handles.packages.package import Package  # while the library is copied
+
+        package = Package(parts)
+    if module is not None:
+        package.update_weights(module)
+    return package

@@ -16,6 +16,7 @@ from workbench.report import Report
 from workbench.report.paired import PairedTimes
 from workbench.report.report_header import KERNEL_LOG, OWN_KERNEL
 from workbench.report.rivals import Rivals
+from workbench.views.shown import Shown
 from workbench.views.words.record_words import short
 from workbench.views.words.units import format_bytes, format_ms, plural
 
@@ -274,3 +275,6 @@ def list_codes(pair: Rivals) -> list[tuple[str, str]]:
     """Each choice with its code."""
     both = [(pair.winner, pair.winner_code), (pair.runner_up, pair.runner_up_code)]
     return [(row.choice, code or "(no code was kept)") for row, code in both if row is not None]
+
+
+SHOWN = {"Opportunity": Shown(text=describe_opportunity), "Tried": Shown(text=format_trial)}

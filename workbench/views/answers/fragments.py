@@ -1,12 +1,13 @@
-"""Answers as HTML that needs no style sheet: a check, a file, rivals, cures, round trips."""
+"""Answers as documents of blocks: a check, a file, rivals, cures, round trips."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, fields
-from os import PathLike
 from typing import Any
+
+from markupsafe import Markup
 
 from workbench.analysis.opportunities.rehearsed_cures import Rehearsal
 from workbench.analysis.sweep.recommendation import Recommendation
@@ -18,23 +19,31 @@ from workbench.report.file_rows import NOT_CHECKED
 from workbench.report.rivals import Rivals
 from workbench.report.roundtrip import RoundTrip
 from workbench.views.answers.alternatives_text import (
+    describe_rehearsal,
+    describe_rivals,
     left,
     list_codes,
     summarize_rehearsal,
     summarize_rivals,
 )
-from workbench.views.answers.roundtrip_text import list_ways
-from workbench.views.static_html import render
-from workbench.views.static_html.grids import (
-    SUMMARIES,
-    Grid,
-    Limits,
-    grid,
-    write_frame_call,
+from workbench.views.answers.roundtrip_text import list_ways, text
+from workbench.views.blocks import (
+    Beside,
+    Block,
+    Code,
+    Document,
+    Section,
+    Sentence,
+    Table,
+    Waterfall,
 )
+from workbench.views.shown import Shown
+from workbench.views.static_html import render
+from workbench.views.static_html.grids import Limits, write_frame_call
 from workbench.views.tables.column import Column
 from workbench.views.tables.columns import spell_out_columns
-from workbench.views.words.units import ABSENT
+from workbench.views.wire.artifact_messages import TripWay
+from workbench.views.words.units import ABSENT, format_bytes, format_seconds
 
 _CHECK = (
     Column("", "sign"),
@@ -80,17 +89,17 @@ _WIDE = 40
 _NUMBERS = ("constants", "exports", "imports", "registers")
 
 
-def show_check(check: Check) -> str:
+def _build_check(check: Check) -> Document:
     """The requirements as a table, with what to do about those that are not met."""
     rows = [
         {**asdict(row), "sign": SIGNS.get(row.verdict, SIGNS[NOT_CHECKED])}
         for row in check.requirements
     ]
-    title = f"{os.path.basename(check.path)}: {check.verdict}"
-    return _answer(title, _CHECK, rows)
+    table = Table("", _CHECK, rows, most=len(rows))
+    return Document(f"{os.path.basename(check.path)}: {check.verdict}", [table])
 
 
-def show_why_recompiled(why: WhyRecompiled) -> str:
+def _build_why_recompiled(why: WhyRecompiled) -> Document:
     """The sentence and a table of what differs."""
     differing = [row for row in why.rows if row.same is not True]
     columns = (Column("", "graph"), Column("part", "part"), Column(why.a, "a"), Column(why.b, "b"))
@@ -103,44 +112,54 @@ def show_why_recompiled(why: WhyRecompiled) -> str:
         for row in differing
         if row.part != "graph" or None in (row.a, row.b)  # the sentence says where they part
     ]
-    return _answer("", columns, rows, text=why.text)
+    return Document("", [Code(why.text), Table("", columns, rows, most=len(rows))])
 
 
-def show_recommendation(choice: Recommendation) -> str:
+def _build_recommendation(choice: Recommendation) -> Document:
     """The sentence and the code."""
-    return _answer("", (), [], sentence=choice.sentence, text=choice.code)
+    return Document("", [Sentence(choice.sentence), Code(choice.code)])
 
 
-def show_rehearsal(trial: Rehearsal) -> str:
+def _build_rehearsal(trial: Rehearsal) -> Document:
     """The sentence, the cures as a table, and the patch of those that were tried together."""
     rows = [
         {**asdict(cure), "place": f"{cure.file}:{cure.line}", "left": left(cure)}
         for cure in trial.cures
     ]
-    return _answer("", _CURES, rows, sentence=summarize_rehearsal(trial), text=trial.patch())
+    patch = trial.patch()
+    blocks: list[Block] = [Sentence(summarize_rehearsal(trial))]
+    blocks += [Code(patch)] if patch else []
+    return Document("", [*blocks, Table("", _CURES, rows, most=len(rows))])
 
 
-def show_rivals(rivals: Rivals) -> str:
+def _build_rivals(rivals: Rivals) -> Document:
     """The sentence and both codes, each whole, beside each other."""
-    shown = {"sentence": summarize_rivals(rivals), "codes": list_codes(rivals)}
-    return render.summary("rivals", lambda _: {"found": shown})
+    return Document("", [Sentence(summarize_rivals(rivals)), Beside(list_codes(rivals))])
 
 
-def show_roundtrip(trip: RoundTrip) -> str:
+def _build_roundtrip(trip: RoundTrip) -> Document:
     """The ways side by side and the phases of each that ran."""
     ways = list_ways(trip.ways, trip.phases)
-    columns = spell_out_columns("ways", ways)
-    return render.summary(
-        "trip",
-        lambda limits: {
-            "name": trip.name,
-            "size": trip.size,
-            "ok": trip.ok,
-            "notes": trip.notes,
-            "ways": grid("", columns, ways, limits),
-            "trips": [way for way in ways if way["ran"]],
-        },
-    )
+    title = f"{trip.name}: round trip of {format_bytes(trip.size)}, {'ok' if trip.ok else 'not ok'}"
+    falls = [
+        Waterfall(
+            _name_fall(way),
+            [(phase["title"], phase["start_s"], phase["duration_s"]) for phase in way["phases"]],
+            way["total_s"] or 1,
+            is_open=way["name"] == "ours",
+        )
+        for way in ways
+        if way["ran"]
+    ]
+    table = Table("", spell_out_columns("ways", ways), ways)
+    return Document(title, [table, *map(Sentence, trip.notes), *falls])
+
+
+def _name_fall(way: TripWay) -> str:
+    first = f"{format_seconds(way['total_s'])} from the start of the process to the first result"
+    steady = way["steady_s"]
+    then = "" if steady is None else f", then {format_seconds(steady)} a call"
+    return f"{way['title']}: {first}{then}"
 
 
 def show_progress(title: str, lines: Iterable[tuple[str, float, bool]]) -> str:
@@ -150,43 +169,34 @@ def show_progress(title: str, lines: Iterable[tuple[str, float, bool]]) -> str:
         {"sign": "▸" if running else "✓", "name": name, "seconds": seconds}
         for name, seconds, running in lines
     ]
-    return _answer("", columns, rows, sentence=title)
+    table = Table("", columns, rows, most=len(rows))
+    return render.summarize(Document("", [Sentence(title), table]))
 
 
-def render_plain_page(record: object, path: str | PathLike[str] | None) -> str:
-    """A page with the text of a record that has no page of its own."""
-    shown = {"sentence": "", "text": repr(record), "grid": None}
-    return render.page(type(record).__name__, render.body("answer", lambda _: shown), path)
+def _build_inspected(report: ArtifactReport) -> Document:
+    """What is in a file; a notebook keeps the first of ever shorter versions that is not too long.
 
-
-def _answer(
-    title: str,
-    columns: Sequence[Column],
-    rows: Sequence[Mapping[str, Any]],
-    *,
-    sentence: str = "",
-    text: str = "",
-) -> str:
-    made = grid(title, columns, rows, SUMMARIES[0], most=len(rows))
-    return render.summary("answer", lambda _: {"sentence": sentence, "text": text, "grid": made})
-
-
-def show_inspected(report: ArtifactReport) -> str:
-    """The first of ever shorter versions that is not too long for a notebook."""
-
-    def view(limits: Limits) -> Mapping[str, Any]:
-        tables = ((name, _table(report, name, limits)) for name in _TITLES)
-        return {
-            "name": os.path.basename(report.path),
-            "facts": [TITLES[report.kind], number_text(report.size, "bytes"), report.signature],
-            "digest": report.digest or "digest not computed: wb.inspect(path, verify=True)",
-            "warnings": list(_warnings(report)),
-            "notes": report.notes,
-            "tables": [(made, name in _OPEN) for name, made in tables if made is not None],
-            "sources": list(_sources(report, limits)),
-        }
-
-    return render.summary("inspected", view, limit=_BYTES, levels=_LEVELS)
+    Its tables are folded but for what matters to a caller.
+    """
+    digest = report.digest or "digest not computed: wb.inspect(path, verify=True)"
+    facts = (TITLES[report.kind], number_text(report.size, "bytes"), report.signature)
+    blocks: list[Block] = [Sentence(digest, "code")]
+    blocks += [Sentence(words, "warning") for words in _warnings(report)]
+    blocks += [Sentence(words, "muted") for words in report.notes]
+    blocks += [_table(report, name) for name in _TITLES if getattr(report, name)]
+    if report.texts:
+        codes = [
+            Code(
+                text.text,
+                text.name,
+                f"{text.language}, {number_text(text.size, 'bytes')}",
+                call=Markup(".source('{}')").format(text.name),
+            )
+            for text in report.texts
+        ]
+        blocks.append(Section("sources", "Sources", str(len(codes)), codes))
+    name = os.path.basename(report.path)
+    return Document(name, blocks, "\N{EM SPACE}".join(facts), summary_bytes=_BYTES, levels=_LEVELS)
 
 
 def _warnings(report: ArtifactReport) -> Iterator[str]:
@@ -196,10 +206,8 @@ def _warnings(report: ArtifactReport) -> Iterator[str]:
         yield f"reading its pickles would import what runs commands: {', '.join(running)}"
 
 
-def _table(report: ArtifactReport, name: str, limits: Limits) -> Grid | None:
+def _table(report: ArtifactReport, name: str) -> Table:
     records: Sequence[Any] = getattr(report, name)
-    if not records:
-        return None
     hidden = {"direction"} if name in ("inputs", "outputs") else set()
     if len(report.models) == 1:
         hidden.add("model")
@@ -209,7 +217,8 @@ def _table(report: ArtifactReport, name: str, limits: Limits) -> Grid | None:
         for field in fields(records[0])
         if field.name not in hidden
     ]
-    return grid(_TITLES[name], columns, rows, limits, call=write_frame_call("", name))
+    call = write_frame_call("", name)
+    return Table(_TITLES[name], columns, rows, call, is_open=name in _OPEN)
 
 
 def _column(name: str, longest: int) -> Column:
@@ -230,10 +239,12 @@ def _worded(row: dict[str, Any]) -> dict[str, Any]:
     return {k: f"⚠ {v}" if v in WRONG else v for k, v in cells.items()}
 
 
-def _sources(report: ArtifactReport, limits: Limits) -> Iterator[dict[str, Any]]:
-    left = limits.texts
-    for text in report.texts:
-        kept = text.text if text.text is not None and len(text.text) <= left else None
-        left -= len(kept or "")
-        facts = f"{text.language}, {number_text(text.size, 'bytes')}"
-        yield {"name": text.name, "facts": facts, "text": kept}
+SHOWN = {
+    "ArtifactReport": Shown(document=_build_inspected),
+    "Check": Shown(document=_build_check),
+    "Recommendation": Shown(document=_build_recommendation),
+    "Rehearsal": Shown(document=_build_rehearsal, text=describe_rehearsal),
+    "Rivals": Shown(document=_build_rivals, text=describe_rivals),
+    "RoundTrip": Shown(document=_build_roundtrip, text=text),
+    "WhyRecompiled": Shown(document=_build_why_recompiled),
+}

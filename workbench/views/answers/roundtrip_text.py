@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from workbench.report.file_rows import RoundTripPhase, RoundTripWay
 from workbench.report.roundtrip import MissedBudget, RoundTrip
+from workbench.views.shown import Shown
 from workbench.views.wire.artifact_messages import TripPhase, TripWay
 from workbench.views.wire.codec import convert_row
 from workbench.views.words.units import difference_text, format_bytes, format_seconds, number_text
@@ -160,3 +161,6 @@ def bar(start_s: float, duration_s: float, total_s: float) -> str:
     start = min(_BAR - 1, int(start_s / total_s * _BAR))
     end = max(start + 1, round((start_s + duration_s) / total_s * _BAR))
     return f"{' ' * start}{'█' * (end - start)}{' ' * (_BAR - end)}"
+
+
+SHOWN = {"MissedBudget": Shown(text=describe_missed_budget)}

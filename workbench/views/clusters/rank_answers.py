@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
-from os import PathLike
 from typing import Any
 
 from workbench.analysis.ranks.logged_ranks import LoggedRanks
@@ -12,8 +11,9 @@ from workbench.analysis.ranks.ranks import Ranks
 from workbench.number_text import plural
 from workbench.report.cluster.cluster_rows import CollectiveOrder, RankCompile, RankRow
 from workbench.report.measures import measures
-from workbench.views.static_html import render
-from workbench.views.static_html.grids import HEAT_BYTES, PAGE, Grid, Limits, grid
+from workbench.views.blocks import Document, Sentence, Table, write_text
+from workbench.views.shown import Shown
+from workbench.views.static_html.grids import HEAT_BYTES
 from workbench.views.tables.column import Column, exact
 
 _OF_RANKS = measures(RankRow)
@@ -54,50 +54,22 @@ def list_rank_sentences(ranks: Ranks | LoggedRanks) -> tuple[str, ...]:
     return ranks.sentences
 
 
-def format_ranks(ranks: Ranks) -> str:
-    """The sentences, a line for each rank."""
-    table = next(_list_rank_grids(ranks, PAGE))
-    lines = [_name_ranks(ranks)] + [f"- {words}" for words in ranks.sentences]
-    return "\n".join(
-        [*lines, *([] if table is None else [f"  {table.head}"])]
-        + [f"  {line}" for line in ([] if table is None else table.lines)]
+def build_ranks(ranks: Ranks) -> Document:
+    """The sentences; ranks, collectives that do not match, shards that differ."""
+    sizes = " × ".join(f"{name} {size}" for name, size in ranks.mesh.items())
+    return _build_document(
+        f"{ranks.name} on {ranks.target}, {sizes}",
+        ranks.sentences,
+        Table("Ranks", _RANKS, [asdict(row) for row in ranks.rows], ".frame()", is_open=True),
+        _list_unlike(ranks.order),
+        Table(
+            "Shards that differ", _SHARDS, _list_shards(ranks), ".frame('shards')", is_open=False
+        ),
     )
 
 
-def render_ranks_page(ranks: Ranks, path: str | PathLike[str] | None = None) -> str:
-    """A self-contained page; written to `path` when given."""
-    shown = render.body("forecast", lambda limits: _show_ranks(ranks, limits))
-    return render.page(_name_ranks(ranks), shown, path)
-
-
-def render_ranks(ranks: Ranks) -> str:
-    """The sentences and the tables for a notebook; it needs no style sheet."""
-    return render.summary("forecast", lambda limits: _show_ranks(ranks, limits), limit=HEAT_BYTES)
-
-
-def format_logged_ranks(ranks: LoggedRanks) -> str:
-    """The sentences, a line for each compile."""
-    table = next(_list_logged_grids(ranks, PAGE))
-    lines = [f"{ranks.name} on {plural(len(ranks.ranks), 'rank')}"]
-    lines += [f"- {words}" for words in ranks.sentences]
-    return "\n".join(
-        lines + [f"  {line}" for line in (() if table is None else (table.head, *table.lines))]
-    )
-
-
-def render_logged_ranks(ranks: LoggedRanks) -> str:
-    """The sentences and the tables for a notebook; it needs no style sheet."""
-    return render.summary("forecast", lambda limits: _show_logged(ranks, limits), limit=HEAT_BYTES)
-
-
-def _show_logged(ranks: LoggedRanks, limits: Limits) -> Mapping[str, Any]:
-    first, *others = ranks.sentences
-    grids = [each for each in _list_logged_grids(ranks, limits) if each is not None]
-    title = f"{ranks.name} on {plural(len(ranks.ranks), 'rank')}"
-    return {"title": title, "sentence": first, "notes": others, "grids": grids}
-
-
-def _list_logged_grids(ranks: LoggedRanks, limits: Limits) -> Iterator[Grid | None]:
+def build_logged_ranks(ranks: LoggedRanks) -> Document:
+    """The sentences; compiles, collectives that do not match."""
     rows = [
         {
             **asdict(row),
@@ -108,9 +80,28 @@ def _list_logged_grids(ranks: LoggedRanks, limits: Limits) -> Iterator[Grid | No
         }
         for row in ranks.compiles
     ]
-    yield grid("Compiles", _COMPILES, rows, limits, call=".frame()")
-    yield grid("Collectives that do not match", _ORDER, _list_unlike(ranks.order), limits,
-               call=".frame('order')")  # fmt: skip
+    return _build_document(
+        f"{ranks.name} on {plural(len(ranks.ranks), 'rank')}",
+        ranks.sentences,
+        Table("Compiles", _COMPILES, rows, ".frame()", is_open=True),
+        _list_unlike(ranks.order),
+    )
+
+
+def _build_document(
+    title: str,
+    sentences: Sequence[str],
+    table: Table,
+    unlike: Sequence[Mapping[str, Any]],
+    *more: Table,
+) -> Document:
+    first, *others = sentences
+    order = Table(
+        "Collectives that do not match", _ORDER, unlike, ".frame('order')", is_open=not table.rows
+    )
+    notes = [Sentence(words, "muted") for words in others]
+    blocks = [Sentence(first), *notes, table, order, *more]
+    return Document(title, blocks, summary_bytes=HEAT_BYTES)
 
 
 def _list_numbers(ranks: Sequence[int]) -> str:
@@ -125,25 +116,6 @@ def _list_unlike(order: Iterable[CollectiveOrder]) -> list[dict[str, Any]]:
     ]
 
 
-def _name_ranks(ranks: Ranks) -> str:
-    sizes = " × ".join(f"{name} {size}" for name, size in ranks.mesh.items())
-    return f"{ranks.name} on {ranks.target}, {sizes}"
-
-
-def _show_ranks(ranks: Ranks, limits: Limits) -> Mapping[str, Any]:
-    first, *others = ranks.sentences
-    grids = [each for each in _list_rank_grids(ranks, limits) if each is not None]
-    return {"title": _name_ranks(ranks), "sentence": first, "notes": others, "grids": grids}
-
-
-def _list_rank_grids(ranks: Ranks, limits: Limits) -> Iterator[Grid | None]:
-    rows = [asdict(row) for row in ranks.rows]
-    yield grid("Ranks", _RANKS, rows, limits, call=".frame()")
-    unlike = _list_unlike(ranks.order)
-    yield grid("Collectives that do not match", _ORDER, unlike, limits, call=".frame('order')")
-    yield grid("Shards that differ", _SHARDS, _list_shards(ranks), limits, call=".frame('shards')")
-
-
 def _list_shards(ranks: Ranks) -> list[dict[str, Any]]:
     """What ranks hold of a tensor whose shards are not equal, name by name."""
     held: dict[str, dict[int, Any]] = {}
@@ -156,3 +128,17 @@ def _list_shards(ranks: Ranks) -> list[dict[str, Any]]:
         if len(set(by_rank.values())) > 1
         for rank, shard in by_rank.items()
     ]
+
+
+SHOWN = {
+    "LoggedRanks": Shown(
+        document=build_logged_ranks,
+        text=lambda ranks: write_text(build_logged_ranks(ranks)),
+        sentences=list_rank_sentences,
+    ),
+    "Ranks": Shown(
+        document=build_ranks,
+        text=lambda ranks: write_text(build_ranks(ranks)),
+        sentences=list_rank_sentences,
+    ),
+}

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict
-from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from workbench.analysis.ranks.scaling import Scaling
 from workbench.report.cluster.cluster_rows import ScalingRow
 from workbench.report.measures import measures
+from workbench.views.blocks import Document, Sentence, Table, write_text
 from workbench.views.charts.sheet import KERNEL_COLOURS, sheet
-from workbench.views.static_html import render
-from workbench.views.static_html.grids import HEAT_BYTES, PAGE, Grid, Limits, grid
+from workbench.views.shown import Shown
+from workbench.views.static_html.grids import HEAT_BYTES
 from workbench.views.tables.column import Column, exact
 
 if TYPE_CHECKING:
@@ -27,11 +26,7 @@ _COLUMNS = (
 
 def text(found: Scaling) -> str:
     """The sentences, a line for each mesh."""
-    table = _list_rows(found, PAGE)
-    lines = [_name(found), *(f"- {words}" for words in found.sentences)]
-    if table is not None:
-        lines += [f"  {line}" for line in (table.head, *table.lines)]
-    return "\n".join(lines)
+    return write_text(build_document(found))
 
 
 def sentences(found: Scaling) -> tuple[str, ...]:
@@ -62,28 +57,19 @@ def plot(found: Scaling) -> Figure:
     return figure
 
 
-def page(found: Scaling, path: str | PathLike[str] | None = None) -> str:
-    """A self-contained page; written to `path` when given."""
-    shown = render.body("forecast", lambda limits: _show(found, limits))
-    return render.page(_name(found), shown, path)
-
-
-def fragment(found: Scaling) -> str:
-    """The sentences and the table for a notebook; it needs no style sheet."""
-    return render.summary("forecast", lambda limits: _show(found, limits), limit=HEAT_BYTES)
-
-
 def _name(found: Scaling) -> str:
     return f"{found.name} on {found.target}, first rank of each mesh"
 
 
-def _show(found: Scaling, limits: Limits) -> Mapping[str, Any]:
+def build_document(found: Scaling) -> Document:
+    """The sentences and the table of meshes."""
     first, *others = found.sentences
-    table = _list_rows(found, limits)
-    grids = [] if table is None else [table]
-    return {"title": _name(found), "sentence": first, "notes": others, "grids": grids}
-
-
-def _list_rows(found: Scaling, limits: Limits) -> Grid | None:
+    notes = [Sentence(words, "muted") for words in others]
     rows = [asdict(row) for row in found.rows]
-    return grid("Meshes", _COLUMNS, rows, limits, call=".frame()")
+    table = Table("Meshes", _COLUMNS, rows, ".frame()", is_open=True)
+    return Document(_name(found), [Sentence(first), *notes, table], summary_bytes=HEAT_BYTES)
+
+
+SHOWN = {
+    "Scaling": Shown(document=build_document, text=text, sentences=sentences, plot=plot),
+}

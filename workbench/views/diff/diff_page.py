@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
-from os import PathLike
-from typing import Any
 
 from workbench.analysis.diff.difference import (
     MEASURED,
@@ -20,7 +17,7 @@ from workbench.analysis.diff.difference import (
 from workbench.analysis.fusion.traffic import sum_known
 from workbench.report import Report
 from workbench.report.side_by_side import SideBySide, sign_lines, split_hunks
-from workbench.settings import Embed
+from workbench.views.blocks import Changes, Document, Items, Section, Sentence, Table
 from workbench.views.diff.sentences import sentences
 from workbench.views.diff.words import (
     CHANGES,
@@ -31,9 +28,7 @@ from workbench.views.diff.words import (
     name_note,
     value_text,
 )
-from workbench.views.pages.interactive import interactive
-from workbench.views.static_html import render
-from workbench.views.static_html.grids import PAGE, Limits, grid, write_frame_call
+from workbench.views.static_html.grids import write_frame_call
 from workbench.views.tables.column import Column
 from workbench.views.wire.codec import SMALL, convert_row, pack
 from workbench.views.wire.diff_messages import (
@@ -219,84 +214,53 @@ def title(a: Report, b: Report) -> str:
     return f"{' and '.join(names)}, compared"
 
 
-def page(diff: Diff, path: str | PathLike[str] | None = None) -> str:
-    """A self-contained page; written to `path` when given.
-
-    Where no script runs, the same parts stand below one another as plain HTML.
-    """
+def build_blocks(diff: Diff) -> Document:
+    """The sentences, what differs part by part, what is the same or was not compared."""
     shown = document(diff)
-    static, record = render.body("diff", partial(_view, shown)), pack({"diff": shown}, SMALL)
-    view = interactive(static, record, kind="page", carries_bundle=True)
-    return render.page(title(diff.a, diff.b), view, path, has_view=True)
-
-
-def saved(diff: Diff, *, embed: Embed, carries_bundle: bool) -> str:
-    """The static output of a notebook, which a script makes interactive.
-
-    Without `carries_bundle` another output of the notebook has to carry the front end.
-    """
-    shown = document(diff)
-    if embed != "full":
-        return _summary(shown)
-    record = pack({"diff": shown}, SMALL)
-    return interactive(_summary(shown), record, kind="saved", carries_bundle=carries_bundle)
-
-
-def fragment(diff: Diff) -> str:
-    """At most 10 kB without script or style sheet, readable in a notebook that is not trusted."""
-    return _summary(document(diff))
-
-
-def _summary(shown: DiffDocument) -> str:
-    return render.summary("diff", partial(_view, shown))
-
-
-def _view(shown: DiffDocument, limits: Limits) -> dict[str, Any]:
-    kernels = [kernel for kernel in shown["kernels"] if kernel["relation"] != "same"]
-    is_page = limits is PAGE
-    count = len(kernels) if is_page else limits.rows
     alike = [p["title"] for p in shown["parts"] if p["same"] and not p["differ"]]
     missing = [f"{p['title']} ({p['missing']})" for p in shown["parts"] if p["missing"]]
     words = f"The same in both: {', '.join(alike)}." if alike else ""
-    return {
-        "doc": shown,
-        "parts": [_show_part(part, limits) for part in shown["parts"] if part["differ"]],
-        "kernels": list(_show_kernels(kernels[:count], None if is_page else limits.lines)),
-        "kernels_left": max(len(kernels) - count, 0),
-        "alike": words + (f" Not compared: {'; '.join(missing)}." if missing else ""),
-    }
+    words += f" Not compared: {'; '.join(missing)}." if missing else ""
+    a, b = shown["a"], shown["b"]
+    return Document(
+        f"{a['name']} → {b['name']}",
+        [
+            Items([sentence["text"] for sentence in shown["sentences"]]),
+            *(_build_part(part, shown) for part in shown["parts"] if part["differ"]),
+            Sentence(words, "muted"),
+        ],
+        facts=f"a: {a['words']} · b: {b['words']}",
+        tab=title(diff.a, diff.b),
+        frame="diff.frame('kernels')",
+        pack=lambda _: pack({"diff": shown}, SMALL),
+        is_light=False,
+    )
 
 
-def _show_part(part: DiffPart, limits: Limits) -> dict[str, Any]:
+def _build_part(part: DiffPart, shown: DiffDocument) -> Section:
+    call = write_frame_call("diff", part["id"])
+    counted = f"{part['differ']} differ, {part['same']} the same"
+    if part["is_measured"]:
+        counted = f"{plural(part['differ'], 'number')}, different in every run"
+    if part["id"] == "kernels":
+        changed = (kernel for kernel in shown["kernels"] if kernel["relation"] != "same")
+        kernels = [_build_kernel(kernel) for kernel in changed]
+        return Section(part["id"], part["title"], counted, kernels, call=call)
     rows = [
         {**row, "notes": " · ".join(filter(None, (row["where"], row["note"])))}
         for row in part["rows"]
     ]
-    call = write_frame_call("diff", part["id"])
-    more = part["differ"] - len(rows)
-    counted = f"{part['differ']} differ, {part['same']} the same"
-    if part["is_measured"]:
-        counted = f"{plural(part['differ'], 'number')}, different in every run"
-    is_kernels = part["id"] == "kernels"
-    made = grid("", _COLUMNS, rows, limits, call=call, omitted=more)
-    return {**part, "counted": counted, "grid": None if is_kernels else made}
+    table = Table("", _COLUMNS, rows, call, omitted=part["differ"] - len(rows))
+    return Section(part["id"], part["title"], counted, [table])
 
 
-def _show_kernels(kernels: Sequence[DiffKernels], left: int | None) -> Iterator[dict[str, Any]]:
-    """The kernels with the lines that differ, `left` of them in all."""
-    for kernel in kernels:
-        lines = list(unified(kernel["source"]))
-        if left is not None:
-            lines, left = lines[:left], max(left - len(lines), 0)
-        ids = " → ".join(
-            ", ".join(name.partition(" ")[0] for name in names) or ABSENT
-            for names in (kernel["a"], kernel["b"])
-        )
-        yield {
-            "title": f"{ids} {kernel['title']}",
-            "facts": " · ".join((kernel["relation"], *kernel["facts"])),
-            "lines": lines,
-        }
+def _build_kernel(kernel: DiffKernels) -> Changes:
+    ids = " → ".join(
+        ", ".join(name.partition(" ")[0] for name in names) or ABSENT
+        for names in (kernel["a"], kernel["b"])
+    )
+    facts = " · ".join((kernel["relation"], *kernel["facts"]))
+    return Changes(f"{ids} {kernel['title']}", facts, list(unified(kernel["source"])))
 
 
 def unified(source: Sequence[DiffLine]) -> Iterator[str]:

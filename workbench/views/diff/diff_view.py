@@ -8,7 +8,8 @@ import traitlets
 
 from workbench.analysis.diff.difference import Diff
 from workbench.errors import UsageError
-from workbench.views.diff.diff_page import document, saved
+from workbench.views.diff.diff_page import build_blocks, document
+from workbench.views.static_html.render import keep
 from workbench.views.widgets.display import display_record
 from workbench.views.widgets.request_widget import RequestWidget
 from workbench.views.wire.codec import pack
@@ -34,4 +35,4 @@ class DiffView(RequestWidget):
 
 def display(diff: Diff) -> None:
     """See `display_record`."""
-    display_record(diff, lambda: DiffView(diff), saved)
+    display_record(diff, lambda: DiffView(diff), lambda **how: keep(build_blocks(diff), **how))

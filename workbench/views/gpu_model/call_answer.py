@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
-from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from workbench.analysis.forecast.forecast import (
     Forecast,
@@ -15,9 +14,10 @@ from workbench.analysis.forecast.forecast import (
 )
 from workbench.analysis.gpu_model.launches import Launches, tell_kernels
 from workbench.report.measures import measures
+from workbench.views.blocks import Document, Sentence, Table
 from workbench.views.charts.sheet import KERNEL_COLOURS, sheet
-from workbench.views.static_html import render
-from workbench.views.static_html.grids import HEAT_BYTES, Grid, Limits, grid
+from workbench.views.shown import Shown
+from workbench.views.static_html.grids import HEAT_BYTES
 from workbench.views.tables.column import Column
 from workbench.views.words.units import format_bytes, format_percent, format_us, plural
 
@@ -140,47 +140,47 @@ def _shorten(words: str) -> str:
     return words if len(words) <= _LETTERS else f"{words[: _LETTERS - 1]}…"
 
 
-def render_forecast_page(told: Forecast, path: str | PathLike[str] | None = None) -> str:
-    """A self-contained page with the three tables; written to `path` when given."""
-    shown = render.body("forecast", lambda limits: _shown(told, limits))
-    return render.page(_title(told), shown, path)
-
-
-def render_forecast(told: Forecast) -> str:
-    """The sentence and the tables for a notebook; it needs no style sheet."""
-    return render.summary("forecast", lambda limits: _shown(told, limits), limit=HEAT_BYTES)
-
-
-def _title(told: Forecast) -> str:
+def build_forecast(told: Forecast) -> Document:
+    """The sentence and the tables of lines, modules and kernels."""
     name = told.report.request.name or "the call"
-    return f"What {name} takes on {told.target}"
-
-
-def _shown(told: Forecast, limits: Limits) -> Mapping[str, Any]:
     first, *others = list_forecast_sentences(told)
-    grids = [each for each in _list_grids(told, limits) if each is not None]
-    return {"title": _title(told), "sentence": first, "notes": others, "grids": grids}
+    return Document(
+        f"What {name} takes on {told.target}",
+        [
+            Sentence(first),
+            *(Sentence(words, "muted") for words in others),
+            *_list_tables(told),
+        ],
+        summary_bytes=HEAT_BYTES,
+    )
 
 
-def _list_grids(told: Forecast, limits: Limits) -> Iterator[Grid | None]:
+def _list_tables(told: Forecast) -> Iterator[Table]:
     lines = [asdict(row) | {"place": _place(row)} for row in told.lines]
     modules = [asdict(row) | {"module": row.module or "the call"} for row in told.modules]
     kernels = [asdict(row) for row in sorted(told.rows, key=lambda row: -row.us)]
     whole = told.kernels_us or 1.0
     kernels = [row | {"share": row["us"] / whole} for row in kernels]
-    yield _grid("lines", "Lines", LineForecast, lines, limits)
-    yield _grid("modules", "Modules", ModuleForecast, modules, limits)
-    yield _grid("kernels", "Kernels", KernelForecast, kernels, limits)
+    tables = (
+        ("lines", "Lines", LineForecast, lines),
+        ("modules", "Modules", ModuleForecast, modules),
+        ("kernels", "Kernels", KernelForecast, kernels),
+    )
+    first = next((name for name, _, _, rows in tables if rows), "")
+    for name, title, row_type, rows in tables:
+        said = {"share": measures(LineForecast)["share"], **measures(row_type)}
+        times = (Column(said[key].title, key, said[key].unit) for key in _TIMES if key in said)
+        columns = (*_COLUMNS[name], *times)
+        yield Table(title, columns, rows, f'.frame("{name}")', is_open=name == first)
 
 
 def _place(row: LineForecast) -> str:
     return "" if row.line is None else f"{row.file.rpartition('/')[2]}:{row.line}"
 
 
-def _grid(
-    name: str, title: str, row_type: Any, rows: Sequence[Mapping[str, Any]], limits: Limits
-) -> Grid | None:
-    said = {"share": measures(LineForecast)["share"], **measures(row_type)}
-    times = (Column(said[key].title, key, said[key].unit) for key in _TIMES if key in said)
-    columns = (*_COLUMNS[name], *times)
-    return grid(title, columns, rows, limits, call=f'.frame("{name}")') if rows else None
+SHOWN = {
+    "Forecast": Shown(
+        document=build_forecast, text=format_forecast, sentences=list_forecast_sentences
+    ),
+    "Launches": Shown(text=text, plot=plot),
+}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import asdict
-from os import PathLike
 from typing import TYPE_CHECKING
 
 import pandas
@@ -21,9 +20,10 @@ from workbench.errors import UsageError
 from workbench.report import Report
 from workbench.report.machine_rows import MatrixCell
 from workbench.report.measures import measures
+from workbench.views.blocks import Document, Heat, Sentence, Table
 from workbench.views.charts.sheet import HeatCell, HeatMap, HeatRow, compute_shades, draw_heat_map
-from workbench.views.static_html import render
-from workbench.views.static_html.grids import HEAT_BYTES, grid
+from workbench.views.shown import Shown
+from workbench.views.static_html.grids import HEAT_BYTES
 from workbench.views.tables import data_frames
 from workbench.views.tables.column import Column
 from workbench.views.words.record_words import few_words, list_kernel_ops, title_of
@@ -181,28 +181,23 @@ def _check(metric: str) -> None:
         raise UsageError(f"A matrix has no metric {metric!r}. Take one of: {', '.join(METRICS)}.")
 
 
-def page(matrix: Matrix, path: str | PathLike[str] | None = None) -> str:
-    """A self-contained page with a table for each figure; written to `path` when given."""
-    title = f"{title_of(matrix.report)} on several GPUs"
-    return render.page(title, render.body("heat", _view(matrix)), path)
-
-
-def fragment(matrix: Matrix) -> str:
-    """The first figure as a table, the others folded; it needs no style sheet."""
-    return render.summary("heat", _view(matrix), limit=HEAT_BYTES)
-
-
-def _view(matrix: Matrix) -> render.View:
+def build_document(matrix: Matrix) -> Document:
+    """A heat map for each figure, the first one open, and the remarks."""
     cells = matrix.report.matrix
     count = plural(len(kernel_labels(matrix)), "Triton kernel")
-    title = f"{title_of(matrix.report)}: {count} on {', '.join(matrix.targets)}"
     used = (name for name in METRICS if any(getattr(cell, name) is not None for cell in cells))
     maps = [heat_map(matrix, metric) for metric in used]
     rows = [asdict(cell) for cell in cells if cell.note]
-    return lambda limits: {
-        "title": title,
-        "notes": [f"{_caption('registers', cells).capitalize()}. {_SOURCE}"],
-        "maps": maps,
-        "limits": limits,
-        "grid": grid("Remarks", _REMARKS, rows, limits, call=".frame()"),
-    }
+    return Document(
+        f"{title_of(matrix.report)}: {count} on {', '.join(matrix.targets)}",
+        [
+            Sentence(f"{_caption('registers', cells).capitalize()}. {_SOURCE}"),
+            *(Heat(each, is_open=n == 0) for n, each in enumerate(maps)),
+            Table("Remarks", _REMARKS, rows, ".frame()"),
+        ],
+        tab=f"{title_of(matrix.report)} on several GPUs",
+        summary_bytes=HEAT_BYTES,
+    )
+
+
+SHOWN = {"Matrix": Shown(document=build_document, text=text, frame=frame, plot=plot)}

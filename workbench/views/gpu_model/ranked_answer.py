@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict
-from os import PathLike
 from typing import TYPE_CHECKING
 
 import pandas
@@ -14,9 +13,10 @@ from workbench.errors import UsageError
 from workbench.report import Report
 from workbench.report.machine_rows import RankedConfig
 from workbench.report.measures import measures
+from workbench.views.blocks import Document, Heat, Sentence, Table
 from workbench.views.charts.sheet import HeatCell, HeatMap, HeatRow, draw_heat_map
-from workbench.views.static_html import render
-from workbench.views.static_html.grids import HEAT_BYTES, grid
+from workbench.views.shown import Shown
+from workbench.views.static_html.grids import HEAT_BYTES
 from workbench.views.tables import data_frames
 from workbench.views.tables.column import Column, exact
 from workbench.views.words.record_words import list_kernel_ops
@@ -163,27 +163,20 @@ def _line(row: RankedConfig) -> Iterator[str]:
     yield row.rejection or ""
 
 
-def page(ranked: RankedConfigs, path: str | PathLike[str] | None = None) -> str:
-    """A self-contained page with the heat map and the rows; written to `path` when given."""
+def build_document(ranked: RankedConfigs) -> Document:
+    """The heat map and the rows."""
     kernel = next(k for k in ranked.report.kernels if k.id == ranked.kernel)
-    title = f"{ranked.kernel} ({list_kernel_ops(kernel)}) on {ranked.target}"
-    body = render.body("heat", _view(ranked, title))
-    return render.page(f"Configurations of {ranked.kernel}", body, path)
-
-
-def fragment(ranked: RankedConfigs) -> str:
-    """The heat map and the rows for a notebook; it needs no style sheet."""
-    view = _view(ranked, f"{ranked.kernel} on {ranked.target}")
-    return render.summary("heat", view, limit=HEAT_BYTES)
-
-
-def _view(ranked: RankedConfigs, title: str) -> render.View:
-    drawn = heat_map(ranked)
     rows = [{**asdict(row), "remark": row.rejection or row.note} for row in ranked.rows]
-    return lambda limits: {
-        "title": title,
-        "notes": [MODEL + _say_equal(ranked) + _say_unchecked(ranked)],
-        "maps": [drawn],
-        "limits": limits,
-        "grid": grid("All configurations", _COLUMNS, rows, limits, call=".frame()"),
-    }
+    return Document(
+        f"{ranked.kernel} ({list_kernel_ops(kernel)}) on {ranked.target}",
+        [
+            Sentence(MODEL + _say_equal(ranked) + _say_unchecked(ranked)),
+            Heat(heat_map(ranked), is_open=True),
+            Table("All configurations", _COLUMNS, rows, ".frame()"),
+        ],
+        tab=f"Configurations of {ranked.kernel}",
+        summary_bytes=HEAT_BYTES,
+    )
+
+
+SHOWN = {"RankedConfigs": Shown(document=build_document, text=text, frame=frame, plot=plot)}

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from html import escape
-from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from workbench.analysis.layers.fit import Fit
 from workbench.analysis.layers.layers import ModuleShare
+from workbench.views.blocks import Chart, Document, Sentence, Table
 from workbench.views.charts.sheet import CELL_INK, KERNEL_COLOURS, sheet
-from workbench.views.static_html import render
-from workbench.views.static_html.grids import Grid, Limits, grid
+from workbench.views.shown import Shown
 from workbench.views.tables.column import Column
 from workbench.views.words.units import format_bytes, format_percent, plural
 
@@ -74,34 +73,22 @@ def plot(fit: Fit) -> Figure:
     return figure
 
 
-def fragment(fit: Fit) -> str:
-    """HTML that a notebook keeps; it needs no style sheet."""
-    return render.summary("fit", lambda limits: {"found": _shown(fit, limits)})
-
-
-def page(fit: Fit, path: str | PathLike[str] | None) -> str:
-    """A page of its own."""
-    shown = render.body("fit", lambda limits: {"found": _shown(fit, limits)})
-    return render.page(_title(fit), shown, path)
-
-
-def _title(fit: Fit) -> str:
-    return f"{fit.name}: does it fit?"
-
-
-def _shown(fit: Fit, limits: Limits) -> Mapping[str, Any]:
+def build_document(fit: Fit) -> Document:
+    """The sentence, the parts of the peak as a picture and as tables."""
     picture = b64encode(_picture(fit).encode()).decode("ascii")
-    return {
-        "title": _title(fit),
-        "sentence": fit.sentence,
-        "picture": f"data:image/svg+xml;base64,{picture}",
-        "alt": ", ".join(f"{row.part} {format_bytes(row.bytes)}" for row in fit.parts),
-        "grids": [each for each in _grids(fit, limits) if each is not None],
-        "missing": fit.missing,
-    }
+    alt = ", ".join(f"{row.part} {format_bytes(row.bytes)}" for row in fit.parts)
+    return Document(
+        f"{fit.name}: does it fit?",
+        [
+            Sentence(fit.sentence),
+            Chart(alt, f"data:image/svg+xml;base64,{picture}"),
+            *_list_tables(fit),
+            Sentence(f"Not in it: {fit.missing}.", "muted"),
+        ],
+    )
 
 
-def _grids(fit: Fit, limits: Limits) -> Iterator[Grid | None]:
+def _list_tables(fit: Fit) -> Iterator[Table]:
     place = next((row.place for row in fit.parts if row.place != "all the time"), "")
     parts = [
         {
@@ -115,13 +102,13 @@ def _grids(fit: Fit, limits: Limits) -> Iterator[Grid | None]:
         for row in fit.parts
     ]
     title = f"The peak, {format_bytes(fit.peak)}: {place}"
-    yield grid(title, _PARTS, parts, limits, most=len(parts))
+    yield Table(title, _PARTS, parts, most=len(parts))
     rows = [row for share in fit.modules[:_MODULES] for row in _module_rows(share)]
     if rows:
         deepest = fit.depths[-1].layers
         more = f", extended to {fit.layers}" if fit.layers != deepest else ""
         title = f"What lives there by module, of {plural(deepest, 'layer')}{more}"
-        yield grid(title, _SHARES, rows, limits, most=len(rows))
+        yield Table(title, _SHARES, rows, most=len(rows))
 
 
 def _module_rows(share: ModuleShare) -> Iterator[dict[str, object]]:
@@ -172,3 +159,6 @@ def _pale(colour: str) -> str:
     parts = (int(colour[n : n + 2], 16) for n in (1, 3, 5))
     mixed = (round(part + (255 - part) * _PALE) for part in parts)
     return "#" + "".join(f"{part:02x}" for part in mixed)
+
+
+SHOWN = {"Fit": Shown(document=build_document, text=text, plot=plot)}

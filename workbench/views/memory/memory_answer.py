@@ -9,6 +9,7 @@ from workbench.analysis.budgets.budgets import BudgetPoint, Budgets, cost_text
 from workbench.analysis.memory.memory import Memory, stacked
 from workbench.number_text import plural
 from workbench.views.charts.sheet import KERNEL_COLOURS, sheet
+from workbench.views.shown import Shown
 from workbench.views.words.units import format_bytes, format_percent
 
 if TYPE_CHECKING:
@@ -138,3 +139,9 @@ def plot_budgets(budgets: Budgets) -> Figure:
         axes.legend(frameon=False)
         axes.set_title(budgets.name)
     return figure
+
+
+SHOWN = {
+    "Budgets": Shown(text=format_budgets, plot=plot_budgets),
+    "Memory": Shown(text=text, plot=plot),
+}

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from os import PathLike
-from typing import Any
-
 from workbench.analysis.numerics.numerics_record import ProgramsApart
 from workbench.report.numerics.numerics_rows import CommonValue
-from workbench.views.static_html import render
-from workbench.views.static_html.grids import Grid, Limits, grid
+from workbench.views.blocks import Block, Document, Sentence, Table
+from workbench.views.shown import Shown
 from workbench.views.tables.column import Column
 from workbench.views.words.units import plural
 
@@ -26,38 +22,23 @@ _COLUMNS = (
 _INHERITED = "Inherited: something that it is computed from differs already."
 
 
-def fragment(found: ProgramsApart) -> str:
-    """HTML that a notebook keeps; it needs no style sheet."""
-    return render.summary("apart", lambda limits: _shown(found, limits))
-
-
-def page(found: ProgramsApart, path: str | PathLike[str] | None) -> str:
-    """A page of its own."""
-    shown = render.body("apart", lambda limits: _shown(found, limits))
-    return render.page(_title(found), shown, path)
-
-
-def _title(found: ProgramsApart) -> str:
-    return f"{found.name} and {found.other}: where they part"
-
-
-def _shown(found: ProgramsApart, limits: Limits) -> Mapping[str, Any]:
+def build_document(found: ProgramsApart) -> Document:
+    """The sentence, the values and outputs that differ, how many are equal."""
     values = [row for row in found.values if row.differ]
     outputs = [row for row in found.outputs if row.differ]
-    made = (_grid("Values", found, values, limits), _grid("Outputs", found, outputs, limits))
+    blocks: list[Block] = [
+        Sentence(found.sentence),
+        _table("Values", found, values),
+        _table("Outputs", found, outputs),
+    ]
     same = len(found.values) + len(found.outputs) - len(values) - len(outputs)
-    equal = f"{plural(same, 'value')} and outputs of both are equal bit for bit." if same else ""
-    return {
-        "title": _title(found),
-        "sentence": found.sentence,
-        "grids": [each for each in made if each is not None],
-        "equal": equal,
-    }
+    if same:
+        words = f"{plural(same, 'value')} and outputs of both are equal bit for bit."
+        blocks.append(Sentence(words, "muted"))
+    return Document(f"{found.name} and {found.other}: where they part", blocks)
 
 
-def _grid(
-    title: str, found: ProgramsApart, differ: list[CommonValue], limits: Limits
-) -> Grid | None:
+def _table(title: str, found: ProgramsApart, differ: list[CommonValue]) -> Table:
     """The rows that differ, the first to part on top; the rest in the order of the program."""
     first = found.first
     rows = [
@@ -73,4 +54,7 @@ def _grid(
         }
         for row in sorted(differ, key=lambda row: row is not first)
     ]
-    return grid(title, _COLUMNS, rows, limits, call=f".frame({title.lower()!r})")
+    return Table(title, _COLUMNS, rows, f".frame({title.lower()!r})")
+
+
+SHOWN = {"ProgramsApart": Shown(document=build_document)}

@@ -9,14 +9,10 @@ from workbench.analysis.numerics.numerics_record import Numerics
 from workbench.number_text import plural
 from workbench.views.charts.sheet import FAINT, KERNEL_COLOURS, sheet
 from workbench.views.document import ViewContext
-from workbench.views.numerics.apart_answer import fragment as fragment_of_two
-from workbench.views.numerics.apart_answer import page as page_of_two
 from workbench.views.widgets.display import display_record, show
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-__all__ = ["display", "fragment_of_two", "page_of_two", "plot"]
 
 _LEAST = 1e-2
 """Roundings below which a bar is as good as nothing, where the logarithmic scale begins."""
@@ -66,4 +62,4 @@ def display(found: Numerics) -> None:
     """See `display_record`; the view is that of the compilation where it is alive."""
     subject = getattr(found, "asked", found.report)
     shown = show(subject, ViewContext(variable="compiled", pane="numerics"))
-    display_record(found, shown.live, lambda _, **how: shown.keep(**how))
+    display_record(found, shown.live, shown.keep)

@@ -3,6 +3,5 @@
 DOORS = {
     "interactive": "A summary with the packed record and the script that replaces it.",
     "report_page": "A report as a page that opens from disk, and as a summary.",
-    "saved": "The static output of a notebook, which a script makes interactive.",
 }
 """What other rooms import of this one."""

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import ast
+import re
+import textwrap
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from pathlib import PurePath
+from statistics import median, quantiles
 
+from workbench.analysis.calls.call_tree import CostRow, list_call_rows, list_module_rows
 from workbench.analysis.cost.costs import list_costs
 from workbench.analysis.cost.identical_kernels import grouped
 from workbench.analysis.fusion.fusion import list_before_fusion
@@ -12,18 +19,31 @@ from workbench.analysis.fusion.traffic import count_moved_bytes, measure_fusion_
 from workbench.analysis.gpu_model.launches import tell_kernels_of
 from workbench.analysis.memory.memory import count_quick_memory
 from workbench.analysis.memory.timeline import explain_unknown_memory
+from workbench.analysis.opportunities.opportunity import SURE, Opportunity, Tried
+from workbench.analysis.opportunities.rules import opportunities
 from workbench.report import Report
 from workbench.report.measures import count_guards, measure_compile_seconds
 from workbench.report.paired import PairedTimes
 from workbench.report.profile_record import MeasuredCall, read_measured_call
 from workbench.report.report_header import KERNEL_LOG, OWN_KERNEL
+from workbench.report.rows import MODULE_CLASSES, split_line
+from workbench.views.answers.alternatives_text import (
+    format_prediction,
+    format_saved,
+    format_shortest_saving,
+    name_stream_verdict,
+    nothing,
+    saving,
+)
 from workbench.views.overview.answer import answer
-from workbench.views.overview.cost_tree import list_tree_rows
-from workbench.views.panes.advice_pane import advice
 from workbench.views.panes.artifact_pane import file_of
 from workbench.views.panes.pane import Content, Pane, ViewContext, missing
 from workbench.views.source_marks import sources
+from workbench.views.wire import advice_messages as advice_wire
 from workbench.views.wire import report_messages as wire
+from workbench.views.wire.codec import convert_row, shorten
+from workbench.views.wire.overview_messages import TreeRow
+from workbench.views.wire.report_messages import Source
 from workbench.views.words.progress_words import find_longest_work
 from workbench.views.words.record_words import (
     count_captured,
@@ -205,6 +225,284 @@ def _notes(report: Report, dropped: Sequence[str] = ()) -> list[wire.Note]:
         note: wire.Note = {"title": f"CUDA graphs: {said}.", "text": text, "tone": "plain"}
         notes.append({**note, "tone": "fallback" if why else "plain", "select": "c0"})
     return notes
+
+
+MOST = 5
+
+
+def advice(report: Report, context: ViewContext) -> advice_wire.Advice:
+    """The opportunities that save most."""
+    changes = opportunities(report)
+    where = f"{report.request.name or 'this compilation'} on {report.request.target}"
+    return {
+        "rows": [_row(each, context) for each in changes[:MOST]],
+        "more": max(len(changes) - MOST, 0),
+        "none": nothing(where, report) if report.outcome.ok else "",
+    }
+
+
+def _row(change: Opportunity, context: ViewContext) -> advice_wire.Opportunity:
+    tried = context.tried.get(change.key)
+    file = None if change.file is None else PurePath(change.file).name
+    return convert_row(
+        advice_wire.Opportunity,
+        change,
+        saving=sentence(f"{saving(change)}"),
+        short=format_shortest_saving(change),
+        predicted_us=change.predicted_us,
+        predicted_by=format_prediction(change),
+        source=sentence(change.source),
+        sure_words=f"{sentence(change.sure, '')}: {SURE[change.sure]}",
+        place=file if change.line is None else f"{file}:{change.line}",
+        action=change.action if change.settings else None,
+        why_not=change.why_not or context.why_not["try"],
+        tried=None if tried is None else _tried(change, tried),
+    )
+
+
+def sentence(text: str, end: str = ".") -> str:
+    """Words as a sentence."""
+    return f"{text[:1].upper()}{text[1:]}{end}"
+
+
+def _tried(change: Opportunity, tried: Tried) -> advice_wire.TriedChange:
+    return {
+        "rows": list(_figures(tried)),
+        "times": None if tried.times is None else convert_pairs(tried.times),
+        "saved": format_saved(tried),
+        "agrees": tried.agrees,
+        "checked": tried.checked,
+        "part": f"tried:{change.id}",
+    }
+
+
+def convert_pairs(times: PairedTimes) -> advice_wire.TimedPairs:
+    """The pairs as a view draws them, with the verdict that they allow."""
+    saved = times.saved_us if len(times) else None
+    return {
+        "before": _runs(times.before_us),
+        "after": _runs(times.after_us),
+        "saved_us": None if saved is None else (saved.low, saved.median, saved.high),
+        "faster": times.faster,
+        "slower": times.slower,
+        "disturbed": times.disturbed,
+        "verdict": times.verdict,
+        "doubt": times.doubt,
+        "sentence": times.sentence,
+    }
+
+
+def _runs(runs_us: Sequence[float]) -> advice_wire.TimedRuns | None:
+    if not runs_us:
+        return None
+    low, middle, high = quantiles(runs_us, n=4) if len(runs_us) > 1 else (runs_us[0],) * 3
+    return {
+        "runs_us": [shorten(run) for run in runs_us],
+        "minimum_us": min(runs_us),
+        "median_us": middle,
+        "middle_us": (low, high),
+    }
+
+
+def _figures(tried: Tried) -> Iterator[tuple[str, str, str]]:
+    """Each figure that both have: its name, before, after."""
+    before, after = tried.before, tried.after
+    if before.breaks or after.breaks:
+        yield "Graph breaks, counted", str(before.breaks), str(after.breaks)
+    yield "Kernels, counted", str(before.kernels), str(after.kernels)
+    if before.bytes is not None and after.bytes is not None:
+        yield "Traffic, counted", format_bytes(before.bytes), format_bytes(after.bytes)
+    if before.bound_us is not None and after.bound_us is not None:
+        yield "Bound, by the roofline", format_us(before.bound_us), format_us(after.bound_us)
+    if tried.streams is not None:
+        old, new = tried.streams.before, tried.streams.after
+        words = f"Call with collectives, modelled: {name_stream_verdict(tried.streams)}"
+        yield words, format_us(old.whole_us), format_us(new.whole_us)
+        yield "Kernels wait for it, modelled", format_us(old.exposed_us), format_us(new.exposed_us)
+    if tried.times is not None and len(tried.times):
+        first, second = tried.times.before_us, tried.times.after_us
+        yield "Call, shortest of the pairs", format_us(min(first)), format_us(min(second))
+        yield "Call, median of the pairs", format_us(median(first)), format_us(median(second))
+
+
+_GLOBAL = re.compile(r"\b[GL]\['(\w+)'\]")  # how Dynamo names what a function reads
+_RANGE = re.compile(r"(\d+)[–,][^.]*")  # equal layers: 0–3, or 0, 2–4
+_EXCEPTIONS = ("break", "fallback")  # states of lines that stay in sight
+
+
+def list_tree_rows(
+    report: Report, sources: Sequence[Source]
+) -> tuple[list[TreeRow], list[TreeRow]]:
+    """The rows of the lines and of the modules; `sources` are the functions with their marks.
+
+    The modules are none where the record names none.
+    """
+    root = list_module_rows(report)
+    classes = _Classes(report)
+    modules = list(_Modules(classes).rows(root, 0)) if root.parts else []
+    return list(_Lines(report, sources, classes).rows()), modules
+
+
+class _Classes:
+    """The classes of modules, as the record names them."""
+
+    def __init__(self, report: Report):
+        self._by_path: Mapping[str, str] = report.extra.get(MODULE_CLASSES, {})
+
+    def of(self, row: CostRow) -> str:
+        """Of equal layers that of the first; empty where the record has none."""
+        if row.kind != "module":
+            return ""
+        return self._by_path.get(_RANGE.sub(r"\1", row.id.removeprefix("M:")), "")
+
+
+class _Modules:
+    def __init__(self, classes: _Classes):
+        self._classes = classes
+
+    def rows(self, row: CostRow, depth: int) -> Iterator[TreeRow]:
+        made = _tree_row(row, depth, self._classes.of(row))
+        if row.kernels or row.lines:
+            made["kernels"], made["lines"] = list(row.kernels), list(row.lines)
+        yield made
+        for part in row.parts:
+            yield from self.rows(part, depth + 1)
+
+
+class _Lines:
+    def __init__(self, report: Report, sources: Sequence[Source], classes: _Classes):
+        self.report, self.classes = report, classes
+        self.sources = {source["id"]: source for source in sources}
+        self.has_costs = bool(len(report.kernels))
+
+    def rows(self) -> Iterator[TreeRow]:
+        """Those with a cost, then functions in which something went wrong, then the rest."""
+        roots = list_call_rows(self.report)
+        waiting, shown = list(roots), set()
+        while waiting:
+            row = waiting.pop()
+            shown.add(row.id)
+            waiting += row.parts
+        for row in roots:
+            if row.kind != "rest":
+                yield from self._any(row, 0)
+        names = {each.id: each.qualified or each.name for each in self.report.sources}
+        for source in self.sources.values():
+            lines = [CostRow("line", id, "", {}, {}) for id in self._told(source)]
+            if lines and source["id"] not in shown:
+                name = names[source["id"]]
+                yield from self._function(CostRow("function", source["id"], name, {}, {}), lines, 0)
+        yield from (_tree_row(row, 0, "") for row in roots if row.kind == "rest")
+
+    def _any(self, row: CostRow, depth: int) -> Iterator[TreeRow]:
+        if row.kind == "function":
+            yield from self._function(row, row.parts, depth)
+        elif row.kind == "library":
+            file, count = self.sources[row.id]["file"], plural(len(row.parts), "line")
+            yield _tree_row(row, depth, f"{_package(file)}, {count}")
+            yield from self._parts(row, depth)
+        else:
+            yield from self._plain(row, depth)
+
+    def _plain(self, row: CostRow, depth: int) -> Iterator[TreeRow]:
+        called = [part.name for part in row.parts if part.kind in ("function", "library")]
+        made = _tree_row(row, depth, self.classes.of(row) or ", ".join(dict.fromkeys(called)))
+        if len(row.parts) == 1 and row.parts[0].times > 1:
+            made["times"], made["each"] = row.parts[0].times, _round_each(row.parts[0])
+        yield made
+        yield from self._parts(row, depth)
+
+    def _parts(self, row: CostRow, depth: int) -> Iterator[TreeRow]:
+        for part in row.parts:
+            yield from self._any(part, depth + 1)
+
+    def _function(self, row: CostRow, lines: Sequence[CostRow], depth: int) -> Iterator[TreeRow]:
+        """The function, its lines in order, and what costs nothing between them folded."""
+        source = self.sources[row.id]
+        place = f"{PurePath(source['file']).name}:{source['first']}"
+        yield _tree_row(row, depth, f"{row.module}, {place}" if row.module else place)
+        told = [CostRow("line", id, "", {}, {}) for id in self._told(source)]
+        shown = {split_line(line.id)[1]: line for line in (*told, *lines)}
+        body = _list_body(source)  # and what is above it, such as a default value, or a kernel
+        numbers_of = [*sorted(number for number in shown if number not in body), *body]
+        for is_shown, numbers in groupby(numbers_of, key=lambda n: n in shown):
+            if is_shown:
+                for number in numbers:
+                    yield from self._plain(shown[number], depth + 1)
+            else:
+                yield from _fold(source, list(numbers), depth + 1)
+
+    def _told(self, source: Source) -> list[str]:
+        """The lines that something is said about, whatever they cost."""
+        told = []
+        for mark in source["marks"]:
+            is_exception = mark["notes"] or mark["state"] in _EXCEPTIONS
+            if is_exception or (not self.has_costs and mark["state"] != "plain"):
+                told.append(mark["id"])
+        return told
+
+
+def _tree_row(row: CostRow, depth: int, caption: str) -> TreeRow:
+    made: TreeRow = {
+        "depth": depth,
+        "kind": row.kind,
+        "id": row.id,
+        "name": _GLOBAL.sub(r"\1", row.name),
+        "caption": caption,
+        "total": _shorten(row.total),
+        "own": _shorten(row.own),
+    }
+    if row.times > 1:
+        made["times"], made["each"] = row.times, _round_each(row)
+    return made
+
+
+def _shorten(costs: Mapping[str, float]) -> dict[str, float]:
+    return {kind: shorten(amount) for kind, amount in costs.items()}
+
+
+def _round_each(row: CostRow) -> dict[str, tuple[float, float]]:
+    both = row.each.items()
+    return {kind: (shorten(low), shorten(high)) for kind, (low, high) in both}
+
+
+def _fold(source: Source, numbers: Sequence[int], depth: int) -> Iterator[TreeRow]:
+    """One row for lines that cost nothing, or the only one; none where they are empty."""
+    texts = [n for n in numbers if source["lines"][n - source["first"]].strip()]
+    if len(texts) == 1:
+        yield _tree_row(CostRow("line", f"L:{source['id']}:{texts[0]}", "", {}, {}), depth, "")
+    elif texts:
+        yield {
+            "depth": depth,
+            "kind": "fold",
+            "id": f"L:{source['id']}:{numbers[0]}",
+            "name": "",
+            "caption": "",
+            "total": {},
+            "own": {},
+            "last": numbers[-1],
+            "count": len(texts),
+        }
+
+
+def _list_body(source: Source) -> range:
+    """The numbers of the lines below the head of a function and its docstring."""
+    first, lines = source["first"], source["lines"]
+    whole = range(first, first + len(lines))
+    try:
+        (function, *rest) = ast.parse(textwrap.dedent("\n".join(lines))).body
+    except (SyntaxError, ValueError):  # a piece of code, or no text
+        return whole
+    if rest or not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+        return whole
+    body = function.body[1:] if ast.get_docstring(function) is not None else function.body
+    return range(first + body[0].lineno - 1, first + len(lines)) if body else range(0)
+
+
+def _package(file: str) -> str:
+    """What a library's file belongs to: `transformers`, `python`."""
+    parts = PurePath(file).parts
+    return parts[1] if len(parts) > 1 and parts[0] == "site-packages" else parts[0]
 
 
 PANE = Pane("overview", "Overview", document)

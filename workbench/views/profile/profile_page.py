@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
-from os import PathLike
 from typing import Any
 
 from workbench.analysis.profile_changes.profiled_kernels import read_kernels
@@ -12,16 +10,14 @@ from workbench.analysis.profile_matches.profile_difference import ProfileDiff
 from workbench.report.profile.run_profile import RunProfile
 from workbench.report.table import Table
 from workbench.report.texts import HIDDEN
-from workbench.settings import Embed
-from workbench.views.pages.interactive import interactive
+from workbench.views.blocks import Block, Document, Items, Sentence
+from workbench.views.blocks import Table as TableBlock
 from workbench.views.pages.report_page import embed_record
 from workbench.views.profile.difference_document import document_of_two, list_changes
 from workbench.views.profile.profile_document import document
 from workbench.views.profile.profile_sentence import facts
 from workbench.views.profile.profile_words import name_kernels
 from workbench.views.profile.shown_tables import list_tables
-from workbench.views.static_html import render
-from workbench.views.static_html.grids import Limits, grid
 from workbench.views.wire.codec import SMALL, pack
 
 _PATHS: Mapping[str, tuple[str, ...]] = {
@@ -34,20 +30,35 @@ _ROOM = 1_500_000
 """Bytes of the records that a page carries."""
 
 
-def page(
-    profile: RunProfile, path: str | PathLike[str] | None = None, *, redact: bool = False
-) -> str:
-    """A self-contained page; written to `path` when given. `redact` drops paths of files.
+def build_blocks(profile: RunProfile, *, redact: bool = False) -> Document:
+    """The sentence, the changes and the tables. `redact` drops paths of files."""
+    if redact:
+        profile = _hide_paths(profile)
+    own = profile.of_own_rank()
+    words = name_kernels(read_kernels(own, None), own.tables["collectives"])
+    blocks: list[Block] = [
+        Sentence(facts(own)),
+        *(Sentence(note, "note") for note in own.notes),
+    ]
+    if changes := list(own.tables["opportunities"]):
+        texts = [f"{change.title}: {change.why}" for change in changes]
+        blocks.append(Items(texts, "What to change", ".opportunities"))
+    tables = list_tables(own, words)
+    blocks += [TableBlock(each.title, each.columns, each.rows, each.call) for each in tables]
+    return Document(
+        own.sentence,
+        blocks,
+        tab="Profile",
+        pack=lambda is_page: _pack(profile, is_page=is_page, redact=redact),
+    )
 
-    Where no script runs, the sentence and the tables stand below one another as plain HTML.
-    """
-    shown = _hide_paths(profile) if redact else profile
-    static = render.body("profile", partial(_view, shown))
-    records = {} if redact else shown.records
+
+def _pack(profile: RunProfile, *, is_page: bool, redact: bool) -> bytes:
+    """What the view shows; a page has the records with it."""
+    records = profile.records if is_page and not redact else {}
     made = {id: embed_record(each, _ROOM // len(records)) for id, each in records.items()}
-    packed = pack({"profile": document(shown, opens=not redact), "records": made}, SMALL)
-    view = interactive(static, packed, kind="page", carries_bundle=True)
-    return render.page("Profile", view, path, has_view=True)
+    opens = is_page and not redact
+    return pack({"profile": document(profile, opens=opens), "records": made}, SMALL)
 
 
 def _hide_paths(profile: RunProfile) -> RunProfile:
@@ -67,69 +78,18 @@ def _hide(table: Table[Any], columns: tuple[str, ...]) -> dict[str, list[str]]:
     }
 
 
-def saved(profile: RunProfile, *, embed: Embed, carries_bundle: bool) -> str:
-    """The static output of a notebook, which a script makes interactive."""
-    if embed == "none":
-        return fragment(profile)
-    record = pack({"profile": document(profile), "records": {}}, SMALL)
-    return interactive(fragment(profile), record, kind="saved", carries_bundle=carries_bundle)
-
-
-def fragment(profile: RunProfile) -> str:
-    """The sentence and the tables, for a notebook; it needs no style sheet."""
-    return render.summary("profile", partial(_view, profile))
-
-
-def _view(profile: RunProfile, limits: Limits) -> dict[str, Any]:
-    profile = profile.of_own_rank()
-    words = name_kernels(read_kernels(profile, None), profile.tables["collectives"])
-    return {
-        "title": profile.sentence,
-        "facts": facts(profile),
-        "notes": profile.notes,
-        "changes": list(profile.tables["opportunities"]),
-        "grids": [
-            (own.name, grid(own.title, own.columns, own.rows, limits, call=own.call))
-            for own in list_tables(profile, words)
-            if own.rows
-        ],
-    }
-
-
-def page_of_two(diff: ProfileDiff, path: str | PathLike[str] | None = None) -> str:
-    """A self-contained page of two profiles; written to `path` when given."""
-    static = render.body("profile", partial(_view_two, diff))
-    view = interactive(static, _record_two(diff), kind="page", carries_bundle=True)
-    return render.page("Two profiles", view, path, has_view=True)
-
-
-def saved_of_two(diff: ProfileDiff, *, embed: Embed, carries_bundle: bool) -> str:
-    """The static output of a notebook, which a script makes interactive."""
-    summary = fragment_of_two(diff)
-    if embed == "none":
-        return summary
-    return interactive(summary, _record_two(diff), kind="saved", carries_bundle=carries_bundle)
-
-
-def _record_two(diff: ProfileDiff) -> bytes:
-    return pack({"profile_diff": document_of_two(diff)}, SMALL)
-
-
-def fragment_of_two(diff: ProfileDiff) -> str:
-    """The sentence and the tables of two profiles, for a notebook; it needs no style sheet."""
-    return render.summary("profile", partial(_view_two, diff))
-
-
-def _view_two(diff: ProfileDiff, limits: Limits) -> dict[str, Any]:
-    grids = []
+def build_blocks_of_two(diff: ProfileDiff) -> Document:
+    """The sentence and the tables of two profiles."""
+    blocks: list[Block] = [
+        Sentence(" → ".join(diff.names)),
+        *(Sentence(note, "note") for note in diff.notes),
+    ]
     for own in list_changes(diff):
         columns = tuple(column for column in own.columns if column.key != "both")  # only drawn
-        if own.rows:
-            grids.append((own.name, grid(own.title, columns, own.rows, limits, call=own.call)))
-    return {
-        "title": diff.sentence,
-        "facts": " → ".join(diff.names),
-        "notes": diff.notes,
-        "changes": [],
-        "grids": grids,
-    }
+        blocks.append(TableBlock(own.title, columns, own.rows, own.call))
+    return Document(
+        diff.sentence,
+        blocks,
+        tab="Two profiles",
+        pack=lambda _: pack({"profile_diff": document_of_two(diff)}, SMALL),
+    )

@@ -11,7 +11,8 @@ from workbench.errors import UsageError
 from workbench.report.profile.run_profile import RunProfile
 from workbench.views.profile.difference_document import document_of_two
 from workbench.views.profile.profile_document import document
-from workbench.views.profile.profile_page import saved, saved_of_two
+from workbench.views.profile.profile_page import build_blocks, build_blocks_of_two
+from workbench.views.static_html.render import keep
 from workbench.views.widgets.display import display_record, show_row
 from workbench.views.widgets.request_widget import RequestWidget
 from workbench.views.wire.codec import pack
@@ -41,7 +42,9 @@ class ProfileView(RequestWidget):
 
 def display(profile: RunProfile) -> None:
     """See `display_record`."""
-    display_record(profile, lambda: ProfileView(profile), saved)
+    display_record(
+        profile, lambda: ProfileView(profile), lambda **how: keep(build_blocks(profile), **how)
+    )
 
 
 class ProfileDiffView(RequestWidget):
@@ -63,4 +66,6 @@ class ProfileDiffView(RequestWidget):
 
 def display_two(diff: ProfileDiff) -> None:
     """See `display_record`."""
-    display_record(diff, lambda: ProfileDiffView(diff), saved_of_two)
+    display_record(
+        diff, lambda: ProfileDiffView(diff), lambda **how: keep(build_blocks_of_two(diff), **how)
+    )

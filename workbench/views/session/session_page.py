@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import partial
-from os import PathLike
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from workbench.analysis.session.advice import advice
@@ -12,15 +10,13 @@ from workbench.report.session.session_record import Session
 from workbench.report.session.session_rows import NOWHERE
 from workbench.report.table import Table
 from workbench.report.texts import HIDDEN
-from workbench.settings import Embed
-from workbench.views.pages.interactive import interactive
+from workbench.views.blocks import Block, Document, Items, OnPage, Sentence, Timeline
+from workbench.views.blocks import Table as TableBlock
 from workbench.views.session.session_answer import text
 from workbench.views.session.session_document import document
 from workbench.views.session.session_facts import explain_slowest, facts, notes
 from workbench.views.session.session_lists import tables
 from workbench.views.session.session_timeline import timeline
-from workbench.views.static_html import render
-from workbench.views.static_html.grids import Limits, grid
 from workbench.views.wire.codec import SMALL, pack
 
 _DROPPED: Mapping[str, tuple[str, ...]] = {
@@ -38,15 +34,30 @@ _NO_LINES: Mapping[str, Any] = {
 """What a recompile says of lines of the program where none is shown."""
 
 
-def page(session: Session, path: str | PathLike[str] | None = None, *, redact: bool = False) -> str:
-    """A self-contained page; written to `path` when given. `redact` drops lines of code.
+def build_blocks(session: Session, *, redact: bool = False) -> Document:
+    """The advice, the steps as a picture, the tables. `redact` drops lines of code."""
+    if redact:
+        session = _hide_code(session)
+    blocks: list[Block] = [
+        Sentence(facts(session)),
+        *(Sentence(words, "note") for words in notes(session)),
+    ]
+    if found := advice(session):
+        blocks.append(Items([one.sentence for one in found], "What to change", ".advice"))
+    blocks += map(Sentence, explain_slowest(session))
+    blocks.append(OnPage(lambda: _draw_steps(session)))
+    blocks += [TableBlock(own.title, own.columns, own.rows, own.call) for own in tables(session)]
+    return Document(
+        text(session),
+        blocks,
+        tab="Session",
+        pack=lambda _: pack({"session": document(session, has_reports=False)}, SMALL),
+    )
 
-    Where no script runs, the picture and the tables stand below one another as plain HTML.
-    """
-    shown = _hide_code(session) if redact else session
-    static = render.body("session", partial(_view, shown))
-    view = interactive(static, _record(shown), kind="page", carries_bundle=True)
-    return render.page("Session", view, path, has_view=True)
+
+def _draw_steps(session: Session) -> Iterator[Block]:
+    if drawn := timeline(session):
+        yield Timeline("What each step's time went into", ".plot()", drawn)
 
 
 def _hide_code(session: Session) -> Session:
@@ -62,37 +73,3 @@ def _hide_code(session: Session) -> Session:
         hidden |= {column: [none] * len(table) for column, none in lines.items()}
         tables[name] = Table(table.row_type, {**table.columns, **hidden}, table.omitted)
     return Session(session.header, tables, {})
-
-
-def saved(session: Session, *, embed: Embed, carries_bundle: bool) -> str:
-    """The static output of a notebook, which a script makes interactive."""
-    if embed == "none":
-        return fragment(session)
-    record = _record(session)
-    return interactive(fragment(session), record, kind="saved", carries_bundle=carries_bundle)
-
-
-def _record(session: Session) -> bytes:
-    """What the view shows; the reports stay where the session is."""
-    return pack({"session": document(session, has_reports=False)}, SMALL)
-
-
-def fragment(session: Session) -> str:
-    """The advice and the tables, for a notebook; it needs no style sheet."""
-    return render.summary("session", partial(_view, session))
-
-
-def _view(session: Session, limits: Limits) -> dict[str, Any]:
-    return {
-        "title": text(session),
-        "facts": facts(session),
-        "notes": notes(session),
-        "advice": [one.sentence for one in advice(session)],
-        "slow": explain_slowest(session),
-        "timeline": timeline(session),
-        "grids": [
-            (own.name, grid(own.title, own.columns, own.rows, limits, call=own.call))
-            for own in tables(session)
-            if own.rows
-        ],
-    }

@@ -15,7 +15,8 @@ from workbench.errors import UsageError
 from workbench.report.session.session_record import Session
 from workbench.views.job_queue import IDLE, AskedJob, JobQueue
 from workbench.views.session.session_document import Status, Trials, document
-from workbench.views.session.session_page import saved
+from workbench.views.session.session_page import build_blocks
+from workbench.views.static_html.render import keep
 from workbench.views.widgets.display import display_record, show_row
 from workbench.views.widgets.request_widget import RequestWidget
 from workbench.views.wire.codec import pack
@@ -158,4 +159,4 @@ def display(session: Session) -> None:
             Following(session, view)
         return view
 
-    display_record(session, make, saved, session.view)
+    display_record(session, make, lambda **how: keep(build_blocks(session), **how), session.view)

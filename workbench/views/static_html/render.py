@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from importlib.resources import files
 from os import PathLike
@@ -12,8 +12,10 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from workbench.report.atomic import write_saved_file
+from workbench.settings import Embed
 from workbench.views.answers.roundtrip_text import bar
-from workbench.views.pages.interactive import output
+from workbench.views.blocks import Block, Changes, Code, Document, OnPage, Section, Table
+from workbench.views.pages.interactive import interactive, output
 from workbench.views.source_marks import SIGNS, WORDS
 from workbench.views.static_html.grids import PAGE, SUMMARIES, SUMMARY_BYTES, Limits
 from workbench.views.static_html.listing import gutter, split_line_pieces
@@ -25,6 +27,7 @@ POLICY = (
 )
 
 
+_PAGE_LETTERS = 1_000_000  # of sources on a page
 View = Callable[[Limits], Mapping[str, Any]]
 """What a template shows, for these limits."""
 _LOOKS: Mapping[str, str] = {
@@ -68,6 +71,87 @@ def summary(
 def body(template: str, view: View) -> str:
     """The same as the body of a page, with classes and more rows."""
     return _rendered(template, view(PAGE), is_page=True)
+
+
+def summarize(document: Document) -> str:
+    """What a notebook keeps of a document of blocks; see `summary`."""
+    view = partial(_view_blocks, document)
+    return summary("blocks", view, limit=document.summary_bytes, levels=document.levels)
+
+
+def write_page(document: Document, path: str | PathLike[str] | None = None) -> str:
+    """A self-contained page of a document of blocks; written to `path` when given.
+
+    Where it has an interactive view, the blocks stand below one another where no script runs.
+    """
+    static = body("blocks", partial(_view_blocks, document))
+    if document.pack is not None:
+        static = interactive(static, document.pack(True), kind="page", carries_bundle=True)
+    has_view = document.pack is not None
+    return page(document.tab or document.title, static, path, has_view=has_view)
+
+
+def keep(document: Document, *, embed: Embed, carries_bundle: bool) -> str:
+    """The static output of a notebook, which a script makes interactive.
+
+    Without `carries_bundle` another output of the notebook has to carry the front end.
+    """
+    static = summarize(document)
+    if document.pack is None or embed == "none" or (embed == "light" and not document.is_light):
+        return static
+    record = document.pack(False)
+    return interactive(static, record, kind="saved", carries_bundle=carries_bundle)
+
+
+def _view_blocks(document: Document, limits: Limits) -> Mapping[str, Any]:
+    return {
+        "title": document.title,
+        "facts": document.facts,
+        "frame": document.frame,
+        "limits": limits,
+        "blocks": list(_Cut(limits).list_shown(document.blocks)),
+    }
+
+
+class _Cut:
+    """Blocks as the template takes them: what is too long is cut, what is empty left out."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits, self._is_page, self._number = limits, limits is PAGE, 0
+        self._lines = None if self._is_page else limits.lines
+        self._letters = _PAGE_LETTERS if self._is_page else limits.texts
+
+    def list_shown(self, blocks: Iterable[Block]) -> Iterator[Mapping[str, Any]]:
+        """The blocks in their order, each with its kind and a name in the page."""
+        for block in blocks:
+            if isinstance(block, OnPage):
+                yield from self.list_shown(block.build() if self._is_page else ())
+                continue
+            self._number += 1
+            more = self._cut(block)
+            if more is not None:
+                name = {"kind": type(block).__name__, "id": f"part-{self._number}"}
+                yield {**name, **vars(block), **more}
+
+    def _cut(self, block: Block) -> Mapping[str, Any] | None:
+        """What is shown otherwise than as it is; None for a table without rows."""
+        match block:
+            case Table():
+                made = block.cut(self._limits)
+                return None if made is None else {"grid": made}
+            case Section():
+                most = self._limits.rows if block.call and not self._is_page else None
+                left_out = 0 if most is None else max(len(block.blocks) - most, 0)
+                return {"blocks": list(self.list_shown(block.blocks[:most])), "more": left_out}
+            case Changes() if self._lines is not None:
+                lines = block.lines[: self._lines]
+                self._lines = max(self._lines - len(block.lines), 0)
+                return {"lines": lines}
+            case Code() if block.call:
+                fits = block.text is not None and len(block.text) <= self._letters
+                self._letters -= len(block.text or "") if fits else 0
+                return {"text": block.text if fits else None}
+        return {}
 
 
 def page(

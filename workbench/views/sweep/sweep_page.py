@@ -5,16 +5,23 @@ from __future__ import annotations
 import io
 from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
-from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from workbench.analysis.sweep.sweep import CHARTS, Sweep
 from workbench.errors import UsageError, suggest
 from workbench.report.paired import SURE, compute_median_interval
 from workbench.report.trials import Trial
-from workbench.settings import Embed
 from workbench.views.answers.alternatives_text import list_codes, summarize_rivals
+from workbench.views.blocks import (
+    Beside,
+    Block,
+    Chart,
+    Code,
+    Document,
+    OnPage,
+    Sentence,
+    Table,
+)
 from workbench.views.charts.sheet import (
     FAINT,
     KERNEL_COLOURS,
@@ -26,9 +33,6 @@ from workbench.views.charts.sheet import (
     draw_heat_map,
     sheet,
 )
-from workbench.views.pages.interactive import interactive
-from workbench.views.static_html import render
-from workbench.views.static_html.grids import Limits, grid
 from workbench.views.sweep import spots, strands
 from workbench.views.sweep.sweep_document import choose_metric, document, is_noisy, timed, words_of
 from workbench.views.sweep.sweep_tables import FIGURES, choices, report_of
@@ -49,45 +53,31 @@ _CHOICES = (
     Column("Against the best", "against_best", "ratio"),
     Column("Verdict", "verdict"),
 )
-_Inside = tuple[str, Sequence[Mapping[str, Any]], Sequence[Mapping[str, Any]]]
-"""A title, the choices of a row, its winners beside the runners-up."""
 _PAIRS = 3
 _CHARTS = ("pareto", "heat", "parallel", "distribution")
 _MORE_IS_BETTER = {"speedup", "speedup_low", "speedup_high"}
 _MOST = 40  # rows of a chart of distributions
 
 
-def page(sweep: Sweep, path: str | PathLike[str] | None = None) -> str:
-    """A self-contained page; written to `path` when given.
-
-    Where no script runs, the table and the charts stand below one another as plain HTML.
-    """
+def build_blocks(sweep: Sweep) -> Document:
+    """The answer and the table; on a page the charts, the best row inside."""
     shown = document(sweep)
-    static = render.body("sweep", partial(_view, shown, list(_charts(sweep)), _inside(sweep)))
-    view = interactive(static, pack({"sweep": shown}, SMALL), kind="page", carries_bundle=True)
-    return render.page(f"Sweep of {sweep.name}", view, path, has_view=True)
+    blocks: list[Block] = [Sentence(words) for words in (shown["facts"], *shown["notes"]) if words]
+    blocks.append(Sentence(shown["sentence"], "strong"))
+    if shown["code"]:
+        blocks.append(Code(shown["code"]))
+    blocks += [
+        _build_settings(shown),
+        OnPage(lambda: _list_charts(sweep)),
+        OnPage(lambda: _list_inside(sweep)),
+    ]
+    return Document(
+        f"Sweep of {shown['name']}", blocks, pack=lambda _: pack({"sweep": shown}, SMALL)
+    )
 
 
-def saved(sweep: Sweep, *, embed: Embed, carries_bundle: bool) -> str:
-    """The static output of a notebook, which a script makes interactive."""
-    shown = document(sweep)
-    if embed == "none":
-        return _summary(shown)
-    record = pack({"sweep": shown}, SMALL)
-    return interactive(_summary(shown), record, kind="saved", carries_bundle=carries_bundle)
-
-
-def fragment(sweep: Sweep) -> str:
-    """The answer and the table, for a notebook; it needs no style sheet."""
-    return _summary(document(sweep))
-
-
-def _summary(shown: SweepDocument) -> str:
-    return render.summary("sweep", partial(_view, shown, [], None))
-
-
-def _charts(sweep: Sweep) -> Iterator[dict[str, str]]:
-    """The charts as addresses of pictures; those for which nothing was measured are left out."""
+def _list_charts(sweep: Sweep) -> Iterator[Chart]:
+    """The charts as pictures; those for which nothing was measured are left out."""
     for chart in _CHARTS:
         try:
             figure = plot(sweep, chart)
@@ -96,22 +86,22 @@ def _charts(sweep: Sweep) -> Iterator[dict[str, str]]:
         buffer = io.BytesIO()
         figure.savefig(buffer, format="png", dpi=110, bbox_inches="tight")
         address = f"data:image/png;base64,{b64encode(buffer.getvalue()).decode()}"
-        yield {"name": chart, "address": address}
+        yield Chart(f"{chart} chart", address)
 
 
-def _inside(sweep: Sweep) -> _Inside | None:
+def _list_inside(sweep: Sweep) -> Iterator[Block]:
     """The choices of the best row that has any, its winners beside the runners-up."""
     ordered = sorted(sweep.trials, key=lambda t: (-(t.speedup or 0.0), t.call_us or 0.0))
     for trial in ordered:
         report = report_of(sweep, trial)
         if report is not None and (len(report.autotune) or len(report.ranked_configs)):
             rows = [_choice(row) for row in choices(sweep, [trial]).to_dict("records")]
-            pairs = [
-                {"sentence": summarize_rivals(rivals), "codes": list_codes(rivals)}
-                for rivals in report.rivals()[:_PAIRS]
-            ]
-            return f"Inside of the kernels of {trial.title}", rows, pairs
-    return None
+            title = f"Inside of the kernels of {trial.title}"
+            yield Table(title, _CHOICES, rows, ".choices()")
+            for rivals in report.rivals()[:_PAIRS]:
+                yield Sentence(summarize_rivals(rivals))
+                yield Beside(list_codes(rivals))
+            return
 
 
 def _choice(row: Mapping[Any, Any]) -> dict[str, Any]:
@@ -128,20 +118,7 @@ def _choice(row: Mapping[Any, Any]) -> dict[str, Any]:
     }
 
 
-def _view(
-    shown: SweepDocument, charts: list[dict[str, str]], inside: _Inside | None, limits: Limits
-) -> dict[str, Any]:
-    title, rows, pairs = inside or ("", (), ())
-    return {
-        "doc": shown,
-        "settings": _settings(shown, limits),
-        "charts": charts,
-        "choices": grid(title, _CHOICES, rows, limits, call=".choices()"),
-        "pairs": pairs,
-    }
-
-
-def _settings(shown: SweepDocument, limits: Limits) -> Any:
+def _build_settings(shown: SweepDocument) -> Table:
     columns = [
         *(Column(axis["name"], f"axis{n}", "right") for n, axis in enumerate(shown["axes"])),
         *(Column(f["title"], f"figure{n}", "right") for n, f in enumerate(shown["figures"])),
@@ -150,7 +127,7 @@ def _settings(shown: SweepDocument, limits: Limits) -> Any:
     place = [figure["id"] for figure in shown["figures"]].index("speedup")
     ordered = sorted(shown["rows"], key=lambda row: -(row["figures"][place] or 0.0))
     rows = [_row(row) for row in ordered]
-    return grid("Settings", columns, rows, limits, call=".frame()", omitted=shown["more"])
+    return Table("Settings", columns, rows, ".frame()", omitted=shown["more"])
 
 
 def _row(row: SweepRow) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import pandas
@@ -11,9 +10,10 @@ import pandas
 from workbench.analysis.tuning.candidate import RANKED, Candidate, count_verdicts
 from workbench.analysis.tuning.tuned import Tuned, TunedCase
 from workbench.errors import UsageError
+from workbench.views.blocks import Document, Heat, OnPage, Sentence, Table
 from workbench.views.charts.sheet import HeatCell, HeatMap, HeatRow, draw_heat_map
-from workbench.views.static_html import render
-from workbench.views.static_html.grids import HEAT_BYTES, grid
+from workbench.views.shown import Shown
+from workbench.views.static_html.grids import HEAT_BYTES
 from workbench.views.tables.column import Column, exact
 from workbench.views.words.units import ABSENT, format_percent, format_us, plural
 
@@ -136,18 +136,8 @@ def _list_words(candidate: Candidate) -> Iterator[str]:
         yield f"occupancy {format_percent(candidate.occupancy, 1)}"
 
 
-def page(tuned: Tuned, path: str | PathLike[str] | None = None) -> str:
-    """A self-contained page with the heat maps and the rows; written to `path` when given."""
-    title = f"Configurations of {tuned.kernel}"
-    return render.page(title, render.body("heat", _view(tuned)), path)
-
-
-def fragment(tuned: Tuned) -> str:
-    """The heat maps and the rows for a notebook; it needs no style sheet."""
-    return render.summary("heat", _view(tuned), limit=HEAT_BYTES)
-
-
-def _view(tuned: Tuned) -> render.View:
+def build_document(tuned: Tuned) -> Document:
+    """A heat map for each case and the rows; a notebook keeps the first map."""
     rows: list[Mapping[str, Any]] = [
         {name: getattr(each, name) for name in (*_FIELDS, "choice")}
         | {"choice": f"{case.name}: {each.choice}" if len(tuned.cases) > 1 else each.choice}
@@ -155,10 +145,17 @@ def _view(tuned: Tuned) -> render.View:
         for each in case.candidates
     ]
     maps = [heat_map(tuned, case) for case in tuned.cases if case.ranked]
-    return lambda limits: {
-        "title": f"{tuned.kernel}, {tuned.kind}",
-        "notes": [tuned.sentence, *tuned.remarks],
-        "maps": maps[:1] if limits.letters else maps,
-        "limits": limits,
-        "grid": grid("All configurations", _COLUMNS, rows, limits, call=".frame()"),
-    }
+    return Document(
+        f"{tuned.kernel}, {tuned.kind}",
+        [
+            *map(Sentence, (tuned.sentence, *tuned.remarks)),
+            *(Heat(each, is_open=True) for each in maps[:1]),
+            OnPage(lambda: map(Heat, maps[1:])),
+            Table("All configurations", _COLUMNS, rows, ".frame()"),
+        ],
+        tab=f"Configurations of {tuned.kernel}",
+        summary_bytes=HEAT_BYTES,
+    )
+
+
+SHOWN = {"Tuned": Shown(document=build_document, text=text, frame=frame, plot=plot)}

@@ -21,8 +21,7 @@ from workbench.settings import Embed, options
 from workbench.tasks.live_action import LiveAction
 from workbench.views.document import ViewContext, document
 from workbench.views.live_actions import ONLY_A_RECORD, LiveActions, describe_targets
-from workbench.views.pages.report_page import fragment
-from workbench.views.pages.saved import render_saved_view
+from workbench.views.pages.report_page import fragment, render_saved_view
 from workbench.views.panes.pane import choose_pane
 from workbench.views.parts import report_part
 from workbench.views.source_marks import SIGNS, annotated
@@ -178,7 +177,7 @@ def show(x: Any, context: ViewContext | None = None, *, view: View | None = None
 
 
 def display_record(
-    record: Any, make: Callable[[], AnyWidget], saved: Callable[..., str], there: Any = None
+    record: Any, make: Callable[[], AnyWidget], keep: Callable[..., str], there: Any = None
 ) -> None:
     """Show a record in the notebook that runs: live, and as HTML that stays.
 
@@ -190,7 +189,7 @@ def display_record(
         raise NotImplementedError
     if getattr(there, "cell", None) != find_running_cell(shell):
         publish(shell, make_live_output(make()))
-    html = saved(record, embed=options.embed, carries_bundle=carries_bundle(shell))
+    html = keep(embed=options.embed, carries_bundle=carries_bundle(shell))
     publish(shell, {"text/plain": repr(record), "text/html": html})
 
 

@@ -1,0 +1,180 @@
+"""One document of blocks, drawn where no script runs and in a terminal."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from workbench.report.presenter import Presented, presenter
+from workbench.views import presenters
+from workbench.views.blocks import (
+    Beside,
+    Block,
+    Changes,
+    Chart,
+    Code,
+    Document,
+    Heat,
+    Items,
+    OnPage,
+    Section,
+    Sentence,
+    Table,
+    Timeline,
+    Waterfall,
+    write_text,
+)
+from workbench.views.charts.sheet import HeatCell, HeatMap, HeatRow
+from workbench.views.session import session_timeline
+from workbench.views.shown import Shown
+from workbench.views.static_html.grids import SUMMARIES
+from workbench.views.static_html.render import keep, summarize, write_page
+from workbench.views.tables.column import Column
+
+COLUMNS = (Column("Name", "name", "code"), Column("Calls", "calls", "count"))
+ROWS = [{"name": f"k{n}", "calls": n + 1} for n in range(200)]
+HEAT = HeatMap("times", ("1 warp",), (HeatRow("a", (HeatCell(0.5, "3 µs"),)),), "best on top")
+DRAWN = session_timeline.Timeline((), ((10.0, "1 ms"),), 1, 9)
+EACH: list[tuple[Block, str]] = [
+    (Sentence("<It> works."), "<p>&lt;It&gt; works.</p>"),
+    (Sentence("Quiet.", "muted"), ">Quiet.</p>"),
+    (Sentence("Loud.", "strong"), "<b>Loud.</b>"),
+    (Sentence("f(x)", "code"), "<code>f(x)</code>"),
+    (Sentence("Mind.", "note"), "<b>Note.</b> Mind."),
+    (Sentence("Bad.", "warning"), "<b>Bad.</b>"),
+    (Items(["one", "two"], "To do", ".advice"), "<li>one</li><li>two</li>"),
+    (Table("Kernels", COLUMNS, ROWS[:2], ".frame()"), "k1"),
+    (Table("Folded", COLUMNS, ROWS[:2], is_open=False), "Folded"),
+    (Heat(HEAT), "3 µs"),
+    (Code("x = 1"), "x = 1"),
+    (Changes("k0", "changed", ["-a", "+b", " c"]), "-a"),
+    (Beside([("first", "x = 1"), ("second", "y = 2")]), "y = 2"),
+    (Chart("a bar", "data:,"), 'alt="a bar"'),
+    (Waterfall("ours", [("load", 0.0, 1.0)], 2.0), "load"),
+    (Section("all", "All of it", "3", [Sentence("inner")]), "inner"),
+]
+
+
+@pytest.mark.parametrize(("block", "shown"), EACH, ids=lambda each: type(each).__name__)
+def test_every_block_is_drawn_on_a_page_and_in_what_a_notebook_keeps(
+    block: Block, shown: str
+) -> None:
+    document = Document("The title", [block])
+    for html in (write_page(document), summarize(document)):
+        assert shown in html
+        assert "<b>The title</b>" in html or "<h1>The title</h1>" in html
+
+
+def test_each_kind_of_block_is_among_those_that_are_tried() -> None:
+    tried = {type(block) for block, _ in EACH} | {OnPage, Timeline}
+    assert tried == set(Block.__subclasses__())
+
+
+def test_what_only_a_page_has_is_built_for_a_page_alone() -> None:
+    built = []
+
+    def build() -> list[Block]:
+        built.append(True)
+        return [Timeline("Steps", ".plot()", DRAWN)]
+
+    document = Document("t", [OnPage(build)])
+    assert "<svg" not in summarize(document)
+    assert not built
+    assert "<svg" in write_page(document)
+    assert built
+
+
+def test_a_table_says_how_many_rows_it_leaves_out_and_what_gives_them() -> None:
+    document = Document("t", [Table("Kernels", COLUMNS, ROWS, ".frame()")])
+    kept = summarize(document)
+    assert len(kept.encode()) <= 10_000
+    assert "more: <code>.frame()</code>" in kept
+    assert f"and {len(ROWS) - 24} more" in kept
+
+
+def test_a_table_without_rows_is_left_out() -> None:
+    assert "Kernels" not in write_page(Document("t", [Table("Kernels", COLUMNS, [])]))
+
+
+def test_a_section_counts_what_does_not_fit_where_a_call_gives_it() -> None:
+    parts = [Sentence(f"part {n}.") for n in range(30)]
+    document = Document("t", [Section("all", "All", "30", parts, call="diff.frame('kernels')")])
+    assert "part 29." in write_page(document)
+    kept = summarize(document)
+    assert "part 29." not in kept
+    assert f"and {30 - SUMMARIES[0].rows} more" in kept
+
+
+def test_a_source_that_does_not_fit_says_what_gives_it() -> None:
+    codes = [Code("x" * 1000, f"{n}.py", call=f".source({n})") for n in range(2)]
+    document = Document("t", codes)
+    assert "too long for here: <code>.source(0)</code>" in summarize(document)
+    assert "too long" not in write_page(document)
+
+
+def test_lines_of_sources_share_what_a_notebook_keeps() -> None:
+    parts = [Changes(f"k{n}", "changed", [f"+line {n} {m}" for m in range(60)]) for n in range(3)]
+    kept = summarize(Document("t", parts))
+    assert "+line 0 59" in kept
+    assert "+line 1 19" in kept
+    assert "+line 1 20" not in kept
+    assert "+line 2 0" not in kept
+
+
+def test_a_view_stands_in_place_of_the_blocks_where_a_script_runs() -> None:
+    asked: list[bool] = []
+
+    def pack(is_page: bool) -> bytes:
+        asked.append(is_page)
+        return b"record"
+
+    document = Document("t", [Sentence("At rest.")], pack=pack, is_light=False)
+    assert 'data-kind="page"' in write_page(document)
+    assert 'data-kind="saved"' in keep(document, embed="full", carries_bundle=False)
+    assert asked == [True, False]
+    for embed in ("light", "none"):
+        assert keep(document, embed=embed, carries_bundle=False) == summarize(document)  # type: ignore[arg-type]
+
+
+def test_as_text_a_document_is_its_title_its_sentences_and_its_first_table() -> None:
+    document = Document(
+        "f on h100",
+        [
+            Sentence("It fits."),
+            Chart("a bar", "data:,"),
+            Sentence("Not in it: cuBLAS.", "muted"),
+            Table("Kernels", COLUMNS, ROWS[:2]),
+            Table("Lines", COLUMNS, ROWS[2:3]),
+        ],
+    )
+    assert write_text(document).split("\n") == [
+        "f on h100",
+        "- It fits.",
+        "- Not in it: cuBLAS.",
+        "  Name  Calls",
+        "  k0        1",
+        "  k1        2",
+    ]
+
+
+def test_a_new_kind_needs_its_document_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @dataclass(frozen=True, repr=False)
+    class Guess(Presented):
+        """A record that nothing else knows."""
+
+        words: str
+
+    def build(record: Any) -> Document:
+        return Document("A guess", [Sentence(record.words)])
+
+    kind = Shown(document=build, text=lambda record: write_text(build(record)))
+    monkeypatch.setattr(presenters, "KINDS", {"Guess": lambda: {"Guess": kind}})
+    found = Guess("It rains.")
+    assert repr(found) == "A guess\n- It rains."
+    assert "<p>It rains.</p>" in (found._repr_html_() or "")
+    assert presenter().page(found, tmp_path / "a.html") == (tmp_path / "a.html").read_text()

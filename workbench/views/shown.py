@@ -1,0 +1,57 @@
+"""How one kind of record is shown: what each file that shows a kind gives of itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any
+
+from workbench.errors import UsageError
+from workbench.report.presenter import Presented
+from workbench.views.blocks import Document
+
+
+def show_as_text(record: Any) -> str:
+    """Its own `repr`, or its fields."""
+    own: object = type(record).__repr__
+    if own is not Presented.__repr__:
+        return repr(record)
+    if not is_dataclass(record):
+        return object.__repr__(record)
+    shown = ", ".join(f"{f.name}={getattr(record, f.name)!r}" for f in fields(record) if f.repr)
+    return f"{type(record).__name__}({shown})"
+
+
+def list_text_alone(record: Any) -> tuple[str, ...]:
+    """Its text, where no sentence says what matters most."""
+    return (repr(record),)
+
+
+def refuse(record: Any, *_: Any, **__: Any) -> Any:
+    """Raise `UsageError`: there is no such table, no such chart."""
+    raise UsageError(f"{type(record).__name__} has neither this table nor this chart.")
+
+
+def leave_to_ipython(record: Any) -> None:
+    """Raise `NotImplementedError`: IPython then takes its HTML or its text."""
+    raise NotImplementedError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shown:
+    """What shows one kind of record, each called with it; what is left out is shown as text.
+
+    Its `document` of blocks is drawn as its page and as what a notebook keeps, unless it has a
+    `page` and a `fragment` of its own.
+    """
+
+    document: Callable[..., Document] | None = None
+    text: Callable[..., str] = show_as_text
+    sentences: Callable[..., tuple[str, ...]] = list_text_alone
+    frame: Callable[..., Any] = refuse
+    plot: Callable[..., Any] = refuse
+    page: Callable[..., str] | None = None
+    fragment: Callable[..., str] | None = None
+    export: Callable[..., None] = refuse
+    view: Callable[..., Any] = refuse
+    display: Callable[..., None] = leave_to_ipython
