@@ -88,6 +88,11 @@ def test_tensors_that_code_reads_are_found(what: str) -> None:
     assert len({*map(id, read)}) == len(read)
 
 
+def test_a_torchscript_module_keeps_its_tensors_in_other_tables() -> None:
+    scripted = torch.jit.script(torch.nn.BatchNorm1d(2))
+    assert len(list_tensors(scripted)) == 5
+
+
 def test_an_input_that_code_reads_too_is_held() -> None:
     worker = samples.Worker()
     assert find_held_inputs(worker.run, (worker.weight,), {}) == (worker.weight,)

@@ -288,7 +288,10 @@ class _Search:
         """Parameters, buffers and attributes of a module, then the modules in it."""
         own, at = vars(module), at._replace(kind="attribute")
         for table, what in (("_parameters", "parameter"), ("_buffers", "buffer")):
-            self._namespace(at._replace(kind=what), Table(own.get(table) or {}))
+            entries = own.get(table) or {}
+            if not is_of(entries, dict):  # TorchScript (torch 2.13) keeps them in C++
+                entries = dict(entries.items())
+            self._namespace(at._replace(kind=what), Table(entries))
         self._namespace(at, OwnAttributes(own))
         for key, part in (own.get("_modules") or {}).items():
             to = None if at.part is None else _joined(at.part, _NAME, key)
