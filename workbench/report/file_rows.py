@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import math
-import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from workbench.report.measures import number
-from workbench.report.requirement import NOT_CHECKED as NOT_CHECKED
-from workbench.report.requirement import Requirement as Requirement
 
 WAYS = ("eager", "compile_cold", "compile_warm", "torch", "ours")
 """Ways to a first result in a fresh process, in the order in which they run: the original itself,
@@ -109,6 +106,8 @@ def way_of(
     peak_rss_bytes: int | None,
 ) -> RoundTripWay:
     """A way that ran, summed up from its phases, its outputs and the seconds of later calls."""
+    import statistics  # which imports fractions and decimals: to start a package needs none
+
     took = {phase.phase: phase.duration_s for phase in phases}
     errors = [leaf.max_abs_error for leaf in leaves if leaf.checked]
     loading = [took[name] for name in LOADING if name in took]
@@ -171,3 +170,21 @@ class ContractLeaf:
     shape: str
     device: str = ""  # the device that it has to be on
     model: str = ""
+
+
+NOT_CHECKED = "not checked"
+"""The verdict on what nobody could compare: it is no pass."""
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """One thing that a file needs, compared with a machine.
+
+    `verdict` is pass, warn, fail or not checked, where what the machine has is not known.
+    """
+
+    name: str  # its name
+    verdict: str  # pass, warn, fail or not checked
+    needed: str  # what is needed
+    found: str  # what the machine has
+    advice: str = ""  # what to do about it
