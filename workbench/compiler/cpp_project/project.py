@@ -25,8 +25,7 @@ from workbench.artifacts.manifest.package_manifest import (
     PackagedOutput,
     PackageManifest,
 )
-from workbench.compiler.contract.contract import Leaf
-from workbench.compiler.contract.fast_check import is_contiguous, is_dynamic, order_of
+from workbench.compiler.contract.contract import Leaf, is_contiguous, is_dynamic, order_of
 from workbench.compiler.package_calls.call_check import CallContract
 from workbench.compiler.package_calls.signature import CallSignature
 from workbench.compiler.running.loaded import LoadedModel

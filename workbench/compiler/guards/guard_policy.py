@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import collections
 import functools
-import inspect
 import itertools
 import sys
 import types
@@ -16,7 +15,6 @@ import torch
 from torch.nn.utils.parametrize import is_parametrized
 
 from workbench.compiler.call_state.reachable import holds_tensors
-from workbench.compiler.calls.call_path import FastCheck
 from workbench.compiler.calls.paths import KEY, VALUE, Path, parse, parse_state
 from workbench.compiler.captured_code.specialized_values import (
     SAME,
@@ -28,8 +26,6 @@ from workbench.compiler.captured_code.specialized_values import (
     observe,
     specialize,
 )
-from workbench.compiler.contract.contract import CONSTANTS, Contract, Leaf
-from workbench.compiler.contract.fast_check import build_fast_check
 from workbench.compiler.guards.guard_words import is_environment
 from workbench.compiler.guards.inlined_places import find_compared_by_code
 from workbench.compiler.internals import torch_private as tp
@@ -593,32 +589,3 @@ def is_plain(decisions: Decisions, bound: Mapping[str, Any]) -> bool:
         if not own or entry.guard_type not in ("TENSOR_MATCH", "CONSTANT_MATCH", "EQUALS_MATCH"):
             return False
     return True
-
-
-def build_fast_guard(signature: inspect.Signature, contract: Contract) -> FastCheck | None:
-    """The check for a plain signature, or None when it cannot be one expression.
-
-    torch's guard manager takes 1.3 µs for two tensors, this 0.6 µs. What it does not accept is put
-    to the guard manager, which decides. Constants have to be at their defaults.
-    """
-    named = {str(leaf.path): leaf for leaf in contract.leaves or ()}
-    if list(named) != list(signature.parameters):
-        return None
-    kinds = {leaf.kind for leaf in named.values()}
-    if "tensor" not in kinds or not all(_is_simple(*one, signature) for one in named.items()):
-        return None
-    made = build_fast_check(named, tp.FUNCTION_MODES.get(), learns=True)
-    scope = {**made.scope, "_wb_device": tp.DEVICE_MODULE.get()}
-    return replace(made, expression=f"{made.expression} and {_NO_DEVICE}", scope=scope)
-
-
-_NO_DEVICE = "_wb_device.CURRENT_DEVICE is None"
-
-
-def _is_simple(name: str, leaf: Leaf, signature: inspect.Signature) -> bool:
-    if leaf.kind != "tensor":
-        value = signature.parameters[name].default
-        return isinstance(value, CONSTANTS) and repr(value) == leaf.value
-    static = all(isinstance(size, int) for size in leaf.shape)
-    plain = leaf.type == "Tensor" and leaf.device == "cpu" and not leaf.inference
-    return static and plain and len(leaf.stride) == len(leaf.sizes)

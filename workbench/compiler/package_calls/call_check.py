@@ -23,11 +23,13 @@ from workbench.compiler.contract.contract import (
     LAYOUT_CURE,
     Contract,
     Leaf,
+    build_fast_check,
     describe,
+    describe_layout,
     differences,
     list_problems,
+    match_layout,
 )
-from workbench.compiler.contract.fast_check import build_fast_check, describe_layout, match_layout
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.surroundings import find_recorders
 from workbench.compiler.internals.tensor_kind import explain_kind
@@ -176,7 +178,7 @@ def _test(contract: CallContract, check: bool) -> FastCheck:
             tp.DISPATCH_MODE_COUNT.get(),
             device=contract.device,
             relations=contract.relations,
-            memory=contract.memory,
+            memory=None if contract.memory is None else contract.memory.holds,
         )
     tests = [f"isinstance(_wb_v{place}, _wb_tensor)" for place in contract.tensors]
     return FastCheck(" and ".join(tests) or "True", {"_wb_tensor": torch.Tensor})

@@ -13,9 +13,13 @@ import torch
 
 import workbench as wb
 from workbench.compiler.calls.paths import Path
-from workbench.compiler.contract.contract import Contract, Leaf, describe
-from workbench.compiler.contract.fast_check import build_fast_check
-from workbench.compiler.guards.guard_policy import build_fast_guard
+from workbench.compiler.contract.contract import (
+    Contract,
+    Leaf,
+    build_fast_check,
+    build_fast_guard,
+    describe,
+)
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.package_calls.call_check import CallContract
 from workbench.compiler.sizes.dims import Dynamic, Relation, write_size_tests
