@@ -92,11 +92,11 @@ SHOWN = {
         page="numerics.numerics_view:page_of_two", fragment="numerics.numerics_view:fragment_of_two"
     ),
     "RankedConfigs": ShownBy(
-        text="gpu_model.ranked_answer",
-        frame="gpu_model.ranked_answer",
-        plot="gpu_model.ranked_answer",
-        page="gpu_model.ranked_answer",
-        fragment="gpu_model.ranked_answer",
+        text="tuning.ranked_answer",
+        frame="tuning.ranked_answer",
+        plot="tuning.ranked_answer",
+        page="tuning.ranked_answer",
+        fragment="tuning.ranked_answer",
     ),
     "Ranks": ShownBy(
         text="clusters.rank_answers:format_ranks",
