@@ -63,6 +63,17 @@ def test_what_no_kernel_has_is_refused(norm: Report, wanted: dict[str, int], wor
         parse_changes(norm, wanted)
 
 
+def test_what_is_not_changed_takes_what_a_forecast_says(norm: Report) -> None:
+    """A library call was 90 % of its roofline and 3 µs there."""
+    gpu = Catalogue.built_in()["h100"]
+    trial, report = estimate_by_configs(Trial("key", ()), norm, gpu, {"k1.XBLOCK": 1})
+    product, changed = wb.forecast(norm).rows
+    assert (product.kernel, product.source, changed.kernel) == ("k0", "modelled", "k1")
+    best = report.ranked_configs[0].model_us
+    assert best is not None
+    assert trial.call_us == pytest.approx(product.us + best)
+
+
 @pytest.mark.slow
 def test_a_sweep_of_block_sizes_is_ranked_by_the_model(tmp_path: Path) -> None:
     found = wb.sweep(

@@ -99,7 +99,7 @@ def _find_matrices() -> Kinds:
 
 
 def _find_rankings() -> Kinds:
-    from workbench.views.gpu_model import ranked_answer
+    from workbench.views.tuning import ranked_answer
 
     return ranked_answer.SHOWN
 

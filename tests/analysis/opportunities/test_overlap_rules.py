@@ -102,7 +102,7 @@ def sharded(mesh: Any) -> Any:
 
 def test_a_trial_shows_both_by_the_model_and_what_its_error_allows() -> None:
     with wb.virtual_cluster({"dp": 8}) as mesh:
-        x = torch.empty(4, 1024, 512, device="meta")
+        x = torch.empty(2, 1024, 512, device="meta")
         compiled = wb.aot_compile(sharded(mesh), (x,), target="h100")
         advice = wb.opportunities(compiled)["exposed-collectives"]
         tried = advice.try_()

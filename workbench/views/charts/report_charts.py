@@ -12,7 +12,8 @@ from workbench.report.measures import measure_compile_seconds
 from workbench.views.charts import bars, calls_chart, roofline_chart
 from workbench.views.charts.layout_chart import plot_layout as plot_layout
 from workbench.views.charts.sheet import INK, KERNEL_COLOURS, sheet
-from workbench.views.gpu_model import matrix_answer, ranked_answer
+from workbench.views.gpu_model import matrix_answer
+from workbench.views.tuning import ranked_answer
 from workbench.views.words.record_words import short
 from workbench.views.words.units import format_seconds
 

@@ -1,8 +1,7 @@
-"""What matrices, ranked configurations and models of launches show."""
+"""What matrices and models of launches show."""
 
 DOORS = {
     "call_answer": "What the models of one call answer: launches, and a forecast.",
     "matrix_answer": "What a matrix answers: tables, heat maps, a page, a summary.",
-    "ranked_answer": "What ranked configurations answer: a table, a heat map, a page, a summary.",
 }
 """What other rooms import of this one."""

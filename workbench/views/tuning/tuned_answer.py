@@ -11,11 +11,12 @@ from workbench.analysis.tuning.candidate import RANKED, Candidate, count_verdict
 from workbench.analysis.tuning.tuned import Tuned, TunedCase
 from workbench.errors import UsageError
 from workbench.views.blocks import Document, Heat, OnPage, Sentence, Table
-from workbench.views.charts.sheet import HeatCell, HeatMap, HeatRow, draw_heat_map
+from workbench.views.charts.sheet import HeatCell, HeatMap, draw_heat_map
 from workbench.views.shown import Shown
 from workbench.views.static_html.grids import HEAT_BYTES
 from workbench.views.tables.column import Column, exact
-from workbench.views.words.units import ABSENT, format_percent, format_us, plural
+from workbench.views.tuning.config_map import lay_out_map, make_cell
+from workbench.views.words.units import ABSENT, format_percent, format_us
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -70,11 +71,14 @@ def plot(tuned: Tuned, case: TunedCase) -> Figure:
 
 
 def heat_map(tuned: Tuned, case: TunedCase) -> HeatMap:
-    """Values × warps and stages, stronger: further from the best of all; those with a place first.
-
-    Cells have the time of the model; where there is none for the kernel, the occupancy.
-    """
-    cells = {(each.choice, each.warps, each.stages): each for each in case.candidates}
+    """The configurations of one case; values that all of them have stand in the title."""
+    best = min((each.model_us for each in case.ranked if each.model_us), default=0.0)
+    cells = {
+        (each.choice, each.warps, each.stages): make_cell(each.model_us, each.occupancy, best)
+        if each.verdict == RANKED
+        else HeatCell(None, each.verdict)
+        for each in case.candidates
+    }
     shared = frozenset.intersection(*(frozenset(each.values) for each in case.candidates))
     labels = {
         each.choice: ", ".join(f"{n}={v}" for n, v in each.values if (n, v) not in shared)
@@ -83,33 +87,8 @@ def heat_map(tuned: Tuned, case: TunedCase) -> HeatMap:
     if len(labels) == 1:
         labels, shared = {choice: choice for choice in labels}, frozenset()
     told = ", ".join(f"{name}={value}" for name, value in sorted(shared, key=str))
-    columns = sorted({(warps, stages) for _, warps, stages in cells})
-    has_stages = len({stages for _, stages in columns}) > 1
-    best = min((each.model_us for each in case.ranked if each.model_us), default=0.0)
-    return HeatMap(
-        title=f"{tuned.kernel} on {case.name} (modelled{f'; all with {told}' if told else ''})",
-        columns=tuple(
-            plural(warps, "warp") + (f", {plural(stages, 'stage')}" if has_stages else "")
-            for warps, stages in columns
-        ),
-        rows=tuple(
-            HeatRow(label or "–", tuple(_cell(cells.get((choice, *at)), best) for at in columns))
-            for choice, label in labels.items()
-        ),
-        caption="best on top; stronger colour: further from the best; compiled, not run",
-        corner="Values",
-    )
-
-
-def _cell(candidate: Candidate | None, best: float) -> HeatCell:
-    if candidate is None:
-        return HeatCell(None, "")
-    if candidate.verdict != RANKED:
-        return HeatCell(None, candidate.verdict)
-    if not candidate.model_us:
-        share = candidate.occupancy or 0.0
-        return HeatCell(1 - share, format_percent(share, 1))
-    return HeatCell(1 - best / candidate.model_us, format_us(candidate.model_us))
+    title = f"{tuned.kernel} on {case.name} (modelled{f'; all with {told}' if told else ''})"
+    return lay_out_map(title, cells, "Values", labels)
 
 
 def text(tuned: Tuned) -> str:

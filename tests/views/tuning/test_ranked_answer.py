@@ -12,7 +12,7 @@ from workbench.analysis.tuning.tuned import RankedConfigs
 from workbench.errors import UsageError
 from workbench.report import Table
 from workbench.report.machine_rows import RankedConfig
-from workbench.views.gpu_model.ranked_answer import MODEL, heat_map
+from workbench.views.tuning.ranked_answer import MODEL, heat_map
 
 
 def ranked() -> RankedConfigs:

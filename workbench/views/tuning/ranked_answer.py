@@ -14,11 +14,12 @@ from workbench.report import Report
 from workbench.report.machine_rows import RankedConfig
 from workbench.report.measures import measures
 from workbench.views.blocks import Document, Heat, Sentence, Table
-from workbench.views.charts.sheet import HeatCell, HeatMap, HeatRow, draw_heat_map
+from workbench.views.charts.sheet import HeatCell, HeatMap, draw_heat_map
 from workbench.views.shown import Shown
 from workbench.views.static_html.grids import HEAT_BYTES
 from workbench.views.tables import data_frames
 from workbench.views.tables.column import Column, exact
+from workbench.views.tuning.config_map import lay_out_map, make_cell
 from workbench.views.words.record_words import list_kernel_ops
 from workbench.views.words.units import ABSENT, format_percent, format_us, plural
 
@@ -89,54 +90,24 @@ def chart(report: Report) -> Figure:
 
 
 def heat_map(ranked: RankedConfigs) -> HeatMap:
-    """Block sizes × warps and stages, darker: further from the best of all.
-
-    Cells have the time of the model; where there is none for the kernel, the occupancy.
-    """
+    """All configurations, with a sign of what is against those that are discarded."""
     rows = ranked.rows
-    is_timed = any(row.model_us is not None for row in rows)
     best = min((row.model_us for row in rows if row.model_us), default=0.0)
-    cells = {
-        (row.choice, row.warps, row.stages): HeatCell(
-            _shade(row, best, is_timed=is_timed), _words(row, is_timed=is_timed)
-        )
-        for row in rows
-    }
-    has_stages = len({row.stages for row in rows}) > 1
-    columns = sorted({(row.warps, row.stages) for row in rows})
-    choices = dict.fromkeys(row.choice for row in rows)
-    absent = HeatCell(None, "")
-    what = "time by a model" if is_timed else "occupancy"
-    return HeatMap(
-        title=f"{ranked.kernel} on {ranked.target}: {what} (estimate)",
-        columns=tuple(
-            f"{plural(warps, 'warp')}, {plural(stages, 'stage')}"
-            if has_stages
-            else plural(warps, "warp")
-            for warps, stages in columns
-        ),
-        rows=tuple(
-            HeatRow(choice or "–", tuple(cells.get((choice, *at), absent) for at in columns))
-            for choice in choices
-        ),
-        caption="best on top; stronger colour: further from the best; compiled, not run",
-        corner="Sizes",
+    what = "time by a model" if best else "occupancy"
+    return lay_out_map(
+        f"{ranked.kernel} on {ranked.target}: {what} (estimate)",
+        {(row.choice, row.warps, row.stages): _cell(row, best) for row in rows},
+        "Sizes",
+        {row.choice: row.choice for row in rows},
     )
 
 
-def _shade(row: RankedConfig, best: float, *, is_timed: bool) -> float | None:
-    """From 0 for the best: half at twice its time; or the part of the warps that is not there."""
-    if is_timed:
-        return None if not row.model_us else 1 - best / row.model_us
-    return None if row.occupancy is None else 1 - row.occupancy
-
-
-def _words(row: RankedConfig, *, is_timed: bool) -> str:
+def _cell(row: RankedConfig, best: float) -> HeatCell:
     sign = next((word for start, word in _SIGNS if (row.rejection or "").startswith(start)), "")
+    cell = make_cell(row.model_us, row.occupancy, best)
     if row.rank is None:
-        return sign or ABSENT
-    value = format_us(row.model_us) if is_timed else format_percent(row.occupancy or 0.0, 1)
-    return f"{value}, {sign}" if sign else value
+        return HeatCell(cell.shade, sign or ABSENT)
+    return HeatCell(cell.shade, f"{cell.words}, {sign}" if sign else cell.words)
 
 
 def text(ranked: RankedConfigs) -> str:
