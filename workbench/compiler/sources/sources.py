@@ -37,13 +37,37 @@ class Frame:
     function: str
 
 
-class Places:
+class ShownNames:
+    """Files under the names that a report has for them; each is made once."""
+
+    def __init__(self) -> None:
+        self._shown: dict[str, str] = {}
+
+    def shown(self, file: str) -> str:
+        """The name of a file in the report."""
+        name = self._shown.get(file)
+        if name is None:
+            name = self._shown[file] = self._show(file)
+        return name
+
+    def _show(self, file: str) -> str:
+        raise NotImplementedError
+
+    def kind(self, file: str) -> str:
+        """`user`, `notebook` or `library`."""
+        shown = self.shown(file)
+        if shown.startswith("cell "):
+            return "notebook"
+        return "library" if shown.startswith(("site-packages/", "python/")) else "user"
+
+
+class Places(ShownNames):
     """Turns stack traces into frames and file names into names that can be shared."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._innermost: dict[str, Frame | None] = {}
         self._callers: dict[str, tuple[Frame, ...]] = {}
-        self._shown: dict[str, str] = {}
         self._is_torch: dict[str, bool] = {}
         self.frames: dict[tuple[str, str], dict[int, str]] = {}
 
@@ -119,13 +143,6 @@ class Places:
         """The file in lines, also a notebook cell."""
         return linecache.getlines(file)
 
-    def shown(self, file: str) -> str:
-        """The name of a file in the report."""
-        name = self._shown.get(file)
-        if name is None:
-            name = self._shown[file] = self._show(file)
-        return name
-
     def path_of(self, shown: str) -> str:
         """The file that is shown by a name; the name itself where none was."""
         return next((file for file, name in self._shown.items() if name == shown), shown)
@@ -169,13 +186,6 @@ class Places:
         }
         prefixes = [(folder + os.sep, "site-packages/") for folder in sorted(folders)]
         return (*prefixes, *self._folders)
-
-    def kind(self, file: str) -> str:
-        """`user`, `notebook` or `library`."""
-        shown = self.shown(file)
-        if shown.startswith("cell "):
-            return "notebook"
-        return "library" if shown.startswith(("site-packages/", "python/")) else "user"
 
 
 @dataclass(frozen=True, slots=True)
