@@ -27,7 +27,7 @@ class LogPlaces(ShownNames):
     def __init__(self, files: Iterable[str]):
         super().__init__()
         self._files = tuple(dict.fromkeys(files))
-        self._lines: dict[tuple[str, str], dict[int, str]] = {}
+        self._lines: dict[str, dict[str, dict[int, str]]] = {}  # by file and function
         self._texts: dict[str, Sequence[str]] = {}
 
     @cached_property
@@ -68,7 +68,7 @@ class LogPlaces(ShownNames):
 
     def note(self, file: str, line: int, function: str, text: str = "") -> None:
         """Remember a line and what it says."""
-        by_line = self._lines.setdefault((file, named(function)), {})
+        by_line = self._lines.setdefault(file, {}).setdefault(named(function), {})
         if text or line not in by_line:
             by_line[line] = text
             self._texts.pop(file, None)
@@ -82,8 +82,9 @@ class LogPlaces(ShownNames):
         """What the log quotes by file and function; of libraries only where the file is here."""
         return {
             (file, function): lines
-            for (file, function), lines in self._lines.items()
+            for file, functions in self._lines.items()
             if not file.startswith("<") and (self.kind(file) != "library" or self.lines_of(file))
+            for function, lines in functions.items()
         }
 
     def lines_of(self, file: str) -> Sequence[str]:
@@ -93,7 +94,7 @@ class LogPlaces(ShownNames):
         return self._texts[file]
 
     def _read(self, file: str) -> Sequence[str]:
-        parts = (lines for (name, _), lines in self._lines.items() if name == file)
+        parts = self._lines.get(file, {}).values()
         quoted = {number: text for lines in parts for number, text in lines.items() if text}
         if not file.endswith(".py") or not quoted:
             return ()

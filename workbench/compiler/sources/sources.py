@@ -10,7 +10,7 @@ import re
 import sys
 import sysconfig
 import tokenize
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cached_property
@@ -259,7 +259,7 @@ class SourceTable:
     def __init__(self, places: Sequence[TracedFiles], texts: TextWriter):
         self.rows: list[Source] = []
         self.is_quoted = False
-        self._texts, self._ids = texts, SourceLineIndex()
+        self._ids = SourceLineIndex()
         self.line_id = self._ids.of
         owners: dict[str, tuple[TracedFiles, str]] = {}
         frames: dict[tuple[str, str], dict[int, str]] = {}
@@ -268,19 +268,20 @@ class SourceTable:
                 shown = one.shown(file)
                 owners.setdefault(shown, (one, file))
                 frames.setdefault((shown, function), {}).update(lines)
-        blocks: dict[tuple[str, int, int], _Found] = {}
+        blocks: dict[str, dict[tuple[int, int], _Found]] = {}
         for (shown, function), lines in frames.items():
             owner, file = owners[shown]
-            for block in _list_blocks(owner.lines_of(file), function, lines, blocks, shown):
-                blocks.setdefault((shown, block.first, len(block.lines)), block)
-        for (shown, first, count), block in blocks.items():
-            owner, file = owners[shown]
-            self.is_quoted = self.is_quoted or block.qualified is None
-            id, text = f"s{len(self.rows)}", texts.add("".join(block.lines).rstrip("\n"))
-            self.rows.append(
-                Source(id, block.name, shown, first, text, owner.kind(file), block.qualified)
-            )
-            self._ids.add(shown, first, first + count - 1, id)
+            known = blocks.setdefault(shown, {})
+            for block in _list_blocks(owner.lines_of(file), function, lines, known.values()):
+                span = block.first, block.first + len(block.lines) - 1
+                if span in known:
+                    continue
+                known[span] = block
+                self.is_quoted = self.is_quoted or block.qualified is None
+                id, text = f"s{len(self.rows)}", texts.add("".join(block.lines).rstrip("\n"))
+                names = block.name, shown, block.first, text, owner.kind(file), block.qualified
+                self.rows.append(Source(id, *names))
+                self._ids.add(shown, *span, id)
 
     def tie_nodes(self, nodes: Table[Node]) -> Iterator[Link]:
         """Nodes with their lines."""
@@ -294,18 +295,18 @@ def _list_blocks(
     text: Sequence[str],
     function: str,
     lines: Mapping[int, str],
-    known: Mapping[tuple[str, int, int], _Found],
-    shown: str,
+    known: Collection[_Found],
 ) -> Iterator[_Found]:
-    """The functions around lines of one file that no known block has; else what is quoted."""
+    """The functions around lines of one file that no known block has; else what is quoted.
+
+    Each that is given is to be known when the next is asked for.
+    """
     quoted: dict[int, str] = {}
-    found: list[_Found] = [block for (file, _, _), block in known.items() if file == shown]
     for line in sorted(lines):
-        if any(block.has_around(line) for block in found):
+        if text and any(block.has_around(line) for block in known):
             continue
         block = _block(text, function, line)
         if block is not None:
-            found.append(block)
             yield block
         elif lines[line]:
             quoted[line] = lines[line]
