@@ -251,3 +251,16 @@ def test_both_guard_the_same_tensors(compile_samples: Callable[..., Path]) -> No
         sides = [Report.load(folder / f"{name}.wbr"), wb.read_trace(folder / name)]
         tensors = [{g.source for g in side.guards if g.kind == "TENSOR_MATCH"} for side in sides]
         assert tensors[0] == tensors[1]
+
+
+def test_a_session_of_a_log_names_methods_and_counts_breaks(
+    compile_samples: Callable[..., Path],
+) -> None:
+    session = wb.read_trace(compile_samples(*QUICK) / "broken").session()
+    assert [
+        (row.function, row.kind, row.breaks, row.cache) for row in session.tables["compiles"]
+    ] == [
+        ("Broken.forward", "first", 1, "FX graph miss, AOTAutograd miss"),
+        ("Broken.forward", "resume", 0, "FX graph miss, AOTAutograd miss"),
+    ]
+    assert [row.function for row in session.tables["breaks"]] == ["Broken.forward"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -14,7 +14,7 @@ from workbench.compiler.sources.dynamo_messages import (
     code_of,
     parse_data_break,
 )
-from workbench.compiler.sources.size_symbols import SizeSymbols, find_undecided
+from workbench.compiler.sources.size_symbols import SizeSymbols, describe_line, find_undecided
 from workbench.compiler.sources.sources import Frame
 from workbench.report import Guard
 from workbench.trace_logs.content import LogContent
@@ -107,17 +107,9 @@ def _namer(sizes: SizeSymbols, compile_id: str | None) -> Namer:
 
 def read_sizes(content: LogContent, places: LogPlaces) -> SizeSymbols:
     """What the symbols of a log's compilations stand for."""
-
-    def line_of(stack: Sequence[Mapping[str, Any]]) -> str | None:
-        frames = [(content.strings.get(frame.get("filename", -1), ""), frame) for frame in stack]
-        mine = [entry for entry in frames if entry[0] and places.is_user(entry[0])]
-        if not mine:
-            return None
-        file, frame = mine[-1]
-        place = f"{places.shown(file)}:{frame.get('line')} in {frame.get('name')}"
-        return f'{place}: "{str(frame.get("loc") or "").strip()}"'
-
-    sizes = SizeSymbols(line_of)
+    sizes = SizeSymbols(
+        lambda stack: describe_line(content.strings, stack, places.shown, places.is_user)
+    )
     for kind, compile_id, meta in content.symbols:
         sizes.take(kind, meta, compile_id)
     return sizes

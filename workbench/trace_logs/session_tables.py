@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from workbench.analysis.source.recompile_reasons import read_reason
 from workbench.compiler.sources.dynamo_messages import RESUMED, recompile_reasons
-from workbench.report import Report
+from workbench.report import Break, Report
 from workbench.report.session.session_record import Session, make_empty_tables
 from workbench.report.session.session_rows import (
     SESSION_TABLES,
@@ -20,6 +21,7 @@ from workbench.report.session.session_rows import (
 )
 from workbench.report.table import Table
 from workbench.trace_logs.content import LogContent
+from workbench.trace_logs.dynamo_texts import name_begun
 from workbench.trace_logs.source_places import LogPlaces, named
 
 _MISSING = (
@@ -35,12 +37,13 @@ def build_session(
 ) -> Session:
     """What the programs of the logs compiled; ids and threads bear the names of several logs."""
     logs = list(zip(contents, places, strict=True))
+    met = list(report.breaks)  # with them the log quotes files, by which these are known again
     began_at = min((_at(row) for c in contents for _, row in c.metrics), default=0.0)
     compiles = [each for log in logs for each in _compiles(*log, began_at)]
     rows: dict[str, list[Any]] = {
         "compiles": compiles,
         "recompiles": [each for log in logs for each in _recompiles(*log, compiles)],
-        "breaks": list(_breaks(report, compiles)),
+        "breaks": list(_breaks(met, compiles)),
         "fallbacks": [_fallback(row) for row in compiles if row.outcome in _GIVEN_UP],
         "events": [_event(row) for row in compiles if row.outcome != "limit"],
     }
@@ -69,7 +72,7 @@ def _compiles(content: LogContent, places: LogPlaces, began_at: float) -> Iterat
     """A row for each account that torch gave, in the order of their begin."""
     again = {piece.compile_id: piece for piece in content.recompiles}
     errors = {piece.compile_id for piece in content.failures()}
-    answers = _join_answers(content)
+    answers, breaks = _join_answers(content), Counter(piece.compile_id for piece in content.breaks)
     known: dict[str | None, Mapping[str, Any]] = {}
     for id, row in sorted(content.metrics, key=lambda each: _at(each[1])):
         is_backward = bool(row.get("is_backward"))
@@ -86,7 +89,7 @@ def _compiles(content: LogContent, places: LogPlaces, began_at: float) -> Iterat
             why = why or next((read_reason(t).guard for t in recompile_reasons(piece.text())), "")
         yield Compile(
             id=_prefix(content) + str(id),
-            function=named(resumed[1] if resumed else function),
+            function=name_begun(content, places, str(id)) or named(function),
             file=places.shown(str(of.get("co_filename") or "")),
             line=int(resumed[2]) if resumed else int(of.get("co_firstlineno") or 0),
             step=0,
@@ -99,6 +102,7 @@ def _compiles(content: LogContent, places: LogPlaces, began_at: float) -> Iterat
             codegen_s=row.get("code_gen_time_s"),
             guards=row.get("guard_count"),
             ops=row.get("graph_op_count"),
+            breaks=0 if is_backward else breaks[id],
             outcome=_outcome(row, id in errors and not is_backward),
             cache="" if is_backward else answers.get(id, ""),
             why=places.shared(why),
@@ -111,7 +115,12 @@ def _join_answers(content: LogContent) -> dict[str | None, str]:
     for id, event in content.cache:
         said = f"{event.cache.removesuffix(' cache')} {event.outcome}"
         words.setdefault(id, {})[said] = None
-    return {id: ", ".join(said) for id, said in words.items()}
+    return {id: ", ".join(sorted(said, key=_answer_order)) for id, said in words.items()}
+
+
+def _answer_order(said: str) -> bool:
+    """The cache of graphs comes first, as torch counts them."""
+    return not said.startswith("FX")
 
 
 def _kind(id: str, is_backward: bool, is_resumed: bool, is_again: bool) -> str:
@@ -155,12 +164,14 @@ def _recompiles(
                 actual=reason.actual,
                 variants=len(reasons),
                 cost_s=sum(row.total_s for row in own),
+                file=own[0].file if own else "",
+                line=own[0].line if own else 0,
                 resumed_at=int(cut[2]) if (cut := breaks.get(id)) else 0,
             )
 
 
-def _breaks(report: Report, compiles: Sequence[Compile]) -> Iterator[SessionBreak]:
-    for row in report.breaks:
+def _breaks(met: Sequence[Break], compiles: Sequence[Compile]) -> Iterator[SessionBreak]:
+    for row in met:
         ids = {
             each.id
             for each in compiles

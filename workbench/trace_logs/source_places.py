@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 
 from workbench.compiler.sources.dynamo_messages import RESUMED
-from workbench.compiler.sources.sources import Frame
+from workbench.compiler.sources.sources import Frame, ShownNames
 from workbench.plain_data import read_file
 
 _FRAME = re.compile(r'File "(.+?)", line (\d+), in (.+)(?:\n    (?! *\^)(.*))?')
@@ -21,13 +21,13 @@ _PYTHON = re.compile(r"/lib/python(\d+\.\d+)/")
 _SOURCE_LIMIT = 16 << 20  # bytes of a file that a log names
 
 
-class LogPlaces:
+class LogPlaces(ShownNames):
     """Names the files of one log, and keeps what the log quotes of them."""
 
     def __init__(self, files: Iterable[str]):
+        super().__init__()
         self._files = tuple(dict.fromkeys(files))
-        self._shown: dict[str, str] = {}
-        self._lines: dict[tuple[str, str], dict[int, str]] = {}
+        self._lines: dict[str, dict[str, dict[int, str]]] = {}  # by file and function
         self._texts: dict[str, Sequence[str]] = {}
 
     @cached_property
@@ -47,26 +47,12 @@ class LogPlaces:
         own = bool(self.torch_folder) and file.startswith(self.torch_folder)
         return not (own or "/site-packages/torch/" in file or file.startswith("<eval_with_key>"))
 
-    def shown(self, file: str) -> str:
-        """The name of a file in the report."""
-        name = self._shown.get(file)
-        if name is None:
-            name = self._shown[file] = self._show(file)
-        return name
-
     def _show(self, file: str) -> str:
         cell = _CELL.match(file)
         if cell is not None:
             return f"cell {cell[1] or cell[2]}"
         prefix = _installed(file)
         return prefix[1] + file.removeprefix(prefix[0]) if prefix else self.shared(file)
-
-    def kind(self, file: str) -> str:
-        """`user`, `notebook` or `library`."""
-        shown = self.shown(file)
-        if shown.startswith("cell "):
-            return "notebook"
-        return "library" if shown.startswith(("site-packages/", "python/")) else "user"
 
     def shared(self, text: str) -> str:
         """A text of torch's with the files in it under the names of the report."""
@@ -82,7 +68,7 @@ class LogPlaces:
 
     def note(self, file: str, line: int, function: str, text: str = "") -> None:
         """Remember a line and what it says."""
-        by_line = self._lines.setdefault((file, named(function)), {})
+        by_line = self._lines.setdefault(file, {}).setdefault(named(function), {})
         if text or line not in by_line:
             by_line[line] = text
             self._texts.pop(file, None)
@@ -96,8 +82,9 @@ class LogPlaces:
         """What the log quotes by file and function; of libraries only where the file is here."""
         return {
             (file, function): lines
-            for (file, function), lines in self._lines.items()
+            for file, functions in self._lines.items()
             if not file.startswith("<") and (self.kind(file) != "library" or self.lines_of(file))
+            for function, lines in functions.items()
         }
 
     def lines_of(self, file: str) -> Sequence[str]:
@@ -107,7 +94,7 @@ class LogPlaces:
         return self._texts[file]
 
     def _read(self, file: str) -> Sequence[str]:
-        parts = (lines for (name, _), lines in self._lines.items() if name == file)
+        parts = self._lines.get(file, {}).values()
         quoted = {number: text for lines in parts for number, text in lines.items() if text}
         if not file.endswith(".py") or not quoted:
             return ()

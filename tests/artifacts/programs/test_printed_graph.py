@@ -101,3 +101,31 @@ def test_types_with_and_without_strides_and_devices() -> None:
     assert parse_tensor_type("i64[]").shape == ()
     assert parse_tensor_type("DTensor(f32[4][1]cuda:1, S(0))").device == "cuda:1"
     assert parse_tensor_type("Sym(s0 + 1)").shape is None
+
+
+JOINT = """\
+class inner_f(torch.nn.Module):
+    def forward(
+        self,
+        primals,
+        tangents,
+    ):
+        primals_1: "f32[16][1]cpu"  # PlainAOTInput(idx=0)
+        tangents_1: "f32[][]cpu"  # TangentAOTInput(output=PlainAOTOutput(idx=0))
+        primals_1, tangents_1, = fx_pytree.tree_flatten_spec([primals, tangents], self._in_spec)
+        mul: "f32[16][1]cpu" = torch.ops.aten.mul.Tensor(primals_1, tangents_1)
+        return pytree.tree_unflatten([
+            mul,  # PlainAOTOutput(idx=0)
+            primals_1,
+        ], self._out_spec)
+"""
+
+
+def test_a_joint_graph_has_the_inputs_that_its_arguments_hold() -> None:
+    found = [(node.name, node.op, node.inputs, node.type.shape) for node in parse_graph(JOINT)]
+    assert found == [
+        ("primals_1", "placeholder", (), (16,)),
+        ("tangents_1", "placeholder", (), ()),
+        ("mul", "call_function", ("primals_1", "tangents_1"), (16,)),
+        ("output", "output", ("mul", "primals_1"), None),
+    ]

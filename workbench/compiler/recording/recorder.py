@@ -34,7 +34,7 @@ from workbench.compiler.recording.saved_reasons import SavedReasonRecorder
 from workbench.compiler.recording.stage_graphs import GraphRecorder
 from workbench.compiler.rows.phase_rows import nest
 from workbench.compiler.sources.dynamo_messages import GuardTexts
-from workbench.compiler.sources.size_symbols import SYMBOL_RECORDS, SizeSymbols
+from workbench.compiler.sources.size_symbols import SYMBOL_RECORDS, SizeSymbols, describe_line
 from workbench.compiler.sources.sources import CallSites, Places, SourceTable
 from workbench.report import (
     TABLES,
@@ -313,14 +313,7 @@ def _line_of(
     files: Mapping[int, str], places: Places, stack: Sequence[Mapping[str, Any]]
 ) -> str | None:
     """The user's own line of a stack of the trace, or that of a library."""
-    frames = [(files.get(f["filename"], ""), f) for f in stack]
-    candidates = [each for each in frames if places.is_own(each[0])]
-    candidates = candidates or [each for each in frames if places.is_user(each[0])]
-    if not candidates:
-        return None
-    file, frame = candidates[-1]
-    place = f"{places.shown(file)}:{frame['line']} in {frame['name']}"
-    return f'{place}: "{str(frame.get("loc") or "").strip()}"'
+    return describe_line(files, stack, places.shown, places.is_own, places.is_user)
 
 
 def read_environment() -> Environment:

@@ -38,6 +38,22 @@ LineOf = Callable[[Sequence[Mapping[str, Any]]], str | None]
 """The user's line of a stack as torch's trace gives it, such as `model.py:7: "m = b[a > 0]"`."""
 
 
+def describe_line(
+    files: Mapping[int, str],
+    stack: Sequence[Mapping[str, Any]],
+    shown: Callable[[str], str],
+    *choices: Callable[[str], bool],
+) -> str | None:
+    """The innermost line of a stack of torch's trace in a file of the first choice that has one."""
+    frames = [(files.get(frame.get("filename", -1), ""), frame) for frame in stack]
+    for is_chosen in choices:
+        if fitting := [each for each in frames if each[0] and is_chosen(each[0])]:
+            file, frame = fitting[-1]
+            place = f"{shown(file)}:{frame.get('line')} in {frame.get('name')}"
+            return f'{place}: "{str(frame.get("loc") or "").strip()}"'
+    return None
+
+
 @dataclass(frozen=True)
 class FixedSize:
     """A size that was to be dynamic and that a line, where it is known, fixed to a value."""

@@ -10,7 +10,7 @@ import re
 import sys
 import sysconfig
 import tokenize
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cached_property
@@ -37,13 +37,37 @@ class Frame:
     function: str
 
 
-class Places:
+class ShownNames:
+    """Files under the names that a report has for them; each is made once."""
+
+    def __init__(self) -> None:
+        self._shown: dict[str, str] = {}
+
+    def shown(self, file: str) -> str:
+        """The name of a file in the report."""
+        name = self._shown.get(file)
+        if name is None:
+            name = self._shown[file] = self._show(file)
+        return name
+
+    def _show(self, file: str) -> str:
+        raise NotImplementedError
+
+    def kind(self, file: str) -> str:
+        """`user`, `notebook` or `library`."""
+        shown = self.shown(file)
+        if shown.startswith("cell "):
+            return "notebook"
+        return "library" if shown.startswith(("site-packages/", "python/")) else "user"
+
+
+class Places(ShownNames):
     """Turns stack traces into frames and file names into names that can be shared."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._innermost: dict[str, Frame | None] = {}
         self._callers: dict[str, tuple[Frame, ...]] = {}
-        self._shown: dict[str, str] = {}
         self._is_torch: dict[str, bool] = {}
         self.frames: dict[tuple[str, str], dict[int, str]] = {}
 
@@ -119,13 +143,6 @@ class Places:
         """The file in lines, also a notebook cell."""
         return linecache.getlines(file)
 
-    def shown(self, file: str) -> str:
-        """The name of a file in the report."""
-        name = self._shown.get(file)
-        if name is None:
-            name = self._shown[file] = self._show(file)
-        return name
-
     def path_of(self, shown: str) -> str:
         """The file that is shown by a name; the name itself where none was."""
         return next((file for file, name in self._shown.items() if name == shown), shown)
@@ -169,13 +186,6 @@ class Places:
         }
         prefixes = [(folder + os.sep, "site-packages/") for folder in sorted(folders)]
         return (*prefixes, *self._folders)
-
-    def kind(self, file: str) -> str:
-        """`user`, `notebook` or `library`."""
-        shown = self.shown(file)
-        if shown.startswith("cell "):
-            return "notebook"
-        return "library" if shown.startswith(("site-packages/", "python/")) else "user"
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,7 +259,7 @@ class SourceTable:
     def __init__(self, places: Sequence[TracedFiles], texts: TextWriter):
         self.rows: list[Source] = []
         self.is_quoted = False
-        self._texts, self._ids = texts, SourceLineIndex()
+        self._ids = SourceLineIndex()
         self.line_id = self._ids.of
         owners: dict[str, tuple[TracedFiles, str]] = {}
         frames: dict[tuple[str, str], dict[int, str]] = {}
@@ -258,19 +268,20 @@ class SourceTable:
                 shown = one.shown(file)
                 owners.setdefault(shown, (one, file))
                 frames.setdefault((shown, function), {}).update(lines)
-        blocks: dict[tuple[str, int, int], _Found] = {}
+        blocks: dict[str, dict[tuple[int, int], _Found]] = {}
         for (shown, function), lines in frames.items():
             owner, file = owners[shown]
-            for block in _list_blocks(owner.lines_of(file), function, lines, blocks, shown):
-                blocks.setdefault((shown, block.first, len(block.lines)), block)
-        for (shown, first, count), block in blocks.items():
-            owner, file = owners[shown]
-            self.is_quoted = self.is_quoted or block.qualified is None
-            id, text = f"s{len(self.rows)}", texts.add("".join(block.lines).rstrip("\n"))
-            self.rows.append(
-                Source(id, block.name, shown, first, text, owner.kind(file), block.qualified)
-            )
-            self._ids.add(shown, first, first + count - 1, id)
+            known = blocks.setdefault(shown, {})
+            for block in _list_blocks(owner.lines_of(file), function, lines, known.values()):
+                span = block.first, block.first + len(block.lines) - 1
+                if span in known:
+                    continue
+                known[span] = block
+                self.is_quoted = self.is_quoted or block.qualified is None
+                id, text = f"s{len(self.rows)}", texts.add("".join(block.lines).rstrip("\n"))
+                names = block.name, shown, block.first, text, owner.kind(file), block.qualified
+                self.rows.append(Source(id, *names))
+                self._ids.add(shown, *span, id)
 
     def tie_nodes(self, nodes: Table[Node]) -> Iterator[Link]:
         """Nodes with their lines."""
@@ -284,18 +295,18 @@ def _list_blocks(
     text: Sequence[str],
     function: str,
     lines: Mapping[int, str],
-    known: Mapping[tuple[str, int, int], _Found],
-    shown: str,
+    known: Collection[_Found],
 ) -> Iterator[_Found]:
-    """The functions around lines of one file that no known block has; else what is quoted."""
+    """The functions around lines of one file that no known block has; else what is quoted.
+
+    Each that is given is to be known when the next is asked for.
+    """
     quoted: dict[int, str] = {}
-    found: list[_Found] = [block for (file, _, _), block in known.items() if file == shown]
     for line in sorted(lines):
-        if any(block.has_around(line) for block in found):
+        if text and any(block.has_around(line) for block in known):
             continue
         block = _block(text, function, line)
         if block is not None:
-            found.append(block)
             yield block
         elif lines[line]:
             quoted[line] = lines[line]
