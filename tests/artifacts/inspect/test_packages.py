@@ -147,6 +147,7 @@ def test_odd_values_in_a_contract_are_shown_or_left_out(tmp_path: Path, odd: Any
     report = inspect(path)
     assert repr(report)
     assert report._repr_html_()
+    assert any("the manifest is damaged: leaves[0]." in note for note in report.notes)
 
 
 def test_names_of_sources_have_to_be_clear(ours: ArtifactReport) -> None:

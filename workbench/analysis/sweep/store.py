@@ -20,6 +20,7 @@ from workbench.plain_data import parse_json
 from workbench.report.atomic import explain_write_error
 from workbench.report.trials import Trial
 from workbench.settings import Settings
+from workbench.typed_data import read_row
 
 FILE = "sweeps.sqlite"
 SCHEMA = 1
@@ -153,7 +154,7 @@ class Store:
         with self._writing() as connection:
             connection.execute(f"INSERT OR {verb} INTO sweeps VALUES (?, ?, ?)", row)
 
-    def sweeps(self) -> list[tuple[str, dict[str, Any], float]]:
+    def sweeps(self) -> list[tuple[str, NotedSweep, float]]:
         """Every sweep that was noted, the last one last: its id, what it is about, when it was."""
         with self._reading():
             names = self._connection.execute("SELECT name FROM sqlite_master").fetchall()
@@ -162,7 +163,10 @@ class Store:
             rows = self._connection.execute(
                 "SELECT id, about, made FROM sweeps ORDER BY made, id"
             ).fetchall()
-            return [(str(id), _about(about), _moment(made)) for id, about, made in rows]
+            return [
+                (str(id), read_row(NotedSweep, parse_json(about)), _moment(made))
+                for id, about, made in rows
+            ]
 
     def report(self, trial: Trial) -> bytes | None:
         """The `.wbr` content of a trial's record, or None when none was kept."""
@@ -232,19 +236,18 @@ def _moment(made: Any) -> float:
     return float(made)
 
 
-def _about(text: Any) -> dict[str, Any]:
-    """What is written of a sweep; raises ValueError or TypeError for another form."""
-    fields = parse_json(text)
-    lists = [*fields["axes"].values(), *(fields[name] for name in ("sizes", "notes", "keys"))]
-    for one in (*lists, fields["others"]):
-        if not isinstance(one, list):
-            raise TypeError("a sweep is written in another form")
-    if not all(isinstance(text, str) for one in lists for text in one):
-        raise TypeError("a sweep has names that are no text")
-    for row in fields["others"]:
-        Trial.from_json(row)
-    texts = {name: str(fields[name]) for name in ("name", "expression")}
-    return {**fields, **texts, "seconds": float(fields["seconds"])}
+@dataclass(frozen=True)
+class NotedSweep:
+    """What is written of a sweep; `keys` are its trials in the store, `others` those beside."""
+
+    name: str
+    expression: str
+    axes: Mapping[str, tuple[str, ...]]
+    sizes: tuple[str, ...]
+    notes: tuple[str, ...]
+    keys: tuple[str, ...]
+    others: tuple[Trial, ...]
+    seconds: float
 
 
 @dataclass(frozen=True)
@@ -288,20 +291,20 @@ def read_stored(path: str | PathLike[str] | None, which: str | int | None) -> di
     if which is None and len(sweeps) > 1:
         notes.append(f"It is the last of {len(sweeps)} sweeps there: wb.Sweep.stored lists them.")
     return dict(
-        name=str(about["name"]),
-        axes={name: tuple(values) for name, values in about["axes"].items()},
-        sizes=tuple(about["sizes"]),
+        name=about.name,
+        axes=about.axes,
+        sizes=about.sizes,
         trials=trials,
-        seconds=float(about["seconds"]),
-        notes=(*about["notes"], *notes),
-        expression=str(about["expression"]),
+        seconds=about.seconds,
+        notes=(*about.notes, *notes),
+        expression=about.expression,
         read=reader(path),
     )
 
 
 def _chosen(
-    path: Path, sweeps: list[tuple[str, dict[str, Any], float]], which: str | int | None
-) -> tuple[str, dict[str, Any], float]:
+    path: Path, sweeps: list[tuple[str, NotedSweep, float]], which: str | int | None
+) -> tuple[str, NotedSweep, float]:
     if not sweeps:
         raise UsageError(f"{path.name} holds no sweep yet. Run one with store={path.name!r}.")
     if which is None:
@@ -312,31 +315,29 @@ def _chosen(
         raise UsageError(
             f"There is no sweep {which} in {path.name}: it holds {len(sweeps)}, from 0."
         )
-    named = [row for row in sweeps if row[1]["name"] == which]
+    named = [row for row in sweeps if row[1].name == which]
     if not named:
-        names = ", ".join(dict.fromkeys(str(about["name"]) for _, about, _ in sweeps))
+        names = ", ".join(dict.fromkeys(about.name for _, about, _ in sweeps))
         raise UsageError(
             f"There is no sweep of {which!r} in {path.name}. It holds those of {names}."
         )
     return named[-1]
 
 
-def _trials(store: Store, id: str, about: Mapping[str, Any]) -> tuple[Trial, ...]:
+def _trials(store: Store, id: str, about: NotedSweep) -> tuple[Trial, ...]:
     """The rows in the order of the settings; after a kill those that had ended until then."""
     rows = {trial.settings: trial for trial in store.trials(id)}
-    listed = store.find(about["keys"]).values()
-    rows |= {trial.settings: trial for trial in listed}
-    others = [Trial.from_json(row) for row in about["others"]]
-    rows |= {trial.settings: trial for trial in others}
+    listed = store.find(about.keys).values()
+    rows |= {trial.settings: trial for trial in (*listed, *about.others)}
     places = {
         (name, value): place
-        for name, values in about["axes"].items()
+        for name, values in about.axes.items()
         for place, value in enumerate(values)
     }
 
     def place(trial: Trial) -> list[int]:
         own = dict(trial.settings)
-        return [places.get((name, own.get(name, "")), -1) for name in about["axes"]]
+        return [places.get((name, own.get(name, "")), -1) for name in about.axes]
 
     return tuple(sorted(rows.values(), key=place))
 
@@ -346,9 +347,9 @@ def list_stored(path: str | PathLike[str] | None) -> Iterator[StoredSweep]:
     with Store(path or store_path(), read_only=True) as store:
         for id, about, made in store.sweeps():
             trials = _trials(store, id, about)
-            over = (f"{name} ({len(values)})" for name, values in about["axes"].items())
+            over = (f"{name} ({len(values)})" for name, values in about.axes.items())
             yield StoredSweep(
-                name=about["name"],
+                name=about.name,
                 over=", ".join(over),
                 settings=len(trials),
                 done=sum(trial.status == "done" for trial in trials),

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from workbench.artifacts.inspect.artifact_rows import (
     ConstantFacts,
@@ -20,7 +19,6 @@ from workbench.artifacts.inspect.artifact_rows import (
 from workbench.artifacts.machine.elf import Libraries
 from workbench.artifacts.manifest.manifest import BuiltFor
 from workbench.artifacts.manifest.manifest_json import Build, SystemNeeds, Versions
-from workbench.artifacts.programs import ITEM_BYTES
 from workbench.errors import ArtifactError
 
 if TYPE_CHECKING:
@@ -57,53 +55,9 @@ class Facts:
     notes: Sequence[str] = ()
 
 
-def format_contract_size(size: Any) -> str:
-    """A size of a contract in words: a number, or a named range such as `2*batch in 4..64`."""
-    if not isinstance(size, dict):
-        return str(size)
-    name, scale, offset = size.get("name"), size.get("scale") or 1, size.get("offset") or 0
-    if name is None:
-        return "any"
-    shown = str(name) if scale == 1 else f"{scale}*{name}"
-    shown += f"{offset:+d}" if isinstance(offset, int) and offset else ""
-    low, high = (_scaled(size.get(end), scale, offset) for end in ("min", "max"))
-    return f"{shown} in {low}..{high}" if low or high else shown
-
-
-def _scaled(bound: Any, scale: Any, offset: Any) -> str:
-    whole = all(isinstance(part, int) for part in (bound, scale, offset))
-    return str(bound * scale + offset) if whole else ""
-
-
-def shape_text(shape: Any) -> str:
-    """A shape in words, such as `[batch in 2..64, 512]`."""
-    return (
-        f"[{', '.join(map(format_contract_size, shape))}]"
-        if isinstance(shape, list | tuple)
-        else ""
-    )
-
-
-def format_leaf_path(path: Any) -> str:
-    """The place of a leaf in the arguments, such as `batch['x'][0]`."""
-    if not isinstance(path, list | tuple) or not path:
-        return str(path)
-    steps = [step for step in path[1:] if isinstance(step, list | tuple) and len(step) == 2]
-    return str(path[0]) + "".join(
-        f".{key}" if kind == "attr" else f"[{key!r}]" for kind, key in steps
-    )
-
-
-def bytes_of(dtype: str, shape: Any) -> int | None:
-    """The bytes of a dense tensor, or None for sizes that are not fixed."""
-    if dtype not in ITEM_BYTES or not all(isinstance(size, int) for size in shape):
-        return None
-    return int(ITEM_BYTES[dtype] * prod(shape))
-
-
-def joined(values: Any) -> str:
-    """Texts or numbers of a list, separated by commas."""
-    return ", ".join(map(str, values)) if isinstance(values, list | tuple) else ""
+def shape_text(shape: Sequence[int | str] | None) -> str:
+    """A shape in words, such as `[s0, 512]`; empty where it is not known."""
+    return "" if shape is None else f"[{', '.join(map(str, shape))}]"
 
 
 def torch_row(version: str) -> NeedFacts:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from workbench.artifacts.archive.aot_container import PAYLOAD, REPORT, SESSION, WEIGHTS, Opened
@@ -21,9 +21,6 @@ from workbench.artifacts.inspect.file_facts import (
     REPORT_LIMIT,
     Facts,
     build_rows,
-    bytes_of,
-    format_leaf_path,
-    joined,
     list_gpu_needs,
     list_version_needs,
     report_facts,
@@ -33,8 +30,12 @@ from workbench.artifacts.inspect.file_facts import (
 )
 from workbench.artifacts.inspect.opcodes import PickleFacts
 from workbench.artifacts.inspect.pickles import find_named_texts, find_written_after
-from workbench.artifacts.manifest.manifest import Manifest
+from workbench.artifacts.manifest.manifest import Manifest, StoredCall
+from workbench.artifacts.programs import ITEM_BYTES, bytes_of
+from workbench.compiler.calls.paths import Path
+from workbench.compiler.sizes import dims
 from workbench.errors import ArtifactError
+from workbench.typed_data import read_value
 
 _RELEASES = ("python", "torch", "toolkit", "triton")
 _SYSTEM = {"gpu_name": "gpu"} | {f"{name}_version": name for name in _RELEASES}
@@ -42,21 +43,22 @@ _SYSTEM = {"gpu_name": "gpu"} | {f"{name}_version": name for name in _RELEASES}
 
 def read_artifact_facts(opened: Opened, pickles: Iterable[PickleFacts]) -> Facts:
     """What the manifest, the report and the texts of the payload say."""
-    manifest = opened.manifest
-    name = str(manifest.contract.get("name") or "function")
+    manifest, faults = opened.manifest, list[str]()
+    call = read_shown(StoredCall, manifest.contract, StoredCall(), faults)
+    name = call.name or "function"
     reports, notes = _reports(name, opened)
     told = _told(name, reports, notes)
-    leaves = leaves_of(manifest.contract.get("inputs"))
-    receiver = _mapping(manifest.contract.get("inputs")).get("receiver")
-    paths = [leaf.get("path") for leaf in leaves]
-    roots = [path[0] if isinstance(path, list) and path else None for path in paths]
-    weights = [leaf for leaf, root in zip(leaves, roots, strict=True) if root and root == receiver]
+    contract = read_shown(_Inputs, manifest.contract.get("inputs", {}), _Inputs(), faults)
+    weights = [leaf for leaf in contract.leaves if leaf.path.root == contract.receiver]
     constants = [_constant(name, leaf, manifest) for leaf in weights]
     return Facts(
         models=[_model(name, manifest, constants, opened)],
-        values=[*inputs(name, (leaf for leaf in leaves if leaf not in weights)), *told.values],
+        values=[
+            *(_value(name, leaf) for leaf in contract.leaves if leaf not in weights),
+            *told.values,
+        ],
         constants=constants,
-        guards=[*_guards(name, manifest, told), *_baked(name, manifest)],
+        guards=[*_guards(name, manifest, told, faults), *_baked(name, manifest, faults)],
         needs=[
             *list_version_needs(manifest.versions, manifest.built_for),
             *system_rows(manifest.needs),
@@ -64,14 +66,14 @@ def read_artifact_facts(opened: Opened, pickles: Iterable[PickleFacts]) -> Facts
             *list_gpu_needs(manifest.built_for),
             *([] if manifest.device == "cpu" else [NeedFacts("device", manifest.device)]),
         ],
-        outside=list(_outside(manifest)),
+        outside=list(_outside(manifest, call)),
         kernels=[
             KernelFacts(name, kernel.name, kernel.registers, kernel.sha256)
             for kernel in (manifest.built_for.kernels if manifest.built_for else ())
         ],
         texts=told.texts or titled(find_named_texts(pickles)),
         reports=reports,
-        notes=told.notes,
+        notes=[*told.notes, *faults],
     )
 
 
@@ -122,43 +124,65 @@ def read_torch_file_facts(content: bytes, pickles: Iterable[PickleFacts]) -> Fac
     )
 
 
-def inputs(model: str, leaves: Iterable[Mapping[str, Any]]) -> Iterator[ValueFacts]:
-    """A row for each leaf of a contract's JSON."""
-    for leaf in leaves:
-        is_tensor = leaf.get("kind") == "tensor"
-        shape = shape_text(leaf.get("shape")) if is_tensor else str(leaf.get("value", ""))
-        yield ValueFacts(
-            model=model,
-            direction="input",
-            name=format_leaf_path(leaf.get("path")),
-            kind=str(leaf.get("type", "")),
-            dtype=str(leaf.get("dtype", "")),
-            shape=shape,
-            device=str(leaf.get("device", "")),
-            stride=f"[{joined(leaf.get('stride'))}]" if is_tensor else "",
-        )
+@dataclass(frozen=True)
+class _Leaf:
+    """A leaf of a contract, as far as it is shown."""
+
+    path: Path
+    kind: str = ""
+    type: str = ""
+    shape: tuple[dims.Size, ...] = ()
+    stride: tuple[int, ...] = ()
+    dtype: str = ""
+    device: str = ""
+    value: str = ""
 
 
-def leaves_of(contract: Any) -> list[Mapping[str, Any]]:
-    """The leaves in the JSON of a contract; none where it is damaged."""
-    leaves = _mapping(contract).get("leaves")
-    return [leaf for leaf in leaves if isinstance(leaf, dict)] if isinstance(leaves, list) else []
+@dataclass(frozen=True)
+class _Inputs:
+    """The leaves of a call; `receiver` is the parameter whose weights are among them."""
+
+    leaves: tuple[_Leaf, ...] = ()
+    receiver: str | None = None
 
 
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
+def read_shown(kind: Any, data: Any, otherwise: Any, faults: list[str]) -> Any:
+    """A value that a manifest keeps as plain JSON; `otherwise` and a fault where it is damaged."""
+    try:
+        return read_value(kind, data)
+    except (ValueError, ArtifactError) as error:
+        faults.append(f"the manifest is damaged: {error}")
+        return otherwise
 
 
-def _constant(model: str, leaf: Mapping[str, Any], manifest: Manifest) -> ConstantFacts:
-    dtype, shape = str(leaf.get("dtype", "")), leaf.get("shape")
-    sizes = shape if isinstance(shape, list) else []
+def list_inputs(model: str, contract: Mapping[str, Any], faults: list[str]) -> list[ValueFacts]:
+    """A row for each leaf of a contract; none and a fault where it is damaged."""
+    return [_value(model, leaf) for leaf in read_shown(_Inputs, contract, _Inputs(), faults).leaves]
+
+
+def _value(model: str, leaf: _Leaf) -> ValueFacts:
+    is_tensor = leaf.kind == "tensor"
+    return ValueFacts(
+        model=model,
+        direction="input",
+        name=str(leaf.path),
+        kind=leaf.type,
+        dtype=leaf.dtype,
+        shape=dims.text(leaf.shape) if is_tensor else leaf.value,
+        device=leaf.device,
+        stride=shape_text(leaf.stride) if is_tensor else "",
+    )
+
+
+def _constant(model: str, leaf: _Leaf, manifest: Manifest) -> ConstantFacts:
+    sizes = tuple(size if isinstance(size, int) else size.text for size in leaf.shape)
     return ConstantFacts(
         model=model,
-        name=format_leaf_path(leaf.get("path")),
-        kind=str(leaf.get("type", "")).lower(),
-        dtype=dtype,
-        shape=shape_text(shape),
-        size=bytes_of(dtype, sizes),
+        name=str(leaf.path),
+        kind=leaf.type.lower(),
+        dtype=leaf.dtype,
+        shape=dims.text(leaf.shape),
+        size=bytes_of(sizes, ITEM_BYTES[leaf.dtype]) if leaf.dtype in ITEM_BYTES else None,
         place=WEIGHTS if manifest.weights else "the module that it is called on",
     )
 
@@ -173,20 +197,32 @@ def _model(
     return ModelFacts(name, manifest.device, PAYLOAD, place, len(constants), total, target=target)
 
 
-def _guards(name: str, manifest: Manifest, told: Facts) -> Iterator[GuardFacts]:
+@dataclass(frozen=True)
+class _Dropped:
+    """A guard that the file does not have; `frozen` is the value that its code goes on with."""
+
+    kind: str = ""
+    name: str = ""
+    why: str = ""
+    frozen: str | None = None
+
+
+@dataclass(frozen=True)
+class _Baked:
+    """A value from outside that is part of the code."""
+
+    path: Path
+    owner: str | None = None
+    value: Any = None
+
+
+def _guards(name: str, manifest: Manifest, told: Facts, faults: list[str]) -> Iterator[GuardFacts]:
     """Guards as the reports have them, and those that the manifest says were dropped.
 
     The reports of a session speak of the process that recorded, in which none was dropped.
     """
-    listed = manifest.guards.get("dropped")
-    rows = [row for row in listed if isinstance(row, dict)] if isinstance(listed, list) else []
-    dropped = {
-        (str(r.get("kind", "")), str(r.get("name", ""))): (
-            str(r.get("why", "")),
-            str(r.get("frozen") or ""),
-        )
-        for r in rows
-    }
+    rows = read_shown(list[_Dropped], manifest.guards.get("dropped", []), [], faults)
+    dropped = {(row.kind, row.name): (row.why, row.frozen or "") for row in rows}
     for guard in told.guards:
         drop = dropped.get((guard.kind, guard.name))
         if drop is None:
@@ -202,38 +238,31 @@ def _guards(name: str, manifest: Manifest, told: Facts) -> Iterator[GuardFacts]:
             yield GuardFacts(name, kind, place, False, why, frozen)
 
 
-def _baked(name: str, manifest: Manifest) -> Iterator[GuardFacts]:
+def _baked(name: str, manifest: Manifest, faults: list[str]) -> Iterator[GuardFacts]:
     """Values from outside that are part of the code; they are compared at each call."""
-    for row in manifest.baked:
-        if isinstance(row, dict):
-            path = format_leaf_path(row.get("path"))
-            place = f"{row.get('owner', '')}.{path}".strip(".")
-            yield GuardFacts(name, "BAKED_VALUE", place, True, f"compiled for {_baked_text(row)}")
+    for row in read_shown(list[_Baked], manifest.baked, [], faults):
+        place = f"{row.owner or ''}.{row.path}".strip(".")
+        yield GuardFacts(name, "BAKED_VALUE", place, True, f"compiled for {_baked_text(row.value)}")
 
 
-def _baked_text(row: Mapping[str, Any]) -> str:
-    value = row.get("value")
+def _baked_text(value: Any) -> str:
     known = value if isinstance(value, dict) else {}
     if "hidden" in known:
         return "a value of the environment, of which the file has a salted hash alone"
     return f"a function with the code {str(known['code'])[:12]}…" if "code" in known else str(value)
 
 
-def _outside(manifest: Manifest) -> Iterator[OutsideFacts]:
+def _outside(manifest: Manifest, call: StoredCall) -> Iterator[OutsideFacts]:
     for name in manifest.external_data:
         yield OutsideFacts("external data", name, "wb.load(..., external_data={...})")
     for name in manifest.missing_names:
         yield OutsideFacts("global", name, "wb.load(..., f_globals={...})")
-    for name, place in _mapping(manifest.contract.get("imports")).items():
-        yield OutsideFacts("import", str(name), _place_text(place))
+    for name, parts in call.imports.items():
+        place = parts if isinstance(parts, str) else ":".join(filter(None, parts))
+        yield OutsideFacts("import", name, place)
     for name, place in manifest.aliases.items():
         yield OutsideFacts("import" if ":" in place else "module", str(name), place)
-    if module := manifest.contract.get("function_module"):
-        yield OutsideFacts("function's module", str(module), "imported where it exists")
-    live = manifest.contract.get("live_globals")
-    for name in live if isinstance(live, list) else ():
-        yield OutsideFacts("global", str(name), "read from the function's module")
-
-
-def _place_text(place: Any) -> str:
-    return ":".join(str(part) for part in place if part) if isinstance(place, list) else str(place)
+    if call.function_module:
+        yield OutsideFacts("function's module", call.function_module, "imported where it exists")
+    for name in call.live_globals:
+        yield OutsideFacts("global", name, "read from the function's module")

@@ -26,7 +26,7 @@ from workbench.artifacts.inspect.file_facts import (
     system_rows,
     torch_row,
 )
-from workbench.artifacts.inspect.functions import inputs, leaves_of
+from workbench.artifacts.inspect.functions import list_inputs, read_shown
 from workbench.artifacts.manifest.package_manifest import (
     PackagedConstant,
     PackagedModel,
@@ -56,14 +56,13 @@ def read_package_facts(package: OpenedPackage, manifest: PackageManifest) -> Fac
             notes += told.notes
     return Facts(
         models=[_model(model) for model in manifest.models],
-        variants=[_variant(model) for model in manifest.models if manifest.are_variants],
-        values=[row for model in manifest.models for row in _values(model)],
+        variants=[_variant(model, notes) for model in manifest.models if manifest.are_variants],
+        values=[row for model in manifest.models for row in _values(model, notes)],
         constants=[_constant(m, constant) for m in manifest.models for constant in m.constants],
         guards=[
-            GuardFacts(model.name, "SHAPE", str(text), True, "checked at each call")
+            GuardFacts(model.name, "SHAPE", text, True, "checked at each call")
             for model in manifest.models
-            if isinstance(guards := model.contract.get("guards"), list)
-            for text in guards
+            for text in read_shown(list[str], model.contract.get("guards", []), [], notes)
         ],
         needs=[
             torch_row(manifest.versions.torch),
@@ -84,7 +83,7 @@ def read_package_facts(package: OpenedPackage, manifest: PackageManifest) -> Fac
         ],
         texts=texts,
         reports=reports,
-        notes=notes,
+        notes=list(dict.fromkeys(notes)),
     )
 
 
@@ -187,8 +186,8 @@ def _model(model: PackagedModel) -> ModelFacts:
     )
 
 
-def _variant(model: PackagedModel) -> VariantFacts:
-    tensors = [row for row in inputs(model.name, leaves_of(model.contract)) if row.dtype]
+def _variant(model: PackagedModel, faults: list[str]) -> VariantFacts:
+    tensors = [row for row in list_inputs(model.name, model.contract, faults) if row.dtype]
     return VariantFacts(
         name=model.name,
         device=model.device,
@@ -200,8 +199,8 @@ def _variant(model: PackagedModel) -> VariantFacts:
     )
 
 
-def _values(model: PackagedModel) -> Iterator[ValueFacts]:
-    yield from inputs(model.name, leaves_of(model.contract))
+def _values(model: PackagedModel, faults: list[str]) -> Iterator[ValueFacts]:
+    yield from list_inputs(model.name, model.contract, faults)
     for number, output in enumerate(model.outputs):
         yield ValueFacts(
             model=model.name,

@@ -21,9 +21,15 @@ from workbench.device_kinds import VENDORS, Vendor
 from workbench.errors import ArtifactError, UsageError
 from workbench.plain_data import BY_HAND, parse_json, read_file
 from workbench.report.file_rows import NOT_CHECKED, Requirement
+from workbench.typed_data import Misfit, read_row
 
 FAMILIES = {"GLIBC": "libc.so.6", "GLIBCXX": "libstdc++.so.6", "GOMP": "libgomp.so.1"}
-_TEXTS = ("python", "magic", "torch", "system", "machine", "triton", "cuda", "hip", "driver")
+_EXAMPLES = {
+    "gpus": ". machine['gpus'] is a list of dicts, such as "
+    "[{'name': 'NVIDIA H100 80GB HBM3', 'arch': 'sm_90'}]",
+    "symbols": ", such as {'GLIBC': '2.36'}",
+    "cuda": ", such as '13.0'",
+}
 _CUDA_BUILD = re.compile(r"\+cu(\d+)(\d)$")
 _LINE = re.compile(r"^(__version__|cuda|hip)\b[^=]*=\s*(?:'([^']*)'|None)\s*$", re.MULTILINE)
 
@@ -146,39 +152,21 @@ def _read(path: str | PathLike[str]) -> Any:
 def _from_mapping(data: Mapping[str, Any]) -> Machine:
     known = [part.name for part in fields(Machine) if part.name != "is_here"]
     unknown = [str(name) for name in data if name not in known]
+    listed = data["gpus"] if isinstance(data.get("gpus"), list | tuple) else ()
+    of_gpus = {name for gpu in listed if isinstance(gpu, Mapping) for name in gpu}
+    unknown += [f"gpus.{name}" for name in of_gpus if name not in GpuFacts.__dataclass_fields__]
     if unknown:
         raise UsageError(
             f"machine names {', '.join(unknown)}, which is unknown. Known are: {', '.join(known)}."
         )
     try:
-        gpus = tuple(GpuFacts(**gpu) for gpu in data.get("gpus", ()))
-    except TypeError as error:
-        raise UsageError(
-            "machine['gpus'] is a list of dicts, such as [{'name': 'NVIDIA H100 80GB HBM3', "
-            f"'arch': 'sm_90'}}]: {error}."
-        ) from error
-    sets = {name: frozenset(_texts(name, data.get(name, ()))) for name in ("cpu_flags", "modules")}
-    symbols = data.get("symbols", {})
-    if not isinstance(symbols, Mapping) or not all(isinstance(v, str) for v in symbols.values()):
-        raise UsageError(
-            f"machine['symbols'] is {symbols!r:.80}: expected a dict, such as {{'GLIBC': '2.36'}}."
-        )
-    parts = {**data, **sets, "gpus": gpus, "gpu": bool(data.get("gpu") or gpus)}
-    if not data.get("cuda") and (built := read_toolkit(str(data.get("torch")))):
-        parts["cuda"] = ".".join(map(str, built))
-    for name, value in parts.items():
-        if name in _TEXTS and not isinstance(value, str | None):
-            raise UsageError(f"machine[{name!r}] is {value!r}: expected a text, such as '13.0'.")
-    may_lack = ("triton", "cuda", "hip", "driver")  # others that are not known are empty texts
-    parts |= {name: "" for name in _TEXTS if name not in may_lack and parts.get(name, "") is None}
-    return Machine(**parts)
-
-
-def _texts(name: str, value: Any) -> Iterable[str]:
-    is_list = isinstance(value, list | tuple | set | frozenset)
-    if not is_list or not all(isinstance(text, str) for text in value):
-        raise UsageError(f"machine[{name!r}] is {value!r:.80}: expected a list of texts.")
-    return value  # type: ignore[no-any-return]
+        told = read_row(Machine, {name: one for name, one in data.items() if one is not None})
+    except Misfit as error:
+        example = next((_EXAMPLES[name] for name in _EXAMPLES if name in error.place), "")
+        place = re.sub(r"\.(\w+)", r"['\1']", error.place)
+        raise UsageError(f"machine{place} {error.args[0]}{example}.") from error
+    built = None if told.cuda else ".".join(map(str, read_toolkit(told.torch)))
+    return replace(told, gpu=told.gpu or bool(told.gpus), cuda=told.cuda or built or None)
 
 
 def describe_current_machine(*, symbols: bool = True) -> Machine:

@@ -15,6 +15,8 @@ from workbench.artifacts.manifest.manifest_json import (
     Versions,
 )
 from workbench.device_kinds import Vendor, vendor_of_arch
+from workbench.errors import ArtifactError
+from workbench.typed_data import read_row
 
 SCHEMA = 1
 
@@ -58,6 +60,21 @@ class BuiltFor:
 
 
 @dataclass(frozen=True)
+class StoredCall:
+    """What the contract of an artifact says besides the inputs.
+
+    `imports` are the places of globals, in older files as lists. `receiver` is the class of the
+    module, where one has to be handed over.
+    """
+
+    name: str = "function"
+    receiver: str | None = None
+    function_module: str | None = None
+    imports: Mapping[str, str | tuple[str | None, ...]] = field(default_factory=dict)
+    live_globals: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Manifest(SignedRecord):
     """Everything that is known about an artifact without running any of it.
 
@@ -85,3 +102,13 @@ class Manifest(SignedRecord):
     members: Mapping[str, Member] = field(default_factory=dict)
     signatures: tuple[Signature, ...] = ()
     schema: int = SCHEMA
+
+    @property
+    def call(self) -> StoredCall:
+        """What `contract` says besides the inputs; raises `ArtifactError` where it is damaged."""
+        try:
+            return read_row(StoredCall, self.contract)
+        except ValueError as error:
+            raise ArtifactError(
+                f"The manifest is damaged ({error}). Get the file again."
+            ) from error

@@ -141,16 +141,14 @@ def _exported(opened: OpenedFile, machine: Machine) -> Iterator[Requirement]:
 
 def _outside(manifest: Manifest, machine: Machine) -> Iterator[Requirement]:
     """Modules that are imported when the file is loaded, and objects that the caller gives."""
-    contract = manifest.contract
-    imports = contract.get("imports")
-    places = imports.values() if isinstance(imports, dict) else ()
-    modules = {str(p[0] if isinstance(p, list) and p else p) for p in places}
-    modules |= {*manifest.aliases.values(), str(contract.get("function_module") or "")}
+    call = manifest.call
+    modules = {str(p if isinstance(p, str) else p[0]) for p in call.imports.values() if p}
+    modules |= {*manifest.aliases.values(), call.function_module or ""}
     for module in sorted({name.split(":")[0] for name in modules} - {"", "__main__"}):
         yield _module_row(module, machine)
-    if contract.get("receiver") and manifest.weights is None:
+    if call.receiver and manifest.weights is None:
         advice = "hand the object over: wb.load(..., module=model)"
-        yield Requirement("weights", "warn", str(contract["receiver"]), "not in the file", advice)
+        yield Requirement("weights", "warn", call.receiver, "not in the file", advice)
     for name in manifest.external_data:
         advice = f"hand it over: wb.load(..., external_data={{{name!r}: …}})"
         yield Requirement("external data", "warn", name, "given by the caller", advice)

@@ -7,7 +7,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from os import PathLike
 from pathlib import Path
 from types import ModuleType
@@ -18,6 +18,7 @@ from workbench.artifacts.trust.kept_files import check_folder, lock_folder, writ
 from workbench.errors import ArtifactError, TrustError, UsageError
 from workbench.file_path import check_file_path
 from workbench.plain_data import parse_json, read_file
+from workbench.typed_data import read_value
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -218,6 +219,15 @@ def _ed25519() -> ModuleType:
 
 
 @dataclass(frozen=True)
+class _KnownKey:
+    """A key as the file has it: one that does not say whether it is revoked is not trusted."""
+
+    public: str
+    name: str
+    revoked: bool
+
+
+@dataclass(frozen=True)
 class KnownKeys:
     """The keys that one user trusts or has revoked, in one file of the data folder."""
 
@@ -227,13 +237,11 @@ class KnownKeys:
         """Every known key; raises `TrustError` when the file cannot be understood."""
         try:
             check_folder(self.file.parent)
-            rows = list[Any](parse_json(read_file(self.file, _KNOWN_LIMIT)))
-            return tuple(
-                TeamKey(_hex(row["public"]), str(row["name"]), bool(row["revoked"])) for row in rows
-            )
+            rows = read_value(list[_KnownKey], parse_json(read_file(self.file, _KNOWN_LIMIT)))
+            return tuple(TeamKey(_hex(row.public), row.name, row.revoked) for row in rows)
         except FileNotFoundError:
             return ()
-        except (OSError, ValueError, TypeError, KeyError, UsageError) as error:
+        except (OSError, ValueError, UsageError) as error:
             raise TrustError(
                 f"The trusted keys in {self.file} cannot be read ({error}). Mend or remove it."
             ) from error
@@ -279,5 +287,5 @@ class KnownKeys:
                 f"Another key is called {key.name!r} already. Choose a name: "
                 "trust_key(key, name='…')."
             )
-        rows = [{"public": k.public, "name": k.name, "revoked": k.revoked} for k in (*others, key)]
+        rows = [asdict(_KnownKey(k.public, k.name, k.revoked)) for k in (*others, key)]
         write_whole(self.file, json.dumps(rows, indent=1).encode())

@@ -29,6 +29,7 @@ from workbench.errors import ArtifactError, TrustError, UsageError
 from workbench.file_path import open_flags
 from workbench.plain_data import parse_json, read_file
 from workbench.settings import Settings
+from workbench.typed_data import read_value
 
 if TYPE_CHECKING:  # most files are the user's own: those of teams take a while to import
     from workbench.artifacts.manifest.manifest import Manifest
@@ -200,9 +201,7 @@ class TrustStore:
             digests = parse_json(read_file(self._digest_file, _DIGESTS_LIMIT))
         except (FileNotFoundError, NotADirectoryError):
             return frozenset()
-        if not isinstance(digests, list) or not all(isinstance(item, str) for item in digests):
-            raise ValueError("it is no list of digests")
-        return frozenset(digests)
+        return frozenset(read_value(list[str], digests))
 
     def faults(self) -> Iterator[str]:
         """Why the key or the list of digests, though there, vouches for nothing."""

@@ -113,9 +113,12 @@ class Path:
     @classmethod
     def from_json(cls, data: Sequence[Any]) -> Path:
         """Read what `to_json` wrote; refuses a path that is not plain names and keys."""
-        root, *steps = data
-        path = cls(root, tuple((kind, key) for kind, key in steps))
-        names = [root, *[key for kind, key in path.steps if kind == "attr"]]
+        try:
+            root, *steps = data
+            path = cls(root, tuple((kind, key) for kind, key in steps))
+        except (TypeError, ValueError):
+            path = cls("")
+        names = [path.root, *[key for kind, key in path.steps if kind == "attr"]]
         if not all(isinstance(name, str) and name.isidentifier() for name in names) or not all(
             isinstance(key, int if kind in (KEY, VALUE) else str | int)
             and kind in ("item", "attr", *_KEYS, *_AROUND, KEY, VALUE)
