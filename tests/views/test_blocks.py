@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from workbench.errors import UsageError
 from workbench.report.presenter import Presented, presenter
 from workbench.views import presenters
 from workbench.views.blocks import (
@@ -33,6 +35,7 @@ from workbench.views.shown import Shown
 from workbench.views.static_html.grids import SUMMARIES
 from workbench.views.static_html.render import keep, summarize, write_page
 from workbench.views.tables.column import Column
+from workbench.views.widgets import display
 
 COLUMNS = (Column("Name", "name", "code"), Column("Calls", "calls", "count"))
 ROWS = [{"name": f"k{n}", "calls": n + 1} for n in range(200)]
@@ -178,3 +181,39 @@ def test_a_new_kind_needs_its_document_alone(
     assert repr(found) == "A guess\n- It rains."
     assert "<p>It rains.</p>" in (found._repr_html_() or "")
     assert presenter().page(found, tmp_path / "a.html") == (tmp_path / "a.html").read_text()
+
+
+@dataclass(frozen=True, repr=False)
+class Held(Presented):
+    """A record with a view of its own."""
+
+    view: Any = None
+
+
+def test_a_notebook_shows_a_view_and_keeps_the_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    published: list[dict[str, Any]] = []
+    shell = SimpleNamespace(parent_header={"metadata": {"cellId": "c"}, "header": {"msg_id": "1"}})
+    monkeypatch.setattr(display, "find_kernel_shell", lambda: shell)
+    monkeypatch.setattr(display, "publish", lambda _, data: published.append(data))
+    monkeypatch.setattr(display, "make_live_output", lambda view: {"live": view})
+    kind = Shown(
+        document=lambda record: Document("t", [Sentence("At rest.")]),
+        view=lambda record: "still",
+        live=lambda record: "moving",
+    )
+    monkeypatch.setattr(presenters, "KINDS", {"Held": lambda: {"Held": kind}})
+    presenter().display(Held())
+    live, kept = published
+    assert live == {"live": "moving"}
+    assert "At rest." in kept["text/html"]
+    assert presenter().view(Held()) == "still"
+    published.clear()
+    presenter().display(Held(view=SimpleNamespace(cell="1")))  # which has followed it in this cell
+    assert [list(each) for each in published] == [["text/plain", "text/html"]]
+
+
+def test_what_has_no_view_is_left_to_ipython() -> None:
+    with pytest.raises(NotImplementedError):
+        presenter().display(object())
+    with pytest.raises(UsageError, match="neither this table nor this chart"):
+        presenter().view(object())

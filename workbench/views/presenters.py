@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.report.table import Table
 from workbench.views.blocks import Code, Document
-from workbench.views.shown import Shown
+from workbench.views.shown import Shown, refuse
 
 if TYPE_CHECKING:
     import anywidget
@@ -42,36 +42,23 @@ def _find_missed_budgets() -> Kinds:
 
 
 def _find_diffs() -> Kinds:
-    from workbench.views.diff import diff_text
+    from workbench.views.diff import diff_page, diff_text
 
     return {
         "Diff": Shown(
-            document=_build_diff,
+            document=diff_page.build_blocks,
             text=diff_text.text,
             sentences=diff_text.list_sentences,
             frame=diff_text.frame,
             view=_view_diff,
-            display=_display_diff,
         )
     }
-
-
-def _build_diff(diff: Any) -> Document:
-    from workbench.views.diff.diff_page import build_blocks
-
-    return build_blocks(diff)
 
 
 def _view_diff(diff: Any) -> anywidget.AnyWidget:
     from workbench.views.diff.diff_view import DiffView
 
     return DiffView(diff)
-
-
-def _display_diff(diff: Any) -> None:
-    from workbench.views.diff.diff_view import display
-
-    display(diff)
 
 
 def _find_fits() -> Kinds:
@@ -196,141 +183,21 @@ def _export_trace(record: Any, path: Any) -> None:
 
 
 def _find_profiles() -> Kinds:
-    from workbench.views.profile import profile_answer
+    from workbench.views.profile import profile_page
 
-    return {
-        "RunProfile": Shown(
-            document=_build_profile,
-            text=profile_answer.text,
-            sentences=profile_answer.sentences,
-            frame=profile_answer.frame,
-            view=_view_profile,
-            display=_display_profile,
-            export=_export_trace,
-        ),
-        "ProfileDiff": Shown(
-            document=_build_profiles, view=_view_profiles, display=_display_profiles
-        ),
-    }
-
-
-def _build_profile(profile: Any, **how: Any) -> Document:
-    from workbench.views.profile.profile_page import build_blocks
-
-    return build_blocks(profile, **how)
-
-
-def _view_profile(profile: Any) -> anywidget.AnyWidget:
-    from workbench.views.profile.profile_view import ProfileView
-
-    return ProfileView(profile)
-
-
-def _display_profile(profile: Any) -> None:
-    from workbench.views.profile.profile_view import display
-
-    display(profile)
-
-
-def _build_profiles(diff: Any) -> Document:
-    from workbench.views.profile.profile_page import build_blocks_of_two
-
-    return build_blocks_of_two(diff)
-
-
-def _view_profiles(diff: Any) -> anywidget.AnyWidget:
-    from workbench.views.profile.profile_view import ProfileDiffView
-
-    return ProfileDiffView(diff)
-
-
-def _display_profiles(diff: Any) -> None:
-    from workbench.views.profile.profile_view import display_two
-
-    display_two(diff)
+    return profile_page.SHOWN
 
 
 def _find_sessions() -> Kinds:
-    from workbench.views.session import session_answer
+    from workbench.views.session import session_page
 
-    return {
-        "Session": Shown(
-            document=_build_session,
-            text=session_answer.text,
-            sentences=session_answer.sentences,
-            frame=session_answer.frame,
-            plot=session_answer.plot,
-            view=_view_session,
-            display=_display_session,
-        )
-    }
-
-
-def _build_session(session: Any, **how: Any) -> Document:
-    from workbench.views.session.session_page import build_blocks
-
-    return build_blocks(session, **how)
-
-
-def _view_session(session: Any) -> anywidget.AnyWidget:
-    from workbench.views.session.session_view import SessionView
-
-    return SessionView(session)
-
-
-def _display_session(session: Any) -> None:
-    from workbench.views.session.session_view import display
-
-    display(session)
+    return session_page.SHOWN
 
 
 def _find_sweeps() -> Kinds:
-    return {
-        "Sweep": Shown(
-            document=_build_sweep,
-            frame=_frame_sweep,
-            plot=_plot_sweep,
-            export=_export_sweep,
-            view=_view_sweep,
-            display=_display_sweep,
-        )
-    }
+    from workbench.views.sweep import sweep_page
 
-
-def _build_sweep(sweep: Any) -> Document:
-    from workbench.views.sweep.sweep_page import build_blocks
-
-    return build_blocks(sweep)
-
-
-def _frame_sweep(*choice: Any) -> pandas.DataFrame:
-    from workbench.views.sweep.sweep_tables import frame
-
-    return frame(*choice)
-
-
-def _plot_sweep(*choice: Any, **more: Any) -> matplotlib.figure.Figure:
-    from workbench.views.sweep.sweep_page import plot
-
-    return plot(*choice, **more)
-
-
-def _export_sweep(sweep: Any, path: Any) -> None:
-    from workbench.views.sweep.sweep_tables import write
-
-    write(sweep, path)
-
-
-def _view_sweep(sweep: Any) -> anywidget.AnyWidget:
-    from workbench.views.sweep.sweep_view import SweepView
-
-    return SweepView(sweep)
-
-
-def _display_sweep(sweep: Any) -> None:
-    from workbench.views.sweep.sweep_view import display
-
-    display(sweep)
+    return sweep_page.SHOWN
 
 
 KINDS: Mapping[str, Callable[[], Kinds]] = {
@@ -423,12 +290,27 @@ class _Views:
 
     def view(self, record: Any) -> anywidget.AnyWidget:
         """A live view of its own."""
-        made: anywidget.AnyWidget = find_shown(record).view(record)
+        made: anywidget.AnyWidget = (find_shown(record).view or refuse)(record)
         return made
 
     def display(self, record: Any) -> None:
         """Show it in the notebook that runs; raises `NotImplementedError` elsewhere."""
-        find_shown(record).display(record)
+        shown = find_shown(record)
+        if shown.display is not None:
+            shown.display(record)
+            return
+        make, build = shown.live or shown.view, shown.document
+        if make is None or build is None:
+            raise NotImplementedError  # IPython then takes its HTML or its text
+        from workbench.views.static_html.render import keep
+        from workbench.views.widgets.display import display_record
+
+        display_record(
+            record,
+            lambda: make(record),
+            lambda **how: keep(build(record), **how),
+            getattr(record, "view", None),
+        )
 
     def rows_frame(self, rows: Iterable[Any], row_type: Any) -> pandas.DataFrame:
         """Rows of one data class as a DataFrame with a column for each field."""

@@ -32,17 +32,13 @@ def refuse(record: Any, *_: Any, **__: Any) -> Any:
     raise UsageError(f"{type(record).__name__} has neither this table nor this chart.")
 
 
-def leave_to_ipython(record: Any) -> None:
-    """Raise `NotImplementedError`: IPython then takes its HTML or its text."""
-    raise NotImplementedError
-
-
 @dataclass(frozen=True, kw_only=True)
 class Shown:
     """What shows one kind of record, each called with it; what is left out is shown as text.
 
     Its `document` of blocks is drawn as its page and as what a notebook keeps, unless it has a
-    `page` and a `fragment` of its own.
+    `page` and a `fragment` of its own. A notebook that runs shows its `live` view, else its `view`,
+    unless it has a `display` of its own.
     """
 
     document: Callable[..., Document] | None = None
@@ -53,5 +49,6 @@ class Shown:
     page: Callable[..., str] | None = None
     fragment: Callable[..., str] | None = None
     export: Callable[..., None] = refuse
-    view: Callable[..., Any] = refuse
-    display: Callable[..., None] = leave_to_ipython
+    view: Callable[..., Any] | None = None
+    live: Callable[..., Any] | None = None
+    display: Callable[..., None] | None = None

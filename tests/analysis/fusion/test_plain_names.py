@@ -1,3 +1,5 @@
+"""Kernels by names that a person would give them, made for the figures of fusion."""
+
 from __future__ import annotations
 
 from pathlib import Path

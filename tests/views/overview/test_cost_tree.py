@@ -1,3 +1,5 @@
+"""The trees of lines and of modules of the Overview, as rows of the view."""
+
 from __future__ import annotations
 
 import json

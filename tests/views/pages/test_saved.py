@@ -1,3 +1,5 @@
+"""The static output of a notebook, and the parts of a report that fit into it."""
+
 from __future__ import annotations
 
 import base64

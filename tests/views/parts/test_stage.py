@@ -1,3 +1,5 @@
+"""The texts of the stages of a kernel, and two of them compared."""
+
 from __future__ import annotations
 
 from dataclasses import replace

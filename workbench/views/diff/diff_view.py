@@ -8,9 +8,7 @@ import traitlets
 
 from workbench.analysis.diff.difference import Diff
 from workbench.errors import UsageError
-from workbench.views.diff.diff_page import build_blocks, document
-from workbench.views.static_html.render import keep
-from workbench.views.widgets.display import display_record
+from workbench.views.diff.diff_page import document
 from workbench.views.widgets.request_widget import RequestWidget
 from workbench.views.wire.codec import pack
 
@@ -31,8 +29,3 @@ class DiffView(RequestWidget):
     def __repr__(self) -> str:
         """A short stable line: no times, no addresses."""
         return f"Workbench view of {' → '.join(self._names)}"
-
-
-def display(diff: Diff) -> None:
-    """See `display_record`."""
-    display_record(diff, lambda: DiffView(diff), lambda **how: keep(build_blocks(diff), **how))

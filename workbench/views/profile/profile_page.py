@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from workbench.analysis.profile_changes.profiled_kernels import read_kernels
 from workbench.analysis.profile_matches.profile_difference import ProfileDiff
@@ -12,13 +12,17 @@ from workbench.report.table import Table
 from workbench.report.texts import HIDDEN
 from workbench.views.blocks import Block, Document, Items, Sentence
 from workbench.views.blocks import Table as TableBlock
-from workbench.views.pages.report_page import embed_record
 from workbench.views.profile.difference_document import document_of_two, list_changes
+from workbench.views.profile.profile_answer import frame, sentences, text
 from workbench.views.profile.profile_document import document
 from workbench.views.profile.profile_sentence import facts
 from workbench.views.profile.profile_words import name_kernels
 from workbench.views.profile.shown_tables import list_tables
+from workbench.views.shown import Shown
 from workbench.views.wire.codec import SMALL, pack
+
+if TYPE_CHECKING:
+    from anywidget import AnyWidget
 
 _PATHS: Mapping[str, tuple[str, ...]] = {
     "kernels": ("kernel_file",),
@@ -55,6 +59,8 @@ def build_blocks(profile: RunProfile, *, redact: bool = False) -> Document:
 
 def _pack(profile: RunProfile, *, is_page: bool, redact: bool) -> bytes:
     """What the view shows; a page has the records with it."""
+    from workbench.views.pages.report_page import embed_record  # with all that draws a page
+
     records = profile.records if is_page and not redact else {}
     made = {id: embed_record(each, _ROOM // len(records)) for id, each in records.items()}
     opens = is_page and not redact
@@ -93,3 +99,34 @@ def build_blocks_of_two(diff: ProfileDiff) -> Document:
         tab="Two profiles",
         pack=lambda _: pack({"profile_diff": document_of_two(diff)}, SMALL),
     )
+
+
+def _view(profile: RunProfile) -> AnyWidget:
+    from workbench.views.profile.profile_view import ProfileView
+
+    return ProfileView(profile)
+
+
+def _view_two(diff: ProfileDiff) -> AnyWidget:
+    from workbench.views.profile.profile_view import ProfileDiffView
+
+    return ProfileDiffView(diff)
+
+
+def _export(profile: RunProfile, path: str) -> None:
+    from workbench.views.perfetto import write
+
+    write(profile, path)
+
+
+SHOWN = {
+    "ProfileDiff": Shown(document=build_blocks_of_two, view=_view_two),
+    "RunProfile": Shown(
+        document=build_blocks,
+        text=text,
+        sentences=sentences,
+        frame=frame,
+        view=_view,
+        export=_export,
+    ),
+}

@@ -11,9 +11,7 @@ from workbench.errors import UsageError
 from workbench.report.profile.run_profile import RunProfile
 from workbench.views.profile.difference_document import document_of_two
 from workbench.views.profile.profile_document import document
-from workbench.views.profile.profile_page import build_blocks, build_blocks_of_two
-from workbench.views.static_html.render import keep
-from workbench.views.widgets.display import display_record, show_row
+from workbench.views.widgets.display import show_row
 from workbench.views.widgets.request_widget import RequestWidget
 from workbench.views.wire.codec import pack
 
@@ -40,13 +38,6 @@ class ProfileView(RequestWidget):
         return show_row(report, question["part"], f"{self.variable}.records[{question['row']!r}]")
 
 
-def display(profile: RunProfile) -> None:
-    """See `display_record`."""
-    display_record(
-        profile, lambda: ProfileView(profile), lambda **how: keep(build_blocks(profile), **how)
-    )
-
-
 class ProfileDiffView(RequestWidget):
     """The view of two profiles; all that it shows comes with it."""
 
@@ -62,10 +53,3 @@ class ProfileDiffView(RequestWidget):
 
     def _answer(self, ask: Any, question: Any) -> Any:
         raise UsageError(f"Two profiles have no part {ask!r}: all of it is shown.")
-
-
-def display_two(diff: ProfileDiff) -> None:
-    """See `display_record`."""
-    display_record(
-        diff, lambda: ProfileDiffView(diff), lambda **how: keep(build_blocks_of_two(diff), **how)
-    )

@@ -1,7 +1,6 @@
 """How a session is shown: text, tables, a page and a view that is live while it records."""
 
 DOORS = {
-    "session_answer": "A session as text, sentences, tables and a chart.",
     "session_page": "A session as a page, and as what a notebook keeps of it.",
     "session_view": "A session in a notebook, live while it records.",
 }

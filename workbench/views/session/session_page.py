@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from workbench.analysis.session.advice import advice
 from workbench.report.session.session_record import Session
@@ -12,12 +12,16 @@ from workbench.report.table import Table
 from workbench.report.texts import HIDDEN
 from workbench.views.blocks import Block, Document, Items, OnPage, Sentence, Timeline
 from workbench.views.blocks import Table as TableBlock
-from workbench.views.session.session_answer import text
+from workbench.views.session.session_answer import frame, plot, sentences, text
 from workbench.views.session.session_document import document
 from workbench.views.session.session_facts import explain_slowest, facts, notes
 from workbench.views.session.session_lists import tables
 from workbench.views.session.session_timeline import timeline
+from workbench.views.shown import Shown
 from workbench.views.wire.codec import SMALL, pack
+
+if TYPE_CHECKING:
+    from anywidget import AnyWidget
 
 _DROPPED: Mapping[str, tuple[str, ...]] = {
     "compiles": ("why",),
@@ -73,3 +77,28 @@ def _hide_code(session: Session) -> Session:
         hidden |= {column: [none] * len(table) for column, none in lines.items()}
         tables[name] = Table(table.row_type, {**table.columns, **hidden}, table.omitted)
     return Session(session.header, tables, {})
+
+
+def _view(session: Session) -> AnyWidget:
+    from workbench.views.session.session_view import SessionView
+
+    return SessionView(session)
+
+
+def _follow(session: Session) -> AnyWidget:
+    from workbench.views.session.session_view import follow
+
+    return follow(session)
+
+
+SHOWN = {
+    "Session": Shown(
+        document=build_blocks,
+        text=text,
+        sentences=sentences,
+        frame=frame,
+        plot=plot,
+        view=_view,
+        live=_follow,
+    )
+}

@@ -15,9 +15,7 @@ from workbench.errors import UsageError
 from workbench.report.session.session_record import Session
 from workbench.views.job_queue import IDLE, AskedJob, JobQueue
 from workbench.views.session.session_document import Status, Trials, document
-from workbench.views.session.session_page import build_blocks
-from workbench.views.static_html.render import keep
-from workbench.views.widgets.display import display_record, show_row
+from workbench.views.widgets.display import show_row
 from workbench.views.widgets.request_widget import RequestWidget
 from workbench.views.wire.codec import pack
 from workbench.views.wire.report_messages import PatchQuestion, Progress, Tone
@@ -149,14 +147,10 @@ class Following:
         self._around(lambda: self._view.follow(self._recording.so_far(), status))
 
 
-def display(session: Session) -> None:
-    """See `display_record`; a session that records is followed until it stops."""
-
-    def make() -> SessionView:
-        is_running = session.is_running
-        view = SessionView(session.so_far(), "running" if is_running else "done", live=session)
-        if is_running:
-            Following(session, view)
-        return view
-
-    display_record(session, make, lambda **how: keep(build_blocks(session), **how), session.view)
+def follow(session: Session) -> SessionView:
+    """A view of a session; one that records is followed until it stops."""
+    is_running = session.is_running
+    view = SessionView(session.so_far(), "running" if is_running else "done", live=session)
+    if is_running:
+        Following(session, view)
+    return view

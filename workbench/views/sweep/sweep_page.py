@@ -33,9 +33,10 @@ from workbench.views.charts.sheet import (
     draw_heat_map,
     sheet,
 )
+from workbench.views.shown import Shown
 from workbench.views.sweep import spots, strands
 from workbench.views.sweep.sweep_document import choose_metric, document, is_noisy, timed, words_of
-from workbench.views.sweep.sweep_tables import FIGURES, choices, report_of
+from workbench.views.sweep.sweep_tables import FIGURES, choices, frame, report_of, write
 from workbench.views.tables.column import Column
 from workbench.views.wire.codec import SMALL, pack
 from workbench.views.wire.sweep_messages import SweepDocument, SweepRow
@@ -43,6 +44,7 @@ from workbench.views.words.record_words import short
 from workbench.views.words.units import format_us
 
 if TYPE_CHECKING:
+    from anywidget import AnyWidget
     from matplotlib.figure import Figure
 
 _CHOICES = (
@@ -301,3 +303,12 @@ def _forest(
                 if name not in sweep.sizes and len(sweep.axes.get(name, ())) != 1
             ]
             yield ", ".join(own) or "as it is", values
+
+
+def _view(sweep: Sweep) -> AnyWidget:
+    from workbench.views.sweep.sweep_view import SweepView
+
+    return SweepView(sweep)
+
+
+SHOWN = {"Sweep": Shown(document=build_blocks, frame=frame, plot=plot, export=write, view=_view)}

@@ -13,10 +13,8 @@ from workbench.analysis.sweep.sweep import Sweep
 from workbench.errors import UsageError
 from workbench.report.trials import Trial, apart
 from workbench.views.diff.diff_page import document as diff_document
-from workbench.views.static_html.render import keep
 from workbench.views.sweep.sweep_document import Live, document
-from workbench.views.sweep.sweep_page import build_blocks
-from workbench.views.widgets.display import display_record, show_row
+from workbench.views.widgets.display import show_row
 from workbench.views.widgets.request_widget import RequestWidget
 from workbench.views.wire.codec import pack
 
@@ -84,10 +82,3 @@ class SweepView(RequestWidget):
             raise UsageError("Nothing runs here that could be cancelled.")
         self._cancel()
         return None
-
-
-def display(sweep: Sweep) -> None:
-    """See `display_record`."""
-    display_record(
-        sweep, lambda: SweepView(sweep), lambda **how: keep(build_blocks(sweep), **how), sweep.view
-    )
