@@ -93,6 +93,14 @@ def test_a_torchscript_module_keeps_its_tensors_in_other_tables() -> None:
     assert len(list_tensors(scripted)) == 5
 
 
+def test_a_view_that_torch_refuses_to_look_at_is_a_tensor_like_others() -> None:
+    base = torch.zeros(4, requires_grad=True).clone()
+    with torch.no_grad():
+        views = base.split(2)
+        base.add_(1)
+    assert len(list_tensors(views)) == 2
+
+
 def test_an_input_that_code_reads_too_is_held() -> None:
     worker = samples.Worker()
     assert find_held_inputs(worker.run, (worker.weight,), {}) == (worker.weight,)

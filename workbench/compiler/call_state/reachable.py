@@ -165,8 +165,15 @@ def list_tensors(*values: Any, code: bool = False) -> list[torch.Tensor]:
     search = _Search(Follows() if code else _DATA, {})
     seen = search.run(("", value) for value in values)
     found = [value for value in seen if isinstance(value, torch.Tensor)]
-    held = {id(tensor.grad) for tensor in found if tensor.is_leaf and tensor.grad is not None}
+    held = {id(gradient) for tensor in found if (gradient := _held_gradient(tensor)) is not None}
     return [tensor for tensor in found if id(tensor) not in held]
+
+
+def _held_gradient(tensor: torch.Tensor) -> torch.Tensor | None:
+    try:
+        return tensor.grad if tensor.is_leaf else None
+    except RuntimeError:  # one of several views whose base was written to, as FSDP1 does
+        return None
 
 
 def holds_tensors(value: Any) -> bool:
@@ -272,8 +279,8 @@ class _Search:
 
     def _tensor(self, at: _At, value: torch.Tensor) -> None:
         self.found.tensors[f"{at.kind} {at.path}"] = value
-        if value.is_leaf and value.grad is not None:
-            self._later(at._replace(kind="held gradient"), value.grad)
+        if (gradient := _held_gradient(value)) is not None:
+            self._later(at._replace(kind="held gradient"), gradient)
 
     def _set(self, at: _At, value: set[Any]) -> None:
         self._container(at, _MEMBER, Members(value), value)
