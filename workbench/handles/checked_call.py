@@ -14,7 +14,7 @@ from torch.compiler import is_compiling
 
 from workbench.compiler.call_plan.plan import CallPlan
 from workbench.compiler.calls.call_path import FastCheck, build_binder, caller
-from workbench.compiler.guards.guard_policy import build_fast_guard
+from workbench.compiler.contract.contract import build_fast_guard
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.surroundings import surroundings
 from workbench.compiler.late_values.late_attributes import ask_object, say_setter

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -107,6 +106,8 @@ def way_of(
     peak_rss_bytes: int | None,
 ) -> RoundTripWay:
     """A way that ran, summed up from its phases, its outputs and the seconds of later calls."""
+    import statistics  # which imports fractions and decimals: to start a package needs none
+
     took = {phase.phase: phase.duration_s for phase in phases}
     errors = [leaf.max_abs_error for leaf in leaves if leaf.checked]
     loading = [took[name] for name in LOADING if name in took]

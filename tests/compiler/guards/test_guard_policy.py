@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from torch.distributions import Distribution, Normal
 
 import workbench as wb
-from workbench.compiler.guards.guard_policy import build_fast_guard
+from workbench.compiler.contract.contract import build_fast_guard
 
 compile_eager = functools.partial(wb.aot_compile, backend="eager")
 X = torch.randn(4, 8)

@@ -14,13 +14,8 @@ from workbench.artifacts.manifest.package_manifest import (
     PackagedModel,
     PackagedOutput,
 )
-from workbench.compiler.contract.contract import Leaf
-from workbench.compiler.package_calls.call_check import (
-    CallContract,
-    is_contiguous,
-    is_dynamic,
-    order_of,
-)
+from workbench.compiler.contract.contract import Leaf, is_contiguous, is_dynamic, order_of
+from workbench.compiler.package_calls.call_check import CallContract
 from workbench.compiler.sizes import dims
 from workbench.compiler.sizes.dims import Relation
 from workbench.device_kinds import ATEN

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import collections
 import functools
-import inspect
 import itertools
-import math
 import sys
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,7 +15,6 @@ import torch
 from torch.nn.utils.parametrize import is_parametrized
 
 from workbench.compiler.call_state.reachable import holds_tensors
-from workbench.compiler.calls.call_path import FastCheck, write_constant_test
 from workbench.compiler.calls.paths import KEY, VALUE, Path, parse, parse_state
 from workbench.compiler.captured_code.specialized_values import (
     SAME,
@@ -29,7 +26,6 @@ from workbench.compiler.captured_code.specialized_values import (
     observe,
     specialize,
 )
-from workbench.compiler.contract.contract import CONSTANTS, Contract, Leaf
 from workbench.compiler.guards.guard_words import is_environment
 from workbench.compiler.guards.inlined_places import find_compared_by_code
 from workbench.compiler.internals import torch_private as tp
@@ -68,7 +64,6 @@ _OWN_NAME = "['{0}'].fget.__closure__[1].cell_contents"
 """What the property of a parametrized tensor calls it: `register_parametrization` makes both."""
 _REGISTRIES = ("_modules", "_parameters", "_buffers")
 _IMPORTED = "__import_"  # what Dynamo calls a module whose globals a function reads
-_BIGGEST = 1 << 26  # bytes; the check is built from a tensor of each size
 
 
 @dataclass
@@ -594,50 +589,3 @@ def is_plain(decisions: Decisions, bound: Mapping[str, Any]) -> bool:
         if not own or entry.guard_type not in ("TENSOR_MATCH", "CONSTANT_MATCH", "EQUALS_MATCH"):
             return False
     return True
-
-
-def build_fast_guard(signature: inspect.Signature, contract: Contract) -> FastCheck | None:
-    """The check for a plain signature, or None when it cannot be one expression.
-
-    torch's guard manager takes 1.3 µs for two tensors, this 0.6 µs. What it does not accept is put
-    to the guard manager, which decides. Constants have to be at their defaults.
-    """
-    leaves = {leaf.path.root: leaf for leaf in contract.leaves or ()}
-    if list(leaves) != list(signature.parameters):
-        return None
-    tensors = [leaf for leaf in leaves.values() if leaf.kind == "tensor"]
-    constants = _constants(leaves, signature)
-    if not tensors or not all(_is_simple(leaf) for leaf in tensors) or constants is None:
-        return None
-    names = [str(leaf.path) for leaf in tensors]
-    guard = tp.TENSOR_GUARDS.get()(
-        *[leaf.like.empty().requires_grad_(leaf.requires_grad) for leaf in tensors],
-        dynamic_dims_sizes=[list(leaf.sizes) for leaf in tensors],
-        dynamic_dims_strides=[list(leaf.stride) for leaf in tensors],
-    )
-    scope: dict[str, Any] = {
-        "_wb_tensors": guard.check,
-        "_wb_modes": tp.FUNCTION_MODES.get(),
-        "_wb_device": tp.DEVICE_MODULE.get(),
-        "_wb_ad": tp.FORWARD_AD.get(),
-    }
-    tests = [f"_wb_tensors({', '.join(names)})"]
-    tests += [write_constant_test(name, value, scope) for name, value in constants.items()]
-    tests += ["_wb_modes() == 0", "_wb_device.CURRENT_DEVICE is None"]
-    tests += ["_wb_ad._current_level < 0"]
-    return FastCheck(" and ".join(tests), scope, names)
-
-
-def _is_simple(leaf: Leaf) -> bool:
-    static = all(isinstance(size, int) for size in leaf.shape)
-    size = math.prod(leaf.sizes) * getattr(torch, leaf.dtype).itemsize
-    plain = leaf.type == "Tensor" and leaf.device == "cpu" and not leaf.inference
-    return static and plain and len(leaf.stride) == len(leaf.sizes) and size <= _BIGGEST
-
-
-def _constants(leaves: Mapping[str, Leaf], signature: inspect.Signature) -> dict[str, Any] | None:
-    """The constants by name, all of them at their defaults, or None when one is not."""
-    rows = {name: leaf for name, leaf in leaves.items() if leaf.kind != "tensor"}
-    defaults = {name: signature.parameters[name].default for name in rows}
-    known = all(isinstance(v, CONSTANTS) and repr(v) == rows[n].value for n, v in defaults.items())
-    return defaults if known else None

@@ -1,14 +1,12 @@
 """The check of a call of a packaged model: a quick test, and words for what does not fit.
 
-The quick test is one expression over the leaves: one C++ call of torch's guards for types, dtypes,
-devices, fixed sizes and strides, then the dynamic dimensions. What it does not accept is looked at
-slowly, which finds what is wrong, or that the difference does not matter (a parameter in place of
-a tensor, a gradient that nobody asks for, the stride of a dimension of size 1).
+What the fast check does not accept is looked at slowly, which finds what is wrong, or that the
+difference does not matter (a parameter in place of a tensor, a gradient that nobody asks for, the
+stride of a dimension of size 1).
 """
 
 from __future__ import annotations
 
-import ast
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,17 +17,18 @@ import torch
 
 from workbench.compiler.calls.call_path import (
     FastCheck,
-    write_constant_test,
     write_function,
 )
 from workbench.compiler.contract.contract import (
-    CONSTANTS,
     LAYOUT_CURE,
     Contract,
     Leaf,
+    build_fast_check,
     describe,
+    describe_layout,
     differences,
     list_problems,
+    match_layout,
 )
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.surroundings import find_recorders
@@ -139,69 +138,6 @@ def _shared_memory(data: Mapping[str, Any]) -> SharedMemory | None:
     return SharedMemory.from_json(data["memory"])
 
 
-def is_dynamic(leaf: Leaf) -> bool:
-    """Whether a leaf has a dimension whose size is not fixed."""
-    return any(isinstance(size, Dynamic) for size in leaf.shape)
-
-
-def order_of(leaf: Leaf) -> tuple[int, ...] | None:
-    """The dimensions from the outermost in memory to the innermost, or None with gaps between."""
-    order = sorted(range(len(leaf.stride)), key=lambda i: (-leaf.stride[i], -leaf.sizes[i], i))
-    expected = 1
-    for index in reversed(order):
-        if leaf.sizes[index] != 1 and leaf.stride[index] != expected:
-            return None
-        expected *= leaf.sizes[index]
-    return tuple(order)
-
-
-def laid_out(leaf: Leaf, value: torch.Tensor) -> torch.Tensor:
-    """The same values in the memory order of the example, where that has no gaps."""
-    order = order_of(leaf)
-    if order is None or value.dim() != len(order):
-        return value
-    made = torch.empty_permuted(value.shape, order, dtype=value.dtype, device=value.device)
-    return value if made.stride() == value.stride() else made.copy_(value)
-
-
-def is_contiguous(leaf: Leaf) -> bool:
-    """Whether the example was contiguous."""
-    order = order_of(leaf)
-    wide = None if order is None else [i for i in order if leaf.sizes[i] != 1]
-    return wide is not None and wide == sorted(wide)
-
-
-def match_layout(leaf: Leaf, value: torch.Tensor) -> bool:
-    """Whether a tensor lies in memory as the example did; dimensions of size 1 lie anywhere."""
-    if value.numel() == 0:
-        return True
-    if not is_dynamic(leaf):
-        return _same_strides(leaf.stride, value)
-    if is_contiguous(leaf):
-        return value.is_contiguous()
-    order = order_of(leaf)
-    if order is not None:
-        return value.permute(order).is_contiguous()
-    return _same_strides(leaf.stride, value)
-
-
-def _same_strides(wanted: Sequence[int], value: torch.Tensor) -> bool:
-    return all(
-        size == 1 or stride == given
-        for size, stride, given in zip(value.shape, wanted, value.stride(), strict=True)
-    )
-
-
-def describe_layout(leaf: Leaf) -> str:
-    """The layout as people say it."""
-    if is_contiguous(leaf):
-        return "a contiguous tensor"
-    order = order_of(leaf)
-    if is_dynamic(leaf) and order is not None:
-        return f"memory in the order of dimensions {list(order)}"
-    return f"stride {list(leaf.stride)}"
-
-
 # the call: arguments → leaves → check → library → outputs
 
 
@@ -230,7 +166,14 @@ def build_call(
 def _test(contract: CallContract, check: bool) -> FastCheck:
     """The test that stands before the library: the contract, or only that they are tensors."""
     if check:
-        return _fast_check(contract)
+        named = {f"_wb_v{index}": leaf for index, leaf in enumerate(contract.leaves)}
+        return build_fast_check(
+            named,
+            tp.DISPATCH_MODE_COUNT.get(),
+            device=contract.device,
+            relations=contract.relations,
+            memory=None if contract.memory is None else contract.memory.holds,
+        )
     tests = [f"isinstance(_wb_v{place}, _wb_tensor)" for place in contract.tensors]
     return FastCheck(" and ".join(tests) or "True", {"_wb_tensor": torch.Tensor})
 
@@ -295,95 +238,3 @@ def _plain(
     call = write_function([*parameters.values()], lines, scope, _FILE)
     call.__qualname__ = call.__name__ = signature.model
     return call
-
-
-def _fast_check(contract: CallContract) -> FastCheck:
-    """The contract as one expression over the leaves: `_wb_v0`, `_wb_v1`, etc."""
-    scope: dict[str, Any] = {}
-    tests = [*_tensors(contract, scope)]
-    for index, leaf in enumerate(contract.leaves):
-        if leaf.kind != "tensor":
-            tests.append(_constant(index, leaf, scope))
-        elif is_dynamic(leaf):
-            tests.append(_layout(index, leaf, scope))
-    names: dict[str, str] = {}
-    for index, leaf in enumerate(contract.leaves):
-        for axis, size in enumerate(leaf.shape):
-            if isinstance(size, Dynamic) and leaf.kind == "tensor":
-                tests.extend(_size(f"_wb_v{index}.size({axis})", size, names))
-    for relation in contract.relations:
-        tree = ast.parse(relation.source, mode="eval")
-        tests.append(f"({ast.unparse(_Renamed(names).visit(tree))})")
-    if contract.memory is not None:
-        scope["_wb_memory"] = contract.memory.holds
-        tests.append(f"_wb_memory([{', '.join(f'_wb_v{place}' for place in contract.tensors)}])")
-    tensors = [f"_wb_v{index}" for index in contract.tensors]
-    return FastCheck(" and ".join(tests) or "True", scope, tensors)
-
-
-def _tensors(contract: CallContract, scope: dict[str, Any]) -> Iterator[str]:
-    places = contract.tensors
-    if not places:
-        return
-    leaves = [contract.leaves[index] for index in places]
-    guard = tp.TENSOR_GUARDS.get()(
-        *[_like(leaf, contract.device) for leaf in leaves],
-        dynamic_dims_sizes=[[s if isinstance(s, int) else None for s in f.shape] for f in leaves],
-        dynamic_dims_strides=[
-            [None] * len(f.stride) if is_dynamic(f) else list(f.stride) for f in leaves
-        ],
-    )
-    scope["_wb_tensors"], scope["_wb_ad"] = guard.check, tp.FORWARD_AD.get()
-    scope["_wb_modes"] = tp.DISPATCH_MODE_COUNT.get()
-    yield f"_wb_tensors({', '.join(f'_wb_v{index}' for index in places)})"
-    yield "_wb_ad._current_level < 0 and _wb_modes() == 0"
-
-
-def _like(leaf: Leaf, device: torch.device) -> torch.Tensor:
-    """A tensor of the same kind; its sizes are given apart, so that it takes no memory."""
-    at = device if leaf.device == device.type else torch.device(leaf.device)
-    return torch.empty((1,) * len(leaf.shape), dtype=getattr(torch, leaf.dtype), device=at)
-
-
-def _constant(index: int, leaf: Leaf, scope: dict[str, Any]) -> str:
-    try:
-        value = ast.literal_eval(leaf.value)
-    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
-        return "False"  # looked at slowly
-    if not isinstance(value, CONSTANTS) or type(value).__name__ != leaf.type:
-        return "False"
-    return write_constant_test(f"_wb_v{index}", value, scope)
-
-
-def _layout(index: int, leaf: Leaf, scope: dict[str, Any]) -> str:
-    if is_contiguous(leaf):
-        return f"_wb_v{index}.is_contiguous()"
-    scope["_wb_fits"], scope[f"_wb_f{index}"] = match_layout, leaf
-    return f"_wb_fits(_wb_f{index}, _wb_v{index})"
-
-
-def _size(size: str, dim: Dynamic, names: dict[str, str]) -> Iterator[str]:
-    if dim.name is None:
-        low, high = dim.min or 0, dim.max
-        if low > 0 or high is not None:
-            yield f"{low} <= {size}" + (f" <= {high}" if high is not None else "")
-        return
-    if (known := names.get(dim.name)) is not None:
-        scaled = known if dim.scale == 1 else f"{dim.scale} * {known}"
-        yield f"{size} == {scaled}" + (f" + {dim.offset}" if dim.offset else "")
-        return
-    name = names[dim.name] = f"_wb_d{len(names)}"
-    low = max(dim.min or 0, 0)
-    term = f"({name} := {size})"
-    if (dim.scale, dim.offset) != (1, 0):
-        yield f"({size} - {dim.offset}) % {dim.scale} == 0"
-        term = f"({name} := ({size} - {dim.offset}) // {dim.scale})"
-    yield f"{low} <= {term}" + (f" <= {dim.max}" if dim.max is not None else "")
-
-
-class _Renamed(ast.NodeTransformer):
-    def __init__(self, names: Mapping[str, str]) -> None:
-        self._names = names
-
-    def visit_Name(self, node: ast.Name) -> ast.Name:
-        return ast.Name(self._names.get(node.id, node.id), node.ctx)

@@ -204,7 +204,7 @@ class LoadedModel(CompiledCode):
                 "The package holds no input contract: torch itself wrote it. Make it with "
                 "wb.package."
             )
-        from workbench.compiler.package_calls.call_check import laid_out
+        from workbench.compiler.contract.contract import laid_out
 
         leaves = tuple(self.contract.leaves[place] for place in self.contract.tensors)
         if len(leaves) != len(tensors):

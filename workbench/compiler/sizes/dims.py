@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -224,6 +224,11 @@ class Relation:
     text: str
     source: str
 
+    def write_test(self, variables: Mapping[str, str]) -> str:
+        """The condition as source, in the variables of its dimensions."""
+        tree = ast.parse(self.source, mode="eval")
+        return f"({ast.unparse(_Renamed(variables).visit(tree))})"
+
     def holds(self, values: Mapping[str, int]) -> bool:
         """Whether the condition is true; a dimension without a value makes it so."""
         nodes = ast.walk(ast.parse(self.source, mode="eval"))
@@ -232,6 +237,36 @@ class Relation:
             return True
         scope: dict[str, Any] = {"__builtins__": {}, "max": max, "min": min}
         return bool(eval(self.source, scope, dict(values)))
+
+
+def write_size_tests(places: Iterable[tuple[str, Dynamic]], names: dict[str, str]) -> Iterator[str]:
+    """The tests of sizes as source, by the source of their places; `names` gets their variables."""
+    ranges: dict[str, tuple[int | None, int | None]] = {}
+    for place, dim in places:
+        if dim.name is None:
+            yield from _write_range(place, dim.min or None, dim.max)
+        elif dim.name in names:
+            known = names[dim.name]
+            scaled = known if dim.scale == 1 else f"{dim.scale} * {known}"
+            yield f"{place} == {scaled}" + (f" + {dim.offset}" if dim.offset else "")
+            if ranges[dim.name] != (dim.min, dim.max):
+                yield from _write_range(known, dim.min, dim.max)
+        else:
+            name = names[dim.name] = f"_wb_d{len(names)}"
+            ranges[dim.name] = dim.min, dim.max
+            value = place
+            if (dim.scale, dim.offset) != (1, 0):
+                yield f"({place} - {dim.offset}) % {dim.scale} == 0"
+                value = f"({place} - {dim.offset}) // {dim.scale}"
+            bounded = [*_write_range(f"({name} := {value})", dim.min, dim.max)]
+            yield from bounded or [f"({name} := {value}) is not None"]
+
+
+def _write_range(term: str, low: int | None, high: int | None) -> Iterator[str]:
+    below = "" if low is None else f"{low} <= "
+    above = "" if high is None else f" <= {high}"
+    if below or above:
+        yield f"{below}{term}{above}"
 
 
 def read_relations(texts: Sequence[str], names: Sequence[str]) -> tuple[Relation, ...]:
@@ -275,3 +310,11 @@ class _Plain(ast.NodeTransformer):
         assert isinstance(node.func, ast.Name)
         parts = [ast.unparse(argument) for argument in node.args]
         return ast.parse(_CALLS[node.func.id].format(*parts), mode="eval").body
+
+
+class _Renamed(ast.NodeTransformer):
+    def __init__(self, names: Mapping[str, str]) -> None:
+        self._names = names
+
+    def visit_Name(self, node: ast.Name) -> ast.Name:
+        return ast.Name(self._names.get(node.id, node.id), node.ctx)
