@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from workbench.errors import ArtifactError
+from workbench.typed_data import read_row
+
 SHARDS = "shards"
 """Where `Report.extra` has the groups of a whole model that `fully_shard` took apart."""
 
@@ -78,21 +81,8 @@ class ShardedModel:
 
     @classmethod
     def from_extra(cls, data: Mapping[str, Any]) -> ShardedModel:
-        """Read what `to_extra` wrote; lists stand for tuples."""
-        groups = tuple(
-            ShardGroup(
-                **{
-                    **group,
-                    "parameters": tuple(
-                        ShardedParameter(**{**each, "names": tuple(each["names"])})
-                        for each in group["parameters"]
-                    ),
-                    "forward_prefetch": tuple(group["forward_prefetch"]),
-                    "backward_prefetch": tuple(group["backward_prefetch"]),
-                }
-            )
-            for group in data["groups"]
-        )
-        return cls(
-            groups, data["outermost"], tuple(data["others"]), data["buffers"], data["why_unknown"]
-        )
+        """Read what `to_extra` wrote; raises `ArtifactError` for anything else."""
+        try:
+            return read_row(cls, data)
+        except ValueError as error:
+            raise ArtifactError(f"The report is damaged: its shards: {error}.") from error
