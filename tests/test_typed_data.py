@@ -61,6 +61,14 @@ def test_a_row_is_read_with_all_that_it_holds() -> None:
     assert math.isnan(read_row(Outer, {"count": 0, "share": math.nan}).share)
 
 
+def test_a_text_of_a_class_of_its_own_is_a_text() -> None:
+    """As torch.__version__ is, in a record that was never in a file."""
+    read = read_row(Inner, {"name": type("Version", (str,), {})("2.13"), "size": 3})
+    assert type(read.name) is str
+    with pytest.raises(Misfit):
+        read_row(Inner, {"name": "a", "size": True})
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [

@@ -160,9 +160,12 @@ def _read_parts(kind: Any, data: Any) -> dict[str, Any]:
 def _take(form: _Form, value: Any) -> Any:
     if type(value) in form.plain:
         return value
-    if form.read is None:
-        raise Misfit(form.words, value)
-    return form.read(value)
+    if form.read is not None:
+        return form.read(value)
+    for kind in (str, int, float):  # what is no file's may be of a class of its own
+        if kind in form.plain and isinstance(value, kind) and not isinstance(value, bool):
+            return kind(value)
+    raise Misfit(form.words, value)
 
 
 def _read_items(form: _Form, values: Sequence[Any]) -> Sequence[Any]:

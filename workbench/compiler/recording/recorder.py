@@ -324,7 +324,7 @@ def read_environment() -> Environment:
     return Environment(
         workbench=__version__,
         python=platform.python_version(),
-        torch=torch.__version__,
+        torch=str(torch.__version__),  # of a class of its own
         triton=_version("triton"),
         platform=f"{platform.system()} {platform.machine()}",
         cpu=_cpu(),
