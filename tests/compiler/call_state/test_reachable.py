@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import functools
+import gc
+import weakref
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -99,6 +102,24 @@ def test_a_view_that_torch_refuses_to_look_at_is_a_tensor_like_others() -> None:
         views = base.split(2)
         base.add_(1)
     assert len(list_tensors(views)) == 2
+
+
+@pytest.fixture
+def without_collections() -> Iterator[None]:
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+@pytest.mark.usefixtures("without_collections")
+def test_what_was_found_goes_with_its_last_reference() -> None:
+    x = torch.ones(2)
+    gone = weakref.ref(x)
+    assert len(list_tensors([x])) == 1
+    assert walk_reachable([("", [x])]).tensors
+    del x
+    assert gone() is None
 
 
 def test_an_input_that_code_reads_too_is_held() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -15,6 +17,7 @@ from workbench.compiler.comparison.output_comparison import Comparison
 from workbench.compiler.comparison.trial import (
     Effects,
     Subject,
+    Trial,
     UnusedElements,
     run_in_double_precision,
     subject_of,
@@ -105,3 +108,18 @@ def test_rows_that_did_not_ask_are_left() -> None:
     nothing: Any = None
     unused = UnusedElements(nothing, nothing, nothing, nothing, nothing, nothing)
     assert unused.judge([_ROW], [asked]) == [asked]
+
+
+def test_the_inputs_of_a_trial_go_with_their_last_reference() -> None:
+    """They may fill a GPU: a circle would keep them until a garbage collection."""
+    gc.collect()
+    gc.disable()
+    try:
+        x = torch.ones(4)
+        gone = weakref.ref(x)
+        (row,) = Trial.of(torch.sin, torch.sin, ((x,), {})).judge()
+        assert row.ok
+        del x
+        assert gone() is None
+    finally:
+        gc.enable()

@@ -15,7 +15,6 @@ import weakref
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import torch
@@ -226,31 +225,26 @@ class _Search:
         at = at._replace(kind=kind, path=path)
         self.found.places[id(value)] = kind, path
         self.found._kept.append(value)
-        for types_of, visit in self._visitors:
+        for types_of, visit in _VISITORS:
             if is_of(value, types_of):
-                visit(at, value)
+                visit(self, at, value)
                 return
         self._attributes(at, value)
 
-    @cached_property
-    def _visitors(self) -> tuple[tuple[Any, Callable[[_At, Any], None]], ...]:
-        return (
-            (torch.Tensor, self._tensor),
-            (torch.Generator, self._generator),
-            (torch.nn.Module, self._module),
-            (functools.partial, self._partial),
-            (types.MethodType, self._method),
-            (types.FunctionType, self._function),
-            (_WRAPPERS, self._wrapper),
-            (types.BuiltinMethodType, lambda at, value: self._later(at, value.__self__)),
-            (weakref.ref, lambda at, value: self._later(at.at(f"{at.path}()"), value())),
-            (dict, lambda at, value: self._container(at, _ITEM, Table(value), value)),
-            ((list, deque), lambda at, value: self._container(at, _ITEM, Numbered(value), value)),
-            (set, self._set),
-            ((tuple, frozenset, types.MappingProxyType), self._fixed),
-            (type, self._class),
-            (types.ModuleType, lambda at, value: None),
-        )
+    def _nothing(self, at: _At, value: Any) -> None:
+        """Whose contents are no state of a call."""
+
+    def _builtin(self, at: _At, value: types.BuiltinMethodType) -> None:
+        self._later(at, value.__self__)
+
+    def _weakly(self, at: _At, value: weakref.ref[Any]) -> None:
+        self._later(at.at(f"{at.path}()"), value())
+
+    def _dict(self, at: _At, value: dict[Any, Any]) -> None:
+        self._container(at, _ITEM, Table(value), value)
+
+    def _list(self, at: _At, value: Any) -> None:
+        self._container(at, _ITEM, Numbered(value), value)
 
     def _generator(self, at: _At, value: torch.Generator) -> None:
         self.found.generators[f"generator {at.path}"] = value
@@ -382,6 +376,27 @@ class _Search:
     def _later(self, at: _At, value: Any) -> None:
         if not is_of(value, PLAIN_VALUES):
             self._waiting.append((at, value))
+
+
+_VISITORS: tuple[tuple[Any, Callable[[_Search, _At, Any], None]], ...] = (
+    (torch.Tensor, _Search._tensor),
+    (torch.Generator, _Search._generator),
+    (torch.nn.Module, _Search._module),
+    (functools.partial, _Search._partial),
+    (types.MethodType, _Search._method),
+    (types.FunctionType, _Search._function),
+    (_WRAPPERS, _Search._wrapper),
+    (types.BuiltinMethodType, _Search._builtin),
+    (weakref.ref, _Search._weakly),
+    (dict, _Search._dict),
+    ((list, deque), _Search._list),
+    (set, _Search._set),
+    ((tuple, frozenset, types.MappingProxyType), _Search._fixed),
+    (type, _Search._class),
+    (types.ModuleType, _Search._nothing),
+)
+"""By the type of a value how it is walked; functions, as a search that held its own methods would
+keep what it found until a garbage collection."""
 
 
 def _outside(kind: str, path: str = "") -> _At:

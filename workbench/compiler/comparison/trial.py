@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from math import nan
 from typing import Any
 
@@ -75,7 +76,9 @@ class Trial:
         self._own = own
         self._other = other
         self._drawn = drawn
-        self._judge = Judge(tolerance, self._in_double, drawn=drawn)
+        # not a method of this one: the circle would keep the inputs until a garbage collection
+        again = partial(run_in_double_precision, original, other)
+        self._judge = Judge(tolerance, again, drawn=drawn)
 
     @classmethod
     def of(
@@ -157,9 +160,6 @@ class Trial:
             actual,
         )
         return asked.judge(rows, settled)
-
-    def _in_double(self, dice: Dice | None) -> InDouble:
-        return run_in_double_precision(self._original, self._other, dice)
 
 
 def run_in_double_precision(

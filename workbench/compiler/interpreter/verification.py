@@ -213,7 +213,7 @@ class _Verifier:
         )  # fmt: skip
         self._graphs = self._made.graphs
         self._subject = self._reached(callee.entry, [*callee.receiver, callee.entry])
-        self._original: Callable[..., Any] = question.reference or self._eager
+        self._original: Callable[..., Any] = question.reference or run_eagerly(callee)
         self._judged = self._subject
         if question.reference is not None:
             places = self._subject.reached.places
@@ -534,8 +534,10 @@ class _Verifier:
         said = ", ".join(filter(None, how))
         return f"{name} ({said})" if said else name
 
-    def _eager(self, /, *args: Any, **kwargs: Any) -> Any:
-        return self._callee.entry(*args, **kwargs)
+
+def run_eagerly(callee: Callee) -> Callable[..., Any]:
+    """What calls the original as it is."""
+    return lambda *args, **kwargs: callee.entry(*args, **kwargs)
 
 
 def note_configs(configs: Mapping[str, str]) -> tuple[str, ...]:

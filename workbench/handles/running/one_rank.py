@@ -25,7 +25,7 @@ from workbench.compiler.comparison.trial import (
 )
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.interpreter.stage_checks import tensors_of, wrap_writing_back
-from workbench.compiler.interpreter.verification import UNDECIDED, KernelFailed
+from workbench.compiler.interpreter.verification import UNDECIDED, KernelFailed, run_eagerly
 from workbench.compiler.pipeline.pipeline import compile_ahead
 from workbench.compiler.request.callables import Callee, resolve
 from workbench.compiler.request.compile_request import CompileOptions, CompileRequest
@@ -156,7 +156,7 @@ class _OneRank:
         subject = self._subject(callee, args, kwargs)
         rank.begin()
         with rank.during("The program, without a compiler"):
-            expected = subject.run(_eager(callee))
+            expected = subject.run(run_eagerly(callee))
         sent_eagerly = tuple(rank.sent)
         rank.begin()
         try:
@@ -267,7 +267,7 @@ class _OneRank:
                 for row in _judge_once(tolerance, wide).settle(rows, sides)
             ]
         else:  # of the program whose casts are widened, too: kernels round less often
-            wide = run_in_double_precision(_eager(callee), subject)
+            wide = run_in_double_precision(run_eagerly(callee), subject)
             settled = _judge_once(tolerance, wide, UNDECIDED).settle(rows, sides)
         is_left_out = question.kernels is not None and question.kernels.regions.left_out
         unknown = DRAWN if expected.random else _LEFT_OUT if is_left_out else ""
@@ -289,7 +289,7 @@ class _OneRank:
         """
         callee, args, kwargs = self._built()
         subject = self._subject(callee, args, kwargs)
-        again = subject.run(_eager(callee))
+        again = subject.run(run_eagerly(callee))
         sides = [*pairs(subject, expected, again)]
         is_same = all(row.verdict != "failed" for row in judge.compare(sides))
         is_new = not _held(first).keys() & _held(callee).keys()
@@ -300,7 +300,7 @@ class _OneRank:
                 callee.module.double()
             wide = widen((args, dict(kwargs)))
             subject = self._subject(callee, *wide)
-            found = subject.run(_eager(callee))
+            found = subject.run(run_eagerly(callee))
             given = {pair.name: pair.expected for pair in pairs(subject, found, found, True)}
         except (RuntimeError, TypeError, NotImplementedError, ValueError):
             given = {}
@@ -332,7 +332,3 @@ def widen(value: Any) -> Any:
         ),
         value,
     )
-
-
-def _eager(callee: Callee) -> Callable[..., Any]:
-    return lambda *args, **kwargs: callee.entry(*args, **kwargs)
