@@ -8,12 +8,12 @@ from workbench.report.file_rows import (
     ArtifactFact,
     ArtifactMember,
     ContractLeaf,
-    Requirement,
     RoundTripLeaf,
     RoundTripPhase,
     RoundTripWay,
     way_of,
 )
+from workbench.report.requirement_rows import Requirement
 
 KERNEL = "kernels/avx512-native/" + "5d05763b7c09" + "0" * 52 + ".so"
 TOOK: dict[str, tuple[tuple[str, float], ...]] = {

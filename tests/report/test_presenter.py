@@ -17,8 +17,8 @@ from workbench.artifacts.machine.machine_description import Machine
 from workbench.artifacts.preflight.check import Check
 from workbench.errors import UsageError
 from workbench.report import Report
-from workbench.report.file_rows import Requirement
 from workbench.report.presenter import FormerTable, Presented, presenter
+from workbench.report.requirement_rows import Requirement
 from workbench.views.answers import fragments
 from workbench.views.charts import report_charts
 from workbench.views.pages import report_page as html
@@ -135,7 +135,7 @@ def test_a_check_is_described_without_pandas() -> None:
     program = (
         "import sys; sys.modules.update(dict.fromkeys(('pandas', 'matplotlib', 'anywidget')));"
         "from workbench.artifacts.machine.machine_description import Machine;"
-        "from workbench.report.file_rows import Requirement as R;"
+        "from workbench.report.requirement_rows import Requirement as R;"
         "from workbench.artifacts.preflight.check import Check;"
         "assert 'torch' in Check('f', Machine(), (R('torch', 'pass', '2', '2'),))._repr_html_()"
     )

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from workbench.report import Kernel, Link, Report
-from workbench.report.column_filter import list_linked_pairs
 from workbench.report.machine_rows import RankedConfig
+from workbench.report.record import list_linked_pairs
 from workbench.report.table import Table
 
 

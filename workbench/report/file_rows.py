@@ -1,4 +1,4 @@
-"""The row types about a file: facts, members, inputs and outputs, needs; its round trips."""
+"""The row types about a file: facts, members, inputs and outputs; its round trips."""
 
 from __future__ import annotations
 
@@ -170,21 +170,3 @@ class ContractLeaf:
     shape: str
     device: str = ""  # the device that it has to be on
     model: str = ""
-
-
-NOT_CHECKED = "not checked"
-"""The verdict on what nobody could compare: it is no pass."""
-
-
-@dataclass(frozen=True, slots=True)
-class Requirement:
-    """One thing that a file needs, compared with a machine.
-
-    `verdict` is pass, warn, fail or not checked, where what the machine has is not known.
-    """
-
-    name: str  # its name
-    verdict: str  # pass, warn, fail or not checked
-    needed: str  # what is needed
-    found: str  # what the machine has
-    advice: str = ""  # what to do about it

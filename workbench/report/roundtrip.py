@@ -10,12 +10,7 @@ from typing import TYPE_CHECKING, Any
 from workbench.arguments import checked
 from workbench.errors import BudgetError, UsageError, suggest
 from workbench.number_text import number_text
-from workbench.report.file_rows import (
-    PHASES,
-    RoundTripLeaf,
-    RoundTripPhase,
-    RoundTripWay,
-)
+from workbench.report.file_rows import PHASES, RoundTripLeaf, RoundTripPhase, RoundTripWay
 from workbench.report.presenter import FormerTable, Presented, presenter
 from workbench.report.record import Report
 from workbench.report.table import Table

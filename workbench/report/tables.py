@@ -14,6 +14,7 @@ import workbench.report.file_rows as file_rows
 import workbench.report.machine_rows as machine_rows
 import workbench.report.memory_rows as memory_rows
 import workbench.report.numerics.numerics_rows as numerics_rows
+import workbench.report.requirement_rows as requirement_rows
 import workbench.report.rows as rows
 from workbench.report.report_header import Environment, Outcome, Request
 from workbench.report.rivals import Rivals, list_rivals
@@ -167,7 +168,7 @@ class Tables:
     members = TableOf(file_rows.ArtifactMember, "The members of the file.")
     contract = TableOf(file_rows.ContractLeaf, "What the file takes and gives.")
     requirements = TableOf(
-        file_rows.Requirement,
+        requirement_rows.Requirement,
         "What the file needs, compared with the machine that it was saved or loaded on.",
     )
     roundtrip = TableOf(

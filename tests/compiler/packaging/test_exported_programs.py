@@ -93,8 +93,7 @@ def test_a_round_trip_and_a_project_in_cpp(tmp_path: Path) -> None:
     package = wb.package(exported(), path=tmp_path / "p.pt2")
     trip = wb.roundtrip(package, (X,), {"shift": SHIFT}, ways=("eager", "ours"))
     assert trip.ok
-    with pytest.raises(wb.UsageError, match=r"compared with its original by wb\.roundtrip"):
-        wb.verify(package, (X,), {"shift": SHIFT})  # type: ignore[arg-type]
+    assert wb.verify(package, (X,), {"shift": SHIFT}).ok
     assert (package.cpp_project(tmp_path / "cpp") / "CMakeLists.txt").exists()
 
 

@@ -14,7 +14,7 @@ from workbench.analysis.fusion.why_not import Apart, Rejected, rejected
 from workbench.errors import UsageError
 from workbench.number_text import number_text, plural
 from workbench.report import Kernel, Report
-from workbench.report.column_filter import read_parts_at
+from workbench.report.record import read_parts_at
 from workbench.report.rows import WhyApart
 
 SILENT = "Why the backend did not join them is not recorded."

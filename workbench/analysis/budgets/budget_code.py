@@ -10,7 +10,7 @@ from workbench.analysis.budgets.budgets import Budgets
 from workbench.analysis.layers.layers import layer_list
 from workbench.analysis.memory.timeline import is_on_cpu
 from workbench.report import Report
-from workbench.report.column_filter import select_parts
+from workbench.report.record import select_parts
 
 _OPTION = "activation_memory_budget"
 _REGION = "torch.autograd.graph.region_activation_memory_budget"

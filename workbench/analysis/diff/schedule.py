@@ -10,7 +10,7 @@ from workbench.analysis.diff.graph_matching import LOWERED, Graphs
 from workbench.analysis.diff.graphview import CAPTURED
 from workbench.analysis.diff.lineage import calls_operation, find_ancestors
 from workbench.report import Report, SchedulerNode
-from workbench.report.column_filter import select_parts
+from workbench.report.record import select_parts
 
 _FREE = ("aten.view.", "aten.reshape.", "aten.permute.", "aten.expand.", "aten.squeeze.",
          "aten.unsqueeze.", "aten.slice.", "aten.select.", "aten.t.", "aten.transpose.",

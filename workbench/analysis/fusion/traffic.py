@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import NamedTuple, TypeVar
 
 from workbench.report import Kernel, Report, SchedulerNode
-from workbench.report.column_filter import read_parts_at, select_parts
+from workbench.report.record import read_parts_at, select_parts
 
 Amount = TypeVar("Amount", int, float)
 

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from workbench.analysis.fusion.traffic import bytes_of, strip_operator_name
 from workbench.report import Kernel, Report, SchedulerNode
-from workbench.report.column_filter import select_parts
+from workbench.report.record import select_parts
 
 Kind = TypeVar("Kind")
 

@@ -25,7 +25,7 @@ from workbench.artifacts.programs import (
 )
 from workbench.errors import UsageError
 from workbench.report import Buffer, Kernel, Report
-from workbench.report.column_filter import list_linked_pairs, select_parts
+from workbench.report.record import list_linked_pairs, select_parts
 
 
 def together(report: Report, kernel: Kernel) -> list[Kernel]:

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from workbench.analysis.memory.memory import Memory, memory
 from workbench.errors import UsageError
 from workbench.report import Report
-from workbench.report.column_filter import select_parts
 from workbench.report.memory_rows import Allocation
+from workbench.report.record import select_parts
 
 _LAYER = re.compile(r"(.*?)\.(\d+)(?:\.(.*))?$")
 _OF_MODULE = re.compile(r"L_\w+?_modules_|.*_(?:parameters|buffers)_")

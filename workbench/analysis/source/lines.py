@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from workbench.report import Report, Source
-from workbench.report.column_filter import list_linked_pairs, select_rows
+from workbench.report.record import list_linked_pairs, select_rows
 from workbench.report.rows import split_line
 
 State = Literal[

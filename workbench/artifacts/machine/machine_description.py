@@ -20,7 +20,7 @@ from workbench.artifacts.machine.devices import GpuFacts, find_gpus
 from workbench.device_kinds import VENDORS, Vendor
 from workbench.errors import ArtifactError, UsageError
 from workbench.plain_data import BY_HAND, parse_json, read_file
-from workbench.report.file_rows import NOT_CHECKED, Requirement
+from workbench.report.requirement_rows import NOT_CHECKED, Requirement
 from workbench.typed_data import Misfit, read_row
 
 FAMILIES = {"GLIBC": "libc.so.6", "GLIBCXX": "libstdc++.so.6", "GOMP": "libgomp.so.1"}

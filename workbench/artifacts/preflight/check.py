@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.file_path import check_file_path
 from workbench.number_text import plural
-from workbench.report.file_rows import NOT_CHECKED, Requirement
 from workbench.report.presenter import FormerTable, Presented, presenter
+from workbench.report.requirement_rows import NOT_CHECKED, Requirement
 
 if TYPE_CHECKING:
     import pandas

@@ -21,7 +21,7 @@ from workbench.artifacts.preflight.package_preflight import (
 )
 from workbench.artifacts.preflight.preflight import check_requirements
 from workbench.number_text import plural
-from workbench.report.file_rows import NOT_CHECKED, Requirement
+from workbench.report.requirement_rows import NOT_CHECKED, Requirement
 
 _SHIM = ("aoti_torch_", "torch_")
 _TARGET = re.compile(rb"^\.target\s+(sm_\d+[af]?)", re.MULTILINE)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from workbench.artifacts.machine.machine_description import Machine, numbers
-from workbench.report.file_rows import NOT_CHECKED, Requirement
+from workbench.report.requirement_rows import NOT_CHECKED, Requirement
 
 if TYPE_CHECKING:
     from workbench.artifacts.manifest.manifest import BuiltFor, Manifest

@@ -25,7 +25,7 @@ from workbench.artifacts.preflight.preflight import (
 )
 from workbench.errors import ArtifactError
 from workbench.number_text import plural
-from workbench.report.file_rows import NOT_CHECKED, Requirement
+from workbench.report.requirement_rows import NOT_CHECKED, Requirement
 
 if TYPE_CHECKING:
     from workbench.artifacts.machine.elf import Libraries

@@ -16,7 +16,7 @@ from workbench.artifacts.machine.machine_description import (
 from workbench.artifacts.manifest.manifest_json import Build, SystemNeeds
 from workbench.artifacts.preflight.gpu_needs import explain_wrong_gpu, list_gpu_rows
 from workbench.errors import ArtifactError
-from workbench.report.file_rows import Requirement
+from workbench.report.requirement_rows import Requirement
 
 if TYPE_CHECKING:
     from workbench.artifacts.manifest.manifest import Manifest

@@ -21,12 +21,8 @@ from workbench.compiler.sizes import dims
 from workbench.compiler.sources.sources import Places
 from workbench.errors import ArtifactError
 from workbench.report import Report, Table
-from workbench.report.file_rows import (
-    ArtifactFact,
-    ArtifactMember,
-    ContractLeaf,
-    Requirement,
-)
+from workbench.report.file_rows import ArtifactFact, ArtifactMember, ContractLeaf
+from workbench.report.requirement_rows import Requirement
 from workbench.report.tables import ARTIFACT_TABLES, FILE_TABLES, TABLES
 from workbench.report.wbr_file import Lazy
 

@@ -15,7 +15,7 @@ from workbench.artifacts.inspect.artifact_report import TITLES, WRONG, ArtifactR
 from workbench.artifacts.preflight.check import SIGNS, Check
 from workbench.number_text import number_text
 from workbench.report.cache_keys import WhyRecompiled
-from workbench.report.file_rows import NOT_CHECKED
+from workbench.report.requirement_rows import NOT_CHECKED
 from workbench.report.rivals import Rivals
 from workbench.report.roundtrip import RoundTrip
 from workbench.views.answers.alternatives_text import (

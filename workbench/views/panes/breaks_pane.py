@@ -10,7 +10,7 @@ from workbench.analysis.cost.line_shares import list_line_ids
 from workbench.analysis.opportunities.rehearsed_cures import RehearsedCure, Verdict
 from workbench.device_kinds import TARGETS
 from workbench.report import Guard, Node, Report, Request
-from workbench.report.column_filter import select_rows
+from workbench.report.record import select_rows
 from workbench.views.answers.alternatives_text import describe_cure
 from workbench.views.panes.pane import Content, Pane, ViewContext, missing
 from workbench.views.wire import report_messages as wire

@@ -8,7 +8,7 @@ from typing import Any
 
 from workbench.number_text import plural
 from workbench.report import Report
-from workbench.report.column_filter import list_linked_pairs
+from workbench.report.record import list_linked_pairs
 from workbench.report.rows import PassStage, PassStep
 from workbench.views.panes.pane import Content, Pane, ViewContext, missing
 from workbench.views.panes.passes import Passes

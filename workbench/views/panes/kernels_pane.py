@@ -12,7 +12,6 @@ from workbench.analysis.fusion.fusion import kernel_kinds, mark_kernels
 from workbench.analysis.fusion.traffic import bytes_of
 from workbench.analysis.gpu_model.roofline import list_host_rooflines
 from workbench.report import Kernel, Report
-from workbench.report.column_filter import list_linked_pairs
 from workbench.report.machine_rows import (
     CODE_STAGES,
     HOST_STAGE,
@@ -22,6 +21,7 @@ from workbench.report.machine_rows import (
     Resources,
 )
 from workbench.report.measures import measures
+from workbench.report.record import list_linked_pairs
 from workbench.report.report_header import KERNEL_LOG, OWN_KERNEL
 from workbench.views.panes.pane import Content, Pane, ViewContext, missing
 from workbench.views.panes.passes import Passes

@@ -20,9 +20,9 @@ from workbench.analysis.kernel_script.script import kernel_script
 from workbench.artifacts.programs import find_kernels
 from workbench.errors import UsageError
 from workbench.report import TABLES, KernelLine, Report, Wrapper
-from workbench.report.column_filter import list_linked_pairs
 from workbench.report.graph_stages import is_weight_name, name_input, place_of
 from workbench.report.machine_rows import Assembly
+from workbench.report.record import list_linked_pairs
 from workbench.report.side_by_side import compare
 from workbench.specs.opcodes import explanations
 from workbench.views.layout import layered
