@@ -22,8 +22,8 @@ from tests.faults.watching import Watch
 from workbench.artifacts.archive.file_kinds import LOADABLE
 from workbench.artifacts.machine.machine_description import describe_current_machine
 from workbench.artifacts.manifest import manifest, package_manifest
-from workbench.artifacts.manifest.manifest_json import _readers
 from workbench.handles.files.loaders import find_loader
+from workbench.typed_data import _list_parts
 
 _SECONDS = 10  # of the processor, for one call; what waits for ever meets the timeout of the job
 _MEMORY = 512 << 20  # beyond what the process takes before the first mutation
@@ -149,7 +149,7 @@ def _warm(looking: Looking, samples: dict[str, str]) -> dict[str, str]:
             is_own = getattr(kind, "__module__", "") == module.__name__
             if is_own and isinstance(kind, type) and is_dataclass(kind):
                 get_type_hints(kind)  # annotations are evaluated when they are first asked for
-                _readers(kind)
+                _list_parts(kind)
     digests = {}
     for kind, path in samples.items():
         content = Path(path).read_bytes()
