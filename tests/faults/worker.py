@@ -138,9 +138,11 @@ def _warm(looking: Looking, samples: dict[str, str]) -> dict[str, str]:
     """Import everything that looking at files takes; the digest of every sample."""
     for name in _CODECS:
         codecs.lookup(name)
+    import workbench.argument_errors
     import workbench.artifacts.trust.team_keys
     import workbench.compiler.package_calls.call_check
-    import workbench.handles.packages.package  # noqa: F401 - imported while a file is unpacked
+    import workbench.handles.packages.package
+    import workbench.handles.packages.package_parts  # noqa: F401 - imported as a file is opened
 
     for loadable in LOADABLE:
         find_loader(loadable)
