@@ -67,7 +67,7 @@ def _limit(name: str, value: float, reach: float, unit: str, note: str = "") -> 
 
 def _layout(repeats: int) -> Figure:
     from workbench.views.layout import layered
-    from workbench.views.parts import build_graph_part
+    from workbench.views.parts.report_parts import build_graph_part
 
     inputs = build_graph_part(big_report(10_000), "g0")["inputs"]
     seconds = _median(lambda: _timed(lambda: layered(inputs)), repeats)

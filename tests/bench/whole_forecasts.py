@@ -73,9 +73,9 @@ def make_table(rows: Sequence[Row]) -> str:
     offs = [abs(row["off"]) for row in whole]
     held = [row["holds"] for row in whole if row["holds"] is not None]
     lines = [
-        f"{len(whole)} of {len(rows)} programs are known whole and call the same libraries here: "
-        f"their forecasts are off by {statistics.median(offs):.0%} in the middle (≤ {REACH:.0%} to "
-        f"reach), and the interval holds in {sum(held)} of {len(held)}.",
+        f"{len(whole)} of {len(rows)} programs are captured whole and call the same libraries on "
+        f"this machine. Their median error is {statistics.median(offs):.0%} (target: at most "
+        f"{REACH:.0%}). The interval holds in {sum(held)} of {len(held)}.",
         "",
         "| program | kernels | measured | forecast | off | interval holds | not known |",
         "| --- | --- | --- | --- | --- | --- | --- |",

@@ -14,7 +14,7 @@ import torch
 
 import workbench as wb
 from workbench.report import Report
-from workbench.views.parts import report_part
+from workbench.views.parts.report_parts import report_part
 
 F = torch.nn.functional
 

@@ -34,7 +34,7 @@ from workbench.report.report_holder import ReportHolder
 from workbench.report.roundtrip import RoundTrip
 from workbench.roundtrips.run_loader import Opaque
 from workbench.roundtrips.subject import COMPARED, Leaves, Shipment, TripPlan
-from workbench.roundtrips.trip_plans import subject_of
+from workbench.roundtrips.trip_plans import plan_trip
 from workbench.roundtrips.way_process import OUTPUTS
 from workbench.tasks.progress_events import ProgressCallback
 from workbench.temporary import make_folder
@@ -75,7 +75,7 @@ def roundtrip(
     shipment = Shipment(getattr(x, "name", "") or type(x).__name__)
     try:
         inputs = tuple(args), dict(kwargs or {}), reference
-        subject = subject_of(x, *inputs, model, chosen, folder, shipment)
+        subject = plan_trip(x, *inputs, model, chosen, folder, shipment)
         trip = _Trip(subject, chosen, folder, progress, time.perf_counter())
         made = trip.taken()
     finally:

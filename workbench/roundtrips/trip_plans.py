@@ -55,7 +55,7 @@ _NO_NAME = (
 )
 
 
-def subject_of(
+def plan_trip(
     x: Any,
     args: tuple[Any, ...],
     kwargs: Mapping[str, Any],

@@ -12,7 +12,7 @@ from workbench.compiler.recording import bytecode
 from workbench.report import Report
 from workbench.views.document import document
 from workbench.views.pages.redaction import redact
-from workbench.views.parts import Parts
+from workbench.views.parts.report_parts import Parts
 
 READ = sys.version_info[:2] <= bytecode.NEWEST_READ
 by_depyf = pytest.mark.skipif(not READ, reason="depyf does not read bytecode of this Python")

@@ -29,7 +29,7 @@ from workbench.views.pages.report_page import (
     page,
     render_saved_view,
 )
-from workbench.views.parts import Parts
+from workbench.views.parts.report_parts import Parts
 from workbench.views.widgets.display import Carrier, Shown, show
 from workbench.views.wire.codec import bundle, pack
 

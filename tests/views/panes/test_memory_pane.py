@@ -14,7 +14,7 @@ from workbench.analysis.memory.memory import Memory, memory
 from workbench.report import Report, Table, Wrapper
 from workbench.views.document import document
 from workbench.views.pages.report_page import embedded, page
-from workbench.views.parts import report_part
+from workbench.views.parts.report_parts import report_part
 from workbench.views.wire.memory_messages import BudgetsPart, MemoryPart
 
 RECORDS = Path(__file__).parents[2] / "records"

@@ -10,8 +10,8 @@ from workbench.report import Report
 from workbench.settings import Embed
 from workbench.views.document import document
 from workbench.views.pages.report_page import embedded
-from workbench.views.parts import report_part
 from workbench.views.parts.fusion_part import build_pairs_part
+from workbench.views.parts.report_parts import report_part
 from workbench.views.wire.codec import pack
 
 RECORDS = Path(__file__).parents[2] / "records"

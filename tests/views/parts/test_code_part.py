@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from workbench.report import Report, Table, TextWriter, Wrapper
-from workbench.views.parts import build_wrapper_part
+from workbench.views.parts.report_parts import build_wrapper_part
 
 PROGRAM = "import torch\n\n# kernel path: /tmp/cache_of_somebody/ab/cabc.py\n# Topologically Sorted"
 

@@ -12,8 +12,9 @@ from workbench.analysis.fusion.fusion import list_before_fusion
 from workbench.analysis.fusion.why_not import Apart, WhyNot, rejected
 from workbench.report import Kernel, Report, Table
 from workbench.views.document import document
-from workbench.views.parts import fusion_part, report_part
+from workbench.views.parts import fusion_part
 from workbench.views.parts.fusion_part import build_fusion_part, build_pairs_part
+from workbench.views.parts.report_parts import report_part
 from workbench.views.wire.fusion_messages import FusionPart, PairsPart
 from workbench.views.words.record_words import list_kernel_ops
 

@@ -9,7 +9,7 @@ import pytest
 from workbench.errors import UsageError
 from workbench.report import Report
 from workbench.report.graph_stages import name_input
-from workbench.views.parts import build_changes_part, build_graph_part, strip_op_name
+from workbench.views.parts.report_parts import build_changes_part, build_graph_part, strip_op_name
 from workbench.views.wire.report_messages import GraphPart
 
 RECORD = Path(__file__).parents[2] / "records" / "block.wbr"

@@ -567,7 +567,7 @@ class PrintedGraph:
             )
         if "torch.ops.higher_order" in node.code or "triton_kernel_wrapper" in node.code:
             raise UsageError(
-                f"{name} is no aten operator, so that there is no eager to compare with"
+                f"{name} is not an aten operator: eager has no result to compare with"
             )
         if _RANDOM.search(node.target):
             raise UsageError(f"{name} draws random numbers, which eager draws differently")

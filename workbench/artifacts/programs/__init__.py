@@ -6,7 +6,6 @@ Other rooms import what they need of it from here.
 from workbench.artifacts.programs.cpp_text import RESULTS as RESULTS
 from workbench.artifacts.programs.events import LIBRARY as LIBRARY
 from workbench.artifacts.programs.events import Allocate as Allocate
-from workbench.artifacts.programs.events import Branch as Branch
 from workbench.artifacts.programs.events import Call as Call
 from workbench.artifacts.programs.events import Check as Check
 from workbench.artifacts.programs.events import Clear as Clear
@@ -37,5 +36,4 @@ from workbench.artifacts.programs.size_text import Dims as Dims
 from workbench.artifacts.programs.size_text import bytes_of as bytes_of
 from workbench.artifacts.programs.size_text import evaluate_all as evaluate_all
 from workbench.artifacts.programs.size_text import normalize_expression as normalize_expression
-from workbench.artifacts.programs.size_text import read_dims as read_dims
 from workbench.artifacts.programs.size_text import split_parts as split_parts

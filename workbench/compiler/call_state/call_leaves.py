@@ -122,15 +122,6 @@ def copy_inputs(inputs: list[Any]) -> list[Any]:
     return made
 
 
-def has_written(args: Any, kwargs: Any, after: Any) -> bool:
-    """Whether a call changed the copies of the inputs that it was given."""
-    before, later = leaves_of((args, dict(kwargs or {}))), leaves_of(after)
-    return [name for name, _ in before] != [name for name, _ in later] or any(
-        isinstance(old, torch.Tensor) and not torch.equal(old, new)
-        for (_, old), (_, new) in zip(before, later, strict=True)
-    )
-
-
 @contextlib.contextmanager
 def restore_state(
     module: torch.nn.Module | None,

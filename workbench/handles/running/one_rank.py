@@ -36,12 +36,10 @@ from workbench.handles.running.rank_kernels import (
     RankKernels,
     list_generated,
 )
-from workbench.handles.running.rank_results import RankVerification as RankVerification
 from workbench.handles.running.rank_threads import (
     Rank,
 )
 from workbench.handles.running.sent_collectives import Sent, Sizes
-from workbench.handles.running.whole_model import LOSSES as LOSSES
 from workbench.handles.running.whole_model import Whole as Whole
 from workbench.handles.running.whole_rows import WholeRows
 from workbench.report import Report

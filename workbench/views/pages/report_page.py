@@ -20,9 +20,9 @@ from workbench.views.document import ViewContext, document
 from workbench.views.pages.interactive import interactive, loader
 from workbench.views.pages.redaction import redact as without_sources
 from workbench.views.panes.pane import choose_pane
-from workbench.views.parts import Parts, build_fused
 from workbench.views.parts.budgets_part import build_budgets_part
 from workbench.views.parts.memory_part import build_memory_part
+from workbench.views.parts.report_parts import Parts, build_fused
 from workbench.views.static_html import render
 from workbench.views.static_html.grids import PAGE
 from workbench.views.static_html.static_report import Code, body, summary

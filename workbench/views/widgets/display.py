@@ -23,7 +23,7 @@ from workbench.views.document import ViewContext, document
 from workbench.views.live_actions import ONLY_A_RECORD, LiveActions, describe_targets
 from workbench.views.pages.report_page import fragment, render_saved_view
 from workbench.views.panes.pane import choose_pane
-from workbench.views.parts import report_part
+from workbench.views.parts.report_parts import report_part
 from workbench.views.source_marks import SIGNS, annotated
 from workbench.views.static_html.static_report import source_summary
 from workbench.views.text import text

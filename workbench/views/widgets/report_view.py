@@ -19,7 +19,7 @@ from workbench.views.document import ViewContext, document
 from workbench.views.job_queue import IDLE
 from workbench.views.live_actions import ACTIONS, LiveActions
 from workbench.views.pages.report_page import make_saved_page
-from workbench.views.parts import report_part
+from workbench.views.parts.report_parts import report_part
 from workbench.views.widgets.request_widget import RequestWidget
 from workbench.views.wire.diff_messages import DiffDocument
 from workbench.views.wire.report_messages import GuardCheck, GuardQuestion, Progress
