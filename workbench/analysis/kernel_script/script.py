@@ -566,9 +566,7 @@ class PrintedGraph:
                 "of values that other kernels leave for it"
             )
         if "torch.ops.higher_order" in node.code or "triton_kernel_wrapper" in node.code:
-            raise UsageError(
-                f"{name} is not an aten operator: eager has no result to compare with"
-            )
+            raise UsageError(f"{name} is not an aten operator: eager has no result to compare with")
         if _RANDOM.search(node.target):
             raise UsageError(f"{name} draws random numbers, which eager draws differently")
         if _OF_THE_GRAPH.search(node.code):
