@@ -22,5 +22,5 @@ def test_another_program_and_what_is_not_known_do_not_count() -> None:
     part = {**row, "model": "part", "unknown": 2, "off": -0.5, "holds": None}
     table = whole_forecasts.make_table([row, other, part])
     assert table.startswith("1 of 3 programs")
-    assert "off by 10 % in the middle" in table
+    assert "Their median error is 10 %" in table
     assert "in 1 of 1" in table
