@@ -13,6 +13,7 @@ from workbench.report import Report
 from workbench.report.measures import measure_compile_seconds
 from workbench.report.report_header import OWN_KERNEL
 from workbench.tasks.live_action import LiveAction
+from workbench.views.blocks import Block
 from workbench.views.live_actions import explain_not_started
 from workbench.views.panes.passes import Passes as Passes
 from workbench.views.wire import report_messages as wire
@@ -66,7 +67,7 @@ def choose_pane(report: Report) -> wire.PaneId:
 
 @dataclass(frozen=True)
 class Content:
-    """What a pane adds to the document, by key, and what its tab shows.
+    """What a pane adds to the document, by key, and what its tab shows; `blocks` are drawn in it.
 
     `empty` says why there is nothing to see in it and what would change that, `why_not` of actions
     why they would change nothing here, whatever is alive.
@@ -77,6 +78,7 @@ class Content:
     is_problem: bool = False
     empty: wire.Note | None = None
     why_not: Mapping[str, str] = field(default_factory=dict)
+    blocks: Sequence[Block] = ()
 
 
 @dataclass(frozen=True)

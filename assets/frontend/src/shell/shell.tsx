@@ -2,6 +2,7 @@
 
 import { Component, type ComponentChildren } from "preact";
 import { useRef, useState } from "preact/hooks";
+import { BlocksPane } from "../blocks/pane";
 import { Inspector } from "../inspector/inspector";
 import { JobStrip } from "../progress/job";
 import { ProgressStrip, ProgressView } from "../progress/progress";
@@ -91,7 +92,7 @@ function Body({ store }: { store: Store }) {
   const { status } = store.host.progress.value;
   const id = store.pane.value;
   const failure = store.host.failure.value;
-  const { Pane, Remedy, isHome } = store.registration(id);
+  const { Pane, Remedy, isHome, own } = store.registration(id);
   if (status === "running" && !report) return <ProgressView store={store} />;
   if (!report) {
     if (status === "failed" || status === "cancelled") return <ProgressView store={store} />;
@@ -112,7 +113,11 @@ function Body({ store }: { store: Store }) {
         </Empty>
       ) : (
         <Guarded key={id} store={store}>
-          <Pane store={store} />
+          {Pane ? (
+            <Pane store={store} />
+          ) : (
+            <BlocksPane store={store} title={head!.title} blocks={head!.blocks} own={own} />
+          )}
         </Guarded>
       )}
     </>
