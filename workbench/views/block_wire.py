@@ -112,6 +112,7 @@ def _write_rows(block: shown.Rows) -> wire.RecordBlock:
         "none": block.none,
         "more": block.omitted,
         "seen": block.seen,
+        "order": block.order,
     }
 
 

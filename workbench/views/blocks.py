@@ -247,7 +247,8 @@ class Rows(Composed):
 
     `table` names their columns, `place` is where the document has them, `frame` their DataFrame.
     `note` stands beside the title, `label` names the table where it is not seen. It is as high as
-    its rows, up to `seen` of them, or takes the room that is left.
+    its rows, up to `seen` of them, or takes the room that is left. `order` is the column that it is
+    sorted by at first, the most first.
     """
 
     table: str
@@ -260,6 +261,7 @@ class Rows(Composed):
     none: str = ""
     omitted: int = 0
     seen: int | None = None
+    order: str = ""
 
     def compose(self) -> Iterable[Block]:
         """The table in words."""

@@ -293,7 +293,8 @@ export interface TableBlock {
  * The rows of a table of the report, whose columns the document has under the same name.
  * `place` is where the document has them, a dot leads into a field. `label` is what the table
  * is called where it is not seen, `frame` its DataFrame; `note` stands beside the title, `more`
- * counts rows that were left out. It is as high as `seen` rows, or takes the room that is left.
+ * counts rows that were left out. It is as high as `seen` rows, or takes the room that is left;
+ * `order` is the column that it is sorted by at first, the most first.
  */
 export interface RecordBlock {
   kind: "record";
@@ -306,6 +307,7 @@ export interface RecordBlock {
   none: string;
   more: number;
   seen: number | null;
+  order: string;
 }
 
 /**
@@ -1597,7 +1599,7 @@ export interface Recompile {
 }
 
 /**
- * One bar of the flame chart; `words` say plainly what torch's `name` does.
+ * One bar of the flame chart; `words` say plainly what torch's `name` does, `share` of all.
  */
 export interface Phase {
   id: string;
@@ -1609,6 +1611,7 @@ export interface Phase {
   depth: number;
   thread: string;
   side: Side;
+  share?: number;
 }
 
 /**

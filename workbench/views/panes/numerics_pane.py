@@ -19,6 +19,7 @@ from workbench.device_kinds import TARGETS
 from workbench.number_text import number_text
 from workbench.report import Report
 from workbench.report.numerics.numerics_rows import Deviation
+from workbench.views.blocks import Own, Rows, Sentence
 from workbench.views.panes.pane import Content, Pane, ViewContext, missing
 from workbench.views.wire import numerics_messages as wire
 from workbench.views.wire.codec import convert_row
@@ -29,6 +30,8 @@ _NOT_COMPARED = (
     "from its own inputs as eager does, and in float64: where it departs, why, and whether it "
     "matters."
 )
+
+_EACH = "each from the same inputs as eager's nodes, nothing inherited; worst cause first"
 
 
 def document(report: Report, context: ViewContext) -> Content:
@@ -76,6 +79,18 @@ def document(report: Report, context: ViewContext) -> Content:
         {"numerics": data, "deviations": deviations},
         len(rows),
         is_problem=found.first is not None,
+        blocks=[
+            Sentence(found.sentence),
+            Own("numerics"),
+            Rows(
+                "deviations",
+                "Deviations",
+                deviations,
+                frame="numerics",
+                note=_EACH,
+                none="Nothing departs: every value is eager's bit for bit.",
+            ),
+        ],
     )
 
 

@@ -101,6 +101,22 @@ CARDS: Mapping[str, Sequence[Card]] = {
             says="{text}",
         )
     ],
+    "phase": [
+        Card(
+            "phases",
+            "Compile phase {name}",
+            "{words}",
+            "{name}",
+            (
+                Column("Start", "start_s", "s"),
+                Column("Total", "duration_s", "s"),
+                Column("Self", "self_s", "s"),
+                Column("Share", "share", "share"),
+                Column("Thread", "thread"),
+            ),
+            parts=[("", "Self is the time that none of its own phases accounts for.")],
+        )
+    ],
     "choice": [
         Card(
             "choices",

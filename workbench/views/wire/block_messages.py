@@ -61,7 +61,8 @@ class RecordBlock(TypedDict):
 
     `place` is where the document has them, a dot leads into a field. `label` is what the table is
     called where it is not seen, `frame` its DataFrame; `note` stands beside the title, `more`
-    counts rows that were left out. It is as high as `seen` rows, or takes the room that is left.
+    counts rows that were left out. It is as high as `seen` rows, or takes the room that is left;
+    `order` is the column that it is sorted by at first, the most first.
     """
 
     kind: Literal["record"]
@@ -74,6 +75,7 @@ class RecordBlock(TypedDict):
     none: str
     more: int
     seen: int | None
+    order: str
 
 
 class HeadingBlock(TypedDict):

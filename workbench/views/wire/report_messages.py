@@ -343,7 +343,7 @@ class Recompile(TypedDict):
 
 
 class Phase(TypedDict):
-    """One bar of the flame chart; `words` say plainly what torch's `name` does."""
+    """One bar of the flame chart; `words` say plainly what torch's `name` does, `share` of all."""
 
     id: str
     name: str
@@ -354,6 +354,7 @@ class Phase(TypedDict):
     depth: int
     thread: str
     side: Side
+    share: NotRequired[float]
 
 
 class Choice(TypedDict):

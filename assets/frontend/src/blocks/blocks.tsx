@@ -51,7 +51,7 @@ function Drawn({ block, isFirst, ...place }: Place & { block: Block; isFirst: bo
       return <Items block={block} />;
     case "facts":
       return (
-        <section>
+        <section class="blk-sec">
           {block.title && <h2>{block.title}</h2>}
           <Facts of={block.of} rows={block.rows} />
         </section>
@@ -73,7 +73,7 @@ function Drawn({ block, isFirst, ...place }: Place & { block: Block; isFirst: bo
         <div class="blk-columns">
           {block.codes.map(([title, text]) => (
             <section key={title}>
-              <h2>{title}</h2>
+              <h2 class="blk">{title}</h2>
               <Lines text={text} language="python" label={title} />
             </section>
           ))}
@@ -153,7 +153,7 @@ function Items({ block: { title, texts, call } }: { block: Kind<"items"> }) {
 
 function Tree({ block: { title, rows } }: { block: Kind<"tree"> }) {
   return (
-    <section>
+    <section class="blk-sec">
       {title && <h2>{title}</h2>}
       <ul class="blk-tree" role="tree" aria-label={title}>
         {rows.map(([depth, text, note], at) => (

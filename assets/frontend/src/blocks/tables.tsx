@@ -1,12 +1,14 @@
 // Tables of a document: rows of the report, rows that come with the block, shaded numbers.
 
+import { useMemo } from "preact/hooks";
 import { plural } from "../format";
 import type { Store } from "../store";
 import { RecordTable } from "../table/columns";
 import { ShownTable } from "../table/shown";
 import type { Selecting } from "../table/table";
 import { Frame } from "../ui/basics";
-import type { HeatBlock, RecordBlock, TableBlock } from "../wire";
+import { ofPass } from "../ui/pass";
+import type { HeatBlock, RecordBlock, Side, TableBlock } from "../wire";
 import { rowsAt } from "./cards";
 
 const [ROW, HEAD, BAR] = [24, 26, 30]; // px
@@ -17,9 +19,19 @@ function heightOf(rows: number, seen: number): string {
   return `${HEAD + ROW * Math.min(rows, seen) + (rows > seen ? ROW / 2 : 1)}px`;
 }
 
+interface Row {
+  id: string;
+  side?: Side;
+}
+
 /** The rows of a table of the report: as high as they are, or all the room that is left. */
 export function RecordRows({ store, block }: { store: Store; block: RecordBlock }) {
-  const rows = rowsAt(store.doc.value!, block.place);
+  const report = store.doc.value!;
+  const side = store.side.value;
+  const rows = useMemo(
+    () => ofPass(store, rowsAt<Row>(report, block.place)),
+    [store, report, block.place, side],
+  );
   const table = (
     <RecordTable
       store={store}
@@ -27,6 +39,7 @@ export function RecordRows({ store, block }: { store: Store; block: RecordBlock 
       table={block.table}
       rows={rows}
       {...(block.none && { none: block.none })}
+      {...(block.order && { order: { key: block.order, direction: "desc" } })}
     />
   );
   return (

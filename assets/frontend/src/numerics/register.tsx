@@ -9,11 +9,11 @@ import { Bars } from "../table/columns";
 import { Chips, Copy, Facts } from "../ui/basics";
 import { Offer } from "../ui/offer";
 import type { Deviation } from "../wire";
-import { CurePrice, NumericsPane } from "./numerics";
+import { Answers, CurePrice } from "./numerics";
 
 export const numerics: Registration<Store> = {
   id: "numerics",
-  Pane: NumericsPane,
+  own: { numerics: Answers },
   things: {
     deviation: rowThing((store, id) => store.row("deviations", id), {
       Card: DeviationCard,

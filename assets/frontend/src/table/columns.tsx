@@ -98,10 +98,11 @@ function usual<Row extends object>(
 
 function fullOf<Row extends object>(
   store: Naming,
-  { key, field = key, kind, full, hint, written }: ColumnSpec,
+  { key, field = key, kind, unit, full, hint, written }: ColumnSpec,
 ): Column<Row>["full"] {
   if (kind === "kernel") return (row) => nameOf(store, fieldOf(row, field));
   if (kind === "kernels") return (row) => (fieldOf(row, field) as string[]).join(", ");
+  if (kind === "bar" && !full && unit) return (row) => writtenIn(unit, Number(fieldOf(row, field)));
   if (!full) return hint === undefined ? undefined : () => hint;
   return (row) => {
     const gist = fieldOf(row, field);
