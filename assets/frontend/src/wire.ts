@@ -483,7 +483,8 @@ export interface EmbeddedBlocks {
  * What the inspector says of a row that is selected; see `tables/cards.py` for the texts.
  * `place` is where the document has the rows, `of` what the glossary calls the facts. `tag` is
  * a word with its tone, `parts` are headings with what stands under them, `chips` headings with
- * fields of ids, `without` kinds of what belongs to it.
+ * fields of ids, `without` kinds of what belongs to it. `ties` are fields with ids that belong
+ * to the row as it belongs to them, `leads` those that only do the first.
  */
 export interface CardSpec {
   place: string;
@@ -497,6 +498,8 @@ export interface CardSpec {
   parts: [string, string][];
   chips: [string, string][];
   without: string[];
+  ties: string[];
+  leads: string[];
 }
 
 /**

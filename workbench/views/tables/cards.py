@@ -20,7 +20,9 @@ class Card:
 
     `place` is where the document has the rows, `of` what the glossary calls the facts. `tag` is a
     word and its tone, `says` stands above the facts, `parts` below them under their headings;
-    `chips` are headings with fields of ids, `without` kinds of what belongs to it.
+    `chips` are headings with fields of ids, `without` kinds of what belongs to it. `ties` are
+    fields with ids that belong to the row as it belongs to them, `leads` those that only do the
+    first.
     """
 
     place: str
@@ -34,6 +36,8 @@ class Card:
     parts: Sequence[tuple[str, str]] = ()
     chips: Sequence[tuple[str, str]] = ()
     without: Sequence[str] = ()
+    ties: Sequence[str] = ()
+    leads: Sequence[str] = ()
 
     def spec(self) -> CardSpec:
         """The card as it travels."""
@@ -49,6 +53,8 @@ class Card:
             "parts": list(self.parts),
             "chips": list(self.chips),
             "without": list(self.without),
+            "ties": list(self.ties),
+            "leads": list(self.leads),
         }
 
 
@@ -69,6 +75,7 @@ CARDS: Mapping[str, Sequence[Card]] = {
                 Column("By", "said"),
                 Column("Place", "place"),
             ),
+            ties=("kernel", "wait_kernel", "line"),
         )
     ],
     "access": [
@@ -85,6 +92,7 @@ CARDS: Mapping[str, Sequence[Card]] = {
                 Column("Used, L1", "used_l1", "share", absent=_NO),
             ),
             parts=[("Why", "{said}"), ("Layout", "{layout}"), ("", "[Counted: {looked}]")],
+            ties=("kernel", "line"),
         )
     ],
     "finding": [
@@ -99,6 +107,7 @@ CARDS: Mapping[str, Sequence[Card]] = {
                 Column("Call", "case", absent="as given"),
             ),
             says="{text}",
+            ties=("line",),
         )
     ],
     "phase": [
@@ -128,6 +137,7 @@ CARDS: Mapping[str, Sequence[Card]] = {
                 Column("Time", "time_ms", "ms", absent="not timed"),
             ),
             tag=("Chosen", "{tone}"),
+            ties=("op",),
             parts=[("", "{note}")],
         )
     ],
@@ -170,6 +180,8 @@ CARDS: Mapping[str, Sequence[Card]] = {
             says="{said}",
             parts=[("What would help", "{help}")],
             without=["node"],
+            ties=("kernels",),
+            leads=("lines",),
         )
     ],
     "saved": [

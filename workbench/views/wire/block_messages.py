@@ -255,7 +255,8 @@ class CardSpec(TypedDict):
 
     `place` is where the document has the rows, `of` what the glossary calls the facts. `tag` is a
     word with its tone, `parts` are headings with what stands under them, `chips` headings with
-    fields of ids, `without` kinds of what belongs to it.
+    fields of ids, `without` kinds of what belongs to it. `ties` are fields with ids that belong to
+    the row as it belongs to them, `leads` those that only do the first.
     """
 
     place: str
@@ -269,3 +270,5 @@ class CardSpec(TypedDict):
     parts: list[tuple[str, str]]
     chips: list[tuple[str, str]]
     without: list[str]
+    ties: list[str]
+    leads: list[str]

@@ -14,10 +14,4 @@ export const accesses: Registration<Store> = {
   Remedy: ({ store }) => (
     <NamedOffer store={store} pane="accesses" ask="accesses" words="Count accesses" />
   ),
-  ties({ accesses = [] }, { both }) {
-    for (const { id, kernel, line } of accesses) {
-      both(id, kernel);
-      if (line) both(id, line);
-    }
-  },
 };

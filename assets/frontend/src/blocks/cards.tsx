@@ -1,15 +1,15 @@
 // Cards of the inspector as Python describes them: what is said of a row that is selected.
 
+import { fieldOf, rowsAt } from "../fields";
 import { sentence, writtenIn } from "../format";
 import type { Kind } from "../ids";
 import { Belongings, type CardProps, Head } from "../inspector/parts";
 import { Section } from "../inspector/sections";
 import type { Thing } from "../registration";
 import type { Store } from "../store";
-import { fieldOf } from "../table/columns";
 import { Chips, Facts, Prose, Tag } from "../ui/basics";
 import type { State } from "../ui/words";
-import type { CardSpec, ColumnSpec, Document as Report } from "../wire";
+import type { CardSpec, ColumnSpec } from "../wire";
 
 /** A kind of thing whose card and name Python describes. */
 export function cardThing(kind: Kind, more: Omit<Thing<Store>, "Card" | "label"> = {}) {
@@ -21,11 +21,6 @@ export function cardThing(kind: Kind, more: Omit<Thing<Store>, "Card" | "label">
       return found ? filled(found.card.label, found.row) : id;
     },
   };
-}
-
-/** The rows that a document has at a place. */
-export function rowsAt<Row extends object = { id: string }>(report: Report, place: string): Row[] {
-  return (fieldOf(report, place) as Row[] | null) ?? [];
 }
 
 function find(store: Store, kind: Kind, id: string) {

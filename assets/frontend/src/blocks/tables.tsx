@@ -1,6 +1,7 @@
 // Tables of a document: rows of the report, rows that come with the block, shaded numbers.
 
 import { useMemo } from "preact/hooks";
+import { rowsAt } from "../fields";
 import { plural } from "../format";
 import type { Store } from "../store";
 import { RecordTable } from "../table/columns";
@@ -9,7 +10,6 @@ import type { Selecting } from "../table/table";
 import { Frame } from "../ui/basics";
 import { ofPass } from "../ui/pass";
 import type { HeatBlock, RecordBlock, Side, TableBlock } from "../wire";
-import { rowsAt } from "./cards";
 
 const [ROW, HEAD, BAR] = [24, 26, 30]; // px
 const SEEN = 20;

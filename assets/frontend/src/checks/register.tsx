@@ -14,7 +14,4 @@ export const checks: Registration<Store> = {
   Remedy: ({ store }) => (
     <NamedOffer store={store} pane="checks" ask="check-kernels" words="Run under watch" />
   ),
-  ties({ check_findings = [] }, { both }) {
-    for (const { id, line } of check_findings) if (line) both(id, line);
-  },
 };

@@ -11,7 +11,7 @@ import type { Registration } from "../registration";
 import type { Store } from "../store";
 import { usePart } from "../ui/asked";
 import { Button, Chips, Facts, Prose } from "../ui/basics";
-import type { Document as Report, PairsPart, Rejected } from "../wire";
+import type { PairsPart, Rejected } from "../wire";
 import { FusionLists } from "./fusion";
 import { PAIRS, pairOf } from "./parts";
 
@@ -32,12 +32,6 @@ export const fusion: Registration<Store> = {
     buffer: { label: nameOf },
   },
   alsoShows: ["kernel"],
-  ties(report: Report, { both, one }) {
-    for (const part of report.cuda_graphs?.parts ?? []) {
-      for (const kernel of part.kernels) both(part.id, kernel);
-      for (const line of part.lines) one(part.id, line);
-    }
-  },
 };
 
 function pairName(pair: Rejected): string {

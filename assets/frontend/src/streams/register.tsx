@@ -9,8 +9,4 @@ export const streams: Registration<Store> = {
   id: "streams",
   own: { streams: Streams },
   things: { collective: cardThing("collective", { isFollowed: true }) },
-  ties({ collectives = [] }, { both }) {
-    for (const { id, kernel, wait_kernel, line } of collectives)
-      for (const other of [kernel, wait_kernel, line]) if (other) both(id, other);
-  },
 };

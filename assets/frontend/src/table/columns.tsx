@@ -2,6 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
+import { fieldOf } from "../fields";
 import { writtenIn } from "../format";
 import { kindOf } from "../ids";
 import type { Store } from "../store";
@@ -59,14 +60,6 @@ export function columnsOf<Row extends object>(
     tip: termOf(table, spec.title) ?? spec.hint,
     ...cells[spec.key],
   }));
-}
-
-/** What a row has in a field; a dot leads into a field. */
-export function fieldOf(row: object, field: string): unknown {
-  let found: unknown = row;
-  for (const name of field.split("."))
-    found = (found as Record<string, unknown> | null | undefined)?.[name];
-  return found ?? null;
 }
 
 /** The column as its spec alone has it. */
