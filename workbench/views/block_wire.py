@@ -94,7 +94,7 @@ def _write(block: Block) -> wire.Block:
         case shown.Timeline():
             return _write_timeline(block)
         case shown.Action():
-            return _write_action(block)
+            return write_action(block)
         case shown.Own(name):
             return {"kind": "own", "name": name}
     raise TypeError(f"the front end has no way to draw {type(block).__name__}")
@@ -148,7 +148,8 @@ def _write_timeline(block: shown.Timeline) -> wire.TimelineBlock:
     }
 
 
-def _write_action(block: shown.Action) -> wire.ActionBlock:
+def write_action(block: shown.Action) -> wire.ActionBlock:
+    """An action as it travels."""
     made: wire.ActionBlock = {
         "kind": "action",
         "ask": block.ask,

@@ -10,10 +10,10 @@ from workbench.report import TABLES, Report
 from workbench.report.record import describe_state
 from workbench.report.report_header import OWN_KERNEL
 from workbench.views.block_wire import list_blocks
+from workbench.views.cards import list_cards
 from workbench.views.live_actions import find_asleep, list_costs
 from workbench.views.panes.pane import ViewContext as ViewContext
 from workbench.views.panes.registry import PANES
-from workbench.views.tables.cards import list_cards
 from workbench.views.tables.columns import COLUMNS, specs
 from workbench.views.wire import report_messages as wire
 from workbench.views.wire.codec import convert_row, no_collection

@@ -480,11 +480,11 @@ export interface EmbeddedBlocks {
 }
 
 /**
- * What the inspector says of a row that is selected; see `tables/cards.py` for the texts.
- * `place` is where the document has the rows, `of` what the glossary calls the facts. `tag` is
- * a word with its tone, `parts` are headings with what stands under them, `chips` headings with
- * fields of ids, `without` kinds of what belongs to it. `ties` are fields with ids that belong
- * to the row as it belongs to them, `leads` those that only do the first.
+ * What the inspector says of a row that is selected; see `cards.py` for the texts. `place` is
+ * where the document has the rows, `of` what the glossary calls the facts. `tag` is a word with
+ * its tone, `parts` are headings with what stands under them, `chips` headings with fields of
+ * ids, `without` kinds of what belongs to it. `ties` are fields with ids that belong to the row
+ * as it belongs to them, `leads` those that only do the first.
  */
 export interface CardSpec {
   place: string;
@@ -1336,14 +1336,16 @@ export type PaneId = "overview" | "graphs" | "breaks" | "fusion" | "kernels" | "
 export type CostKind = "time" | "bound" | "bytes" | "memory";
 
 /**
- * A message: what is so, why, what to do; `select` is an id that it leads to, `line` code.
+ * A message: what is so, why, what to do; `select` is an id that it leads to. `action` would
+ * fill an empty pane, `offer` says so in two words beside its name.
  */
 export interface Note {
   title: string;
   text: string;
   tone: Tone;
   select?: string;
-  line?: string;
+  action?: ActionBlock;
+  offer?: string;
 }
 
 /**

@@ -10,7 +10,8 @@ from workbench.number_text import number_text
 from workbench.report import Report
 from workbench.report.machine_rows import MemoryAccess
 from workbench.report.report_header import OWN_KERNEL
-from workbench.views.blocks import Own, Rows, Sentence
+from workbench.views.block_wire import write_action
+from workbench.views.blocks import Action, Own, Rows, Sentence
 from workbench.views.panes.pane import Content, Pane, ViewContext, missing
 from workbench.views.wire.access_messages import Access
 from workbench.views.wire.codec import convert_row
@@ -39,7 +40,9 @@ def document(report: Report, context: ViewContext) -> Content:
         own = next((each.id for each in report.kernels if each.language == "triton"), None)
         if own is not None:
             name = "k" if report.request.kind == OWN_KERNEL else f'compiled.kernel("{own}")'
-            empty["line"] = f'{name}.frame("accesses")'
+            line = f'{name}.frame("accesses")'
+            empty["action"] = write_action(Action("accesses", "Count accesses", line))
+            empty["offer"] = "Count…"
         return Content({"accesses_says": "", "accesses": []}, empty=empty)
     lines = list_line_ids(report)
     shown = [

@@ -25,7 +25,7 @@ from workbench.views.blocks import (
     Rows,
     Sentence,
 )
-from workbench.views.panes.pane import Content, Pane, ViewContext
+from workbench.views.panes.pane import Content, Pane, ViewContext, can_be_called
 from workbench.views.wire import report_messages as wire
 from workbench.views.wire.artifact_messages import (
     ContractLeaf,
@@ -40,7 +40,6 @@ from workbench.views.words.record_words import describe_absent_parts
 from workbench.views.words.units import difference_text, format_bytes, plural
 
 _OF_THIS_MACHINE = (*TARGETS, "")  # targets that are loaded where they were made
-_ONLY_TOLD = ("trace", KERNEL_LOG, OWN_KERNEL, "explanation")  # kinds of records without code
 REMOVED = " and removed"
 """How the path of a file ends that only a round trip had."""
 _SEEN = 8  # rows of a table at once
@@ -121,7 +120,7 @@ def _saved_file(report: Report, saved: tuple[str, int] | None, context: ViewCont
     return {
         "heading": _heading(report, saved, context),
         "advice": _advice(report, saved, context),
-        "can_save": report.outcome.ok and report.request.kind not in _ONLY_TOLD,
+        "can_save": can_be_called(report),
         "checked": None if checked is None else _sentence(checked.verdict),
         "members": [
             convert_row(Member, row, id=f"Z:m{n}", short=_shorten(row.name))
@@ -154,7 +153,7 @@ def _heading(report: Report, saved: tuple[str, int] | None, context: ViewContext
     """What the advice is about; a record does not hear of what is saved after it was taken."""
     if len(report.artifact) or saved is not None:
         return "No round trip yet."
-    is_open = context.is_record and report.outcome.ok and report.request.kind not in _ONLY_TOLD
+    is_open = context.is_record and can_be_called(report)
     return "No file is known to this record." if is_open else "Not saved."
 
 

@@ -11,7 +11,7 @@ from workbench.artifacts.preflight.check import Check
 from workbench.number_text import number_text
 from workbench.report import Report
 from workbench.report.measures import measure_compile_seconds
-from workbench.report.report_header import OWN_KERNEL
+from workbench.report.report_header import KERNEL_LOG, OWN_KERNEL
 from workbench.tasks.live_action import LiveAction
 from workbench.views.blocks import Block
 from workbench.views.live_actions import explain_not_started
@@ -56,6 +56,10 @@ class ViewContext:
     def why_not(self) -> dict[str, str | None]:
         """Of each action why it cannot be started from the view; None where it can."""
         return explain_not_started(self.actions)
+
+
+ONLY_TOLD = ("trace", KERNEL_LOG, OWN_KERNEL, "explanation")
+"""Kinds of records without code."""
 
 
 def choose_pane(report: Report) -> wire.PaneId:
@@ -103,6 +107,11 @@ def missing(report: Report, part: str, title: str, otherwise: str) -> Note:
         how = f"{report.outcome.clause}{report.outcome.place}"
         text = f"The compilation {how} before this part was reached."
     return {"title": title, "text": text, "tone": "plain"}
+
+
+def can_be_called(report: Report) -> bool:
+    """Whether the record is of something that was compiled, and not only told of."""
+    return report.outcome.ok and report.request.kind not in ONLY_TOLD
 
 
 def tell_cost(report: Report) -> str:

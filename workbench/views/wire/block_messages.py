@@ -251,7 +251,7 @@ class EmbeddedBlocks(TypedDict):
 
 
 class CardSpec(TypedDict):
-    """What the inspector says of a row that is selected; see `tables/cards.py` for the texts.
+    """What the inspector says of a row that is selected; see `cards.py` for the texts.
 
     `place` is where the document has the rows, `of` what the glossary calls the facts. `tag` is a
     word with its tone, `parts` are headings with what stands under them, `chips` headings with

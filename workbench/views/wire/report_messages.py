@@ -20,7 +20,7 @@ from typing import Literal, NotRequired, TypedDict
 from workbench.views.wire.access_messages import Access
 from workbench.views.wire.advice_messages import Advice
 from workbench.views.wire.artifact_messages import FileQuestion, MachineQuestion, SavedFile
-from workbench.views.wire.block_messages import Block, CardSpec
+from workbench.views.wire.block_messages import ActionBlock, Block, CardSpec
 from workbench.views.wire.check_messages import CheckFinding, Checks
 from workbench.views.wire.fusion_messages import FusionPart, PairsPart
 from workbench.views.wire.fusion_messages import Side as Side
@@ -80,13 +80,17 @@ CostKind = Literal["time", "bound", "bytes", "memory"]
 
 
 class Note(TypedDict):
-    """A message: what is so, why, what to do; `select` is an id that it leads to, `line` code."""
+    """A message: what is so, why, what to do; `select` is an id that it leads to.
+
+    `action` would fill an empty pane, `offer` says so in two words beside its name.
+    """
 
     title: str
     text: str
     tone: Tone
     select: NotRequired[str]
-    line: NotRequired[str]
+    action: NotRequired[ActionBlock]
+    offer: NotRequired[str]
 
 
 class PaneHead(TypedDict):

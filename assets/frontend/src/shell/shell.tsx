@@ -2,6 +2,7 @@
 
 import { Component, type ComponentChildren } from "preact";
 import { useRef, useState } from "preact/hooks";
+import { Action } from "../blocks/action";
 import { BlocksPane } from "../blocks/pane";
 import { Inspector } from "../inspector/inspector";
 import { JobStrip } from "../progress/job";
@@ -66,7 +67,7 @@ function tabsOf(store: Store): readonly Tab[] {
     ...(empty &&
       !store.registration(id).isHome && {
         vacant: empty.title,
-        offer: canFill || empty.line ? store.registration(id).offer : undefined,
+        offer: empty.offer ?? (canFill ? store.registration(id).offer : undefined),
       }),
   }));
 }
@@ -109,6 +110,7 @@ function Body({ store }: { store: Store }) {
       {!isHome && <ProgressStrip host={store.host} />}
       {head?.empty && !isHome ? (
         <Empty store={store} note={head.empty}>
+          {head.empty.action && <Action store={store} block={head.empty.action} />}
           {Remedy && <Remedy store={store} />}
         </Empty>
       ) : (

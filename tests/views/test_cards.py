@@ -8,8 +8,8 @@ from typing import Any, get_type_hints
 import pytest
 
 from workbench.report import Report
+from workbench.views.cards import CARDS, Card, list_cards
 from workbench.views.document import document
-from workbench.views.tables.cards import CARDS, Card, list_cards
 from workbench.views.wire import (
     access_messages,
     artifact_messages,

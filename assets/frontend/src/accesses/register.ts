@@ -3,15 +3,10 @@
 import { cardThing } from "../blocks/cards";
 import type { Registration } from "../registration";
 import type { Store } from "../store";
-import { NamedOffer } from "../ui/offer";
 import { ShownAccess } from "./accesses";
 
 export const accesses: Registration<Store> = {
   id: "accesses",
   own: { access: ShownAccess },
   things: { access: cardThing("access", { isFollowed: true }) },
-  offer: "Count…",
-  Remedy: ({ store }) => (
-    <NamedOffer store={store} pane="accesses" ask="accesses" words="Count accesses" />
-  ),
 };
