@@ -118,7 +118,12 @@ function Body({ store }: { store: Store }) {
           {Pane ? (
             <Pane store={store} />
           ) : (
-            <BlocksPane store={store} title={head!.title} blocks={head!.blocks} own={own} />
+            <BlocksPane
+              store={store}
+              title={head?.title ?? ""}
+              blocks={head?.blocks ?? []}
+              own={own}
+            />
           )}
         </Guarded>
       )}
