@@ -13,19 +13,28 @@ from workbench.errors import UsageError
 from workbench.report.presenter import Presented, presenter
 from workbench.views import presenters
 from workbench.views.blocks import (
+    Action,
     Beside,
     Block,
     Changes,
     Chart,
     Code,
+    Columns,
+    Composed,
     Document,
+    Facts,
+    Field,
+    Heading,
     Heat,
     Items,
     OnPage,
+    Own,
+    Rows,
     Section,
     Sentence,
     Table,
     Timeline,
+    Tree,
     Waterfall,
     write_text,
 )
@@ -41,6 +50,7 @@ COLUMNS = (Column("Name", "name", "code"), Column("Calls", "calls", "count"))
 ROWS = [{"name": f"k{n}", "calls": n + 1} for n in range(200)]
 HEAT = HeatMap("times", ("1 warp",), (HeatRow("a", (HeatCell(0.5, "3 µs"),)),), "best on top")
 DRAWN = session_timeline.Timeline((), ((10.0, "1 ms"),), 1, 9)
+MEMBERS = [{"name": "payload", "short": "payload", "what": "code", "size": 3}]
 EACH: list[tuple[Block, str]] = [
     (Sentence("<It> works."), "<p>&lt;It&gt; works.</p>"),
     (Sentence("Quiet.", "muted"), ">Quiet.</p>"),
@@ -58,6 +68,13 @@ EACH: list[tuple[Block, str]] = [
     (Chart("a bar", "data:,"), 'alt="a bar"'),
     (Waterfall("ours", [("load", 0.0, 1.0)], 2.0), "load"),
     (Section("all", "All of it", "3", [Sentence("inner")]), "inner"),
+    (Facts([("Peak", "3 GB")], "Memory"), "3 GB"),
+    (Tree([(0, "block", ""), (1, "norm", "2 µs")]), "  norm  2 µs"),
+    (Heading("What it holds"), "<b>What it holds</b>"),
+    (Action("save", "Save", "f.save('a')", Field("path", "File")), "<code>f.save(&#39;a&#39;)"),
+    (Rows("members", "Members", MEMBERS), "payload"),
+    (Columns([Sentence("left"), Sentence("right")]), "right"),
+    (Own("chart", [Sentence("In its place.")]), "In its place."),
 ]
 
 
@@ -73,7 +90,7 @@ def test_every_block_is_drawn_on_a_page_and_in_what_a_notebook_keeps(
 
 def test_each_kind_of_block_is_among_those_that_are_tried() -> None:
     tried = {type(block) for block, _ in EACH} | {OnPage, Timeline}
-    assert tried == set(Block.__subclasses__())
+    assert tried == {*Block.__subclasses__(), *Composed.__subclasses__()} - {Composed}
 
 
 def test_what_only_a_page_has_is_built_for_a_page_alone() -> None:
@@ -160,6 +177,14 @@ def test_as_text_a_document_is_its_title_its_sentences_and_its_first_table() -> 
         "  Name  Calls",
         "  k0        1",
         "  k1        2",
+    ]
+
+
+def test_as_text_a_composed_block_is_what_it_is_made_of() -> None:
+    document = Document("f", [Facts([("Peak", "3 GB")]), Action("save", "Save", "f.save('a')")])
+    assert write_text(document).split("\n") == [
+        *("f", "- Save:", "- f.save('a')"),
+        *("  Name  Value", "  Peak  3 GB"),
     ]
 
 

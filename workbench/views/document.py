@@ -9,6 +9,8 @@ from workbench.analysis.kernel_checks.kernel_check import read_check
 from workbench.report import TABLES, Report
 from workbench.report.record import describe_state
 from workbench.report.report_header import OWN_KERNEL
+from workbench.views.block_wire import list_blocks
+from workbench.views.cards import list_cards
 from workbench.views.live_actions import find_asleep, list_costs
 from workbench.views.panes.pane import ViewContext as ViewContext
 from workbench.views.panes.registry import PANES
@@ -37,7 +39,13 @@ def _document(report: Report, here: ViewContext) -> wire.Document:
         "inputs": list(report.request.inputs),
         "variable": here.record,
         "panes": [
-            convert_row(wire.PaneHead, content, id=pane.id, title=pane.title)
+            convert_row(
+                wire.PaneHead,
+                content,
+                id=pane.id,
+                title=pane.title,
+                blocks=list_blocks(content.blocks),
+            )
             for pane, content in contents
             if not (pane.is_rare and content.empty)
         ],
@@ -48,6 +56,7 @@ def _document(report: Report, here: ViewContext) -> wire.Document:
     }
     for _, content in contents:
         made |= content.data
+    made["cards"] = list_cards(made)
     made["columns"] = specs(_tables(made))
     return cast(wire.Document, made)
 

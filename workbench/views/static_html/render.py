@@ -14,7 +14,7 @@ from markupsafe import Markup
 from workbench.report.atomic import write_saved_file
 from workbench.settings import Embed
 from workbench.views.answers.roundtrip_text import bar
-from workbench.views.blocks import Block, Changes, Code, Document, OnPage, Section, Table
+from workbench.views.blocks import Block, Changes, Code, Document, OnPage, Section, Table, spell_out
 from workbench.views.pages.interactive import interactive, output
 from workbench.views.source_marks import SIGNS, WORDS
 from workbench.views.static_html.grids import PAGE, SUMMARIES, SUMMARY_BYTES, Limits
@@ -123,7 +123,7 @@ class _Cut:
 
     def list_shown(self, blocks: Iterable[Block]) -> Iterator[Mapping[str, Any]]:
         """The blocks in their order, each with its kind and a name in the page."""
-        for block in blocks:
+        for block in spell_out(blocks):
             if isinstance(block, OnPage):
                 yield from self.list_shown(block.build() if self._is_page else ())
                 continue
