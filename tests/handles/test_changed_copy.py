@@ -4,36 +4,26 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
 import workbench as wb
+from workbench.analysis.changes.change import Change, Edit
 from workbench.compiler.sources.sources import Places
 from workbench.handles.changed_copy import rewrite_callable
 
 
-@dataclass(frozen=True)
-class Line:
+def double(before: str) -> Change:
     """Doubling in place of a printed line, wherever that stands in this file."""
-
-    before: tuple[str, ...]
-
-    @property
-    def file(self) -> str:
-        return Places().shown(__file__)
-
-    @property
-    def line(self) -> int:
-        with open(__file__, encoding="utf-8") as lines:
-            return [each.rstrip("\n") for each in lines].index(self.before[0]) + 1
-
-    @property
-    def after(self) -> tuple[str, ...]:
-        indent = len(self.before[0]) - len(self.before[0].lstrip())
-        return (f"{' ' * indent}x = x * 2",)
+    lines = Path(__file__).read_text().split("\n")
+    indent = " " * (len(before) - len(before.lstrip()))
+    edit = Edit(
+        Places().shown(__file__), lines.index(before) + 1, (before,), (f"{indent}x = x * 2",)
+    )
+    return Change((edit,))
 
 
 class Scored(torch.nn.Module):
@@ -88,10 +78,10 @@ def enclosing() -> Callable[[torch.Tensor], torch.Tensor]:
     return lambda x: inner(x) + 5
 
 
-METHOD = Line(('        print("in a method")',))
-OBJECT = Line(('        print("in an object")',))
-SLOTS = Line(('        print("in slots")',))
-INSIDE = Line(('    print("far inside")',))
+METHOD = double('        print("in a method")')
+OBJECT = double('        print("in an object")')
+SLOTS = double('        print("in slots")')
+INSIDE = double('    print("far inside")')
 X = torch.ones(3)
 
 
@@ -109,7 +99,7 @@ X = torch.ones(3)
     ],
 )
 def test_a_line_is_changed_in_a_copy(
-    target: Any, change: Line, expected: float, capsys: pytest.CaptureFixture[str]
+    target: Any, change: Change, expected: float, capsys: pytest.CaptureFixture[str]
 ) -> None:
     args = () if isinstance(target, functools.partial) else (X,)
     before = target(*args)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from workbench.analysis.breaks.broken_statement import BrokenStatement, Change, change_of, replaced
+from workbench.analysis.breaks.broken_statement import BrokenStatement, Rewrite, change_of, replaced
 
 _COUNTED = (
     "Its shape is known before it runs, where bincount's depends on the data: right where no "
@@ -19,13 +19,13 @@ _SCALARS = "capture_scalar_outputs"
 _TO_HOST = ("tolist", "numpy", "cpu")
 
 
-def list_changes(broken: BrokenStatement) -> Iterator[Change]:
+def list_changes(broken: BrokenStatement) -> Iterator[Rewrite]:
     """What keeps counts a tensor, or else lists of numbers."""
     changes = list(_count_changes(broken))
     yield from changes or _list_changes(broken)
 
 
-def _count_changes(broken: BrokenStatement) -> Iterator[Change]:
+def _count_changes(broken: BrokenStatement) -> Iterator[Rewrite]:
     """`one_hot(…).sum(0)` for `bincount(…, minlength=…)`: as a tensor, or with its `.tolist()`."""
     statement = broken.statement
     calls = [(node, counted) for node in ast.walk(statement) if (counted := _counted(node))]
@@ -43,7 +43,7 @@ def _count_changes(broken: BrokenStatement) -> Iterator[Change]:
         yield change_of(title, why, statement, code, options=(_SCALARS,))
 
 
-def _list_changes(broken: BrokenStatement) -> Iterator[Change]:
+def _list_changes(broken: BrokenStatement) -> Iterator[Rewrite]:
     """The tensor itself in place of `.tolist()`, or its parts where they get names."""
     statement = broken.statement
     lists = [node for node in ast.walk(statement) if _is_list(node)]

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from workbench.analysis.breaks.broken_statement import Change, change_of, replaced
+from workbench.analysis.breaks.broken_statement import Rewrite, change_of, replaced
 
 _NUMBER = (
     "A tensor without dimensions computes like a number, and stays in the graph; detached, no "
@@ -23,7 +23,7 @@ _SIZES = {
 }
 
 
-def number_change(statement: ast.stmt, rest: Sequence[ast.stmt], tree: ast.AST) -> Change | None:
+def number_change(statement: ast.stmt, rest: Sequence[ast.stmt], tree: ast.AST) -> Rewrite | None:
     """Leave out `.item()`, `float()` or `int()` where only arithmetic is done with the number."""
     calls = [(node, kept) for node in ast.walk(statement) if (kept := _kept(node))]
     if len(calls) != 1 or not isinstance(statement, ast.Assign | ast.AugAssign | ast.Return):
