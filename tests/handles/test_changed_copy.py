@@ -126,3 +126,22 @@ def test_an_object_whose_class_cannot_be_replaced_is_refused() -> None:
 def test_a_line_of_another_function_is_refused() -> None:
     with pytest.raises(wb.UsageError, match="not in a function that outermost runs"):
         rewrite_callable(outermost, METHOD)
+
+
+def shifted(x: torch.Tensor) -> torch.Tensor:
+    x = x + 1
+    return x * 2
+
+
+def test_functions_above_may_have_a_line_in_common() -> None:
+    """The second one lost the line, and was no function then."""
+    file, first = Places().shown(__file__), shifted.__code__.co_firstlineno
+    once = ("def add_two(x):", "    return x + 2")
+    again = ("def add_two_more(x):", "    return x + 2")
+    changes = (
+        Change((Edit(file, first + 1, ("    x = x + 1",), ("    x = add_two(x)",)),), once),
+        Change(
+            (Edit(file, first + 2, ("    return x * 2",), ("    return add_two_more(x)",)),), again
+        ),
+    )
+    assert rewrite_callable(shifted, *changes)(torch.ones(2)).tolist() == [5.0, 5.0]
