@@ -26,12 +26,11 @@ from workbench.analysis.breaks.broken_statement import (
     replace_expression,
     replaced,
 )
-from workbench.analysis.breaks.counts import list_changes
 from workbench.analysis.breaks.host_calls import rewrite_clock, rewrite_message, rewrite_progress
 from workbench.analysis.breaks.host_values import copy_changes, read_changes, rewrite_unused
 from workbench.analysis.breaks.indices import rewrite_index
 from workbench.analysis.breaks.python_draws import rewrite_random
-from workbench.analysis.breaks.python_numbers import number_change
+from workbench.analysis.breaks.python_numbers import list_changes, number_change
 from workbench.analysis.changes.change import Change, Setting
 from workbench.report import Break, Report
 from workbench.report.rows import REFUSED_GRAPH
