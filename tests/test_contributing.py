@@ -19,7 +19,7 @@ QUESTIONS = {
 MOST = {
     "a quantity of every kernel": 3,
     "an artifact kind": 6,  # a string hid the import of its loader
-    "a cure of a new kind of graph break": 4,
+    "a cure of a new kind of graph break": 3,
     "a live action": 5,
     "a view of another graph pass": 3,
 }

@@ -26,6 +26,7 @@ FLOORS = """
 0 compiler.internals
 1 compiler.sources · artifacts.manifest · analysis.fusion
 1 artifacts.programs · artifacts.zip_files · tasks
+1 analysis.changes
 1 analysis.breaks · analysis.trials · analysis.apart · analysis.blocks
 1 analysis.kernel_script
 1 artifacts.archive · analysis.source · analysis.gpu_model · processes

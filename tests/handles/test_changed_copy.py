@@ -4,36 +4,26 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
 import workbench as wb
+from workbench.analysis.changes.change import Change, Edit
 from workbench.compiler.sources.sources import Places
 from workbench.handles.changed_copy import rewrite_callable
 
 
-@dataclass(frozen=True)
-class Line:
+def double(before: str) -> Change:
     """Doubling in place of a printed line, wherever that stands in this file."""
-
-    before: tuple[str, ...]
-
-    @property
-    def file(self) -> str:
-        return Places().shown(__file__)
-
-    @property
-    def line(self) -> int:
-        with open(__file__, encoding="utf-8") as lines:
-            return [each.rstrip("\n") for each in lines].index(self.before[0]) + 1
-
-    @property
-    def after(self) -> tuple[str, ...]:
-        indent = len(self.before[0]) - len(self.before[0].lstrip())
-        return (f"{' ' * indent}x = x * 2",)
+    lines = Path(__file__).read_text().split("\n")
+    indent = " " * (len(before) - len(before.lstrip()))
+    edit = Edit(
+        Places().shown(__file__), lines.index(before) + 1, (before,), (f"{indent}x = x * 2",)
+    )
+    return Change((edit,))
 
 
 class Scored(torch.nn.Module):
@@ -88,10 +78,10 @@ def enclosing() -> Callable[[torch.Tensor], torch.Tensor]:
     return lambda x: inner(x) + 5
 
 
-METHOD = Line(('        print("in a method")',))
-OBJECT = Line(('        print("in an object")',))
-SLOTS = Line(('        print("in slots")',))
-INSIDE = Line(('    print("far inside")',))
+METHOD = double('        print("in a method")')
+OBJECT = double('        print("in an object")')
+SLOTS = double('        print("in slots")')
+INSIDE = double('    print("far inside")')
 X = torch.ones(3)
 
 
@@ -109,7 +99,7 @@ X = torch.ones(3)
     ],
 )
 def test_a_line_is_changed_in_a_copy(
-    target: Any, change: Line, expected: float, capsys: pytest.CaptureFixture[str]
+    target: Any, change: Change, expected: float, capsys: pytest.CaptureFixture[str]
 ) -> None:
     args = () if isinstance(target, functools.partial) else (X,)
     before = target(*args)
@@ -136,3 +126,22 @@ def test_an_object_whose_class_cannot_be_replaced_is_refused() -> None:
 def test_a_line_of_another_function_is_refused() -> None:
     with pytest.raises(wb.UsageError, match="not in a function that outermost runs"):
         rewrite_callable(outermost, METHOD)
+
+
+def shifted(x: torch.Tensor) -> torch.Tensor:
+    x = x + 1
+    return x * 2
+
+
+def test_functions_above_may_have_a_line_in_common() -> None:
+    """The second one lost the line, and was no function then."""
+    file, first = Places().shown(__file__), shifted.__code__.co_firstlineno
+    once = ("def add_two(x):", "    return x + 2")
+    again = ("def add_two_more(x):", "    return x + 2")
+    changes = (
+        Change((Edit(file, first + 1, ("    x = x + 1",), ("    x = add_two(x)",)),), once),
+        Change(
+            (Edit(file, first + 2, ("    return x * 2",), ("    return add_two_more(x)",)),), again
+        ),
+    )
+    assert rewrite_callable(shifted, *changes)(torch.ones(2)).tolist() == [5.0, 5.0]

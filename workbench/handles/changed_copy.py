@@ -1,20 +1,24 @@
-"""A function or module with a few of its lines changed, as a copy beside the original."""
+"""A change made: a function or module with other lines, as a copy; the options of Dynamo."""
 
 from __future__ import annotations
 
 import ast
 import copy
 import functools
+import importlib
 import inspect
 import linecache
+import operator
 import types
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 
+from workbench.analysis.changes.change import Change, Edit, apply_edits
+from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.request.callables import read_closure, uncompiled
 from workbench.compiler.sources.sources import Places
 from workbench.errors import UsageError
@@ -22,42 +26,23 @@ from workbench.errors import UsageError
 _BY_HAND = "Change the line yourself and compile again."
 
 
-class LineChange(Protocol):
-    """Lines of a file and what stands in their place: `before` from `line` on, and `after`."""
-
-    @property
-    def file(self) -> str | None:
-        """The file, by the name that is shown."""
-
-    @property
-    def line(self) -> int | None:
-        """The first line that changes, from 1."""
-
-    @property
-    def before(self) -> tuple[str, ...]:
-        """The lines as they are."""
-
-    @property
-    def after(self) -> tuple[str, ...]:
-        """The lines in their place."""
-
-
 Way = tuple[types.FunctionType, ...]
 """Functions from one that a callable starts with to another that it calls by its name."""
 
 
-def rewrite_callable(target: Any, *changes: LineChange, above: Sequence[str] = ()) -> Any:
-    """The callable with the lines of one or more rewrites in place, as a copy.
+def rewrite_callable(target: Any, *changes: Change) -> Any:
+    """The callable with the lines of one or more changes in place, as a copy.
 
-    `above` are assignments that stand before the functions, and see the same globals. Raises
-    `UsageError` where the lines are not those of a plain function or method that this callable
-    starts with, or of a function of the same package that is called from there by its name.
+    What stands above the functions sees the same globals. Raises `UsageError` where the lines are
+    not those of a plain function or method that this callable starts with, or of a function of the
+    same package that is called from there by its name.
     """
     if isinstance(target, functools.partial):
-        inner = rewrite_callable(target.func, *changes, above=above)
+        inner = rewrite_callable(target.func, *changes)
         return functools.partial(inner, *target.args, **target.keywords)
     target = uncompiled(target) or target
-    left = list(changes)
+    above = list(chain.from_iterable(dict.fromkeys(change.above for change in changes)))
+    left = [edit for change in changes for edit in change.edits]
     while left:
         way = _found(target, left[0])
         here = [each for each in left if _holds(way[-1], each)]
@@ -66,14 +51,30 @@ def rewrite_callable(target: Any, *changes: LineChange, above: Sequence[str] = (
     return target
 
 
-def holder(target: Any, change: LineChange) -> types.FunctionType:
-    """The function that holds the lines of a change; raises `UsageError` where none does."""
+def read_dynamo_options(changes: Iterable[Change]) -> dict[str, Any]:
+    """The options of Dynamo that changes set, with their values; raises what an import raises."""
+    options: dict[str, Any] = {}
+    config = tp.DYNAMO_CONFIG.get()
+    own = (setting for change in changes for setting in change.settings)
+    for setting in own:
+        if setting.is_added:
+            module, _, path = setting.value.partition(".")
+            added = operator.attrgetter(path)(importlib.import_module(module))
+            before = options.get(setting.name, getattr(config, setting.name))
+            options[setting.name] = {*before, added}
+        elif setting.scope == "Dynamo":
+            options[setting.name] = setting.value
+    return options
+
+
+def holder(target: Any, change: Edit) -> types.FunctionType:
+    """The function that holds the lines of an edit; raises `UsageError` where none does."""
     while isinstance(target, functools.partial):
         target = target.func
     return _found(uncompiled(target) or target, change)[-1]
 
 
-def _found(target: Any, change: LineChange) -> Way:
+def _found(target: Any, change: Edit) -> Way:
     """The way to the function that holds the lines of a change."""
     for start in _starts(target):
         for way in _ways(start):
@@ -142,7 +143,7 @@ def _package(function: types.FunctionType) -> str:
     return (function.__module__ or "").partition(".")[0]
 
 
-def _holds(function: types.FunctionType, change: LineChange) -> bool:
+def _holds(function: types.FunctionType, change: Edit) -> bool:
     """Whether the lines of the change are in the function's source as it is now."""
     if Places().shown(function.__code__.co_filename) != change.file:
         return False
@@ -150,17 +151,17 @@ def _holds(function: types.FunctionType, change: LineChange) -> bool:
         lines, first = inspect.getsourcelines(function)
     except (OSError, TypeError):
         return False
-    start = (change.line or 0) - max(first, 1)
+    start = change.line - max(first, 1)
     here = [line.rstrip("\n") for line in lines[start : start + len(change.before)]]
     return start >= 0 and here == list(change.before)
 
 
 def _changed(
-    function: types.FunctionType, changes: Sequence[LineChange], above: Sequence[str]
+    function: types.FunctionType, changes: Sequence[Edit], above: Sequence[str]
 ) -> types.FunctionType:
     """The function of the changed source, with the same globals, defaults and closure."""
     file = function.__code__.co_filename
-    text = "\n".join(apply_line_changes(linecache.getlines(file), changes)) + "\n"
+    text = "\n".join(apply_edits(linecache.getlines(file), changes)) + "\n"
     name = str(Path(file).with_name(f"{Path(file).stem}_rewritten{Path(file).suffix}"))
     first = function.__code__.co_firstlineno
     made = next(
@@ -190,15 +191,6 @@ def _changed(
     new.__kwdefaults__, new.__module__ = function.__kwdefaults__, function.__module__
     new.__qualname__ = function.__qualname__
     return new
-
-
-def apply_line_changes(lines: Sequence[str], changes: Sequence[LineChange]) -> list[str]:
-    """The lines of a file, without their ends, after every change."""
-    made = [line.rstrip("\n") for line in lines]
-    for change in sorted(changes, key=lambda each: each.line or 1, reverse=True):
-        start = (change.line or 1) - 1
-        made[start : start + len(change.before)] = change.after
-    return made
 
 
 def _code(made: ast.FunctionDef, function: types.FunctionType, file: str) -> types.CodeType:

@@ -18,7 +18,7 @@ import torch
 
 from workbench.artifacts.archive.file_kinds import FUNCTION, PACKAGE, LoadableKind
 from workbench.compiler.call_state.random_states import moved, read_random_states
-from workbench.compiler.call_state.reachable import Change, Marks, Reached, Root, walk_reachable
+from workbench.compiler.call_state.reachable import LeftValue, Marks, Reached, Root, walk_reachable
 from workbench.compiler.internals.local_device import has_used_gpu, seed_gpus, wait_where_used
 from workbench.handles.files.loaders import find_loader
 from workbench.load_steps import Stopwatch
@@ -101,7 +101,7 @@ def flatten_plain(outputs: Any, inputs: Any) -> dict[str, list[tuple[str, Any]]]
     }
 
 
-def state_leaves(changes: Mapping[str, Change], names: Collection[str]) -> dict[str, Any]:
+def state_leaves(changes: Mapping[str, LeftValue], names: Collection[str]) -> dict[str, Any]:
     """What a call has changed besides its inputs, and the names of everything that it reaches."""
     from workbench.compiler.call_state.call_leaves import leaves_of
 

@@ -14,7 +14,8 @@ import pytest
 import torch
 
 import workbench as wb
-from workbench.analysis.breaks.rewrites import Rewrite, rewrite_of
+from workbench.analysis.breaks.broken_statement import Cure
+from workbench.analysis.breaks.rewrites import rewrite_of
 
 log = logging.getLogger(__name__)
 Function = Callable[..., Any]
@@ -128,20 +129,21 @@ EVERY = [
 ]
 
 
-def suggested(function: Function) -> Rewrite | None:
+def suggested(function: Function) -> Cure | None:
     report = wb.explain(function, (torch.ones(3),)).report
     found = [rewrite_of(report, item) for item in report.breaks]
     assert found, "no break"
     return found[0]
 
 
-def rewritten(function: Function, change: Rewrite, folder: Path) -> Function:
+def rewritten(function: Function, change: Cure, folder: Path) -> Function:
     """The function of a file in which the suggestion was followed."""
     lines, first = inspect.getsourcelines(function)
-    at = change.first_line - first
+    (edit,) = change.change.edits
+    at = edit.line - first
     plain = [line.rstrip("\n") for line in lines]
-    assert tuple(plain[at : at + len(change.before)]) == change.before
-    plain[at : at + len(change.before)] = change.after
+    assert tuple(plain[at : at + len(edit.before)]) == edit.before
+    plain[at : at + len(edit.before)] = edit.after
     file = folder / f"{function.__name__}.py"
     head = ["import logging", "import torch", "log = logging.getLogger(__name__)"]
     file.write_text("\n".join([*head, *plain]))
@@ -157,8 +159,8 @@ def test_the_rewritten_function_has_no_break_and_the_same_values(
 ) -> None:
     change = suggested(function)
     assert change is not None
-    assert word in "\n".join(change.after)
-    ast.parse(textwrap.dedent("\n".join(change.after)).replace("return", "pass;"))
+    assert word in "\n".join(change.change.after)
+    ast.parse(textwrap.dedent("\n".join(change.change.after)).replace("return", "pass;"))
     new = rewritten(function, change, tmp_path)
     for x in (torch.rand(3) + 0.1, -torch.rand(3) - 0.1):
         torch.testing.assert_close(new(x.clone()), function(x.clone()))
@@ -239,7 +241,7 @@ def test_no_gradient_goes_through_what_was_a_number() -> None:
     for function in (number, number_inside):
         change = suggested(function)
         assert change is not None
-        assert ".detach()" in "\n".join(change.after)
+        assert ".detach()" in "\n".join(change.change.after)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from workbench.compiler.interpreter.watched.access_log import Place
-from workbench.compiler.sectors.access_words import Cure, describe_access, find_trouble
+from workbench.compiler.sectors.access_words import WidenedAccess, describe_access, find_trouble
 from workbench.compiler.sectors.sector_counts import Moved
 from workbench.compiler.sectors.seen_accesses import SeenAccess
 
@@ -89,7 +89,7 @@ def test_a_gather_in_as_few_sectors_as_can_be_is_no_trouble():
 
 
 def test_a_cure_is_said_with_its_evidence():
-    said = describe_access(see("narrow"), Cure((("n", 1000, 1008),), 16))
+    said = describe_access(see("narrow"), WidenedAccess((("n", 1000, 1008),), 16))
 
     assert said.endswith(
         "n = 1000 is not divisible by 16; compiled again with n = 1008, this line moves 16 bytes "
@@ -98,6 +98,6 @@ def test_a_cure_is_said_with_its_evidence():
 
 
 def test_an_argument_that_begins_elsewhere_is_named():
-    said = describe_access(see("unaligned"), Cure((("x", None, None),), 16))
+    said = describe_access(see("unaligned"), WidenedAccess((("x", None, None),), 16))
 
     assert "x does not begin at a multiple of 16 bytes; compiled again with x aligned" in said

@@ -20,7 +20,7 @@ from torch import nn
 
 import workbench as wb
 from workbench.analysis.session.advice import Advice, advice
-from workbench.analysis.session.break_cures import UNTRIED
+from workbench.analysis.session.eager_code import UNTRIED
 
 Call = tuple[Any, ...]
 Calls = Callable[[], Sequence[Call]]
@@ -508,10 +508,8 @@ def branching(x: torch.Tensor) -> torch.Tensor:
 
 def test_a_branch_on_a_value_is_not_told_to_apply_both_sides() -> None:
     (said,) = called(branching, [(ones(4),), (-ones(4),)]).advice
-    assert said.endswith(
-        "choose between both sides with torch.where, or with torch.cond where only one may be "
-        f"computed; {UNTRIED}."
-    )
+    code = "y = torch.where(y.sum() > 0, y + 1, y)"
+    assert said.endswith(f"choose with torch.where: `{code}`; {UNTRIED}.")
 
 
 def splitting(x: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
@@ -708,7 +706,7 @@ def test_a_call_that_torch_cannot_follow_is_moved() -> None:
 
     torch._dynamo.reset()
     found = of(called(opened, [(ones(3),)]), "break")
-    assert found.cure == "call open before or after the compiled function"
+    assert found.cure.startswith("read it before the call: make it before the compiled call")
 
 
 def test_the_step_of_an_optimizer_within_a_function_is_not_to_be_left_out() -> None:
@@ -726,12 +724,19 @@ def test_the_step_of_an_optimizer_within_a_function_is_not_to_be_left_out() -> N
     assert not any("graph_break" in one for one in session.advice)
 
 
-def test_an_option_that_a_break_needs_takes_it_away() -> None:
+def test_a_number_that_breaks_a_graph_is_kept_or_captured() -> None:
     def scaled_by_item(x: torch.Tensor) -> torch.Tensor:
         return x * x.sum().item() + 1
 
-    found = of(called(scaled_by_item, [(ones(3),)]), "break")
-    assert "torch._dynamo.config.capture_scalar_outputs = True" in found.cure
+    def kept(x: torch.Tensor) -> torch.Tensor:
+        return x * x.sum().detach() + 1
+
+    session = called(scaled_by_item, [(ones(3),)])
+    assert "keep the value a tensor: `return x * x.sum().detach() + 1`" in of(session, "break").cure
+    torch._dynamo.reset()
+    assert len(called(kept, [(ones(3),)]).frame("breaks")) == 0
+    unseen = wb.Session(session.header, session.tables, {})  # without the code around the line
+    assert "torch._dynamo.config.capture_scalar_outputs = True" in of(unseen, "break").cure
     torch._dynamo.reset()
     with torch._dynamo.config.patch(capture_scalar_outputs=True):
         assert len(called(scaled_by_item, [(ones(3),)]).frame("breaks")) == 0

@@ -73,7 +73,7 @@ def test_a_line_of_another_file_changed_an_attribute(modules: Any) -> None:
     found = said(session)
     assert "`net.rate_of_this_test = k` changes it (wb_train.py:5)" in found.sentence
     (patch, *_) = found.patches
-    places = [(edit.file.rpartition("/")[2], edit.line) for edit in patch.edits]
+    places = [(edit.file.rpartition("/")[2], edit.line) for edit in patch.change.edits]
     assert places == [("wb_model.py", 6), ("wb_train.py", 5)]
     assert session.start_patch(patch.id).result().verdict == "cures"
 
@@ -220,11 +220,11 @@ def test_a_patch_is_called_by_what_its_lines_do() -> None:
             call(x)
     found = [patch for each in advice(session) for patch in each.patches]
     for patch in found:
-        is_marked = all("mark_dynamic(" in line for line in patch.before_call)
+        is_marked = all("mark_dynamic(" in line for line in patch.change.before_call)
         assert (patch.title == "Mark the size before each call") == (
-            is_marked and bool(patch.before_call)
+            is_marked and bool(patch.change.before_call)
         )
-    assert any(patch.before_call for patch in found)
+    assert any(patch.change.before_call for patch in found)
 
 
 def test_the_cure_of_a_wrapper_of_a_library_names_what_its_caller_passes() -> None:

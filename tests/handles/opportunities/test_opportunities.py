@@ -46,7 +46,7 @@ def test_a_rewrite_is_compiled_in_a_copy_and_compared(product: Any) -> None:
 def test_a_module_shares_its_weights_with_the_copy_and_stays_as_it_was() -> None:
     module = Copying().eval()
     found = wb.opportunities(wb.aot_compile(module, (torch.randn(4, 96),), grad=False))
-    copy = rewrite_callable(module, found[0].opportunity)
+    copy = rewrite_callable(module, found[0].opportunity.change)
     assert type(module).forward is Copying.forward
     assert copy.weight is module.weight
     x = torch.randn(4, 96)
@@ -81,7 +81,7 @@ def test_a_line_of_a_helper_is_changed_for_the_caller_only() -> None:
     inputs = torch.randn(8, 6), torch.randn(8, 4)
     found = wb.opportunities(wb.aot_compile(calling, inputs, grad=False))
     assert found[0].line == helper.__code__.co_firstlineno + 1
-    changed = rewrite_callable(calling, found[0].opportunity)
+    changed = rewrite_callable(calling, found[0].opportunity.change)
     assert changed.__globals__["helper"] is not helper
     assert changed.__globals__["helper"](inputs[0]).stride() == (1, 6)
     assert helper(inputs[0]).is_contiguous()

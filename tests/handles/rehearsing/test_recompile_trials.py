@@ -10,8 +10,8 @@ import pytest
 import torch
 
 import workbench as wb
+from workbench.analysis.changes.tried_change import Counts, TriedChange, weigh
 from workbench.analysis.session.advice import Advice, advice
-from workbench.handles.rehearsing.recompile_trials import TriedPatch
 
 SCALE = 1
 
@@ -42,7 +42,7 @@ class Notes(Shifts):
         return y
 
 
-class Counts(torch.nn.Module):
+class Counting(torch.nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.seen = 0
@@ -99,7 +99,7 @@ def run_list() -> Any:
 
 
 def run_counter() -> Any:
-    counts = Counts()
+    counts = Counting()
     call = torch.compile(counts, backend="eager")
     for _ in range(4):
         call(torch.ones(3))
@@ -197,7 +197,7 @@ def test_a_patch_is_tried_on_the_calls_that_were_compiled(
     assert made.sentence.startswith(counts)
     assert "Outputs, gradients, inputs and buffers after the call agree" in made.sentence
     assert ("then lie otherwise in memory" in made.sentence) is (program is run_layout)
-    written = [each for edit in patch.edits for each in edit.after]
+    written = [each for edit in patch.change.edits for each in edit.after]
     assert line in written
     assert f"+{line}".replace(" ", "") in made.patch.replace(" ", "")
     now = dict(vars(kept)) if isinstance(kept, torch.nn.Module) else SCALE
@@ -212,13 +212,17 @@ def test_a_patch_that_does_not_help_is_not_given() -> None:
 
 def test_more_recompiles_than_before_are_no_help() -> None:
     """As seen: "Tried. 2 → 4 recompiles, 0 → 1 graph breaks", and no word on what that means."""
-    assert TriedPatch("no help", "Outputs agree.", 3, 2, 4).sentence.startswith("It does not help")
-    assert TriedPatch("cures", "Outputs agree.", 3, 2, 0).sentence.startswith("2 → 0 recompiles")
+    two, four, none = (Counts(1, 0, recompiles) for recompiles in (2, 4, 0))
+    worse = TriedChange(weigh(True, two, four), "Outputs agree.", two, four)
+    assert (worse.verdict, worse.sentence[:16]) == ("no help", "It does not help")
+    cured = TriedChange(weigh(True, two, none), "Outputs agree.", two, none)
+    assert cured.verdict == "cures"
+    assert cured.sentence.startswith("2 → 0 recompiles")
 
 
 def test_what_cannot_be_tried_counts_no_recompiles() -> None:
     """Seen: "3 → 0 recompiles in 4 calls … It raises UsageError"."""
-    made = TriedPatch("refused", "It raises KeyError: 'x'.", 0, 3)
+    made = TriedChange("refused", "It raises KeyError: 'x'.", Counts(1, 0, 3))
     assert made.sentence == "It raises KeyError: 'x'."
 
 

@@ -15,9 +15,12 @@ import torch
 from numpy import random as numpy_random
 
 import workbench as wb
-from workbench.analysis.breaks.cures import Cure
+from workbench.analysis.breaks.broken_statement import Cure
+from workbench.analysis.changes.change import Change, Edit
+from workbench.analysis.changes.tried_change import TriedChange
 from workbench.handles.rehearsing.outcomes import Inputs
-from workbench.handles.rehearsing.rehearse import BrokenCall, _Result
+from workbench.handles.rehearsing.rehearse import BrokenCall
+from workbench.report import Break
 
 
 def printing(x: torch.Tensor) -> torch.Tensor:
@@ -115,10 +118,14 @@ def scaled(x: torch.Tensor) -> torch.Tensor:
     return x / scale
 
 
-def _tried(function: Any, x: torch.Tensor, old: str, new: str) -> _Result:
+def _tried(function: Any, x: torch.Tensor, old: str, new: str) -> TriedChange:
     call = BrokenCall(function, Inputs((x,), {}))
     item = call.explained.breaks[0]
-    return call.tried([Cure("rewrite", "", item.file, item.line, (old,), (new,))])
+    return call.tried([_rewrite(item, old, new)])
+
+
+def _rewrite(item: Break, old: str, new: str) -> Cure:
+    return Cure("rewrite", "", Change((Edit(item.file, item.line, (old,), (new,)),)))
 
 
 @pytest.mark.parametrize(
@@ -381,8 +388,7 @@ def test_another_warning_is_no_cure() -> None:
     call = BrokenCall(warning, Inputs((torch.ones(3),), {}))
     (item,) = call.explained.breaks
     line = "    warnings.warn({}, stacklevel=2)"
-    cure = Cure("rewrite", "", item.file, item.line, (line.format('"in between"'),), ("    pass",))
-    result = call.tried([cure])
+    result = call.tried([_rewrite(item, line.format('"in between"'), "    pass")])
     assert result.verdict == "refused"
     assert "Differs in what is printed" in result.checked
 

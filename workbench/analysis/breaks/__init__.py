@@ -1,7 +1,7 @@
 """Graph breaks: the statement at each, and the changes that take it away."""
 
 DOORS = {
-    "broken_statement": "The statement at a break as a tree, and changes of its lines.",
+    "broken_statement": "The statement at a break as a tree, and what a cure of it is.",
     "cures": "The cures that are known for a break, and what to do where there is none.",
     "rewrites": "Changes of lines that do what was meant without the break.",
 }

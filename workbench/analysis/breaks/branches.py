@@ -6,7 +6,7 @@ import ast
 import copy
 from collections.abc import Sequence
 
-from workbench.analysis.breaks.broken_statement import Change, change_of, replaced
+from workbench.analysis.breaks.broken_statement import Rewrite, change_of, replaced
 
 _BOTH = "Both sides are worked out, and the condition picks: right where both are safe to compute."
 _CLAMP = "A bound is an operation of its own: it needs no branch, and stays in the graph."
@@ -17,7 +17,7 @@ _COND = (
 _FLIPPED = {ast.Gt: "max", ast.GtE: "max", ast.Lt: "min", ast.LtE: "min"}
 
 
-def rewrite_branch(statement: ast.stmt, rest: Sequence[ast.stmt], tree: ast.AST) -> Change | None:
+def rewrite_branch(statement: ast.stmt, rest: Sequence[ast.stmt], tree: ast.AST) -> Rewrite | None:
     """`torch.clamp`, `torch.where` or `torch.cond` for an `if`, whichever is the smallest."""
     if not isinstance(statement, ast.If):
         return None
@@ -26,7 +26,7 @@ def rewrite_branch(statement: ast.stmt, rest: Sequence[ast.stmt], tree: ast.AST)
 
 def rewrite_expression(
     statement: ast.stmt, rest: Sequence[ast.stmt], tree: ast.AST
-) -> Change | None:
+) -> Rewrite | None:
     """`torch.where` for the only `a if condition else b` of a simple statement."""
     choices = [node for node in ast.walk(statement) if isinstance(node, ast.IfExp)]
     if len(choices) != 1 or not isinstance(statement, ast.Assign | ast.AugAssign | ast.Return):
@@ -130,7 +130,7 @@ def _call(name: str, args: list[ast.expr], **keywords: ast.expr) -> ast.expr:
     return ast.Call(function, args, [ast.keyword(k, v) for k, v in keywords.items()])
 
 
-def _clamped(statement: ast.If) -> Change | None:
+def _clamped(statement: ast.If) -> Rewrite | None:
     """`if x > 1: x = 1`, for a number."""
     match statement:
         case ast.If(ast.Compare(ast.Name(name), [sign], [ast.Constant() as bound]), [body], []):
@@ -143,7 +143,7 @@ def _clamped(statement: ast.If) -> Change | None:
     return None
 
 
-def _chosen(statement: ast.If, rest: Sequence[ast.stmt]) -> Change | None:
+def _chosen(statement: ast.If, rest: Sequence[ast.stmt]) -> Rewrite | None:
     """`torch.where` for two values of one name, or two values to return."""
     last: ast.stmt = statement
     match statement.body, statement.orelse or [*rest[:1]]:
@@ -181,7 +181,7 @@ def _assigned(statement: ast.stmt) -> tuple[str, ast.expr] | None:
     return None
 
 
-def _as_functions(statement: ast.If) -> Change | None:
+def _as_functions(statement: ast.If) -> Rewrite | None:
     """`torch.cond` for blocks of assignments to the same names."""
     sides = [statement.body, statement.orelse]
     assigned = [list_assignments(side) for side in sides]

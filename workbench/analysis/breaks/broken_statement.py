@@ -1,18 +1,47 @@
-"""The statement at a graph break, with the source that holds it, and changes of its lines."""
+"""The statement at a graph break, with the source that holds it, and cures that change it."""
 
 from __future__ import annotations
 
 import ast
 import copy
+import re
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
+from workbench.analysis.changes.change import Change, Edit
 from workbench.report import Break, Report
+
+CureKind = Literal["rewrite", "move", "option", "explicit"]
+_HEAD = re.compile(r"[.:] ")  # what a cure is in a few words ends there
 
 
 @dataclass(frozen=True)
-class Change:
+class Cure:
+    """One change that may take a break away, in a sentence or two.
+
+    `outside` is a function that its lines call by another name, which leaves it to Python.
+    """
+
+    kind: CureKind
+    text: str
+    change: Change
+    outside: str | None = None
+
+    @property
+    def title(self) -> str:
+        """What it does, in a few words."""
+        return _HEAD.split(self.text, maxsplit=1)[0].removesuffix(".")
+
+    @property
+    def why(self) -> str:
+        """The rest of the text, with what it takes or costs."""
+        return "".join(_HEAD.split(self.text, maxsplit=1)[1:])
+
+
+@dataclass(frozen=True)
+class Rewrite:
     """Lines `first` to `last` (from 1) of a source become `code`, without indentation.
 
     `above` stands over the definition that holds them. `options` are those of Dynamo that the
@@ -42,6 +71,13 @@ class BrokenStatement:
     lines: Sequence[str]
     first_line: int
     is_elif: bool = False
+
+    def edit(self, file: str, first: int, last: int, code: Sequence[str]) -> Edit:
+        """Lines of the tree become `code`, which takes their indentation."""
+        before = self.lines[first - 1 : last]
+        indent = before[0][: len(before[0]) - len(before[0].lstrip())]
+        after = textwrap.indent("\n".join(code), indent).split("\n") if code else []
+        return Edit(file, first + self.first_line - 1, tuple(before), tuple(after))
 
 
 def find_broken_statements(report: Report, item: Break) -> Iterator[BrokenStatement]:
@@ -135,12 +171,12 @@ def change_of(
     last: ast.stmt | None = None,
     above: Sequence[str] = (),
     options: Sequence[str] = (),
-) -> Change:
+) -> Rewrite:
     """The change of a statement, or of those from `first` to `last`, to pieces of code."""
     end = last or first
     lines = tuple(line for part in code for line in part.split("\n"))
     stop = end.end_lineno or end.lineno
-    return Change(title, why, first.lineno, stop, lines, tuple(above), tuple(options))
+    return Rewrite(title, why, first.lineno, stop, lines, tuple(above), tuple(options))
 
 
 def replace_expression(
@@ -150,7 +186,7 @@ def replace_expression(
     old: ast.expr,
     new: ast.expr,
     above: Sequence[str] = (),
-) -> Change | None:
+) -> Rewrite | None:
     """One expression of a statement becomes another: in its whole text, or that of its head.
 
     The body of a loop or an `if` keeps its lines. None for a head that its body shares a line with.
@@ -170,7 +206,7 @@ def replace_expression(
     body[:] = [ast.Pass()]
     getattr(made, "orelse").clear()  # noqa: B009
     lines = ast.unparse(made).split("\n")[:-1]
-    return Change(title, why, statement.lineno, last, tuple(lines), tuple(above))
+    return Rewrite(title, why, statement.lineno, last, tuple(lines), tuple(above))
 
 
 def parse_expression(text: str) -> ast.expr:

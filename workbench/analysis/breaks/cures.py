@@ -7,23 +7,23 @@ import re
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
 
 from workbench.analysis.breaks.broken_statement import (
     BrokenStatement,
+    Cure,
+    CureKind,
     find_broken_statements,
     find_own_names,
+    parsed,
     replaced,
 )
-from workbench.analysis.breaks.host_calls import is_message, join_dotted
+from workbench.analysis.breaks.host_calls import COMPILING, is_message, join_dotted
 from workbench.analysis.breaks.rewrites import find_rewrites
+from workbench.analysis.changes.change import Change, Setting
 from workbench.report import Break, Report
 from workbench.report.rows import REFUSED_CALL, REFUSED_GRAPH
+from workbench.report.session.own_breaks import OWN_CALL
 
-CureKind = Literal["rewrite", "move", "option", "explicit"]
-
-_SET = "torch._dynamo.config.{} = {!r}"
-_ADD = "torch._dynamo.config.{} |= {{{}}}"
 _SCALARS = "capture_scalar_outputs"
 _SHAPES = "capture_dynamic_output_shape_ops"
 _GRADIENTS = "trace_autograd_ops"
@@ -66,63 +66,69 @@ _CALLS = (
     "Call to a time function",  # of its own kind since torch 2.15
     "Unsupported method call",
 )
-_GRAPH_BREAK = "Call to `torch._dynamo.graph_break()`"
 
 
 @dataclass(frozen=True)
-class Cure:
-    """One change that may take a break away: lines of its file, or options of Dynamo.
+class BreakAdvice:
+    """What may take a graph break away.
 
-    `before` are the lines from `line` of `file`, and `after` stand in their place, `over` above
-    their definition. `outside` is a function that they call by another name. `settings` are names
-    and values of options; `ignored` is an option that holds functions, and one of them by its name.
+    `cures` stand in the order in which they are to be tried. `words` are a part of a sentence: the
+    first of them that takes the break away, or what to do where none is known.
     """
 
-    kind: CureKind
-    text: str
-    file: str
-    line: int
-    before: tuple[str, ...] = ()
-    after: tuple[str, ...] = ()
-    outside: str | None = None
-    settings: tuple[tuple[str, Any], ...] = ()
-    over: tuple[str, ...] = ()
-    ignored: tuple[str, str] | None = None
+    cures: tuple[Cure, ...]
+    words: str
 
-    @property
-    def above(self) -> tuple[str, ...]:
-        """What stands above the definition that holds the lines."""
-        if self.outside is None:
-            return self.over
-        return (f"{_outside(self.outside)} = torch.compiler.disable({self.outside})",)
 
-    @property
-    def code(self) -> str:
-        """What is written: the new lines, or the options as they are set before compiling."""
-        options = [_SET.format(name, value) for name, value in self.settings]
-        if self.ignored is not None:
-            option, function = self.ignored
-            module = function.partition(".")[0]
-            options += [
-                f"import {module}",
-                _ADD.format(option, function),
-            ]
-        return "\n".join((*self.above, *self.after, *options))
+def advise(item: Break, report: Report | None) -> BreakAdvice:
+    """The cures of a break, and what to do in words.
+
+    Without a report the code around the line is not at hand: cures are not looked for then.
+    """
+    cures = () if report is None else tuple(find_cures(report, item))
+    first = next((one for one in cures if one.kind != "explicit"), None)
+    if first is not None:
+        return BreakAdvice(cures, _name_cure(first))
+    return BreakAdvice(cures, find_advice(item) if report is not None else _advise_unseen(item))
+
+
+def _name_cure(cure: Cure) -> str:
+    """A cure as the end of a sentence, with its code where that is one line."""
+    code = cure.change.code.strip()
+    if code.startswith(_UNDER_GUARD) and _is_message_line(code.partition("\n")[2]):
+        return _UNDER
+    title = f"{cure.title[:1].lower()}{cure.title[1:]}"
+    return title if "\n" in code or not code else f"{title}: `{code}`"
+
+
+def _is_message_line(text: str) -> bool:
+    function = _parse_call(text)
+    return function is not None and is_message(function)
+
+
+def _parse_call(text: str) -> ast.expr | None:
+    """The function that a line calls and whose answer nobody takes; None for any other line."""
+    tree = parsed(text.strip())
+    match None if tree is None else tree.body:
+        case [ast.Expr(ast.Call(function))]:
+            return function
+    return None
+
+
+def _advise_unseen(item: Break) -> str:
+    """What to do about a break by its kind, and torch's hints, where its code is not at hand."""
+    if item.kind == OWN_CALL:
+        return "leave the call out"
+    if item.text.startswith(_MESSAGES) or "print" in item.kind:
+        return _UNDER
+    if item.kind.startswith("Data-dependent branching"):
+        return _CHECK if item.text.startswith("assert") else _EITHER
+    return next(_list_plain_hints(item), None) or find_advice(item)
 
 
 def find_cures(report: Report, item: Break) -> Iterator[Cure]:
     """The cures of a break, what keeps most of the graph first; none where none is known."""
-    for change in find_rewrites(report, item):
-        yield Cure(
-            "rewrite",
-            f"{change.title}. {change.why}",
-            item.file,
-            change.first_line,
-            change.before,
-            change.after,
-            settings=tuple((name, True) for name in change.options),
-            over=change.above,
-        )
+    yield from find_rewrites(report, item)
     broken = next(find_broken_statements(report, item), None)
     if broken is not None:
         for made in (_left_out(item, broken), _moved(item, broken)):
@@ -141,16 +147,18 @@ def _options(report: Report, item: Break, broken: BrokenStatement | None) -> Ite
         for name in _HINTED.findall(hint):
             by_name.setdefault(name, _ASKED_FOR)
     for name, text in by_name.items():
-        yield Cure("option", text, item.file, item.line, settings=((name, True),))
+        yield _option(text, Setting(name, True))
     if broken is None and (function := _said_in(item)) is not None:
-        ignored = "ignore_logging_functions", function
-        yield Cure("option", _UNSAID, item.file, item.line, ignored=ignored)
+        yield _option(_UNSAID, Setting("ignore_logging_functions", function, is_added=True))
     method = _logged(broken) if _LOGGER.match(item.kind) and broken is not None else None
     if method is not None:
         is_older = () < report.environment.torch_release < (2, 13)
         option = "ignore_logger_methods" if is_older else "ignore_logging_functions"
-        ignored = option, f"logging.Logger.{method}"
-        yield Cure("option", _LOGGED, item.file, item.line, ignored=ignored)
+        yield _option(_LOGGED, Setting(option, f"logging.Logger.{method}", is_added=True))
+
+
+def _option(text: str, setting: Setting) -> Cure:
+    return Cure("option", text, Change(settings=(setting,)))
 
 
 def _said_in(item: Break) -> str | None:
@@ -173,16 +181,14 @@ def _cure(
     kind: CureKind, text: str, item: Break, broken: BrokenStatement, last: ast.stmt, code: list[str]
 ) -> Cure:
     """The lines from the broken statement to the end of another one as `code`."""
-    first, end = broken.statement.lineno, last.end_lineno or last.lineno
-    before = tuple(broken.lines[first - 1 : end])
-    indent = before[0][: len(before[0]) - len(before[0].lstrip())]
-    after = textwrap.indent("\n".join(code), indent).split("\n") if code else []
-    return Cure(kind, text, item.file, first + broken.first_line - 1, before, tuple(after))
+    end = last.end_lineno or last.lineno
+    edit = broken.edit(item.file, broken.statement.lineno, end, code)
+    return Cure(kind, text, Change((edit,)))
 
 
 def _left_out(item: Break, broken: BrokenStatement) -> Cure | None:
     """Nothing in place of `torch._dynamo.graph_break()`."""
-    if not item.kind.startswith(_GRAPH_BREAK) or not isinstance(broken.statement, ast.Expr):
+    if not item.kind.startswith(OWN_CALL) or not isinstance(broken.statement, ast.Expr):
         return None
     code = [] if broken.rest else ["pass"]
     return _cure("rewrite", _LEFT_OUT, item, broken, broken.statement, code)
@@ -250,7 +256,8 @@ def _explicit(item: Break, broken: BrokenStatement) -> Cure | None:
         return None
     text = ast.unparse(replaced(broken.statement, call.func, ast.Name(_outside(name), ast.Load())))
     made = _cure("explicit", _EXPLICIT, item, broken, broken.statement, text.split("\n"))
-    return replace(made, outside=name)
+    above = (f"{_outside(name)} = torch.compiler.disable({name})",)
+    return replace(made, change=replace(made.change, above=above), outside=name)
 
 
 def _outside(name: str) -> str:
@@ -327,6 +334,20 @@ _OUTSIDE = (
 )
 
 
+_NO_ADVICE = re.compile(
+    r"file an issue|report an issue|Dynamo bug|may be possible to|not yet (?:fully )?supported"
+    r"|fails? in eager|fullgraph=False|^Avoid calling|dont_skip_tracing|^It may"
+    r"|^Avoid using the unsupported",
+    re.IGNORECASE,
+)
+_AVOID = re.compile(r"^Avoid calling (?:the function |builtin )?`(?P<name>[\w.]+)`")
+_UNDER_GUARD = f"if not {COMPILING}:\n"
+_UNDER = f"write it under `if not {COMPILING}:`, or after the call"
+_CHECK = "keep the condition a tensor, as in `assert ~torch.isnan(x).any()`"
+_EITHER = (
+    "choose between both sides with torch.where, or with torch.cond where only one may be computed"
+)
+_MESSAGES = ("print(", "logging.", "logger.", "log.", "warnings.warn(")
 _DEFINITION = re.compile(r"(?:async )?def |class |@|lambda\b")
 _UNCOMPILED = (
     "leave this function out of what is compiled, with torch.compiler.disable, or compile the "
@@ -346,4 +367,30 @@ def find_advice(item: Break) -> str:
     for pattern, advice in _ADVICE:
         if re.search(pattern, text):
             return advice
-    return _TENSOR if item.kind.startswith(_DECIDED) else _OUTSIDE
+    if item.kind.startswith(_DECIDED):
+        return _TENSOR
+    return _find_torchs_advice(item) or _OUTSIDE
+
+
+def _find_torchs_advice(item: Break) -> str:
+    """What torch's hints ask for, but for options of Dynamo, which are cures; "" for nothing."""
+    asked = [hint for hint in _list_plain_hints(item) if not _HINTED.search(hint)]
+    if asked:
+        return asked[0]
+    for name in (match["name"] for hint in item.hints if (match := _AVOID.match(hint))):
+        if not name.startswith("_") and "._" not in name:
+            return f"call {name} before or after the compiled function"
+    if _parse_call(item.text) is not None:
+        return "move the line before or after the call of the compiled function"
+    return next((hint.rstrip(".") for hint in item.hints if _can_follow(hint)), "")
+
+
+def _list_plain_hints(item: Break) -> Iterator[str]:
+    """Torch's hints that can be followed, and hold in any case."""
+    return (
+        hint.rstrip(".") for hint in item.hints if _can_follow(hint) and not hint.startswith("If ")
+    )
+
+
+def _can_follow(hint: str) -> bool:
+    return _NO_ADVICE.search(hint) is None

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 from workbench.analysis.breaks.broken_statement import (
     BrokenStatement,
-    Change,
+    Rewrite,
     change_of,
     parse_expression,
     replace_expression,
@@ -31,7 +31,7 @@ _PROGRESS = (
 )
 
 
-def rewrite_message(broken: BrokenStatement) -> Iterator[Change]:
+def rewrite_message(broken: BrokenStatement) -> Iterator[Rewrite]:
     """Print, log and wait only where nothing is compiled."""
     statement = broken.statement
     match statement:
@@ -75,7 +75,7 @@ def is_message(function: ast.expr) -> bool:
     return False
 
 
-def rewrite_clock(broken: BrokenStatement) -> Iterator[Change]:
+def rewrite_clock(broken: BrokenStatement) -> Iterator[Rewrite]:
     """Zero in place of a clock, where something is compiled."""
     for node, value in find_calls(broken.statement, _clock):
         text = f"{value} if {COMPILING} else {ast.unparse(node)}"
@@ -102,7 +102,7 @@ def _clock(call: ast.Call) -> str | None:
     return "0" if is_whole else "0.0"
 
 
-def rewrite_progress(broken: BrokenStatement) -> Iterator[Change]:
+def rewrite_progress(broken: BrokenStatement) -> Iterator[Rewrite]:
     """The items without their progress bar, where something is compiled."""
     for node, items in find_calls(broken.statement, _progress):
         new = parse_expression(f"({items}) if {COMPILING} else {ast.unparse(node)}")

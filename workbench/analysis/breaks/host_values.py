@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from workbench.analysis.breaks.broken_statement import (
     BrokenStatement,
-    Change,
+    Rewrite,
     change_of,
     find_own_names,
     parse_expression,
@@ -58,7 +58,7 @@ _CONVERTED: Mapping[str, str] = {"float": "", "int": ", dtype=torch.int64"}
 _SIMPLE = {"str", "int", "float", "bool", "Path", "pathlib.Path"}
 
 
-def rewrite_unused(broken: BrokenStatement) -> Iterator[Change]:
+def rewrite_unused(broken: BrokenStatement) -> Iterator[Rewrite]:
     """Make a value that nothing reads only where nothing is compiled."""
     match broken.statement:
         case ast.Assign([ast.Name(name)], ast.Call(function)) as statement:
@@ -79,7 +79,7 @@ def rewrite_unused(broken: BrokenStatement) -> Iterator[Change]:
     yield change_of(_UNUSED_TITLE, _UNUSED.format(name), statement, code)
 
 
-def copy_changes(broken: BrokenStatement) -> Iterator[Change]:
+def copy_changes(broken: BrokenStatement) -> Iterator[Rewrite]:
     """`.detach().clone()` and `.detach()` for `copy.deepcopy` and `copy.copy` of a tensor."""
     for node, copied in find_calls(broken.statement, _copied):
         why, method = (
@@ -101,7 +101,7 @@ def _copied(call: ast.Call) -> str | None:
     return name.rpartition(".")[2] if is_alone and is_copy else None
 
 
-def read_changes(broken: BrokenStatement) -> Iterator[Change]:
+def read_changes(broken: BrokenStatement) -> Iterator[Rewrite]:
     """A function that Dynamo calls while it compiles, or an operator that reads a number."""
     statement, known = broken.statement, _Known(broken.tree)
     match statement:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from workbench.analysis.breaks.broken_statement import (
     BrokenStatement,
-    Change,
+    Rewrite,
     change_of,
     replace_expression,
     replace_nodes,
@@ -18,7 +18,7 @@ _READ = "The index stays a tensor, and the dimension of one element is squeezed.
 _WRITTEN = "The index stays a tensor; the new value gets a dimension of one element for it."
 
 
-def rewrite_index(broken: BrokenStatement) -> Iterator[Change]:
+def rewrite_index(broken: BrokenStatement) -> Iterator[Rewrite]:
     """`value[:, at.view(1)]` for `value[:, at]`; `squeeze` for a read, `unsqueeze` for a write.
 
     One change for each index that may be a tensor; which of them is one shows when it is tried.

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from workbench.analysis.breaks.branches import rewrite_branch
 from workbench.analysis.breaks.broken_statement import (
     BrokenStatement,
-    Change,
+    Rewrite,
     change_of,
     parse_expression,
     replace_expression,
@@ -68,7 +68,7 @@ class _Draw:
         return _INT64 if self.is_whole else ""
 
 
-def rewrite_random(broken: BrokenStatement) -> Iterator[Change]:
+def rewrite_random(broken: BrokenStatement) -> Iterator[Rewrite]:
     """An operator that draws the numbers from the same generator while the compiled code runs."""
     statement = broken.statement
     draws = _draws(statement)
@@ -87,7 +87,7 @@ def rewrite_random(broken: BrokenStatement) -> Iterator[Change]:
         tested = replaced(statement, draw.outer, new)
         chosen = rewrite_branch(tested, broken.rest, broken.tree)
         if chosen is not None:
-            yield Change(_TITLE, _DRAWN, chosen.first, chosen.last, chosen.code, above)
+            yield Rewrite(_TITLE, _DRAWN, chosen.first, chosen.last, chosen.code, above)
         return
     made = replace_expression(_TITLE, _DRAWN, statement, draw.outer, new, above)
     if made is not None:
@@ -106,7 +106,7 @@ def _draws(statement: ast.stmt) -> list[_Draw]:
     return sorted(draws, key=lambda draw: (draw.call.lineno, draw.call.col_offset))
 
 
-def _together(statement: ast.stmt, draws: Sequence[_Draw]) -> Change | None:
+def _together(statement: ast.stmt, draws: Sequence[_Draw]) -> Rewrite | None:
     """One operator for several numbers of one kind, each of which is drawn in any case."""
     is_plain = isinstance(statement, ast.Assign | ast.AugAssign | ast.Return | ast.Expr)
     is_sure = not any(isinstance(node, _CONDITIONAL) for node in ast.walk(statement))

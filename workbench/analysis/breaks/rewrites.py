@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import ast
-import textwrap
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from workbench.analysis.breaks.branches import (
     list_assignments,
@@ -18,7 +17,8 @@ from workbench.analysis.breaks.branches import (
 )
 from workbench.analysis.breaks.broken_statement import (
     BrokenStatement,
-    Change,
+    Cure,
+    Rewrite,
     change_of,
     find_broken_statements,
     parse_expression,
@@ -26,12 +26,12 @@ from workbench.analysis.breaks.broken_statement import (
     replace_expression,
     replaced,
 )
-from workbench.analysis.breaks.counts import list_changes
 from workbench.analysis.breaks.host_calls import rewrite_clock, rewrite_message, rewrite_progress
 from workbench.analysis.breaks.host_values import copy_changes, read_changes, rewrite_unused
 from workbench.analysis.breaks.indices import rewrite_index
 from workbench.analysis.breaks.python_draws import rewrite_random
-from workbench.analysis.breaks.python_numbers import number_change
+from workbench.analysis.breaks.python_numbers import list_changes, number_change
+from workbench.analysis.changes.change import Change, Setting
 from workbench.report import Break, Report
 from workbench.report.rows import REFUSED_GRAPH
 
@@ -42,7 +42,7 @@ _PICKED = (
 )
 
 
-def rewrite_table_lookup(broken: BrokenStatement) -> Iterator[Change]:
+def rewrite_table_lookup(broken: BrokenStatement) -> Iterator[Rewrite]:
     """`torch.stack(…).index_select(…)` for `table[index]`, where the table is written out."""
     for node in ast.walk(broken.statement):
         match node:
@@ -105,7 +105,7 @@ _RAISES = "It raises RuntimeError in place of {}."
 _COMPILED = "Only compiled code does."
 
 
-def check_changes(broken: BrokenStatement) -> Iterator[Change]:
+def check_changes(broken: BrokenStatement) -> Iterator[Rewrite]:
     """`assert ~t.any()` and `torch._assert_async` for an assertion, or for an `if` that raises."""
     if is_caught(broken.tree, broken.statement):  # by its class, which is another one in the graph
         return
@@ -162,60 +162,43 @@ def _value(part: ast.expr) -> ast.expr:
 _VALUE = ("Data-dependent branching", "Unsupported Tensor.item() call", "Data dependent operator")
 _SHAPE = ("Dynamic shape operator", "Tensor.tolist()")
 _MASKED = "Zeros do not change the sum, and the shape no longer depends on the data."
-_Rule = Callable[[BrokenStatement], Iterator[Change]]
-_Change = Callable[[ast.stmt, Sequence[ast.stmt], ast.AST], Change | None]
+_Rule = Callable[[BrokenStatement], Iterator[Rewrite]]
+_Rewriting = Callable[[ast.stmt, Sequence[ast.stmt], ast.AST], Rewrite | None]
 
 
-@dataclass(frozen=True)
-class Rewrite:
-    """A change of a few lines: what it does in a sentence, the lines before and after.
-
-    `before` are the lines from `first_line` of the break's file; `after` stand in their place, and
-    `above` over the definition. `options` of Dynamo have to be on with it.
-    """
-
-    title: str
-    why: str
-    first_line: int
-    before: tuple[str, ...]
-    after: tuple[str, ...]
-    above: tuple[str, ...] = ()
-    options: tuple[str, ...] = ()
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether the lines are all that it takes, and are statements by themselves."""
-        is_else = self.after[0].lstrip().startswith(("else:", "elif "))
-        return not (self.above or self.options or is_else)
-
-
-def rewrite_of(report: Report, item: Break) -> Rewrite | None:
+def rewrite_of(report: Report, item: Break) -> Cure | None:
     """The first change that needs nothing but its own lines; None where none is known.
 
     It stands by itself: no option, nothing above the definition, and not the `else` of an `if`.
     """
-    rewrites = find_rewrites(report, item)
-    return next((each for each in rewrites if each.is_whole), None)
+    return next((each for each in find_rewrites(report, item) if _is_whole(each.change)), None)
 
 
-def find_rewrites(report: Report, item: Break) -> Iterator[Rewrite]:
+def _is_whole(change: Change) -> bool:
+    """Whether the lines are all that it takes, and are statements by themselves."""
+    is_else = change.after[0].lstrip().startswith(("else:", "elif "))
+    return not (change.above or change.settings or is_else)
+
+
+def find_rewrites(report: Report, item: Break) -> Iterator[Cure]:
     """The changes of lines that may take this break away, each by another way."""
     for broken in find_broken_statements(report, item):
         rewrites = [
             made
             for rule in _rules(item)
-            for change in rule(broken)
-            if (made := _rewritten(_placed(change, broken), broken)) is not None
+            for rewrite in rule(broken)
+            if (made := _write_cure(_placed(rewrite, broken), broken, item.file)) is not None
         ]
         if rewrites:
-            yield from {(each.after, each.options, each.above): each for each in rewrites}.values()
+            yield from {(each.change.after, each.change.settings, each.change.above): each
+                        for each in rewrites}.values()  # fmt: skip
             return
 
 
-def _only(change: _Change) -> _Rule:
+def _only(change: _Rewriting) -> _Rule:
     """A rule of at most one change."""
 
-    def rule(broken: BrokenStatement) -> Iterator[Change]:
+    def rule(broken: BrokenStatement) -> Iterator[Rewrite]:
         made = change(broken.statement, broken.rest, broken.tree)
         if made is not None:
             yield made
@@ -242,17 +225,17 @@ def _rules(item: Break) -> list[_Rule]:
     return [*calls, copy_changes, read_changes]
 
 
-def _first_of(*changes: _Change) -> _Change:
+def _first_of(*changes: _Rewriting) -> _Rewriting:
     """The first of several changes that there is."""
 
-    def first(statement: ast.stmt, rest: Sequence[ast.stmt], tree: ast.AST) -> Change | None:
+    def first(statement: ast.stmt, rest: Sequence[ast.stmt], tree: ast.AST) -> Rewrite | None:
         made = (change(statement, rest, tree) for change in changes)
         return next((each for each in made if each is not None), None)
 
     return first
 
 
-def _placed(change: Change, broken: BrokenStatement) -> Change:
+def _placed(change: Rewrite, broken: BrokenStatement) -> Rewrite:
     """A change of an `elif`: its head stays one, and all of it is what `else` does."""
     if not broken.is_elif:
         return change
@@ -261,30 +244,22 @@ def _placed(change: Change, broken: BrokenStatement) -> Change:
     return replace(change, code=("else:", *(f"    {line}" for line in change.code)))
 
 
-def _rewritten(change: Change, broken: BrokenStatement) -> Rewrite | None:
-    lines, first = broken.lines, broken.first_line
-    before = lines[change.first - 1 : change.last]
-    head = before[0]
-    indent = head[: len(head) - len(head.lstrip())]
-    after = textwrap.indent("\n".join(change.code), indent).split("\n")
+def _write_cure(rewrite: Rewrite, broken: BrokenStatement, file: str) -> Cure | None:
+    """The rewrite with the lines of its file; None for what would be no code there."""
     start = ["def f():", *(["    if 1:", "        pass"] if broken.is_elif else [])]
-    inside = "\n".join([*start, *(f"    {line}" for line in change.code)])
+    inside = "\n".join([*start, *(f"    {line}" for line in rewrite.code)])
     if parsed(inside) is None and parsed(f"{inside}\n        pass") is None:  # a head
         return None
-    return Rewrite(
-        change.title,
-        change.why,
-        change.first + first - 1,
-        tuple(before),
-        tuple(after),
-        change.above,
-        change.options,
+    edit = broken.edit(file, rewrite.first, rewrite.last, rewrite.code)
+    settings = tuple(Setting(name, True) for name in rewrite.options)
+    return Cure(
+        "rewrite", f"{rewrite.title}. {rewrite.why}", Change((edit,), rewrite.above, (), settings)
     )
 
 
 def rewrite_masked_sum(
     statement: ast.stmt, rest: Sequence[ast.stmt], tree: ast.AST
-) -> Change | None:
+) -> Rewrite | None:
     """`torch.where(x > 0, x, 0).sum()` for `x[x > 0].sum()`."""
     sums = [(node, picked) for node in ast.walk(statement) if (picked := _summed(node))]
     if len(sums) != 1 or not isinstance(statement, ast.Assign | ast.AugAssign | ast.Return):
@@ -322,7 +297,7 @@ _LOOP = (
 )
 
 
-def rewrite_while(statement: ast.stmt, rest: Sequence[ast.stmt], tree: ast.AST) -> Change | None:
+def rewrite_while(statement: ast.stmt, rest: Sequence[ast.stmt], tree: ast.AST) -> Rewrite | None:
     """`torch.while_loop` for a loop whose body is assignments of names."""
     if not isinstance(statement, ast.While) or statement.orelse:
         return None

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from workbench.analysis.memory.memory import memory
-from workbench.analysis.session.nothing import explain_nothing_compiled
+from workbench.analysis.session.eager_code import explain_nothing_compiled
 from workbench.errors import UsageError, suggest
 from workbench.number_text import plural
 from workbench.report import Report

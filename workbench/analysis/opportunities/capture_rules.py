@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from workbench.analysis.breaks.broken_statement import Cure
 from workbench.analysis.breaks.cures import find_cures
-from workbench.analysis.breaks.rewrites import Rewrite, rewrite_of
+from workbench.analysis.breaks.rewrites import rewrite_of
 from workbench.analysis.opportunities.opportunity import Opportunity
 from workbench.analysis.opportunities.rule_facts import Facts
 from workbench.analysis.source.recompile_reasons import Reason, list_changes, read_reason
@@ -19,13 +20,13 @@ _NO_NUMBER = "nothing: what runs between the parts of a broken graph is not in t
 def graph_breaks(facts: Facts) -> Iterator[Opportunity]:
     """Every graph break for which a rewrite or a cure is known, else torch's hint."""
     rewrites = [(item, rewrite_of(facts.report, item)) for item in facts.report.breaks]
-    mended: dict[tuple[str, Rewrite], list[str]] = {}  # breaks that one rewrite mends are one
+    mended: dict[Cure, list[str]] = {}  # breaks that one rewrite mends are one
     for item, rewrite in rewrites:
         if rewrite is not None:
-            mended.setdefault((item.file, rewrite), []).append(item.kind)
+            mended.setdefault(rewrite, []).append(item.kind)
     for item, rewrite in rewrites:
         if rewrite is not None:
-            kinds = mended.pop((item.file, rewrite), None)
+            kinds = mended.pop(rewrite, None)
             if kinds is None:
                 continue
             here = "; ".join(dict.fromkeys(kinds))
@@ -35,9 +36,9 @@ def graph_breaks(facts: Facts) -> Iterator[Opportunity]:
                 kind="rewrite",
                 text=f"{rewrite.title}: the graph breaks here ({here}). {rewrite.why}",
                 sure="likely",
-                before=rewrite.before,
-                after=rewrite.after,
-                line=rewrite.first_line,
+                before=rewrite.change.before,
+                after=rewrite.change.after,
+                line=rewrite.change.edits[0].line,
             )
             continue
         cure = next(find_cures(facts.report, item), None)
@@ -48,7 +49,7 @@ def graph_breaks(facts: Facts) -> Iterator[Opportunity]:
                 item,
                 kind="break cure",
                 text=f"Mend the graph break ({item.kind}): {what}",
-                after=() if cure is None else tuple(cure.code.split("\n")),
+                after=() if cure is None else tuple(cure.change.code.split("\n")),
                 sure="possible",
                 line=item.line,
             )

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 from typing import Any, Literal
 
+from workbench.analysis.changes.change import Change, Edit, read_settings
 from workbench.analysis.cluster.streams import StreamChange
 from workbench.analysis.diff.difference import Diff
 from workbench.analysis.fusion.traffic import count_moved_bytes, sum_known
@@ -88,11 +89,15 @@ class Opportunity:
     @property
     def action(self) -> str:
         """The change in code: what is passed, or the lines to write."""
-        if not self.settings:
-            return "\n".join(self.after)
-        options = {name: value for name, value in self.settings if name not in _WRITTEN}
-        written = [_WRITTEN[name](value) for name, value in self.settings if name in _WRITTEN]
-        return ", ".join([*written, *([f"options={options!r}"] if options else [])])
+        return self.change.arguments if self.settings else "\n".join(self.after)
+
+    @property
+    def change(self) -> Change:
+        """What is written; lines that are an example alone are in `after` and not in it."""
+        edits: tuple[Edit, ...] = ()
+        if self.before and self.file is not None and self.line is not None:
+            edits = (Edit(self.file, self.line, self.before, self.after),)
+        return Change(edits, settings=read_settings(self.settings))
 
     @property
     def key(self) -> str:
@@ -128,19 +133,6 @@ class Opportunity:
         saved = self.saved_us_high, self.saved_bytes_high, self.fewer_kernels
         time, moved, fewer = (-(value or 0) for value in saved)
         return time, moved, fewer
-
-
-_WRITTEN: Mapping[str, Callable[[Any], str]] = {
-    "mode": lambda value: f"mode={value!r}",
-    "dynamic_shapes": lambda _: "dynamic_shapes=None",
-    "dtype": lambda value: f"model.to(torch.{value}), inputs.to(torch.{value})",
-    "memory_format": lambda value: (
-        f"model.to(memory_format=torch.{value}), input.to(memory_format=torch.{value})"
-    ),
-    "float32_matmul_precision": lambda value: f"torch.set_float32_matmul_precision({value!r})",
-    "unfused": lambda value: f"compiled.with_fusion(unfused=[{value!r}])",
-}
-"""How a setting is written that is no option of Inductor."""
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
-from workbench.analysis.breaks.cures import CureKind, find_advice
+from workbench.analysis.breaks.broken_statement import CureKind
+from workbench.analysis.breaks.cures import find_advice
+from workbench.analysis.changes.tried_change import Verdict
 from workbench.arguments import checked
 from workbench.errors import UsageError
 from workbench.report import Break
@@ -14,18 +16,6 @@ from workbench.report.presenter import Presented, presenter
 
 if TYPE_CHECKING:
     import pandas
-
-Verdict = Literal["cures", "helps", "explicit", "no help", "refused", "not checked"]
-
-VERDICTS: Mapping[Verdict, str] = {
-    "cures": "Compiled in one graph (fullgraph=True) and run: the results are the same.",
-    "helps": "Compiled and run: the same results with fewer graphs or breaks, but breaks stay.",
-    "explicit": "Compiled and run: the results are the same; the break stays, as the code says.",
-    "no help": "The results are the same, and so is the number of graphs and of breaks.",
-    "refused": "The results differ, or the changed code raises: it is not offered.",
-    "not checked": "It could not be applied to a copy, or a result cannot be compared.",
-}
-"""What each word of `RehearsedCure.verdict` means."""
 
 
 @dataclass(frozen=True)

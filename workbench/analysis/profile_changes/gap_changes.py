@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 
 from workbench.number_text import number_text, plural
@@ -14,46 +14,38 @@ from workbench.report.profile.run_profile import RunProfile
 _SHORT = 1_000.0  # µs: in a longer gap the CPU did more than launch the next kernel
 
 
-@dataclass(frozen=True)
-class _Cure:
-    kind: str
-    title: str
-    why: str
-    code: str
-
-
 _CURES = {
-    "data loading": _Cure(
+    "data loading": ProfileOpportunity(
         "data loading",
         "Load the next batch while this one runs",
         "The device has nothing to do while the CPU makes the batch.",
         "DataLoader(…, num_workers=4, pin_memory=True)",
     ),
-    "memcpy": _Cure(
+    "memcpy": ProfileOpportunity(
         "copies",
         "Copy from pinned memory, beside the computation",
         "The device waits for a copy from memory that is not pinned.",
         "x = x.pin_memory().to(device, non_blocking=True)",
     ),
-    "first launch": _Cure(
+    "first launch": ProfileOpportunity(
         "first launch",
         "Warm up before you profile, and before you serve",
         "The driver loads the code of a kernel when it is first launched: once in a process.",
         "schedule(wait=1, warmup=3, active=3)  # run every shape once before the first request",
     ),
-    "Python": _Cure(
+    "Python": ProfileOpportunity(
         "Python",
         "Do less in Python between launches",
         "The device waits while the CPU runs code outside of torch's operators.",
         "move it out of the step, or into a thread or a process of its own",
     ),
-    "another process": _Cure(
+    "another process": ProfileOpportunity(
         "another process",
         "Do not wait for another thread or process",
         "The CPU waits in a queue, a lock or a pipe before it launches.",
         "fill the queue ahead, or fetch the next item while the device works",
     ),
-    "allocation": _Cure(
+    "allocation": ProfileOpportunity(
         "allocation",
         "Keep the allocator from asking the driver",
         "Asking the driver for memory, or giving it back, stops what is launched meanwhile.",
@@ -126,11 +118,9 @@ def _find_known(parts: Parts, least: str) -> Iterator[ProfileOpportunity]:
         own = parts.get(cause, ())
         if own:
             of_us = sum(part.us for part in own)
-            yield ProfileOpportunity(
-                kind=cure.kind,
-                title=cure.title,
+            yield replace(
+                cure,
                 why=f"{cure.why} {least.capitalize()}{plural(len(own), 'time')} in this profile.",
-                code=cure.code,
                 of_us=of_us,
                 most_us=of_us,
                 gaps=tuple(part.place for part in own),

@@ -2,7 +2,7 @@
 
 DOORS = {
     "advice": "What to change in a program, the costliest first; why a step was slow.",
-    "nothing": "Why nothing of a program was compiled.",
+    "eager_code": "Why code runs eagerly: at graph breaks, or as nothing was compiled.",
     "session_comparison": "Two sessions of one program compared.",
 }
 """What other rooms import of this one."""

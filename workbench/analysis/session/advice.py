@@ -8,9 +8,11 @@ from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Any
 
-from workbench.analysis.session.break_cures import UNTRIED, cure, describe_harm, find_code
-from workbench.analysis.session.nothing import (
+from workbench.analysis.session.eager_code import (
     CURE_OF_GENERATOR,
+    UNTRIED,
+    advise_on_break,
+    describe_harm,
     explain_nothing_compiled,
     find_cure_of_failure,
 )
@@ -322,7 +324,7 @@ def _of_breaks(session: Session, compiles: list[Compile]) -> Iterator[Advice]:
         kind = f"{row.kind}; {parted}" if parted else row.kind
         text = f"{row.function} is {cut}{at}{spent}: {kind}"
         steps = tuple(dict.fromkeys(own))
-        todo = cure(row, compiled, find_code(row, compiles, reports))
+        todo = advise_on_break(row, compiles, reports, compiled)
         has_own_graph = find_step(row) in compiled
         yield Advice(
             "break", row.function, row.file, row.line, row.cost_s, steps, text, todo,

@@ -52,7 +52,7 @@ _WITH_STACK = re.compile(r"(?:: |, or pass )`[^;]*___stack[^;]*")
 
 
 @dataclass(frozen=True)
-class Cure:
+class Fix:
     """What to do, in words that a sentence ends with.
 
     `code` are the lines of it that stand before each call, in the names of the function's
@@ -64,7 +64,7 @@ class Cure:
     is_expected: bool = False
 
 
-def find_recompile_cure(rows: Sequence[SessionRecompile]) -> Cure:
+def find_recompile_cure(rows: Sequence[SessionRecompile]) -> Fix:
     """The cure of the recompiles of one function by one kind of guard, the nearest variants' rows.
 
     A guard that was not the first to fail is cured too, so that following this is enough.
@@ -76,7 +76,7 @@ def find_recompile_cure(rows: Sequence[SessionRecompile]) -> Cure:
     lines = (line for cure in cures for line in cure.code if "___stack" not in line)
     code = tuple(dict.fromkeys(lines))
     texts = list(dict.fromkeys(_WITH_STACK.sub("", cure.text) for cure in cures))
-    made = Cure("; and ".join(texts), code, all(cure.is_expected for cure in cures))
+    made = Fix("; and ".join(texts), code, all(cure.is_expected for cure in cures))
     if made.is_expected and len({row.compile_id for row in rows}) >= _MANY:
         made = replace(made, text=_EXPECTED.sub("", made.text), is_expected=False)
     others_texts = [cure.text for cure in cures if not cure.code]
@@ -84,7 +84,7 @@ def find_recompile_cure(rows: Sequence[SessionRecompile]) -> Cure:
     return _name_for_caller(judged, rows[-1])
 
 
-def _name_for_caller(cure: Cure, row: SessionRecompile) -> Cure:
+def _name_for_caller(cure: Fix, row: SessionRecompile) -> Fix:
     """The cure of a wrapper with `*args`, often of a library, in the names of its caller."""
     passed = [each for each in row.called_as if _IS_PASSED_ON.match(each)]
     lines = {each: write_for_caller(each, row) for each in cure.code} if passed else {}
@@ -130,7 +130,7 @@ def read_trials(rows: Sequence[SessionRecompile]) -> Mapping[str, Trial]:
     return {trial[0]: trial for row in rows for trial in row.tried}
 
 
-def was_tried(cure: Cure, rows: Sequence[SessionRecompile]) -> bool:
+def was_tried(cure: Fix, rows: Sequence[SessionRecompile]) -> bool:
     """Whether a trial on copies of the calls stands behind a cure, or its text says that none does.
 
     Where changes of the same cause were tried, their verdicts chose the text.
@@ -139,7 +139,7 @@ def was_tried(cure: Cure, rows: Sequence[SessionRecompile]) -> bool:
     return "tried" in cure.text or not verdicts.isdisjoint(_KNOWN)
 
 
-def _judge(cure: Cure, rest: str, results: Mapping[str, Trial]) -> Cure:
+def _judge(cure: Fix, rest: str, results: Mapping[str, Trial]) -> Fix:
     """A cure as it was tried on copies of the calls; one that was not says so.
 
     `rest` are the words of it that ask for no lines.
@@ -152,13 +152,13 @@ def _judge(cure: Cure, rest: str, results: Mapping[str, Trial]) -> Cure:
     if verdict in ("", "not checked"):
         return replace(cure, text=f"{cure.text}; this was not tried")
     if rest:  # lines beside it, that alone are no cure
-        return Cure(rest)
+        return Fix(rest)
     lines = _shown(cure.code)
     if _UNBACKED.partition("{")[0] in lines:
         what = "does not help" if verdict == "no help" else "cannot be compiled here"
-        return Cure(f"the size 0 or 1 is a program of its own, as a mark for any size {what}")
+        return Fix(f"the size 0 or 1 is a program of its own, as a mark for any size {what}")
     why = "it does not help" if verdict == "no help" else _uncapitalized(checked).rstrip(".")
-    return Cure(f"each is a program of its own: {lines} was tried on copies, but {why}")
+    return Fix(f"each is a program of its own: {lines} was tried on copies, but {why}")
 
 
 def _tell_but(checked: str) -> str:
@@ -202,7 +202,7 @@ def _one_of_each_kind(reasons: Sequence[Reason]) -> list[Reason]:
     return list(by_kind.values())[:_MOST]
 
 
-def _of_kind(first: Reason, reasons: Sequence[Reason], rows: Sequence[SessionRecompile]) -> Cure:
+def _of_kind(first: Reason, reasons: Sequence[Reason], rows: Sequence[SessionRecompile]) -> Fix:
     kind = first.kind
     own = [first, *(each for each in reasons if each.kind == kind and each is not first)]
     fixed_by = next((row.fixed_by for row in rows if row.fixed_by and _fixes(row, first)), "")
@@ -216,7 +216,7 @@ def _of_kind(first: Reason, reasons: Sequence[Reason], rows: Sequence[SessionRec
         return _of_sizes(own, rows, fixed_by)
     if kind == "value":
         return _of_value(first, fixed_by, read_trials(rows))
-    return Cure("make what it looks at the same in every call")
+    return Fix("make what it looks at the same in every call")
 
 
 def _fixes(row: SessionRecompile, reason: Reason) -> bool:
@@ -225,33 +225,33 @@ def _fixes(row: SessionRecompile, reason: Reason) -> bool:
     return is_own and (row.fixed_by != "the code" or row.actual not in ("0", "1"))
 
 
-def _of_sizes(own: Sequence[Reason], rows: Sequence[SessionRecompile], fixed_by: str) -> Cure:
+def _of_sizes(own: Sequence[Reason], rows: Sequence[SessionRecompile], fixed_by: str) -> Fix:
     sizes = [(match["tensor"], int(match["dim"]), reason) for reason in own
              if (match := _SIZE.match(reason.source)) is not None]  # fmt: skip
     if any(PARAMETER in reason.guard for reason in own):
-        return Cure("set torch._dynamo.config.force_parameter_static_shapes = False")
+        return Fix("set torch._dynamo.config.force_parameter_static_shapes = False")
     if any("(" in tensor for tensor, _, _ in sizes):  # an array of numpy, that no mark holds on to
-        return Cure("compile with dynamic=True, or pad to few sizes")
+        return Fix("compile with dynamic=True, or pad to few sizes")
     if any(_CACHE.search(tensor) for tensor, _, _ in sizes):
-        return Cure(
+        return Fix(
             "give the static cache one length for all calls: "
             "past_key_values=transformers.StaticCache(config=model.config, max_cache_len=…), as "
             "long as the longest call needs, reset() before each"
         )
     if fixed_by == "dynamic=False":
-        return Cure("compile it without dynamic=False, or pad to few sizes")
+        return Fix("compile it without dynamic=False, or pad to few sizes")
     if any(row.resumed_at for row in rows):  # what is marked is an input of the whole function
-        return Cure("compile with dynamic=True, or take the graph break before it away")
+        return Fix("compile with dynamic=True, or take the graph break before it away")
     last = next((row for row in rows if row.is_last_batch), None)
     if last is not None:
         usual = f"{last.actual} of {last.expected}"
-        return Cure(
+        return Fix(
             f"the last, incomplete batch of the DataLoader did it ({usual}): pass drop_last=True "
             f"to it, or {_marked(sizes)[0]}",
             _marked(sizes)[1],
         )
     if fixed_by:
-        return Cure(
+        return Fix(
             "the code asks for this size, as a loop over it or int() of it does, so each is a "
             "program of its own: pad to few sizes"
         )
@@ -265,10 +265,10 @@ def _of_sizes(own: Sequence[Reason], rows: Sequence[SessionRecompile], fixed_by:
             "pass drop_last=True in the DataLoader where that was the last batch of an epoch, or "
             f"{text}"
         )
-    return Cure(text, code)
+    return Fix(text, code)
 
 
-def _of_answers(reason: Reason) -> Cure:
+def _of_answers(reason: Reason) -> Fix:
     """Of what the code asks of sizes, or two of them share, no mark changes anything."""
     if _EQUAL_SIZES.search(reason.guard):
         text = (
@@ -279,7 +279,7 @@ def _of_answers(reason: Reason) -> Cure:
             "expected: the code asks for the size, and each answer is a program of its own, "
             "compiled once"
         )
-    return Cure(text, (), True)
+    return Fix(text, (), True)
 
 
 def _is_branch(reason: Reason) -> bool:
@@ -325,23 +325,23 @@ def _shown(code: Sequence[str]) -> str:
     return f"{shown} and so for {more} more" if more > 0 else shown
 
 
-def _of_value(reason: Reason, fixed_by: str, results: Mapping[str, Trial]) -> Cure:
+def _of_value(reason: Reason, fixed_by: str, results: Mapping[str, Trial]) -> Fix:
     source, expected = reason.source, reason.expected
     if source.endswith(".training") or source == "training":
-        return Cure(
+        return Fix(
             "expected: a variant for training and one for evaluation, each compiled once", (), True
         )
     if match := _GROUP.search(source):
         return _of_optimizer(match["name"])
     if not (_is_number(expected) and _is_number(_now(reason))):
-        return Cure(
+        return Fix(
             "expected: each of its values is a program of its own, compiled once; where it has "
             "many, keep it out of the compiled function",
             (),
             True,
         )
     if not re.fullmatch(r"[\w.\[\]']+", source):  # arithmetic
-        return Cure(
+        return Fix(
             "expected: the code asks this of the number, and each answer is a program of its own, "
             "compiled once",
             (),
@@ -349,14 +349,14 @@ def _of_value(reason: Reason, fixed_by: str, results: Mapping[str, Trial]) -> Cu
         )
     if match := _GLOBAL.match(source):
         name = match["name"] + match["rest"]
-        return Cure(f"keep it as a tensor wherever it is set: `{name} = torch.tensor(…)`")
+        return Fix(f"keep it as a tensor wherever it is set: `{name} = torch.tensor(…)`")
     if fixed_by == "dynamic=False":
-        return Cure("compile it without dynamic=False")
+        return Fix("compile it without dynamic=False")
     if re.fullmatch(r"[\w.]+\.\w+", source):
         return _of_attribute(source, results)
     if source.isidentifier():
         return _of_passed(reason, fixed_by, results)
-    return Cure(_NEEDED if fixed_by else f"{_ANY_VALUE}; this was not tried")
+    return Fix(_NEEDED if fixed_by else f"{_ANY_VALUE}; this was not tried")
 
 
 _ANY_VALUE = "compile with dynamic=True, as any value fits from now on"
@@ -371,7 +371,7 @@ def write_tensor(source: str) -> tuple[str, ...]:
     return _PASSED.format(source), _PASSED_WIDE.format(source)
 
 
-def _of_passed(reason: Reason, fixed_by: str, results: Mapping[str, Trial]) -> Cure:
+def _of_passed(reason: Reason, fixed_by: str, results: Mapping[str, Trial]) -> Fix:
     """A number that is an argument: as a tensor, or with dynamic=True, as trying them showed."""
     source = reason.source
     lines = write_tensor(source)
@@ -381,32 +381,32 @@ def _of_passed(reason: Reason, fixed_by: str, results: Mapping[str, Trial]) -> C
     if not known:
         if fixed_by:
             if not _is_float(reason):
-                return Cure(_NEEDED)
-            return Cure(
+                return Fix(_NEEDED)
+            return Fix(
                 f"{as_tensor} where the code only computes with it, which was not tried; where it "
                 "needs the number itself, keep to few"
             )
-        return Cure(
+        return Fix(
             f"{_ANY_VALUE}, or {as_tensor} where the code only computes with it; neither was tried"
         )
     line = next((line for line in lines if verdicts.get(line) == "cures"), None)
     captured = next((one for one in lines if verdicts.get(f"{one}\n{SCALARS}") == "cures"), None)
     if verdicts.get(DYNAMIC) == "cures":
         also = "" if line is None else f", or {as_tensor} where the code only computes with it"
-        return Cure(f"{_ANY_VALUE}{also}")
+        return Fix(f"{_ANY_VALUE}{also}")
     if line is not None:
-        return Cure(f"pass it as a tensor, which is one program for all values: `{line}`", (line,))
+        return Fix(f"pass it as a tensor, which is one program for all values: `{line}`", (line,))
     if captured is not None:
-        return Cure(
+        return Fix(
             f"pass it as a tensor, which is one program for all values: `{captured}`, with "
             f"torch._dynamo.config.{SCALARS} = True"
         )
     if verdicts.get(DYNAMIC) == "helps":
-        return Cure(
+        return Fix(
             "compile with dynamic=True, which needs fewer programs: one for each answer that the "
             "code asks of the number"
         )
-    return Cure(_NEEDED)
+    return Fix(_NEEDED)
 
 
 _KNOWN = ("cures", "helps", "no help", "refused")
@@ -416,19 +416,19 @@ def _is_float(reason: Reason) -> bool:
     return any("." in value or "e" in value for value in (reason.expected, reason.actual))
 
 
-def _of_attribute(source: str, results: Mapping[str, Trial]) -> Cure:
+def _of_attribute(source: str, results: Mapping[str, Trial]) -> Fix:
     """A number that an object holds, which torch takes as a constant of the code."""
     holder, _, name = source.rpartition(".")
     verdicts = {name: trial[1] for name, trial in results.items()}
     if verdicts.get(source) in ("no help", "refused"):
         if verdicts.get(UNSPECIALIZED) in GOOD:
-            return Cure(
+            return Fix(
                 f"set torch._dynamo.config.{UNSPECIALIZED} = True before the first call, as the "
                 "code decides by the number"
             )
         if verdicts.get(UNSPECIALIZED) in ("no help", "refused"):
-            return Cure(f"{_NEEDED}, or count outside of the compiled function")
-    return Cure(
+            return Fix(f"{_NEEDED}, or count outside of the compiled function")
+    return Fix(
         f"where the code only computes with {source}, keep it as a tensor, "
         f"`{source} = torch.tensor(…)`, in a module as a buffer, "
         f"`{holder}.register_buffer({name!r}, torch.tensor(…))`, where it is given its number; "
@@ -444,21 +444,21 @@ def _is_number(text: str) -> bool:
     return re.fullmatch(r"-?\d+(?:\.\d*)?(?:e[+-]?\d+)?", text) is not None
 
 
-def _of_optimizer(name: str) -> Cure:
+def _of_optimizer(name: str) -> Fix:
     if name == "lr":
-        return Cure("give the optimizer its rate as a tensor, `lr=torch.tensor(…)`")
+        return Fix("give the optimizer its rate as a tensor, `lr=torch.tensor(…)`")
     if name in ("betas", "momentum"):
         were = "they were" if name == "betas" else "it was"
-        return Cure(
+        return Fix(
             f"keep the optimizer's {name} as {were}: a scheduler that changes it, OneCycleLR or "
             "CyclicLR, takes `cycle_momentum=False`"
         )
-    return Cure(f"keep the optimizer's {name} as it is from the first step on")
+    return Fix(f"keep the optimizer's {name} as it is from the first step on")
 
 
 def _keep_written(
-    names: Collection[str], rows: Sequence[SessionRecompile], cure: Cure, at_source: str
-) -> Cure:
+    names: Collection[str], rows: Sequence[SessionRecompile], cure: Fix, at_source: str
+) -> Fix:
     """A cure that passes copies of these inputs, unless the code writes to what was passed.
 
     A copy takes the writes then, and the caller's tensor stays as it was.
@@ -468,13 +468,11 @@ def _keep_written(
     own = [name for name in names if any(_is_part(name, other) for other in written)]
     if own:
         shown = " and ".join(f"`{name}`" for name in own)
-        return Cure(
-            f"the code writes to {shown}, so that a copy would take the writes: {at_source}"
-        )
+        return Fix(f"the code writes to {shown}, so that a copy would take the writes: {at_source}")
     if any(each is None for each in known):
         shown = " and ".join(f"`{name}`" for name in names)
         only = f", only where nothing writes to {shown} in the call, which is not known"
-        return Cure(f"{cure.text}{only}")
+        return Fix(f"{cure.text}{only}")
     return cure
 
 
@@ -484,35 +482,35 @@ def _is_part(name: str, other: str) -> bool:
     return long == short or long.startswith((f"{short}[", f"{short}."))
 
 
-def _of_strides(own: Sequence[Reason], rows: Sequence[SessionRecompile]) -> Cure:
+def _of_strides(own: Sequence[Reason], rows: Sequence[SessionRecompile]) -> Fix:
     names = dict.fromkeys(_STRIDE.sub("", reason.source) for reason in own)
     code = tuple(f"{name} = {name}.contiguous()" for name in names)
-    cure = Cure(f"pass it in one layout: {_shown(code)}", code)
+    cure = Fix(f"pass it in one layout: {_shown(code)}", code)
     return _keep_written(names, rows, cure, "make it in one layout where it is made")
 
 
-def _of_aliasing(reason: Reason, rows: Sequence[SessionRecompile]) -> Cure:
+def _of_aliasing(reason: Reason, rows: Sequence[SessionRecompile]) -> Fix:
     both = [name.strip(" '\"") for name in reason.source.split(",")]
     other = (reason.expected or both[-1]).strip("'\"")
     code = (f"{other} = {other}.clone()",)
-    cure = Cure(f"pass tensors that are not one and the same: {_shown(code)}", code)
+    cure = Fix(f"pass tensors that are not one and the same: {_shown(code)}", code)
     apart = "a call with one tensor for both is a program of its own"
     # whichever of both is written to, the other has to show it
     return _keep_written([*dict.fromkeys((*both, other))], rows, cure, apart)
 
 
-def _of_type(own: Sequence[Reason], rows: Sequence[SessionRecompile]) -> Cure:
+def _of_type(own: Sequence[Reason], rows: Sequence[SessionRecompile]) -> Fix:
     """What differs first; that a parameter has another dtype says that the model was cast."""
     source, expected, actual = own[0].source, own[0].expected, own[0].actual
     if source.endswith(".grad") and expected == "not None":
-        return Cure(
+        return Fix(
             "expected where a step leaves some gradients out; `zero_grad(set_to_none=False)` keeps "
             "zeros there, and one program",
             (),
             True,
         )
     if source.endswith(".grad"):
-        return Cure(
+        return Fix(
             "expected once, as there is no gradient in the first step; "
             "`zero_grad(set_to_none=True)` before each call keeps it so",
             (),
@@ -521,36 +519,36 @@ def _of_type(own: Sequence[Reason], rows: Sequence[SessionRecompile]) -> Cure:
     if source.endswith(".dtype"):
         name, wanted = source.removesuffix(".dtype"), _find_widest(own)
         if any("." in each.source.removesuffix(".dtype") for each in own):
-            return Cure(
+            return Fix(
                 "expected once, where a model is cast: cast it before its first call", (), True
             )
         code = (f"{name} = {name}.to(torch.{wanted})",)
-        cure = Cure(f"pass it with one dtype: {_shown(code)}", code)
+        cure = Fix(f"pass it with one dtype: {_shown(code)}", code)
         return _keep_written([name], rows, cure, "make it with one dtype where it is made")
     if expected == "a tensor" and re.search(r"'(?:int|float|bool)'", actual):
         code = (f"{source} = torch.as_tensor({source})",)
-        return Cure(f"pass a tensor in every call: {_shown(code)}", code)
+        return Fix(f"pass a tensor in every call: {_shown(code)}", code)
     if is_of_inference(expected, actual):
-        return Cure(
+        return Fix(
             "expected: what is made under torch.inference_mode is a program of its own; "
             "torch.no_grad() in its place makes tensors like all others",
             (),
             True,
         )
     if source.endswith("dispatch key set"):
-        return Cure(
+        return Fix(
             "expected: on another device, in another layout, or under vmap and its like it is a "
             "program of its own",
             (),
             True,
         )
     if "None" in (expected, "not None") or "NoneType" in actual:
-        return Cure(
+        return Fix(
             "expected: with it and without it are two programs, each compiled once", (), True
         )
     if source.endswith(".device"):
-        return Cure("pass it on one device, or expect a compile for each")
-    return Cure("expected: each class is a program of its own, compiled once", (), True)
+        return Fix("pass it on one device, or expect a compile for each")
+    return Fix("expected: each class is a program of its own, compiled once", (), True)
 
 
 def _find_widest(own: Sequence[Reason]) -> str:
@@ -568,7 +566,7 @@ def is_of_inference(expected: str, actual: str) -> bool:
     )
 
 
-def _of_grad_mode(own: Sequence[Reason], rows: Sequence[SessionRecompile]) -> Cure:
+def _of_grad_mode(own: Sequence[Reason], rows: Sequence[SessionRecompile]) -> Fix:
     inputs = {
         reason.source.removesuffix(".requires_grad"): reason.expected
         for reason in own
@@ -576,7 +574,7 @@ def _of_grad_mode(own: Sequence[Reason], rows: Sequence[SessionRecompile]) -> Cu
     }
     if inputs and not any("GLOBAL_STATE" in reason.guard for reason in own):
         if all("." in name for name in inputs):
-            return Cure(
+            return Fix(
                 "expected once, where parameters are frozen or thawed: do it before the first call",
                 (),
                 True,
@@ -587,19 +585,19 @@ def _of_grad_mode(own: Sequence[Reason], rows: Sequence[SessionRecompile]) -> Cu
             if expected == "True" and "." not in name
         )
         if not code:  # detach() would take away the gradient that this call is made for
-            return Cure(
+            return Fix(
                 "expected: with gradients and without them are two programs, each compiled once",
                 (),
                 True,
             )
-        return Cure(
+        return Fix(
             f"call it with inputs that need gradients in every call: {_shown(code)}",
             code,
         )
     both = "one grad mode"
     if any("autocast" in reason.guard for reason in own):
         both += " and under one autocast"
-    return Cure(
+    return Fix(
         "expected where one is training and the other evaluation: a variant for each, compiled "
         f"once; for only one call it in {both}",
         (),
@@ -607,76 +605,76 @@ def _of_grad_mode(own: Sequence[Reason], rows: Sequence[SessionRecompile]) -> Cu
     )
 
 
-def _of_identity(reason: Reason, rows: Sequence[SessionRecompile]) -> Cure:
+def _of_identity(reason: Reason, rows: Sequence[SessionRecompile]) -> Fix:
     if reason.guard.startswith("Cache line invalidated"):
-        return Cure(
+        return Fix(
             "expected: torch drops a variant with the object that it was compiled for; what lives "
             "as long as the function is compiled once",
             (),
             True,
         )
     if reason.actual:
-        return Cure("expected: each of its values is a program of its own, compiled once", (), True)
-    return Cure(
+        return Fix("expected: each of its values is a program of its own, compiled once", (), True)
+    return Fix(
         "keep one object for all calls: what is defined anew, such as a function of a cell that is "
         "run again, is compiled again"
     )
 
 
-def _of_length(reason: Reason, rows: Sequence[SessionRecompile]) -> Cure:
+def _of_length(reason: Reason, rows: Sequence[SessionRecompile]) -> Fix:
     if "self.state" in reason.source or "self.state" in reason.guard:
-        return Cure(
+        return Fix(
             "expected once: the first step of an optimizer makes its state, which the others find",
             (),
             True,
         )
     if "self.param_groups" in reason.source:
-        return Cure("add every group of parameters before the first step")
+        return Fix("add every group of parameters before the first step")
     if "dict.keys(" in reason.guard:
-        return Cure("pass the same keys in the same order in every call")
+        return Fix("pass the same keys in the same order in every call")
     held = reason.source.removeprefix("len(").removesuffix(")")
     if "." in held and held.split(".")[0] not in ("args", "kwargs"):
-        return Cure(
+        return Fix(
             f"keep {held} at one length: change it outside of the compiled function, or keep its "
             "entries in one tensor of a fixed size"
         )
-    return Cure(
+    return Fix(
         "pass the same arguments and as many entries in every call, or compile a function for each "
         "kind of call, such as prefill and decoding"
     )
 
 
-def _of_global_state(reason: Reason, rows: Sequence[SessionRecompile]) -> Cure:
+def _of_global_state(reason: Reason, rows: Sequence[SessionRecompile]) -> Fix:
     guard = reason.guard
     if "autocast" in guard:
-        return Cure(
+        return Fix(
             "call it under one autocast, or expect a variant for each, compiled once", (), True
         )
     if "mode_stack" in guard or "CURRENT_DEVICE" in guard or "torch_function" in guard:
-        return Cure(
+        return Fix(
             "enter `with torch.device(…)`, and any other mode of torch, around all calls or none"
         )
-    return Cure("set it once, before the first call")
+    return Fix("set it once, before the first call")
 
 
-_OF_ALL: Mapping[str, Cure] = {
-    "rank": Cure(
+_OF_ALL: Mapping[str, Fix] = {
+    "rank": Fix(
         "expected: each number of dimensions is a program of its own, compiled once", (), True
     ),
-    "backend": Cure(
+    "backend": Fix(
         "keep what torch.compile returned and call that; another backend, mode or set of options "
         "is a program of its own, and compiled once"
     ),
 }
 """Cures by kind of guard, whatever it looks at."""
-_OF_FIRST: Mapping[str, Callable[[Reason, Sequence[SessionRecompile]], Cure]] = {
+_OF_FIRST: Mapping[str, Callable[[Reason, Sequence[SessionRecompile]], Fix]] = {
     "aliasing": _of_aliasing,
     "identity": _of_identity,
     "length": _of_length,
     "global state": _of_global_state,
 }
 """By kind, of the guard that failed first."""
-_OF_OWN: Mapping[str, Callable[[Sequence[Reason], Sequence[SessionRecompile]], Cure]] = {
+_OF_OWN: Mapping[str, Callable[[Sequence[Reason], Sequence[SessionRecompile]], Fix]] = {
     "stride": _of_strides,
     "type": _of_type,
     "grad mode": _of_grad_mode,

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from workbench.analysis.changes.change import Change, Edit, Setting
 from workbench.analysis.session.recompile_cures import (
     DYNAMIC,
     GOOD,
@@ -32,34 +33,31 @@ _ADDS = re.compile(r"^[\w.]*?(?P<list>\w+)\.(?:append|extend|add|insert)\(.*\)$"
 
 
 @dataclass(frozen=True)
-class Edit:
-    """A line of a file, from 1, and the lines in its place; all without their indentation."""
-
-    file: str
-    line: int
-    before: str
-    after: tuple[str, ...]
-
-
-@dataclass(frozen=True)
 class RecompilePatch:
-    """One way to write it: what it does in a few words, why, the lines.
+    """One way to write it: what it does in a few words, why, the change.
 
-    `edits` are in the order of their places; where they are empty, `before_call` are lines that
-    stand before each call, in the names of the function's arguments. `above` stand over the
-    function. `state` is what becomes a tensor, as torch names it. `is_dynamic`: whether it is
-    compiled with dynamic=True. `settings` are options of Dynamo that are set to True.
+    Its edits are in the order of their places, without the indentation of their lines. `state` is
+    what becomes a tensor, as torch names it.
     """
 
     id: str
     title: str
     why: str
-    edits: tuple[Edit, ...] = ()
-    before_call: tuple[str, ...] = ()
-    above: tuple[str, ...] = ()
+    change: Change
     state: str = ""
-    is_dynamic: bool = False
-    settings: tuple[str, ...] = ()
+
+    @property
+    def is_dynamic(self) -> bool:
+        """Whether it is compiled with `dynamic=True`."""
+        return _WITH_DYNAMIC in self.change.settings
+
+    @property
+    def name(self) -> str:
+        """What `SessionRecompile.tried` calls it."""
+        return self.state or (DYNAMIC if self.is_dynamic else "\n".join(self.change.before_call))
+
+
+_WITH_DYNAMIC = Setting("dynamic", True, "compilation")
 
 
 def group_recompiles(
@@ -97,9 +95,7 @@ def list_patches(rows: Sequence[SessionRecompile], key: str) -> tuple[RecompileP
     ]
     # what was tried and is no cure is not given
     results = read_trials(rows)
-    names = [one.state or (DYNAMIC if one.is_dynamic else "\n".join(one.before_call))
-             for one in found]  # fmt: skip
-    good = [results.get(name, ("", "cures", ""))[1] in (*GOOD, "not checked") for name in names]
+    good = [results.get(one.name, ("", "cures", ""))[1] in (*GOOD, "not checked") for one in found]
     return tuple(replace(one, id=f"{key}:{at}") for at, one in enumerate(found) if good[at])
 
 
@@ -113,20 +109,24 @@ def list_candidates(rows: Sequence[SessionRecompile]) -> Iterator[RecompilePatch
         return
     if row.kind == "value" and _is_number(row):
         if row.source.isidentifier():
-            yield RecompilePatch(DYNAMIC, "", "", is_dynamic=True)
+            yield _candidate(DYNAMIC, Change(settings=(_WITH_DYNAMIC,)))
             for line in write_tensor(row.source):
-                yield RecompilePatch(line, "", "", before_call=(line,))
+                yield _candidate(line, Change(before_call=(line,)))
             # an operator that takes no tensor there takes the number out of it
             line = write_tensor(row.source)[0]
-            name = f"{line}\n{SCALARS}"
-            yield RecompilePatch(name, "", "", before_call=(line,), settings=(SCALARS,))
+            change = Change(before_call=(line,), settings=(Setting(SCALARS, True),))
+            yield _candidate(f"{line}\n{SCALARS}", change)
         elif _ATTRIBUTE.match(row.source) and not row.source.endswith(".training"):
-            yield RecompilePatch(row.source, "", "", state=row.source)
-            yield RecompilePatch(UNSPECIALIZED, "", "", settings=(UNSPECIALIZED,))
+            yield _candidate(row.source, Change(), row.source)
+            yield _candidate(UNSPECIALIZED, Change(settings=(Setting(UNSPECIALIZED, True),)))
         return
     code = find_recompile_cure(rows).code
     if code:
-        yield RecompilePatch("\n".join(code), "", "", before_call=code)
+        yield _candidate("\n".join(code), Change(before_call=code))
+
+
+def _candidate(id: str, change: Change, state: str = "") -> RecompilePatch:
+    return RecompilePatch(id, "", "", change, state)
 
 
 def _make_dynamic(row: SessionRecompile) -> Iterator[RecompilePatch]:
@@ -142,8 +142,7 @@ def _make_dynamic(row: SessionRecompile) -> Iterator[RecompilePatch]:
             "",
             "Compile with `dynamic=True`",
             f"One code for every {what}, from the first call on.",
-            (Edit(file, line, code.strip(), (changed,)),),
-            is_dynamic=True,
+            Change((Edit(file, line, (code.strip(),), (changed,)),), settings=(_WITH_DYNAMIC,)),
         )
 
 
@@ -186,14 +185,14 @@ def _keep_as_tensor(rows: Sequence[SessionRecompile]) -> Iterator[RecompilePatch
         if is_own and row.is_of_module
         else f"{given['place']} = {made}"
     )
-    edits = [Edit(file, line, code.strip(), (kept,))]
+    edits = [Edit(file, line, (code.strip(),), (kept,))]
     edits += _give_tensor(row)
     yield RecompilePatch(
         "",
         f"Keep `{name['name'] if name else row.source}` as a tensor",
         "The graph reads its value when it runs, so that one code serves all values.",
-        tuple(sorted(edits, key=lambda edit: (edit.file, edit.line))),
-        state=row.source,
+        Change(tuple(sorted(edits, key=lambda edit: (edit.file, edit.line)))),
+        row.source,
     )
 
 
@@ -205,8 +204,8 @@ def _give_tensor(row: SessionRecompile) -> Iterator[Edit]:
     # what is computed from the number itself is a tensor then
     is_computed = match["place"].strip() in match["value"]
     if not is_computed:
-        spot = row.changed_in or row.file, row.changed_at, row.changed_by
-        yield Edit(*spot, (f"{match['place']} = torch.tensor({match['value']})",))
+        code = f"{match['place']} = torch.tensor({match['value']})"
+        yield Edit(row.changed_in or row.file, row.changed_at, (row.changed_by,), (code,))
 
 
 def _move_out(row: SessionRecompile) -> Iterator[RecompilePatch]:
@@ -225,10 +224,10 @@ def _move_out(row: SessionRecompile) -> Iterator[RecompilePatch]:
     names = ", ".join(dict.fromkeys(name for _, name in loaded if name not in known))
     function = f"add_to_{match['list']}"
     above = ("@torch.compiler.disable", f"def {function}({names}):", f"    {row.changed_by}")
-    edit = Edit(row.file, row.changed_at, row.changed_by, (f"{function}({names})",))
+    edit = Edit(row.file, row.changed_at, (row.changed_by,), (f"{function}({names})",))
     why = "The graph ends there and goes on behind it, and no longer asks how long the list is."
     yield RecompilePatch(
-        "", f"Leave `{row.changed_by}` out of the graph", why, (edit,), above=above
+        "", f"Leave `{row.changed_by}` out of the graph", why, Change((edit,), above)
     )
 
 
@@ -243,8 +242,8 @@ def _write_before(row: SessionRecompile, code: Sequence[str]) -> Iterator[Recomp
     lines = [write_for_caller(each, row) for each in code]
     edits: tuple[Edit, ...] = ()
     if file and None not in lines:
-        edits = (Edit(file, line, call.strip(), (*filter(None, lines), call.strip())),)
-    yield RecompilePatch("", _title(code), "", edits, tuple(code))
+        edits = (Edit(file, line, (call.strip(),), (*filter(None, lines), call.strip())),)
+    yield RecompilePatch("", _title(code), "", Change(edits, before_call=tuple(code)))
 
 
 _TITLES = {

@@ -433,7 +433,7 @@ def _is_followed(kind: type) -> bool:
 
 
 @dataclass(frozen=True)
-class Change:
+class LeftValue:
     """The value that a call left at a place; tensors as copies, `GONE` where it was removed."""
 
     place: str
@@ -460,9 +460,9 @@ class Replaced:
         return self.holder.variable(self.key)
 
     @property
-    def change(self) -> Change:
+    def change(self) -> LeftValue:
         """What the call left there."""
-        return Change(self.holder.place, GONE if self.after is GONE else _kept(self.after))
+        return LeftValue(self.holder.place, GONE if self.after is GONE else _kept(self.after))
 
     def put(self, value: Any) -> None:
         """Put a value there, or take away what is there."""
@@ -489,17 +489,17 @@ class Snapshot:
             [holder.read() for holder in reached.holders],
         )
 
-    def changes(self) -> dict[str, Change]:
+    def changes(self) -> dict[str, LeftValue]:
         """What is another value now, by name."""
-        by_name: dict[str, Change] = {}
+        by_name: dict[str, LeftValue] = {}
         for name, before in self.tensors.items():
             now = self.reached.tensors[name]
             if not same_tensor(before, now):
-                by_name[name] = Change(name, copied(now))
+                by_name[name] = LeftValue(name, copied(now))
         for name, state in self.generators.items():
             now = self.reached.generators[name].get_state()
             if not torch.equal(state, now):
-                by_name[name] = Change(name, now)
+                by_name[name] = LeftValue(name, now)
         return by_name | {one.name: one.change for one in self.list_replaced()}
 
     def list_replaced(self, later: Snapshot | None = None) -> list[Replaced]:
@@ -562,10 +562,10 @@ class Marks:
         ]
         return [*self.digests, *plain]
 
-    def changes(self) -> dict[str, Change]:
+    def changes(self) -> dict[str, LeftValue]:
         """What is another value now, by name."""
         by_name = {
-            name: Change(name, copied(self.reached.tensors[name]))
+            name: LeftValue(name, copied(self.reached.tensors[name]))
             for name, digest in self.digests.items()
             if _digest(self.reached.tensors[name]) != digest
         }

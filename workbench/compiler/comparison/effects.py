@@ -29,7 +29,7 @@ from workbench.compiler.call_state.reachable import (
     GONE,
     MOST,
     UNKNOWN,
-    Change,
+    LeftValue,
     Place,
     Reached,
     Root,
@@ -57,7 +57,7 @@ class Effects:
 
     output: Any
     inputs: Any
-    state: Mapping[str, Change]
+    state: Mapping[str, LeftValue]
     before: Snapshot
     random: Mapping[str, bytes]
     gradients: Mapping[str, torch.Tensor | None] | None = None

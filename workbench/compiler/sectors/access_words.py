@@ -24,7 +24,7 @@ _GOOD = 0.9  # of what is brought is used: nothing to say
 
 
 @dataclass(frozen=True)
-class Cure:
+class WidenedAccess:
     """Arguments that were changed, each as (name, value, value tried), and the width it gave.
 
     Without a value an argument is a tensor that begins elsewhere.
@@ -78,7 +78,7 @@ def _find_pitch(moved: Moved) -> int | None:
     return next((abs(step) for step in others if step % moved.sector), None)
 
 
-def describe_access(seen: SeenAccess, cure: Cure | None = None) -> str:
+def describe_access(seen: SeenAccess, cure: WidenedAccess | None = None) -> str:
     """The hint of a row: what is wrong, what helps; empty where nothing is."""
     trouble, moved = find_trouble(seen), seen.moved
     if not trouble or moved is None or seen.width is None:
@@ -156,7 +156,7 @@ def _count_elements(seen: SeenAccess, size: int) -> str:
     return plural(size // seen.size, "element")
 
 
-def _say_cure(cure: Cure, trouble: Trouble) -> str:
+def _say_cure(cure: WidenedAccess, trouble: Trouble) -> str:
     said, tried, does = [], [], []
     for name, value, other in cure.changed:
         if value is None:

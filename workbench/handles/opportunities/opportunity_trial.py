@@ -165,7 +165,7 @@ def _make_change(call: CompileRequest, change: Opportunity, report: Report) -> C
     `report` is that of the call as it is, whose kernels a change may name.
     """
     if change.before:
-        return replace(call, target=rewrite_callable(call.target, change))
+        return replace(call, target=rewrite_callable(call.target, change.change))
     options = call.options
     for name, value in change.settings:
         match name:

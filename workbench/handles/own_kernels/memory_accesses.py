@@ -22,8 +22,8 @@ from workbench.compiler.kernels.kernel_call import KernelCall
 from workbench.compiler.kernels.kernel_variants import StandIn, Variant, list_variants
 from workbench.compiler.memory_layouts.laid_tensors import LaidKernel, LaidTensor
 from workbench.compiler.sectors.access_words import (
-    Cure,
     SeenAccess,
+    WidenedAccess,
     describe_access,
     find_call,
     find_trouble,
@@ -168,7 +168,7 @@ class _Look:
             for held in log.arguments
         }
 
-    def cure(self, seen: SeenAccess) -> Cure | None:
+    def cure(self, seen: SeenAccess) -> WidenedAccess | None:
         """What makes an access wider, as was seen when it was compiled again; None: nothing did."""
         if find_trouble(seen) not in ("narrow", "masked", "unaligned") or seen.tensor is None:
             return None
@@ -182,7 +182,7 @@ class _Look:
                 if len(names) == len(changes):
                     return None
                 continue
-            best = Cure(
+            best = WidenedAccess(
                 tuple((n, *_show(self.variant.arguments[n], chosen[n])) for n in names), width
             )
             if len(names) == 1:
@@ -205,7 +205,7 @@ class _Look:
         )
         return min((width for width in same if width is not None), default=None)
 
-    def describe(self, seen: SeenAccess, cure: Cure | None) -> MemoryAccess:
+    def describe(self, seen: SeenAccess, cure: WidenedAccess | None) -> MemoryAccess:
         """The row of an access."""
         moved, tensor = seen.moved, seen.tensor
         counted: dict[str, Any] = {}

@@ -11,13 +11,14 @@ from typing import Any, Literal, Self, TypeVar
 
 import torch
 
+from workbench.analysis.changes.tried_change import TriedChange
 from workbench.analysis.profile_matches.profiled_report import add_reports
 from workbench.arguments import checked
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import ProcessPatches
 from workbench.compiler.session.session_recorder import SessionRecorder
 from workbench.errors import UsageError
-from workbench.handles.rehearsing.live_cures import TriedPatch, start_trial, try_candidates
+from workbench.handles.rehearsing.live_cures import start_trial, try_candidates
 from workbench.live_only import LiveOnly
 from workbench.profiles.profile_reader import read_profile
 from workbench.report.profile.run_profile import RunProfile
@@ -147,7 +148,7 @@ class LiveSession(LiveOnly, Session):
         return None if is_done else "A patch is tried when the session has stopped."
 
     @checked
-    def start_patch(self, id: str) -> BackgroundTask[TriedPatch]:
+    def start_patch(self, id: str) -> BackgroundTask[TriedChange]:
         """Start to try a patch of the advice, by its id, as soon as no cell runs.
 
         Nothing of the program is changed. Raises `UsageError` while it records and for a patch that

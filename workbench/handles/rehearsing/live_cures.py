@@ -24,7 +24,6 @@ from workbench.handles.compiled_base import Recipe
 from workbench.handles.opportunities.opportunity_trial import try_opportunity
 from workbench.handles.rehearsing.cell_thread import run_after_cells
 from workbench.handles.rehearsing.outcomes import Inputs
-from workbench.handles.rehearsing.recompile_trials import TriedPatch as TriedPatch
 from workbench.handles.rehearsing.recompile_trials import find_backend, try_patch
 from workbench.handles.rehearsing.recompile_trials import start_trial as start_trial
 from workbench.handles.rehearsing.rehearse import BrokenCall
@@ -151,7 +150,7 @@ def try_candidates(recorder: SessionRecorder) -> None:
         for patch in list_candidates(rows):
             if time.monotonic() - began > _MOST_S:
                 return
-            if not all(_has_names(line, calls[0]) for line in patch.before_call):
+            if not all(_has_names(line, calls[0]) for line in patch.change.before_call):
                 continue
             made = try_patch(patch, rows, calls, recorder.path_of, backend, Steps(lambda: None))
             tried.append((patch.id, made.verdict, made.checked))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import contextlib
 import copy
-import difflib
 import linecache
 import re
 import warnings
@@ -13,10 +12,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from types import CodeType
-from typing import Any, Literal
+from typing import Any
 
 import torch
 
+from workbench.analysis.changes.change import Edit, write_diff
+from workbench.analysis.changes.tried_change import (
+    Counts,
+    Ran,
+    TriedChange,
+    read_first_line,
+    try_change,
+)
 from workbench.analysis.session.advice import RecompilePatch, group_recompiles, list_patches
 from workbench.compiler.call_state.call_leaves import STRIDES, leaves_of
 from workbench.compiler.call_state.random_states import keep_random_state
@@ -25,8 +32,8 @@ from workbench.compiler.internals.dynamo_state import forget_automatic_dynamic, 
 from workbench.compiler.internals.patches import hold_torch_warnings
 from workbench.compiler.measuring.silence import silent
 from workbench.compiler.session.session_recorder import KeptCall, SessionRecorder
-from workbench.errors import UsageError, describe_error
-from workbench.handles.changed_copy import apply_line_changes, rewrite_callable
+from workbench.errors import UsageError
+from workbench.handles.changed_copy import read_dynamo_options, rewrite_callable
 from workbench.handles.rehearsing.cell_thread import run_after_cells
 from workbench.handles.rehearsing.outcomes import (
     Leaves,
@@ -41,52 +48,14 @@ from workbench.tasks.background_task import BackgroundTask, Steps
 _ATTRIBUTE = re.compile(r"^(?P<root>[A-Za-z_]\w*)(?P<path>(?:\.\w+)*)\.(?P<name>\w+)$")
 _CAST, _LEARNS, _LAYS = ".to(torch.", ".requires_grad_(", ".contiguous("
 _GLOBAL = re.compile(r"^G\['(?P<name>\w+)'\]$")
-Verdict = Literal["cures", "helps", "no help", "refused", "not checked"]
 
 
 @dataclass(frozen=True)
-class TriedPatch:
-    """What came of a change on the calls that a session saw compiled; `calls` is 0 where it raises.
-
-    Recompiles and graph breaks before and after; `checked` says what was compared. `patch` is a
-    unified diff, empty where no line is known.
-    """
-
-    verdict: Verdict
-    checked: str
-    calls: int
-    recompiles_before: int = 0
-    recompiles_after: int = 0
-    breaks_before: int = 0
-    breaks_after: int = 0
-    patch: str = ""
-    backend: str = "eager"
-
-    @property
-    def sentence(self) -> str:
-        """What came of it, in words."""
-        if self.verdict == "not checked" or not self.calls:
-            return self.checked
-        counts = f"{self.recompiles_before} → {self.recompiles_after} recompiles"
-        if self.breaks_before or self.breaks_after:
-            counts += f", {self.breaks_before} → {self.breaks_after} graph breaks"
-        where = f"{plural(self.calls, 'call')} that the session saw compiled, made again on copies"
-        if self.recompiles_after >= self.recompiles_before:
-            counts = f"It does not help: {counts}"
-        return (
-            f"{counts} in {where}, captured by Dynamo and run with the backend {self.backend}. "
-            + (self.checked)
-        )
-
-
-@dataclass(frozen=True)
-class _Ran:
+class _Called:
     """What calls gave, and how often they were compiled again and broke."""
 
     leaves: Leaves
-    recompiles: int = 0
-    breaks: int = 0
-    graphs: int = 0
+    counts: Counts
 
 
 @dataclass(frozen=True)
@@ -101,7 +70,7 @@ class _Calls:
     backend: str
 
 
-def start_trial(id: str, recorder: SessionRecorder) -> BackgroundTask[TriedPatch]:
+def start_trial(id: str, recorder: SessionRecorder) -> BackgroundTask[TriedChange]:
     """Start to try a patch of a session's advice, by its id, as soon as no cell runs.
 
     Raises `UsageError` for a patch that there is not, and for calls that were not kept.
@@ -134,7 +103,7 @@ def try_patch(
     files: Callable[[str], str],
     backend: str,
     steps: Steps,
-) -> TriedPatch:
+) -> TriedChange:
     """Make the calls again, as they were and with the change, and compare what they give.
 
     `files` gives the path of a file that is shown by its name. What Dynamo had compiled stays, and
@@ -143,56 +112,71 @@ def try_patch(
     last = rows[-1]
     inside = _is_inside(last, calls[0])
     known = _Calls(tuple(calls), last.kind, last.source, _read_values(rows), inside, backend)
-    diff = _write_diff(patch, files, calls[0].code)
+    diff = write_diff([patch.change], lambda edit: files(edit.file))
     with _quietly(), preserved():
         steps(f"making {plural(len(calls), 'call')} again, as they were", 0.0)
         try:
-            expected = _run(known, None, files, is_compiled=False)
-            again = _run(known, None, files, is_compiled=False)
-            before = _run(known, None, files)
+            expected = _run(known, None, is_compiled=False)
+            again = _run(known, None, is_compiled=False)
+            before = _run(known, None).counts
         except UsageError as error:
-            return TriedPatch("not checked", str(error), len(calls), patch=diff)
+            return TriedChange("not checked", str(error), patch=diff)
         except Exception as error:  # of the program, whose state is another one by now
-            why = f"The calls cannot be made again: {_first_line(error)}."
-            return TriedPatch("not checked", why, len(calls), patch=diff)
+            why = f"The calls cannot be made again: {read_first_line(error)}."
+            return TriedChange("not checked", why, patch=diff)
         steps(f"making {plural(len(calls), 'call')} again, with the change", 0.0)
-        try:
-            after = _run(known, patch, files)
-        except UsageError as error:  # the change cannot be made in a copy
-            return TriedPatch("not checked", str(error), len(calls), patch=diff)
-        except Exception as error:  # the change is wrong here: it is refused
-            why = f"It raises {_first_line(error)}."
-            return TriedPatch("refused", why, 0, before.recompiles, patch=diff)
-    leaves, said = _undo_casts(patch, expected.leaves, after.leaves)
-    sides = [expected.leaves, again.leaves, leaves]
-    if any(_LEARNS in line for line in patch.before_call):  # which is what it is for
+
+        def run(edits: tuple[Edit, ...]) -> Ran:
+            change = replace(patch.change, edits=edits)
+            after = _run(known, replace(patch, change=change))
+            agrees, checked = _compare(patch, expected.leaves, again.leaves, after.leaves)
+            return Ran(agrees, checked, after.counts)
+
+        def confirm(_: Any, tried: TriedChange) -> TriedChange:
+            return _confirm(tried, is_left_to_python=bool(patch.change.above))
+
+        tried = try_change(lambda: _fit(patch, files), run, confirm, before, diff)
+    return replace(tried, calls=len(calls), backend=backend)
+
+
+def _fit(patch: RecompilePatch, files: Callable[[str], str]) -> tuple[Edit, ...]:
+    """The edits of what stands inside the function, as its file has them; of others none."""
+    if not patch.change.above:
+        return ()
+    return tuple(
+        edit.fit(linecache.getlines(files(edit.file))) for edit in patch.change.edits
+    )  # fmt: skip
+
+
+def _confirm(tried: TriedChange, *, is_left_to_python: bool) -> TriedChange:
+    """A trial whose recompiles came again, that compiles something, and costs no other breaks."""
+    before, after = tried.before, tried.after
+    if before is None or after is None:
+        return tried
+    if not before.recompiles:
+        missing = "The recompiles did not come again. "
+        return replace(tried, verdict="not checked", checked=f"{missing}{tried.checked}")
+    # a line that is left to Python is a break, and is said to be one
+    is_dearer = after.breaks > before.breaks and bool(after.recompiles or not is_left_to_python)
+    if tried.verdict in ("cures", "helps") and (is_dearer or not after.graphs):
+        return replace(tried, verdict="no help")
+    return tried
+
+
+def _compare(
+    patch: RecompilePatch, expected: Leaves, again: Leaves, after: Leaves
+) -> tuple[bool | None, str]:
+    """Whether the calls gave the same but for what the change is for, and what was compared."""
+    leaves, said = _undo_casts(patch, expected, after)
+    sides = [expected, again, leaves]
+    if any(_LEARNS in line for line in patch.change.before_call):  # which is what it is for
         sides = [[row for row in side if "gradient" not in row[0]] for side in sides]
         said = " Yet the outputs then need gradients too."
-    if any(_LAYS in line for line in patch.before_call) and _lays_otherwise(*sides[::2]):
+    if any(_LAYS in line for line in patch.change.before_call) and _lays_otherwise(*sides[::2]):
         sides = [[row for row in side if STRIDES not in row[0]] for side in sides]
         said += " Yet the outputs then lie otherwise in memory."
     agrees, checked = difference(*sides)
-    made = TriedPatch(
-        "no help",
-        f"{checked}{said}",
-        len(calls),
-        before.recompiles,
-        after.recompiles,
-        before.breaks,
-        after.breaks,
-        diff,
-        backend,
-    )
-    if not before.recompiles:
-        missing = "The recompiles did not come again. "
-        return replace(made, verdict="not checked", checked=f"{missing}{made.checked}")
-    if agrees is not True:
-        return replace(made, verdict="refused" if agrees is False else "not checked")
-    # a line that is left to Python is a break, and is said to be one
-    is_dearer = after.breaks > before.breaks and (after.recompiles > 0 or not patch.above)
-    if after.recompiles >= before.recompiles or is_dearer or not after.graphs:
-        return made
-    return replace(made, verdict="helps" if after.recompiles else "cures")
+    return agrees, f"{checked}{said}"
 
 
 def _lays_otherwise(expected: Leaves, actual: Leaves) -> bool:
@@ -206,7 +190,7 @@ def _undo_casts(patch: RecompilePatch, expected: Leaves, after: Leaves) -> tuple
 
     What is given to a call in one dtype may leave it in that one: this is said, and no error.
     """
-    if not any(_CAST in line for line in patch.before_call):
+    if not any(_CAST in line for line in patch.change.before_call):
         return after, ""
     had = {name: leaf.dtype for name, leaf in expected if isinstance(leaf, torch.Tensor)}
     made: Leaves = []
@@ -221,17 +205,7 @@ def _undo_casts(patch: RecompilePatch, expected: Leaves, after: Leaves) -> tuple
     return made, f" Yet the outputs are then {' and '.join(others)}." if others else ""
 
 
-def _first_line(error: Exception) -> str:
-    return describe_error(error).partition("\n")[0].rstrip(".")
-
-
-def _run(
-    known: _Calls,
-    patch: RecompilePatch | None,
-    files: Callable[[str], str],
-    *,
-    is_compiled: bool = True,
-) -> _Ran:
+def _run(known: _Calls, patch: RecompilePatch | None, *, is_compiled: bool = True) -> _Called:
     """Make the calls once, on copies of the objects that they are given."""
     memo: dict[int, Any] = {}
     found: Leaves = []
@@ -241,8 +215,8 @@ def _run(
         stack.enter_context(keep_random_state())
         if is_compiled:
             stack.enter_context(forget_automatic_dynamic())
-            settings = () if patch is None else patch.settings
-            stack.enter_context(tp.DYNAMO_CONFIG.get().patch(dict.fromkeys(settings, True)))
+            options = read_dynamo_options(() if patch is None else (patch.change,))
+            stack.enter_context(tp.DYNAMO_CONFIG.get().patch(options))
             recorder.start()
             stack.callback(recorder.stop)
         stack.enter_context(_restored(known))
@@ -250,15 +224,15 @@ def _run(
             given, cells = call.read()
             given = {name: _own(value, memo) for name, value in given.items()}
             if function is None:
-                made = function = _make(call, cells, patch, files)
+                made = function = _make(call, cells, patch)
                 stack.enter_context(restore_unchanged(made))
                 if is_compiled:
                     dynamic = True if patch is not None and patch.is_dynamic else None
                     function = torch.compile(made, backend=known.backend, dynamic=dynamic)
             _set_state(known, at, given, is_tensor=patch is not None and patch.state != "")
             passed = dict(given)
-            if patch is not None and patch.before_call:
-                exec("\n".join(patch.before_call), {"torch": torch}, passed)
+            if patch is not None and patch.change.before_call:
+                exec("\n".join(patch.change.before_call), {"torch": torch}, passed)
             args, kwargs = call.arrange(passed)
             result = function(*args, **kwargs)
             # the caller's own tensors are looked at: what is done to a copy is not done to them
@@ -273,11 +247,11 @@ def _run(
         found = [row for row in found if not row[0].endswith(kept)]
         found += _state_leaves(known, given)
     if not is_compiled:
-        return _Ran(found)
+        return _Called(found, Counts(0, 0, 0))
     tables = recorder.tables()
     again = sum(row.kind == "recompile" for row in tables["compiles"])
     graphs = sum(row.outcome == "graph" for row in tables["compiles"])
-    return _Ran(found, again, len(tables["breaks"]), graphs)
+    return _Called(found, Counts(graphs, len(tables["breaks"]), again))
 
 
 def _is_number(value: Any) -> bool:
@@ -298,16 +272,12 @@ def _own(value: Any, memo: dict[int, Any]) -> Any:
     return memo[id(value)]
 
 
-def _make(
-    call: KeptCall, cells: Any, patch: RecompilePatch | None, files: Callable[[str], str]
-) -> Any:
+def _make(call: KeptCall, cells: Any, patch: RecompilePatch | None) -> Any:
     """The function of a call, with the lines of a change that are inside of it."""
-    code = _at_its_head(call.code)
-    function = call.function(cells, code)
-    if patch is None or not patch.above:
+    function = call.function(cells, _at_its_head(call.code))
+    if patch is None or not patch.change.above:
         return function
-    return rewrite_callable(function, *(_line_of(edit, files) for edit in patch.edits),
-                            above=patch.above)  # fmt: skip
+    return rewrite_callable(function, patch.change)
 
 
 def _at_its_head(code: CodeType) -> CodeType:
@@ -317,48 +287,6 @@ def _at_its_head(code: CodeType) -> CodeType:
         if linecache.getline(code.co_filename, line).lstrip().startswith(("def ", "async def ")):
             return code.replace(co_firstlineno=line)
     return code.replace(co_firstlineno=first)
-
-
-@dataclass(frozen=True)
-class _IndentedEdit:
-    """An edit with the indentation of its line, as a change of a copy takes it."""
-
-    file: str
-    line: int
-    before: tuple[str, ...]
-    after: tuple[str, ...]
-
-
-def _line_of(edit: Any, files: Callable[[str], str]) -> _IndentedEdit:
-    line = linecache.getline(files(edit.file), edit.line).rstrip("\n")
-    if line.strip() != edit.before:
-        raise UsageError(f"Line {edit.line} of {edit.file} is no longer what was recorded.")
-    indent = line[: len(line) - len(line.lstrip())]
-    after = tuple(f"{indent}{each}" for each in edit.after)
-    return _IndentedEdit(edit.file, edit.line, (line,), after)
-
-
-def _write_diff(patch: RecompilePatch, files: Callable[[str], str], code: CodeType) -> str:
-    """The change as a unified diff; empty where a file is not what it was."""
-    texts: list[str] = []
-    by_file: dict[str, list[_IndentedEdit]] = {}
-    try:
-        for edit in patch.edits:
-            by_file.setdefault(edit.file, []).append(_line_of(edit, files))
-    except UsageError:
-        return ""
-    for file, changes in by_file.items():
-        old = [line.rstrip("\n") for line in linecache.getlines(files(file))]
-        new = apply_line_changes(old, changes)
-        if patch.above:
-            at = code.co_firstlineno - 1
-            while at > 0 and (not old[at].strip() or old[at][0].isspace()):
-                at -= 1
-            new[at:at] = [*patch.above, "", ""]
-        name = file.lstrip("~/")
-        rows = difflib.unified_diff(old, new, f"a/{name}", f"b/{name}", lineterm="")
-        texts += [f"{row}\n" for row in rows]
-    return "".join(texts)
 
 
 def _read_values(rows: Sequence[SessionRecompile]) -> tuple[Any, ...]:

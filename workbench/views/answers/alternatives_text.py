@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from statistics import median
 from typing import Any
 
+from workbench.analysis.changes.tried_change import Verdict
 from workbench.analysis.cluster.streams import StreamChange
 from workbench.analysis.opportunities.opportunity import Cost, Opportunity, Tried
-from workbench.analysis.opportunities.rehearsed_cures import Rehearsal, RehearsedCure, Verdict
+from workbench.analysis.opportunities.rehearsed_cures import Rehearsal, RehearsedCure
 from workbench.analysis.opportunities.rules import RULES
 from workbench.number_text import number_text
 from workbench.report import Report
@@ -17,12 +18,22 @@ from workbench.report.paired import PairedTimes
 from workbench.report.report_header import KERNEL_LOG, OWN_KERNEL
 from workbench.report.rivals import Rivals
 from workbench.views.shown import Shown
+from workbench.views.wire.report_messages import Tone
 from workbench.views.words.record_words import short
 from workbench.views.words.units import format_bytes, format_ms, plural
 
 _WIDTH = 80
 _CODE_LINES = 24  # of each code of two rivals
 _MOST = 25  # lines of a rehearsal
+TONES: Mapping[Verdict, Tone] = {
+    "cures": "captured",
+    "helps": "captured",
+    "explicit": "plain",
+    "no help": "plain",
+    "refused": "break",
+    "not checked": "fallback",
+}
+"""How a view shows the verdict on a change that was tried."""
 _VERDICTS: Mapping[Verdict, str] = {
     "cures": "It helps.",
     "helps": "It helps, but a break stays.",

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
-from workbench.analysis.breaks.cures import Cure, find_cures
+from workbench.analysis.breaks.broken_statement import Cure
+from workbench.analysis.breaks.cures import find_cures
 from workbench.analysis.cost.line_shares import list_line_ids
-from workbench.analysis.opportunities.rehearsed_cures import RehearsedCure, Verdict
+from workbench.analysis.opportunities.rehearsed_cures import RehearsedCure
 from workbench.device_kinds import TARGETS
 from workbench.report import Guard, Node, Report, Request
 from workbench.report.record import select_rows
-from workbench.views.answers.alternatives_text import describe_cure
+from workbench.views.answers.alternatives_text import TONES, describe_cure
 from workbench.views.panes.pane import Content, Pane, ViewContext, missing
 from workbench.views.wire import report_messages as wire
 from workbench.views.wire.codec import convert_row
@@ -20,15 +21,6 @@ _DTYPES = (
     *("float32", "float16", "bfloat16", "float64", "int64", "int32", "int16", "int8", "uint8"),
     *("bool", "complex64"),
 )
-_TONES: Mapping[Verdict, wire.Tone] = {
-    "cures": "captured",
-    "helps": "captured",
-    "explicit": "plain",
-    "no help": "plain",
-    "refused": "break",
-    "not checked": "fallback",
-}
-_HEAD = re.compile(r"[.:] ")  # what a cure is in a few words ends there
 _ROOT = re.compile(r"[A-Za-z_]\w*(\[[^\]]*\])?")
 _STEP = re.compile(r"\.\w+|\[(?:'[^']*'|\"[^\"]*\"|[^\]]*)\]|\(\)")
 _INPUT = re.compile(r"(?P<name>\w+): (?P<dtype>\w+) \[(?P<shape>[\d, ]*)\](?: on (?P<device>\S+))?")
@@ -68,18 +60,17 @@ def _breaks(report: Report, context: ViewContext) -> list[wire.Break]:
 
 
 def _cure(cure: Cure, tried: RehearsedCure | None) -> wire.Cure:
-    title, *rest = _HEAD.split(cure.text, maxsplit=1)
-    text = "".join(rest)
-    return convert_row(
-        wire.Cure,
-        cure,
-        title=title.removesuffix("."),
-        text=text[:1].upper() + text[1:],
-        after=[*cure.above, *cure.after],
-        tried=None if tried is None else describe_cure(tried),
-        tone="plain" if tried is None else _TONES[tried.verdict],
-        patch="" if tried is None else tried.patch,
-    )
+    change = cure.change
+    return {
+        "title": cure.title,
+        "text": cure.why[:1].upper() + cure.why[1:],
+        "before": [*change.before],
+        "after": [*change.above, *change.after],
+        "code": change.code,
+        "tried": None if tried is None else describe_cure(tried),
+        "tone": "plain" if tried is None else TONES[tried.verdict],
+        "patch": "" if tried is None else tried.patch,
+    }
 
 
 def _guards(report: Report, tensors: Sequence[wire.Input]) -> list[wire.Guard]:

@@ -85,12 +85,12 @@ def _patch(patch: RecompilePatch, trials: Trials) -> SessionPatch:
         "id": patch.id,
         "title": patch.title,
         "why": patch.why,
-        "above": list(patch.above),
+        "above": list(patch.change.above),
         "edits": [
-            {"place": place(each.file, each.line), "before": each.before, "after": [*each.after]}
-            for each in patch.edits
+            {"place": place(each.file, each.line), "before": each.before[0], "after": [*each.after]}
+            for each in patch.change.edits
         ],
-        "before_call": list(patch.before_call),
+        "before_call": list(patch.change.before_call),
         "tried": words,
         "tone": tone,
         "patch": diff,

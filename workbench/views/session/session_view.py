@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -13,6 +13,7 @@ import traitlets
 from workbench.analysis.session.advice import advice
 from workbench.errors import UsageError
 from workbench.report.session.session_record import Session
+from workbench.views.answers.alternatives_text import TONES
 from workbench.views.job_queue import IDLE, AskedJob, JobQueue
 from workbench.views.session.session_document import Status, Trials, document
 from workbench.views.widgets.display import show_row
@@ -21,13 +22,6 @@ from workbench.views.wire.codec import pack
 from workbench.views.wire.report_messages import PatchQuestion, Progress, Tone
 from workbench.views.wire.session_messages import SessionDocument
 
-_TONES: Mapping[str, Tone] = {
-    "cures": "captured",
-    "helps": "captured",
-    "no help": "plain",
-    "not checked": "fallback",
-    "refused": "break",
-}
 _OPEN = 4  # reports that are kept in memory
 _EVERY_S = 0.5
 _IDLE = 125  # seconds without work for each of work: 1 % of the time, the first picture included
@@ -73,7 +67,7 @@ class SessionView(RequestWidget):
             raise UsageError(f"There is no patch {id!r} in this session.")
 
         def show(made: Any) -> None:
-            self._tried[id] = (made.sentence, _TONES[made.verdict], made.patch)
+            self._tried[id] = (made.sentence, TONES[made.verdict], made.patch)
             self.session = pack(self._document(self._shown, "done", self.variable))
 
         def follow(progress: Progress) -> None:

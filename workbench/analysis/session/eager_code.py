@@ -1,10 +1,15 @@
-"""What a session says first when nothing of its program was compiled."""
+"""What a session says of code that runs eagerly: at graph breaks, or where nothing was compiled."""
 
 from __future__ import annotations
 
-from workbench.analysis.session.break_cures import UNTRIED, cure, find_code
+from collections.abc import Collection, Mapping, Sequence
+
+from workbench.analysis.breaks.cures import advise
+from workbench.number_text import plural
+from workbench.report import Break, Report
+from workbench.report.session.own_breaks import find_step
 from workbench.report.session.session_record import Session, has_run_nothing
-from workbench.report.session.session_rows import NO_GENERATOR, Compile, place
+from workbench.report.session.session_rows import NO_GENERATOR, Compile, SessionBreak, place
 
 _NEVER = (
     "no function that torch.compile returned was called: call what it returns, which is another "
@@ -15,6 +20,8 @@ _NEVER = (
 CURE_OF_GENERATOR = (
     "return its values as a list, or compile the functions that it calls in place of it"
 )
+UNTRIED = "this was not tried: `wb.rehearse(fn, args)` tries the fixes that it knows"
+"""What is said behind the advice on a break: a session has no copy of the call that it was in."""
 _MARKED = "Constraints violated"
 _DDP = "_inside_ddp_forward"
 
@@ -67,7 +74,7 @@ def _why(session: Session) -> str:
         row = breaks[0]
         return (
             f"{row.function} breaks before its first operator ({place(row.file, row.line)}: "
-            f"{row.kind}): {cure(row, (), find_code(row, rows, session.reports))}; {UNTRIED}"
+            f"{row.kind}): {advise_on_break(row, rows, session.reports)}; {UNTRIED}"
         )
     if rows:
         names = ", ".join(dict.fromkeys(row.function for row in rows))
@@ -85,3 +92,49 @@ def _explain_eager(session: Session) -> str:
         at = f" ({place(row.file, row.line)})" if row.file else ""
         return f"{row.function}{at} runs eagerly, as {row.why.rstrip('.')}: {todo}"
     return ""
+
+
+def describe_harm(row: SessionBreak) -> str:
+    """What a break parts, in words; empty where torch did not tell."""
+    if row.ops_before is None or row.ops_after is None:
+        return ""
+    if not row.ops_before or not row.ops_after:
+        side = "after" if row.ops_before else "before"
+        return f"harmless, as no operator stands {side} it"
+    before, after = plural(row.ops_before, "operator"), row.ops_after
+    return f"{before} before it and {after} after it are not fused with each other"
+
+
+def advise_on_break(
+    row: SessionBreak,
+    compiles: Sequence[Compile],
+    reports: Mapping[int, Report],
+    compiled: Collection[str] = (),
+) -> str:
+    """What takes a break away, as rehearse has it; `compiled` are functions with a graph."""
+    step = find_step(row)
+    if step in compiled:
+        return f"nothing to change: {step} is compiled on its own"
+    known = _find_in_reports(row, compiles, reports)
+    if known is not None:
+        return advise(*known).words
+    item = Break(
+        "", row.file, row.line, row.function, row.text, row.kind, None, row.reason, "", row.hints,
+        row.count,
+    )  # fmt: skip
+    return advise(item, None).words
+
+
+def _find_in_reports(
+    row: SessionBreak, compiles: Sequence[Compile], reports: Mapping[int, Report]
+) -> tuple[Break, Report] | None:
+    """The break in the report that one of its compiles kept, which has the code around it."""
+    if row.within:  # its code is torch's or Python's
+        return None
+    for at, compile in enumerate(compiles):
+        if compile.id not in row.compile_ids or at not in reports:
+            continue
+        for item in reports[at].breaks:
+            if (item.file, item.line, item.kind) == (row.file, row.line, row.kind):
+                return item, reports[at]
+    return None
