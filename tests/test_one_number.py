@@ -13,7 +13,7 @@ from workbench.analysis.expectations.quantities import read_quantity
 from workbench.report import Report
 from workbench.report.measures import count_guards, measure_compile_seconds
 from workbench.views.document import document
-from workbench.views.static_html.static_report import count_guards as count_shown_guards
+from workbench.views.pages.report_page import count_guards as count_shown_guards
 from workbench.views.words.record_words import count_captured
 from workbench.views.words.units import format_seconds
 

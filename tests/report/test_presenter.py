@@ -21,7 +21,6 @@ from workbench.report.presenter import FormerTable, Presented, presenter
 from workbench.report.requirement_rows import Requirement
 from workbench.views.answers import fragments
 from workbench.views.charts import report_charts
-from workbench.views.pages import report_page as html
 from workbench.views.presenters import KINDS, find_shown
 from workbench.views.shown import Shown
 from workbench.views.tables import data_frames
@@ -82,7 +81,7 @@ def test_a_report_shows_what_its_views_make(tmp_path: Path) -> None:
     assert report.frame("kernels").equals(data_frames.frame(report, "kernels"))
     drawn, again = report.plot("fusion"), report_charts.plot(report, "fusion")
     assert [a.get_title() for a in drawn.axes] == [a.get_title() for a in again.axes]
-    assert report.to_html(tmp_path / "a.html") == html.page(report)
+    assert report.to_html(tmp_path / "a.html") == presenter().page(report, None)
     assert (tmp_path / "a.html").exists()
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,15 +13,21 @@ from workbench.errors import UsageError
 from workbench.report.presenter import Presented, presenter
 from workbench.views import presenters
 from workbench.views.blocks import (
+    SUMMARIES,
     Beside,
     Block,
+    Card,
     Changes,
     Chart,
     Code,
     Document,
+    Few,
+    Fold,
     Heat,
     Items,
+    Listings,
     OnPage,
+    Place,
     Section,
     Sentence,
     Table,
@@ -32,15 +38,34 @@ from workbench.views.blocks import (
 from workbench.views.charts.sheet import HeatCell, HeatMap, HeatRow
 from workbench.views.session import session_timeline
 from workbench.views.shown import Shown
-from workbench.views.static_html.grids import SUMMARIES
 from workbench.views.static_html.render import keep, summarize, write_page
 from workbench.views.tables.column import Column
 from workbench.views.widgets import display
+from workbench.views.wire.report_messages import Source
 
 COLUMNS = (Column("Name", "name", "code"), Column("Calls", "calls", "count"))
 ROWS = [{"name": f"k{n}", "calls": n + 1} for n in range(200)]
 HEAT = HeatMap("times", ("1 warp",), (HeatRow("a", (HeatCell(0.5, "3 µs"),)),), "best on top")
 DRAWN = session_timeline.Timeline((), ((10.0, "1 ms"),), 1, 9)
+LINES: Source = {
+    "id": "s0",
+    "file": "f.py",
+    "name": "f",
+    "kind": "function",
+    "first": 1,
+    "lines": ["h = relu(x)"],
+    "marks": [
+        {
+            "id": "L:s0:1",
+            "state": "captured",
+            "said": "",
+            "kernels": ["k0"],
+            "cost": {"bytes": 8.0},
+            "called_in": [],
+            "notes": [],
+        }
+    ],
+}
 EACH: list[tuple[Block, str]] = [
     (Sentence("<It> works."), "<p>&lt;It&gt; works.</p>"),
     (Sentence("Quiet.", "muted"), ">Quiet.</p>"),
@@ -48,7 +73,14 @@ EACH: list[tuple[Block, str]] = [
     (Sentence("f(x)", "code"), "<code>f(x)</code>"),
     (Sentence("Mind.", "note"), "<b>Note.</b> Mind."),
     (Sentence("Bad.", "warning"), "<b>Bad.</b>"),
+    (Sentence("3 µs", pieces=[("strong", "3"), ("plain", " µs")]), "<p><b>3</b> µs</p>"),
+    (Sentence("Mind it.", "note", [("strong", "Mind"), ("plain", " it.")]), "<b>Mind</b> it."),
     (Items(["one", "two"], "To do", ".advice"), "<li>one</li><li>two</li>"),
+    (Items(["one"], heads=["First."], codes=["x"], is_minor=True), "<li><b>First.</b> one"),
+    (Card("Break", "f.py:3 in f", "x.item()", ["Why.", "More."], ["Do it."]), "<li>Do it.</li>"),
+    (Listings([LINES], ".frame('sources')", "bytes"), "k0"),
+    (Few([Sentence("inner")], "rows", ".frame()"), "<p>inner</p>"),
+    (Fold("Details", [Sentence("inner")]), "<summary>Details</summary>"),
     (Table("Kernels", COLUMNS, ROWS[:2], ".frame()"), "k1"),
     (Table("Folded", COLUMNS, ROWS[:2], is_open=False), "Folded"),
     (Heat(HEAT), "3 µs"),
@@ -128,16 +160,19 @@ def test_lines_of_sources_share_what_a_notebook_keeps() -> None:
 
 
 def test_a_view_stands_in_place_of_the_blocks_where_a_script_runs() -> None:
-    asked: list[bool] = []
+    asked: list[Place] = []
 
-    def pack(is_page: bool) -> bytes:
-        asked.append(is_page)
+    def pack(place: Place) -> bytes:
+        asked.append(place)
         return b"record"
 
     document = Document("t", [Sentence("At rest.")], pack=pack, is_light=False)
     assert 'data-kind="page"' in write_page(document)
     assert 'data-kind="saved"' in keep(document, embed="full", carries_bundle=False)
-    assert asked == [True, False]
+    page, saved = asked
+    assert page.is_page
+    assert page.taken == len(write_page(replace(document, pack=None)).partition("<body>")[2]) - 15
+    assert (saved.is_page, saved.embed) == (False, "full")
     for embed in ("light", "none"):
         assert keep(document, embed=embed, carries_bundle=False) == summarize(document)  # type: ignore[arg-type]
 

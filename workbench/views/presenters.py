@@ -145,8 +145,7 @@ def _find_reports() -> Kinds:
             text=text,
             frame=_frame_report,
             plot=_plot_report,
-            page=_write_report,
-            fragment=_keep_report,
+            document=_build_report,
             export=_export_trace,
         )
     }
@@ -164,16 +163,10 @@ def _plot_report(*choice: Any, **more: Any) -> matplotlib.figure.Figure:
     return plot(*choice, **more)
 
 
-def _write_report(*choice: Any, **more: Any) -> str:
-    from workbench.views.pages.report_page import page
+def _build_report(report: Any, **more: Any) -> Document:
+    from workbench.views.pages.report_page import build_document
 
-    return page(*choice, **more)
-
-
-def _keep_report(report: Any) -> str:
-    from workbench.views.pages.report_page import fragment
-
-    return fragment(report)
+    return build_document(report, **more)
 
 
 def _export_trace(record: Any, path: Any) -> None:
@@ -264,25 +257,21 @@ class _Views:
 
     def page(self, record: Any, path: str | PathLike[str] | None = None, **more: Any) -> str:
         """A self-contained page, written to `path` unless it is None."""
-        shown = find_shown(record)
-        if shown.page is not None:
-            return shown.page(record, path, **more)
+        build = find_shown(record).document
         from workbench.views.static_html.render import write_page
 
-        if shown.document is None:
+        if build is None:
             return write_page(Document(type(record).__name__, [Code(repr(record))]), path)
-        return write_page(shown.document(record, **more), path)
+        return write_page(build(record, **more), path)
 
     def fragment(self, record: Any) -> str | None:
         """HTML that a notebook keeps; None for a record that is shown as text."""
-        shown = find_shown(record)
-        if shown.fragment is not None:
-            return shown.fragment(record)
-        if shown.document is None:
+        build = find_shown(record).document
+        if build is None:
             return None
         from workbench.views.static_html.render import summarize
 
-        return summarize(shown.document(record))
+        return summarize(build(record))
 
     def export(self, record: Any, path: str) -> None:
         """Write its rows as a table for other programs."""

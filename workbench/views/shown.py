@@ -36,9 +36,8 @@ def refuse(record: Any, *_: Any, **__: Any) -> Any:
 class Shown:
     """What shows one kind of record, each called with it; what is left out is shown as text.
 
-    Its `document` of blocks is drawn as its page and as what a notebook keeps, unless it has a
-    `page` and a `fragment` of its own. A notebook that runs shows its `live` view, else its `view`,
-    unless it has a `display` of its own.
+    Its `document` of blocks is drawn as its page and as what a notebook keeps. A notebook that runs
+    shows its `live` view, else its `view`, unless it has a `display` of its own.
     """
 
     document: Callable[..., Document] | None = None
@@ -46,8 +45,6 @@ class Shown:
     sentences: Callable[..., tuple[str, ...]] = list_text_alone
     frame: Callable[..., Any] = refuse
     plot: Callable[..., Any] = refuse
-    page: Callable[..., str] | None = None
-    fragment: Callable[..., str] | None = None
     export: Callable[..., None] = refuse
     view: Callable[..., Any] | None = None
     live: Callable[..., Any] | None = None

@@ -14,8 +14,8 @@ from workbench.report import Report
 from workbench.report.roundtrip import MissedBudget, RoundTrip
 from workbench.report.table import Table
 from workbench.views.document import ViewContext, document
-from workbench.views.pages.report_page import fragment, page
 from workbench.views.panes.artifact_pane import file_of
+from workbench.views.presenters import VIEWS
 from workbench.views.widgets.display import show
 from workbench.views.wire import report_messages as wire
 
@@ -104,7 +104,7 @@ def test_before_there_is_a_file_the_pane_says_how_to_get_one(sample_report: Repo
     words = document(nothing)["file"]["advice"] or ""
     assert "`compiled.save(path)` writes a file" in words
     assert "`wb.roundtrip(compiled, args)`" in words
-    assert "compiled.save(path)" in page(nothing)
+    assert "compiled.save(path)" in VIEWS.page(nothing)
     only_saved = document(without("roundtrip"))["file"]["advice"] or ""
     assert only_saved.startswith("`wb.roundtrip(compiled, args)` times")
     saved = document(nothing, ViewContext(saved=("block.aot", 1)))["file"]["advice"] or ""
@@ -112,7 +112,7 @@ def test_before_there_is_a_file_the_pane_says_how_to_get_one(sample_report: Repo
 
 
 def test_the_static_views_have_it_too(sample_report: Report) -> None:
-    for html in (page(sample_report), fragment(sample_report)):
+    for html in (VIEWS.page(sample_report), VIEWS.fragment(sample_report)):
         assert "Does it load on this machine?" in html
         assert "torch.compile, empty cache" in html
         assert "signed by you" in html

@@ -26,24 +26,23 @@ from workbench.views.answers.alternatives_text import (
     summarize_rehearsal,
     summarize_rivals,
 )
-from workbench.views.answers.roundtrip_text import list_ways, text
+from workbench.views.answers.roundtrip_text import build_fall, list_ways, text
 from workbench.views.blocks import (
     Beside,
     Block,
     Code,
     Document,
+    Limits,
     Section,
     Sentence,
     Table,
-    Waterfall,
+    write_frame_call,
 )
 from workbench.views.shown import Shown
-from workbench.views.static_html import render
-from workbench.views.static_html.grids import Limits, write_frame_call
+from workbench.views.static_html.render import summarize
 from workbench.views.tables.column import Column
 from workbench.views.tables.columns import spell_out_columns
-from workbench.views.wire.artifact_messages import TripWay
-from workbench.views.words.units import ABSENT, format_bytes, format_seconds
+from workbench.views.words.units import ABSENT, format_bytes
 
 _CHECK = (
     Column("", "sign"),
@@ -141,25 +140,9 @@ def _build_roundtrip(trip: RoundTrip) -> Document:
     """The ways side by side and the phases of each that ran."""
     ways = list_ways(trip.ways, trip.phases)
     title = f"{trip.name}: round trip of {format_bytes(trip.size)}, {'ok' if trip.ok else 'not ok'}"
-    falls = [
-        Waterfall(
-            _name_fall(way),
-            [(phase["title"], phase["start_s"], phase["duration_s"]) for phase in way["phases"]],
-            way["total_s"] or 1,
-            is_open=way["name"] == "ours",
-        )
-        for way in ways
-        if way["ran"]
-    ]
+    falls = [build_fall(way) for way in ways if way["ran"]]
     table = Table("", spell_out_columns("ways", ways), ways)
     return Document(title, [table, *map(Sentence, trip.notes), *falls])
-
-
-def _name_fall(way: TripWay) -> str:
-    first = f"{format_seconds(way['total_s'])} from the start of the process to the first result"
-    steady = way["steady_s"]
-    then = "" if steady is None else f", then {format_seconds(steady)} a call"
-    return f"{way['title']}: {first}{then}"
 
 
 def show_progress(title: str, lines: Iterable[tuple[str, float, bool]]) -> str:
@@ -170,7 +153,7 @@ def show_progress(title: str, lines: Iterable[tuple[str, float, bool]]) -> str:
         for name, seconds, running in lines
     ]
     table = Table("", columns, rows, most=len(rows))
-    return render.summarize(Document("", [Sentence(title), table]))
+    return summarize(Document("", [Sentence(title), table]))
 
 
 def _build_inspected(report: ArtifactReport) -> Document:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from workbench.report.file_rows import RoundTripPhase, RoundTripWay
 from workbench.report.roundtrip import MissedBudget, RoundTrip
+from workbench.views.blocks import Waterfall
 from workbench.views.shown import Shown
 from workbench.views.wire.artifact_messages import TripPhase, TripWay
 from workbench.views.wire.codec import convert_row
@@ -88,6 +89,19 @@ def list_ways(rows: Iterable[RoundTripWay], of_phases: Iterable[RoundTripPhase])
         )
         for way in rows
     ]
+
+
+def build_fall(way: TripWay) -> Waterfall:
+    """The phases of one way of a round trip, each where it begins."""
+    first = f"{format_seconds(way['total_s'])} from the start of the process to the first result"
+    steady = way["steady_s"]
+    then = "" if steady is None else f", then {format_seconds(steady)} a call"
+    return Waterfall(
+        f"{way['title']}: {first}{then}",
+        [(phase["title"], phase["start_s"], phase["duration_s"]) for phase in way["phases"]],
+        way["total_s"] or 1,
+        is_open=way["name"] == "ours",
+    )
 
 
 def describe_missed_budget(missed: MissedBudget) -> str:

@@ -17,7 +17,15 @@ from workbench.analysis.diff.difference import (
 from workbench.analysis.fusion.traffic import sum_known
 from workbench.report import Report
 from workbench.report.side_by_side import SideBySide, sign_lines, split_hunks
-from workbench.views.blocks import Changes, Document, Items, Section, Sentence, Table
+from workbench.views.blocks import (
+    Changes,
+    Document,
+    Items,
+    Section,
+    Sentence,
+    Table,
+    write_frame_call,
+)
 from workbench.views.diff.sentences import sentences
 from workbench.views.diff.words import (
     CHANGES,
@@ -28,7 +36,6 @@ from workbench.views.diff.words import (
     name_note,
     value_text,
 )
-from workbench.views.static_html.grids import write_frame_call
 from workbench.views.tables.column import Column
 from workbench.views.wire.codec import SMALL, convert_row, pack
 from workbench.views.wire.diff_messages import (

@@ -14,10 +14,9 @@ from workbench.analysis.forecast.forecast import (
 )
 from workbench.analysis.gpu_model.launches import Launches, tell_kernels
 from workbench.report.measures import measures
-from workbench.views.blocks import Document, Sentence, Table
+from workbench.views.blocks import HEAT_BYTES, Document, Sentence, Table
 from workbench.views.charts.sheet import KERNEL_COLOURS, sheet
 from workbench.views.shown import Shown
-from workbench.views.static_html.grids import HEAT_BYTES
 from workbench.views.tables.column import Column
 from workbench.views.words.units import format_bytes, format_percent, format_us, plural
 

@@ -14,8 +14,7 @@ Add a pane
 6. `tests/views/panes/test_<name>_pane.py`: what it says of a record that has something, and of
    one that has nothing.
 
-Where no script runs it is shown when `views/static_html/static_report.py` has columns for its
-rows.
+Where no script runs it is shown when `views/pages/report_page.py` has a section of blocks for it.
 """
 
 DOORS = {

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, KeysView, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from workbench.analysis.apart.apart import explain_apart, list_neighbours
 from workbench.analysis.cost.line_shares import list_line_ids
 from workbench.analysis.diff.lineage import (
     NodePair,
@@ -17,21 +18,22 @@ from workbench.analysis.diff.lineage import (
     find_named_owners,
 )
 from workbench.analysis.kernel_script.script import kernel_script
+from workbench.analysis.opportunities.opportunity import Opportunity
+from workbench.analysis.opportunities.rules import opportunities
 from workbench.artifacts.programs import find_kernels
 from workbench.errors import UsageError
 from workbench.report import TABLES, KernelLine, Report, Wrapper
 from workbench.report.graph_stages import is_weight_name, name_input, place_of
 from workbench.report.machine_rows import Assembly
 from workbench.report.record import list_linked_pairs
+from workbench.report.rows import PassStep, WhyApart
 from workbench.report.side_by_side import compare
 from workbench.specs.opcodes import explanations
 from workbench.views.layout import layered
-from workbench.views.parts.apart_part import build_apart_part
-from workbench.views.parts.budgets_part import build_budgets_part
 from workbench.views.parts.fusion_part import build_fusion_part, build_pairs_part
-from workbench.views.parts.memory_part import build_memory_part
-from workbench.views.parts.step_graphs import Columns, build_step_changes, read_step_columns
+from workbench.views.parts.memory_part import build_budgets_part, build_memory_part
 from workbench.views.tables.columns import FIRST_COLUMNS
+from workbench.views.wire import report_messages as wire
 from workbench.views.wire.codec import convert_row, no_collection
 from workbench.views.wire.fusion_messages import FusionPart, PairsPart
 from workbench.views.wire.gpu_messages import ComparePart, Opcode, StagePart
@@ -545,3 +547,119 @@ def find_all_quiet_ids(report: Report) -> list[str]:
     quiet = {target for target in set(targets) if strip_op_name(target) in _QUIET}
     ids: Sequence[str] = columns.get("id", ())
     return [id for id, target in zip(ids, targets, strict=True) if target in quiet]
+
+
+_MOST = 200  # pairs that a saved page answers for
+_JOINING = frozenset(
+    ("product-epilogue", "topk-of-one", "complex-numbers", "attention-by-hand", "copied-matrix")
+)
+"""Rules whose change puts operations into one kernel, or takes away what stands between."""
+
+
+def build_apart_part(report: Report, pair: str) -> wire.ApartPart:
+    """Build the part of a pair `k0|k1`, of all neighbours without one.
+
+    Raises `UsageError` for an id that the record does not have.
+    """
+    a, mark, b = pair.partition("|")
+    if pair and not (a and mark and b):
+        raise UsageError(f"Why apart takes two ids, as in 'apart:k0|k1': {pair!r} is not that.")
+    answers = [explain_apart(report, a, b)] if pair else list_neighbours(report, _MOST)
+    changes = [each for each in opportunities(report) if each.rule in _JOINING]
+    return {"kind": "apart", "answers": [_answer(each, changes) for each in answers]}
+
+
+def _answer(answer: WhyApart, changes: list[Opportunity]) -> wire.WhyApart:
+    concerned = set(answer.concerned)
+    joining = (each.id for each in changes if concerned & set(each.kernels))
+    return convert_row(
+        wire.WhyApart,
+        answer,
+        rejected=None if answer.pair is None else f"f0:{answer.pair}",
+        opportunity=next(joining, None) if answer.is_apart else None,
+    )
+
+
+Columns = Mapping[str, Sequence[Any]]
+
+
+def read_step_columns(report: Report, id: str) -> Columns:
+    """The nodes of the graph after a pass; raises `UsageError` where there is none of that name."""
+    base, steps = _find_steps(report, id)
+    nodes, changed = report.nodes.columns, report.pass_nodes.columns
+    places = {id: row for row, id in enumerate(changed["id"])}
+    found = {nodes["name"][row]: (nodes, row) for row in report.node_rows[base]}
+    for step in steps:
+        for name in step.removed:
+            found.pop(name, None)
+        for name in (*step.added, *step.rewritten):
+            found[name] = changed, places[f"{step.graph_after}:{name}"]
+    inputs = {
+        name: [each.partition(":")[2] for each in table["inputs"][row]]
+        for name, (table, row) in found.items()
+    }
+    names = _sort_names({name: [n for n in own if n in found] for name, own in inputs.items()})
+    columns: dict[str, list[Any]] = {
+        column: [found[name][0][column][found[name][1]] for name in names] for column in nodes
+    }
+    own: dict[str, list[Any]] = {
+        "id": [f"{id}:{name}" for name in names],
+        "graph": [id] * len(names),
+        "inputs": [[f"{id}:{each}" for each in inputs[name]] for name in names],
+    }
+    return columns | own
+
+
+def build_step_changes(report: Report, before: str, after: str) -> ChangesPart:
+    """What the passes between two states of one graph did."""
+    fewer, more = sorted((_find_steps(report, id)[1] for id in (before, after)), key=len)
+    was, now = (read_names(report, id) for id in (before, after))
+    between = (name for step in more[len(fewer) :] for name in step.rewritten)
+    stayed = [name for name in dict.fromkeys(between) if name in was and name in now]
+    return {
+        "kind": "changes",
+        "before": before,
+        "after": after,
+        "added": [f"{after}:{name}" for name in now if name not in was],
+        "removed": [f"{before}:{name}" for name in was if name not in now],
+        "replaced": [([f"{before}:{name}"], [f"{after}:{name}"]) for name in stayed],
+        "kept": len(was & now) - len(stayed),
+    }
+
+
+def read_names(report: Report, id: str) -> KeysView[str]:
+    """The names of the nodes of a recorded graph, or of one that a pass left, in no order."""
+    base, steps = _find_steps(report, id)
+    known = report.nodes.columns["name"]
+    names: dict[str, None] = dict.fromkeys(known[row] for row in report.node_rows[base])
+    for step in steps:
+        for name in step.removed:
+            names.pop(name, None)
+        names |= dict.fromkeys(step.added)
+    return names.keys()
+
+
+def _find_steps(report: Report, id: str) -> tuple[str, tuple[PassStep, ...]]:
+    """The recorded graph, and the passes that led from it to a graph."""
+    base, dot, number = id.partition(".")
+    steps = report.graph_steps.get(base, ())
+    count = int(number) if number.isdecimal() else 0
+    if base not in report.node_rows or (dot and not 0 < count <= len(steps)):
+        raise UsageError(f"There is no graph {id!r} that a pass left.")
+    return base, steps[:count]
+
+
+def _sort_names(reads: Mapping[str, Sequence[str]]) -> list[str]:
+    """The nodes, each behind those that it reads, else in their order."""
+    order: dict[str, None] = {}
+    for first in reads:
+        waiting = [(first, iter(reads[first]))]
+        while waiting:
+            name, inputs = waiting[-1]
+            missing = next((each for each in inputs if each not in order), None)
+            if missing is None:
+                order.setdefault(name)
+                waiting.pop()
+            else:
+                waiting.append((missing, iter(reads[missing])))
+    return list(order)

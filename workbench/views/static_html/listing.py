@@ -11,7 +11,7 @@ from pygments.lexer import Lexer
 from pygments.lexers import get_lexer_by_name
 from pygments.token import Comment, Keyword, Name, Number, Operator, String
 
-from workbench.views.static_html.grids import Limits
+from workbench.views.blocks import Limits
 from workbench.views.wire.report_messages import CostKind, Line, Note, Source
 from workbench.views.words.record_words import choose_cost_of_lines, cost_text
 
