@@ -13,11 +13,11 @@ from typing import Any, Literal
 
 from markupsafe import Markup
 
+from workbench.number_text import ABSENT
 from workbench.settings import Embed
 from workbench.views.charts.sheet import HeatMap
 from workbench.views.tables.column import CUT, Column
 from workbench.views.wire.report_messages import Source
-from workbench.views.words.units import ABSENT
 
 Look = Literal["plain", "muted", "strong", "code", "note", "warning"]
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from workbench.analysis.kernel_checks.kernel_check import read_check
+from workbench.number_text import plural
 from workbench.report import TABLES, Report
 from workbench.report.record import describe_state
 from workbench.report.report_header import OWN_KERNEL
@@ -15,7 +16,6 @@ from workbench.views.panes.registry import PANES
 from workbench.views.tables.columns import COLUMNS, specs
 from workbench.views.wire import report_messages as wire
 from workbench.views.wire.codec import convert_row, no_collection
-from workbench.views.words.units import plural
 
 
 def document(report: Report, context: ViewContext | None = None) -> wire.Document:

@@ -15,6 +15,7 @@ from workbench.analysis.fusion.why_not import rejected
 from workbench.analysis.gpu_model.launches import tell_kernels_of
 from workbench.analysis.kernel_checks.kernel_check import read_check
 from workbench.analysis.opportunities.rules import opportunities
+from workbench.number_text import format_bytes, format_percent, format_seconds, plural
 from workbench.report import Kernel, Report
 from workbench.report.measures import count_guards
 from workbench.report.report_header import KERNEL_LOG, OWN_KERNEL
@@ -31,7 +32,6 @@ from workbench.views.words.record_words import (
     summarize_cuda_graphs,
     title_of,
 )
-from workbench.views.words.units import format_bytes, format_percent, format_seconds, plural
 
 _WIDTH = 80
 _HEIGHT = 25

@@ -9,6 +9,7 @@ import pytest
 import workbench as wb
 from workbench.analysis.calls.call_tree import CostRow
 from workbench.analysis.opportunities.rules import opportunities
+from workbench.number_text import format_us
 from workbench.report import Break, Graph, Kernel, Outcome, Report, Request, Source, Table
 from workbench.report.paired import PairedTimes
 from workbench.report.profile_record import MeasuredCall, add_measured_call
@@ -16,7 +17,6 @@ from workbench.views.document import document
 from workbench.views.overview.answer import answer, answer_text, list_whereabouts
 from workbench.views.presenters import VIEWS
 from workbench.views.text import text
-from workbench.views.words.units import format_us
 
 RECORDS = Path(__file__).parents[2] / "records"
 BLOCK, LAYERS, NORM = (

@@ -11,14 +11,13 @@ from workbench.analysis.cluster.streams import StreamChange
 from workbench.analysis.opportunities.opportunity import Cost, Opportunity, Tried
 from workbench.analysis.opportunities.rehearsed_cures import Rehearsal, RehearsedCure, Verdict
 from workbench.analysis.opportunities.rules import RULES
-from workbench.number_text import number_text
+from workbench.number_text import format_bytes, format_ms, number_text, plural
 from workbench.report import Report
 from workbench.report.paired import PairedTimes
 from workbench.report.report_header import KERNEL_LOG, OWN_KERNEL
 from workbench.report.rivals import Rivals
 from workbench.views.shown import Shown
 from workbench.views.words.record_words import short
-from workbench.views.words.units import format_bytes, format_ms, plural
 
 _WIDTH = 80
 _CODE_LINES = 24  # of each code of two rivals

@@ -13,7 +13,7 @@ from workbench.analysis.opportunities.rehearsed_cures import Rehearsal
 from workbench.analysis.sweep.recommendation import Recommendation
 from workbench.artifacts.inspect.artifact_report import TITLES, WRONG, ArtifactReport
 from workbench.artifacts.preflight.check import SIGNS, Check
-from workbench.number_text import number_text
+from workbench.number_text import ABSENT, format_bytes, number_text
 from workbench.report.cache_keys import WhyRecompiled
 from workbench.report.requirement_rows import NOT_CHECKED
 from workbench.report.rivals import Rivals
@@ -42,7 +42,6 @@ from workbench.views.shown import Shown
 from workbench.views.static_html.render import summarize
 from workbench.views.tables.column import Column
 from workbench.views.tables.columns import spell_out_columns
-from workbench.views.words.units import ABSENT, format_bytes
 
 _CHECK = (
     Column("", "sign"),

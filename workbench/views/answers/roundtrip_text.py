@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from workbench.number_text import difference_text, format_bytes, format_seconds, number_text
 from workbench.report.file_rows import RoundTripPhase, RoundTripWay
 from workbench.report.roundtrip import MissedBudget, RoundTrip
 from workbench.views.blocks import Waterfall
 from workbench.views.shown import Shown
 from workbench.views.wire.artifact_messages import TripPhase, TripWay
 from workbench.views.wire.codec import convert_row
-from workbench.views.words.units import difference_text, format_bytes, format_seconds, number_text
 
 TITLES = {
     "eager": "eager",

@@ -15,6 +15,7 @@ from workbench.analysis.diff.difference import (
     get_label,
 )
 from workbench.analysis.fusion.traffic import sum_known
+from workbench.number_text import ABSENT, plural
 from workbench.report import Report
 from workbench.report.side_by_side import SideBySide, sign_lines, split_hunks
 from workbench.views.blocks import (
@@ -47,7 +48,6 @@ from workbench.views.wire.diff_messages import (
 )
 from workbench.views.words.progress_words import find_compiler, name_own_work
 from workbench.views.words.record_words import name_stage
-from workbench.views.words.units import ABSENT, plural
 
 VERSION = 1
 MOST_ROWS = 400

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from workbench.analysis.diff.difference import MEASURED, PARTS, Change, Diff
 from workbench.errors import UsageError
+from workbench.number_text import ABSENT
 from workbench.report.presenter import presenter
 from workbench.views.diff.sentences import sentences
 from workbench.views.diff.words import CHANGES, TITLES, describe_side, difference_text, value_text
 from workbench.views.words.record_words import short
-from workbench.views.words.units import ABSENT
 
 if TYPE_CHECKING:
     import pandas

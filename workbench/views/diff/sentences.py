@@ -19,10 +19,10 @@ from workbench.analysis.diff.difference import (
 )
 from workbench.analysis.diff.report_comparison import is_same_code
 from workbench.analysis.gpu_model.matrix import COUNTED
+from workbench.number_text import plural
 from workbench.report import Report
 from workbench.views.diff.words import difference_text, joined, name_item, name_note, value_text
 from workbench.views.words.record_words import short
-from workbench.views.words.units import plural
 
 _NOT_IN_TURN = "not measured in turn: no verdict"
 _SHOWN = 3

@@ -6,18 +6,18 @@ from collections.abc import Mapping
 
 from workbench.analysis.diff.difference import MEASURED, Change, Value
 from workbench.analysis.fusion.why_not import SHORT
-from workbench.number_text import join_words
-from workbench.report import Report
-from workbench.report.graph_stages import name_input
-from workbench.views.words.record_words import name_stage
-from workbench.views.words.units import (
+from workbench.number_text import (
     ABSENT,
     count_text,
     format_bytes,
     format_percent,
     format_seconds,
     format_us,
+    join_words,
 )
+from workbench.report import Report
+from workbench.report.graph_stages import name_input
+from workbench.views.words.record_words import name_stage
 
 TITLES: Mapping[str, str] = {
     "outcome": "Outcome",

@@ -13,12 +13,12 @@ from workbench.analysis.forecast.forecast import (
     ModuleForecast,
 )
 from workbench.analysis.gpu_model.launches import Launches, tell_kernels
+from workbench.number_text import format_bytes, format_percent, format_us, plural
 from workbench.report.measures import measures
 from workbench.views.blocks import HEAT_BYTES, Document, Sentence, Table
 from workbench.views.charts.sheet import KERNEL_COLOURS, sheet
 from workbench.views.shown import Shown
 from workbench.views.tables.column import Column
-from workbench.views.words.units import format_bytes, format_percent, format_us, plural
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 from workbench.analysis.layers.fit import Fit
 from workbench.analysis.layers.layers import ModuleShare
+from workbench.number_text import format_bytes, format_percent, plural
 from workbench.views.blocks import Chart, Document, Sentence, Table
 from workbench.views.charts.sheet import CELL_INK, KERNEL_COLOURS, sheet
 from workbench.views.shown import Shown
 from workbench.views.tables.column import Column
-from workbench.views.words.units import format_bytes, format_percent, plural
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

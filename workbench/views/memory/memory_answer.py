@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 from workbench.analysis.budgets.budgets import BudgetPoint, Budgets, cost_text
 from workbench.analysis.memory.memory import Memory, stacked
-from workbench.number_text import plural
+from workbench.number_text import format_bytes, format_percent, plural
 from workbench.views.charts.sheet import KERNEL_COLOURS, sheet
 from workbench.views.shown import Shown
-from workbench.views.words.units import format_bytes, format_percent
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from workbench.analysis.numerics.numerics_record import ProgramsApart
+from workbench.number_text import plural
 from workbench.report.numerics.numerics_rows import CommonValue
 from workbench.views.blocks import Block, Document, Sentence, Table
 from workbench.views.shown import Shown
 from workbench.views.tables.column import Column
-from workbench.views.words.units import plural
 
 _COLUMNS = (
     Column("Value", "node", "code"),

@@ -10,6 +10,7 @@ from typing import Any, cast
 from workbench.analysis.cost.costs import choose_cost
 from workbench.analysis.memory.timeline import explain_unknown_memory
 from workbench.errors import UsageError
+from workbench.number_text import format_bytes
 from workbench.report import Report
 from workbench.report.machine_rows import HOST_STAGE
 from workbench.settings import Embed
@@ -19,7 +20,6 @@ from workbench.views.parts.report_parts import Parts
 from workbench.views.static_html.render import loader
 from workbench.views.wire.codec import SMALL, Budget, bundle, pack
 from workbench.views.wire.report_messages import Document, Embedded, PaneId
-from workbench.views.words.units import format_bytes
 
 PAGE_BYTES = 1_950_000
 """A whole page."""

@@ -9,9 +9,11 @@ from functools import partial
 from typing import Any, cast
 
 from workbench.analysis.memory.timeline import explain_unknown_memory
+from workbench.number_text import plural
 from workbench.report import Report
 from workbench.report.machine_rows import MatrixCell
 from workbench.report.measures import measures
+from workbench.report.texts import find_text
 from workbench.views.answers.roundtrip_text import build_fall
 from workbench.views.blocks import (
     PAGE,
@@ -45,8 +47,7 @@ from workbench.views.tables.columns import spell_out_columns
 from workbench.views.wire import report_messages as wire
 from workbench.views.wire.advice_messages import Opportunity
 from workbench.views.wire.memory_messages import MemoryShare
-from workbench.views.words.record_words import cost_text, share_words, text_of
-from workbench.views.words.units import plural
+from workbench.views.words.record_words import cost_text, share_words
 
 _ASSEMBLY = ("ptx", "amdgcn")
 _EXPECTED = ("overview", "graphs", "fusion", "kernels", "timeline")
@@ -251,7 +252,7 @@ def _list_codes(report: Report) -> Iterator[Code]:
     """The sources of kernels and wrappers and each kernel's assembly, each text once."""
     room, seen = PAGE.texts, set()
     for title, key, language in _list_texts(report):
-        text = text_of(report, key)
+        text = find_text(report.texts, key)
         if text is None or key in seen or text.count("\n") >= room:
             continue
         seen.add(key)

@@ -6,6 +6,7 @@ import math
 from collections import Counter
 
 from workbench.device_kinds import TARGETS
+from workbench.number_text import difference_text, format_bytes, plural
 from workbench.report import Report
 from workbench.report.measures import count_guards
 from workbench.report.report_header import KERNEL_LOG, OWN_KERNEL
@@ -21,7 +22,6 @@ from workbench.views.wire.artifact_messages import (
 )
 from workbench.views.wire.codec import convert_row
 from workbench.views.words.record_words import describe_absent_parts
-from workbench.views.words.units import difference_text, format_bytes, plural
 
 _OF_THIS_MACHINE = (*TARGETS, "")  # targets that are loaded where they were made
 _ONLY_TOLD = ("trace", KERNEL_LOG, OWN_KERNEL, "explanation")  # kinds of records without code

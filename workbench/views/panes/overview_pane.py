@@ -21,6 +21,13 @@ from workbench.analysis.memory.memory import count_quick_memory
 from workbench.analysis.memory.timeline import explain_unknown_memory
 from workbench.analysis.opportunities.opportunity import SURE, Opportunity, Tried
 from workbench.analysis.opportunities.rules import opportunities
+from workbench.number_text import (
+    format_bytes,
+    format_percent,
+    format_seconds,
+    format_us,
+    plural,
+)
 from workbench.report import Report
 from workbench.report.measures import count_guards, measure_compile_seconds
 from workbench.report.paired import PairedTimes
@@ -51,13 +58,6 @@ from workbench.views.words.record_words import (
     list_cost_heads,
     list_cuda_graph_reasons,
     summarize_cuda_graphs,
-)
-from workbench.views.words.units import (
-    format_bytes,
-    format_percent,
-    format_seconds,
-    format_us,
-    plural,
 )
 
 _QUICK = 10_000

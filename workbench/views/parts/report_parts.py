@@ -28,6 +28,7 @@ from workbench.report.machine_rows import Assembly
 from workbench.report.record import list_linked_pairs
 from workbench.report.rows import PassStep, WhyApart
 from workbench.report.side_by_side import compare
+from workbench.report.texts import find_text
 from workbench.specs.opcodes import explanations
 from workbench.views.layout import layered
 from workbench.views.parts.fusion_part import build_fusion_part, build_pairs_part
@@ -47,7 +48,6 @@ from workbench.views.wire.report_messages import (
     TablePart,
     WrapperPart,
 )
-from workbench.views.words.record_words import text_of
 
 _FORMS = (
     "graph:ID, bytecode:ID, code:ID, script:ID, wrapper:ID, table:NAME, changes:ID:ID, "
@@ -164,7 +164,7 @@ class Stages:
         row = self._rows.get(name)
         if row is None:
             raise UsageError(f"There is no code {name!r}; report.frame('assembly') lists it all.")
-        text = text_of(self._report, row.text)
+        text = find_text(self._report.texts, row.text)
         if text is None:
             why = row.note or "it was not kept in the report"
             raise UsageError(f"There is no {row.stage.upper()} of {row.config}: {why}.")
@@ -216,7 +216,7 @@ class Codes:
         if kernel is None:
             known = f"k0 to k{len(self._kernels) - 1}" if self._kernels else "none"
             raise UsageError(f"There is no kernel {id!r}; the report has {known}.")
-        text = text_of(self._report, kernel.text)
+        text = find_text(self._report.texts, kernel.text)
         if text is None:
             why = "it was not kept in the report"
             if kernel.language == "extern":
@@ -235,10 +235,10 @@ def build_bytecode_part(report: Report, id: str) -> BytecodePart:
     if row is None:
         known = ", ".join(report.bytecode.columns.get("id", ())) or "none"
         raise UsageError(f"There is no bytecode {id!r}; the report has {known}.")
-    text = text_of(report, row.text)
+    text = find_text(report.texts, row.text)
     if text is None:
         raise UsageError(f"The report keeps no text of the bytecode {id}.")
-    source = text_of(report, row.source_text)
+    source = find_text(report.texts, row.source_text)
     note = row.why_no_source if source is None else None
     return {"kind": "bytecode", "id": id, "text": text, "source": source, "note": note}
 
@@ -249,7 +249,7 @@ def build_wrapper_part(report: Report, id: str) -> WrapperPart:
     if wrapper is None:
         known = ", ".join(report.wrappers.columns.get("id", ())) or "none"
         raise UsageError(f"There is no wrapper {id!r}; the report has {known}.")
-    text = text_of(report, wrapper.text)
+    text = find_text(report.texts, wrapper.text)
     if text is None:
         raise UsageError(f"The text of {id} was not kept in the report.")
     text = _FOLDER.sub(r"\1", text)

@@ -15,6 +15,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from workbench.number_text import format_bytes, format_seconds, plural
 from workbench.report.atomic import write_saved_file
 from workbench.settings import Embed
 from workbench.views.answers.roundtrip_text import bar
@@ -37,7 +38,6 @@ from workbench.views.blocks import (
 from workbench.views.source_marks import SIGNS, WORDS
 from workbench.views.static_html.listing import choose_listings, gutter, split_line_pieces
 from workbench.views.wire.codec import bundle, hash_bytes, pack_text
-from workbench.views.words.units import format_bytes, format_seconds, plural
 
 POLICY = (
     "default-src 'none'; script-src 'unsafe-inline' blob:; style-src 'unsafe-inline'; "

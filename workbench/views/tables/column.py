@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any, Literal, cast, get_args
 
+from workbench import number_text as units
 from workbench.views.wire.numerics_messages import INFINITE
 from workbench.views.wire.report_messages import Cell
 from workbench.views.wire.session_messages import SessionTable
 from workbench.views.wire.table_messages import ColumnKind, ColumnSpec
 from workbench.views.wire.table_messages import Unit as WireUnit
-from workbench.views.words import units
 
 CUT = "…"
 Unit = Literal[

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping
 
 from workbench.analysis.cost.costs import CostKind, list_all_costs
 from workbench.analysis.fusion.traffic import strip_operator_name
+from workbench.number_text import format_bytes, format_us, plural
 from workbench.report import Kernel, Report
 from workbench.report.graph_stages import GRAPH_STAGES, is_input_name
 from workbench.report.rows import split_line
 from workbench.views.wire import report_messages as wire
 from workbench.views.wire.table_messages import Unit
-from workbench.views.words.units import format_bytes, format_us, plural
 
 _FILES = 2  # named beside a kernel
 _HEADS: Mapping[CostKind, tuple[str, Unit, bool]] = {  # name, unit, whether it is an estimate
@@ -97,11 +97,6 @@ def _ranges(numbers: list[int]) -> str:
         else:
             spans.append([number, number])
     return ", ".join(str(a) if a == b else f"{a}–{b}" for a, b in spans)
-
-
-def text_of(report: Report, key: str | None) -> str | None:
-    """The text behind a content hash; None when it was not kept."""
-    return None if key is None else report.texts.get(key)
 
 
 def count_captured(report: Report) -> tuple[int, int]:
