@@ -211,7 +211,7 @@ def test_a_new_kind_needs_its_document_alone(
         return Document("A guess", [Sentence(record.words)])
 
     kind = Shown(document=build, text=lambda record: write_text(build(record)))
-    monkeypatch.setattr(presenters, "KINDS", {"Guess": lambda: {"Guess": kind}})
+    monkeypatch.setattr(presenters, "find_file", {"Guess": {"Guess": kind}}.get)
     found = Guess("It rains.")
     assert repr(found) == "A guess\n- It rains."
     assert "<p>It rains.</p>" in (found._repr_html_() or "")
@@ -236,7 +236,7 @@ def test_a_notebook_shows_a_view_and_keeps_the_blocks(monkeypatch: pytest.Monkey
         view=lambda record: "still",
         live=lambda record: "moving",
     )
-    monkeypatch.setattr(presenters, "KINDS", {"Held": lambda: {"Held": kind}})
+    monkeypatch.setattr(presenters, "find_file", {"Held": {"Held": kind}}.get)
     presenter().display(Held())
     live, kept = published
     assert live == {"live": "moving"}

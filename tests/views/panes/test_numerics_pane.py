@@ -9,12 +9,12 @@ import pytest
 from workbench.report import Report, Table
 from workbench.report.numerics.numerics_rows import Deviation
 from workbench.views.document import document
-from workbench.views.numerics import numerics_view
 from workbench.views.pages.redaction import redact
 from workbench.views.pages.report_page import build_document
 from workbench.views.panes.pane import ViewContext
 from workbench.views.presenters import VIEWS
 from workbench.views.static_html import render as static
+from workbench.views.widgets import display as displays
 from workbench.views.wire.codec import pack
 from workbench.views.wire.numerics_messages import INFINITE
 
@@ -99,11 +99,11 @@ def test_the_summary_and_a_page_to_share_have_the_answers() -> None:
 def test_a_saved_output_of_the_numbers_opens_with_them(monkeypatch: pytest.MonkeyPatch) -> None:
     kept = []
     monkeypatch.setattr(
-        numerics_view, "display_record", lambda found, make, keep: kept.append((make(), keep))
+        displays, "display_record", lambda found, make, keep: kept.append((make(), keep))
     )
     from workbench.analysis.numerics.numerics_record import read_numerics
 
-    numerics_view.display(read_numerics(REPORT))
+    VIEWS.display(read_numerics(REPORT))
     ((view, keep),) = kept
     assert view.pane == "numerics"
     whole = keep(embed="full", carries_bundle=False)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from workbench.number_text import difference_text, format_bytes, format_seconds, number_text
 from workbench.report.file_rows import RoundTripPhase, RoundTripWay
 from workbench.report.roundtrip import MissedBudget, RoundTrip
-from workbench.views.blocks import Waterfall
+from workbench.views.blocks import Document, Sentence, Waterfall
 from workbench.views.shown import Shown
 from workbench.views.wire.artifact_messages import TripPhase, TripWay
 from workbench.views.wire.codec import convert_row
@@ -177,4 +177,9 @@ def bar(start_s: float, duration_s: float, total_s: float) -> str:
     return f"{' ' * start}{'█' * (end - start)}{' ' * (_BAR - end)}"
 
 
-SHOWN = {"MissedBudget": Shown(text=describe_missed_budget)}
+def build_missed_budget(missed: MissedBudget) -> Document:
+    """The sentence."""
+    return Document("", [Sentence(f"{describe_missed_budget(missed)}.")])
+
+
+SHOWN = {"MissedBudget": Shown(document=build_missed_budget, text=describe_missed_budget)}

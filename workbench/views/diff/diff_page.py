@@ -27,14 +27,14 @@ from workbench.views.blocks import (
     Table,
     write_frame_call,
 )
-from workbench.views.diff.sentences import sentences
-from workbench.views.diff.words import (
+from workbench.views.diff.sentences import (
     CHANGES,
     TITLES,
     describe_side,
     format_delta,
     name_item,
     name_note,
+    sentences,
     value_text,
 )
 from workbench.views.tables.column import Column

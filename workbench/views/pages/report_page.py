@@ -35,6 +35,8 @@ from workbench.views.blocks import (
 )
 from workbench.views.charts.calls_chart import encode_picture
 from workbench.views.document import ViewContext, document
+from workbench.views.memory.memory_answer import list_memory_blocks
+from workbench.views.numerics.numerics_answer import list_numerics_blocks
 from workbench.views.pages.packed_report import pack_report
 from workbench.views.pages.redaction import redact as without_sources
 from workbench.views.panes.pane import choose_pane
@@ -46,39 +48,11 @@ from workbench.views.tables.column import Column, exact
 from workbench.views.tables.columns import spell_out_columns
 from workbench.views.wire import report_messages as wire
 from workbench.views.wire.advice_messages import Opportunity
-from workbench.views.wire.memory_messages import MemoryShare
 from workbench.views.words.record_words import cost_text, share_words
 
 _ASSEMBLY = ("ptx", "amdgcn")
 _EXPECTED = ("overview", "graphs", "fusion", "kernels", "timeline")
 """Panes that every compilation fills: a notebook says why one of them is empty."""
-_NAME, _BYTES = Column("", "name", "code"), Column("Bytes", "bytes", "B")
-_WORDS: Mapping[str, str] = {"line": "line", "module": "module", "kind": "kind of storage"}
-_REMARKS = (Column("", "text", "prose"), _BYTES)
-_BUDGETS = (
-    Column("Budget", "budget", "number"),
-    Column("Peak, compiled", "peak", "B"),
-    Column("Peak, at most by a model", "preview", "B"),
-    Column("Kept for the backward", "saved", "B"),
-    Column("Operators twice", "again", "number"),
-    Column("Adds", "cost", "right"),
-)
-_STAGES = (
-    Column("Stage", "stage"),
-    Column("Off", "own_off", "eps"),
-    Column("Eager off", "eager_off", "eps"),
-    Column("Noise", "noise", "eps"),
-    Column("", "said"),
-)
-_STORAGES = (
-    Column("Storage", "value", "code"),
-    Column("Kind", "kind"),
-    _BYTES,
-    Column("Line", "place", "code"),
-    Column("From step", "start", "number"),
-    Column("To step", "end", "number"),
-    Column("Peak lower without it", "lowers", "B"),
-)
 
 
 def build_document(
@@ -128,9 +102,7 @@ def _list_blocks(report: Report, shown: wire.Document) -> Iterator[Block]:
     ]
     yield from sections
     if explain_unknown_memory(report) is None:  # else its pane says why
-        yield OnPage(
-            lambda: [Section("memory", titles["memory"], "", list(_list_memory(report, shown)))]
-        )
+        yield OnPage(lambda: [Section("memory", titles["memory"], "", _list_memory(report, shown))])
     has_file = any(section.id == "artifact" for section in sections)
     facts = [
         Section(f"facts-{place}", group["title"], "", [_build_facts("", group)])
@@ -339,31 +311,9 @@ def _show_file(report: Report, shown: wire.Document) -> _Found | None:
     return count, [*tables, _build_facts("File", shown["artifact"][0]), Few(falls, "tables")], False
 
 
-def _list_memory(report: Report, shown: wire.Document) -> Iterator[Block]:
-    """The peaks, that of the whole by line, module and kind, the largest storages, the budgets."""
-    part, call = build_memory_part(report), "wb.memory(report)"
-    said: list[tuple[Look, str]] = [("plain", part["sentence"])]
-    said += [("muted", f" Not in it: {part['missing']}.")] if part["missing"] else []
-    yield Sentence("".join(text for _, text in said), pieces=said)
-    peaks = [{"name": name, "bytes": size, "step": step} for name, size, step in part["peaks"]]
-    at = Column("At step", "step", "number")
-    yield Table("Peaks, counted", (_NAME, _BYTES, at), peaks, f"{call}.peaks")
-    for by, shares in part["at_peak"].items():
-        rows = [{**share, "name": _named(share)} for share in shares]
-        title, all_shares = f"What lives at the peak, by {_WORDS[by]}", f'{call}.at_peak("{by}")'
-        yield Table(title, (_NAME, _BYTES), rows, all_shares, is_minor=True)
-    storages = sorted(part["storages"], key=lambda row: -row["bytes"])
-    yield Table("Largest storages", _STORAGES, storages, f"{call}.frame()", is_minor=True)
-    spared = 'report.frame("memory_remarks")'
-    yield Table("What could be spared", _REMARKS, part["remarks"], spared, is_minor=True)
-    tried = build_budgets_part(report)["rows"] if shown["has_budgets"] else []
-    budgets = 'report.frame("memory_budgets")'
-    yield Table("Memory budgets", _BUDGETS, tried, budgets, most=len(tried))
-
-
-def _named(share: MemoryShare) -> str:
-    peak = ", makes the peak" if share["peak"] else ""
-    return f"{share['name']} × {share['times']}" if share["times"] > 1 else f"{share['name']}{peak}"
+def _list_memory(report: Report, shown: wire.Document) -> list[Block]:
+    budgets = build_budgets_part(report)["rows"] if shown["has_budgets"] else []
+    return list(list_memory_blocks(build_memory_part(report), budgets, "report"))
 
 
 _OWN: Mapping[str, tuple[Column, ...]] = {
@@ -495,15 +445,7 @@ def _show_numerics(report: Report, shown: wire.Document) -> _Found | None:
     found = shown["numerics"]
     if not found:
         return None
-    questions, answers = zip(*found["answers"], strict=True)
-    call = write_frame_call("report", "numerics_stages")
-    blocks: list[Block] = [
-        Sentence(found["sentence"]),
-        Items(answers, heads=questions),
-        Table("What each stage departs by itself, in roundings (eps)", _STAGES,
-              found["stages"], call),
-        _table(shown, "deviations", is_minor=True),
-    ]  # fmt: skip
+    blocks = list_numerics_blocks(found, _table(shown, "deviations", is_minor=True), "report")
     return str(len(shown["deviations"])), blocks, True
 
 

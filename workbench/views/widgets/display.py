@@ -29,7 +29,7 @@ from workbench.views.source_marks import SIGNS, annotated
 from workbench.views.static_html.render import keep, summarize
 from workbench.views.text import text
 from workbench.views.wire.gpu_messages import Targets
-from workbench.views.wire.report_messages import Input, Sandbox
+from workbench.views.wire.report_messages import Input, PaneId, Sandbox
 from workbench.views.words.record_words import choose_cost_of_lines, cost_text, share_words
 
 if TYPE_CHECKING:
@@ -203,6 +203,16 @@ def display_record(
         publish(shell, make_live_output(make()))
     html = keep(embed=options.embed, carries_bundle=carries_bundle(shell))
     publish(shell, {"text/plain": repr(record), "text/html": html})
+
+
+def display_pane(record: Any, pane: PaneId) -> None:
+    """Show a record as one pane of the compilation that it is of; see `display_record`.
+
+    The view is that of the compilation where it is alive.
+    """
+    subject = getattr(record, "asked", record.report)
+    shown = show(subject, ViewContext(variable="compiled", pane=pane))
+    display_record(record, shown.live, shown.keep)
 
 
 def show_row(report: Report, part: str, variable: str) -> Any:
