@@ -10,7 +10,7 @@ from workbench.number_text import plural
 from workbench.report import TABLES, Report
 from workbench.report.record import describe_state
 from workbench.report.report_header import OWN_KERNEL
-from workbench.views.live_actions import find_asleep, list_costs
+from workbench.views.live_actions import explain_not_started, find_asleep, list_costs
 from workbench.views.panes.pane import ViewContext as ViewContext
 from workbench.views.panes.registry import PANES
 from workbench.views.tables.columns import COLUMNS, specs
@@ -28,6 +28,7 @@ def _document(report: Report, here: ViewContext) -> wire.Document:
     verdict, tone = _verdict(report)
     contents = [(pane, pane.document(report, here)) for pane in PANES]
     omitted = {name: report.tables[name].omitted for name in TABLES if name in report.tables}
+    useless = {id: why for _, content in contents for id, why in content.why_not.items()}
     made: dict[str, Any] = {
         "version": wire.VERSION,
         "name": report.request.name or "compilation",
@@ -42,7 +43,7 @@ def _document(report: Report, here: ViewContext) -> wire.Document:
             if not (pane.is_rare and content.empty)
         ],
         "targets": here.targets or find_asleep(report),
-        "actions": here.why_not | {id: why for _, c in contents for id, why in c.why_not.items()},
+        "actions": explain_not_started(here.actions) | useless,
         "efforts": list_costs(here.actions),
         "omitted": {name: count for name, count in omitted.items() if count},
     }

@@ -40,8 +40,8 @@ from workbench.views.numerics.numerics_answer import list_numerics_blocks
 from workbench.views.pages.packed_report import pack_report
 from workbench.views.pages.redaction import redact as without_sources
 from workbench.views.panes.pane import choose_pane
+from workbench.views.parts.fusion_part import build_fusion_part, build_pairs_part
 from workbench.views.parts.memory_part import build_budgets_part, build_memory_part
-from workbench.views.parts.report_parts import build_fused
 from workbench.views.source_marks import SIGNS
 from workbench.views.static_html.render import write_page
 from workbench.views.tables.column import Column, exact
@@ -259,7 +259,7 @@ def _show_graphs(report: Report, shown: wire.Document) -> _Found | None:
 
 
 def _show_fusion(report: Report, shown: wire.Document) -> _Found | None:
-    kernels, pairs = build_fused(report)
+    kernels, pairs = build_fusion_part(report), build_pairs_part(report)
     graphs = shown["cuda_graphs"]
     if not (kernels["steps"] or pairs["rows"] or graphs):
         return None

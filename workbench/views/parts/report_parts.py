@@ -36,7 +36,6 @@ from workbench.views.parts.memory_part import build_budgets_part, build_memory_p
 from workbench.views.tables.columns import FIRST_COLUMNS
 from workbench.views.wire import report_messages as wire
 from workbench.views.wire.codec import convert_row, no_collection
-from workbench.views.wire.fusion_messages import FusionPart, PairsPart
 from workbench.views.wire.gpu_messages import ComparePart, Opcode, StagePart
 from workbench.views.wire.report_messages import (
     BytecodePart,
@@ -101,11 +100,6 @@ class Parts:
             "pairs": lambda _: build_pairs_part(report),
             "apart": lambda pair: build_apart_part(report, pair),
         }
-
-
-def build_fused(report: Report) -> tuple[FusionPart, PairsPart]:
-    """The parts of the Fusion pane, for where no script asks for them."""
-    return build_fusion_part(report), build_pairs_part(report)
 
 
 def report_part(report: Report, name: str) -> Part:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from workbench.analysis.cost.costs import CostKind, list_all_costs
+from workbench.analysis.cost.costs import CostKind
 from workbench.analysis.fusion.traffic import strip_operator_name
 from workbench.number_text import format_bytes, format_us, plural
 from workbench.report import Kernel, Report
@@ -15,7 +15,7 @@ from workbench.views.wire import report_messages as wire
 from workbench.views.wire.table_messages import Unit
 
 _FILES = 2  # named beside a kernel
-_HEADS: Mapping[CostKind, tuple[str, Unit, bool]] = {  # name, unit, whether it is an estimate
+COST_HEADS: Mapping[CostKind, tuple[str, Unit, bool]] = {  # name, unit, whether it is an estimate
     "time": ("Time", "us", False),
     "bound": ("Bound", "us", True),
     "bytes": ("Bytes", "B", True),
@@ -118,28 +118,10 @@ def title_of(report: Report) -> str:
     return report.request.name or "compilation"
 
 
-def list_cost_heads(report: Report) -> list[wire.Cost]:
-    """The costs that are known, the one that ranks first."""
-    heads: list[wire.Cost] = []
-    for cost in list_all_costs(report):
-        name, unit, is_estimate = _HEADS[cost.kind]
-        heads.append(
-            {
-                "kind": cost.kind,
-                "name": name,
-                "unit": unit,
-                "source": cost.source,
-                "brief": cost.brief,
-                "is_estimate": is_estimate,
-            }
-        )
-    return heads
-
-
 def choose_cost_of_lines(marks: Iterable[wire.Line]) -> CostKind | None:
     """The best cost that any of these lines has."""
     there = {kind for mark in marks for kind in mark["cost"]}
-    return next((kind for kind in _HEADS if kind in there), None)
+    return next((kind for kind in COST_HEADS if kind in there), None)
 
 
 def cost_text(cost: Mapping[str, float], kind: CostKind | None) -> str:
