@@ -177,25 +177,43 @@ def test_a_view_stands_in_place_of_the_blocks_where_a_script_runs() -> None:
         assert keep(document, embed=embed, carries_bundle=False) == summarize(document)  # type: ignore[arg-type]
 
 
-def test_as_text_a_document_is_its_title_its_sentences_and_its_first_table() -> None:
+def test_as_text_a_document_is_its_blocks_but_what_is_folded() -> None:
     document = Document(
         "f on h100",
         [
             Sentence("It fits."),
             Chart("a bar", "data:,"),
-            Sentence("Not in it: cuBLAS.", "muted"),
-            Table("Kernels", COLUMNS, ROWS[:2]),
-            Table("Lines", COLUMNS, ROWS[2:3]),
+            Table("Kernels", COLUMNS, ROWS[:2], is_open=True),
+            Table("Lines", COLUMNS, ROWS[2:3], is_open=False),
+            Table("None", COLUMNS, []),
+            Items(["Why not?", "It is slow."], "Answers", heads=["Why?", ""]),
+            Code("x = 1\ny = 2"),
+            Code("long", "Source"),
+            Waterfall("ours", [("load", 0.0, 1.0), ("call", 1.0, 1.0)], 2.0),
         ],
+        facts="likely",
     )
     assert write_text(document).split("\n") == [
-        "f on h100",
+        "f on h100 (likely)",
         "- It fits.",
-        "- Not in it: cuBLAS.",
         "  Name  Calls",
         "  k0        1",
         "  k1        2",
+        "Answers",
+        "- Why? Why not?",
+        "- It is slow.",
+        "  x = 1",
+        "  y = 2",
+        "  ours",
+        f"    load                 1.00 s |{'█' * 20}{' ' * 20}|",
+        f"    call                 1.00 s |{' ' * 20}{'█' * 20}|",
     ]
+
+
+def test_as_text_rows_that_are_not_shown_are_counted_and_no_title_makes_no_line() -> None:
+    lines = write_text(Document("", [Table("Kernels", COLUMNS, ROWS, ".frame()")])).split("\n")
+    assert lines[0] == "  Name  Calls"
+    assert lines[-1] == "  80 more in .frame()"
 
 
 def test_a_new_kind_needs_its_document_alone(

@@ -6,14 +6,15 @@ kind of record is shown by the file that builds its document; `views/presenters.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import Any, Literal
 
 from markupsafe import Markup
 
-from workbench.number_text import ABSENT
+from workbench.number_text import ABSENT, format_seconds, plural
 from workbench.settings import Embed
 from workbench.views.charts.sheet import HeatMap
 from workbench.views.tables.column import CUT, Column
@@ -326,13 +327,60 @@ class Document:
     levels: Sequence[Limits] = SUMMARIES  # from which the first is taken that is so short
 
 
+_CODE_LINES = 24
+_BAR = 40
+
+
 def write_text(document: Document) -> str:
-    """The title, the sentences, the first table."""
-    said = [block.text for block in document.blocks if isinstance(block, Sentence)]
-    tables = (block for block in document.blocks if isinstance(block, Table))
-    shown = next(tables, None)
-    table = None if shown is None else shown.cut(PAGE)
-    lines = [] if table is None else [table.head, *table.lines]
-    return "\n".join(
-        [document.title, *(f"- {text}" for text in said), *(f"  {line}" for line in lines)]
-    )
+    """The title, then each block that a terminal can show; of tables those that are not folded."""
+    title = f"{document.title} ({document.facts})" if document.facts else document.title
+    blocks = list(document.blocks)
+    if not title and blocks and isinstance(first := blocks[0], Sentence):
+        title = first.text
+        del blocks[0]
+    lines = [line for block in blocks for line in _list_lines(block)]
+    return "\n".join([title, *lines] if title else lines)
+
+
+def _list_lines(block: Block) -> Iterator[str]:
+    match block:
+        case Sentence(text):
+            yield f"- {text}"
+        case Items(texts):
+            yield from [block.title] if block.title else ()
+            heads = block.heads or [""] * len(texts)
+            for head, text in zip(heads, texts, strict=True):
+                yield f"- {head} {text}" if head else f"- {text}"
+        case Table() if block.is_open is not False:
+            yield from _list_rows(block)
+        case Code(text) if not block.title:
+            yield from (f"  {line}" for line in (text or "").split("\n"))
+        case Beside(codes):
+            yield from chain.from_iterable(_list_first(title, code) for title, code in codes)
+        case Waterfall():
+            yield f"  {block.title}"
+            for name, start_s, duration_s in block.steps:
+                bar = draw_bar(start_s, duration_s, block.total_s)
+                yield f"    {name:<18}{format_seconds(duration_s):>9} |{bar}|"
+
+
+def _list_rows(table: Table) -> Iterator[str]:
+    shown = table.cut(PAGE)
+    if shown is not None:
+        yield from (f"  {line}" for line in (shown.head, *shown.lines) if line)
+        if shown.more:
+            yield f"  {shown.more} more in {shown.call}"
+
+
+def _list_first(title: str, code: str) -> Iterator[str]:
+    lines = code.split("\n")
+    yield from (f"--- {title}", *lines[:_CODE_LINES])
+    if len(lines) > _CODE_LINES:
+        yield f"… {plural(len(lines) - _CODE_LINES, 'more line')}"
+
+
+def draw_bar(start_s: float, duration_s: float, total_s: float) -> str:
+    """A stretch of a line of 40 letters, drawn where it begins."""
+    start = min(_BAR - 1, int(start_s / total_s * _BAR))
+    end = max(start + 1, round((start_s + duration_s) / total_s * _BAR))
+    return f"{' ' * start}{'█' * (end - start)}{' ' * (_BAR - end)}"

@@ -49,10 +49,10 @@ def find_file(kind: str) -> Kinds | None:  # noqa: C901 (a table, and its import
             from workbench.views.numerics.numerics_answer import SHOWN
         case "Opportunity" | "Tried":
             from workbench.views.answers.alternatives_text import SHOWN
-        case "MissedBudget":
-            from workbench.views.answers.roundtrip_text import SHOWN
+        case "MissedBudget" | "RoundTrip":
+            from workbench.views.answers.roundtrip_answer import SHOWN
         case (
-            "ArtifactReport" | "Check" | "Recommendation" | "Rehearsal" | "Rivals" | "RoundTrip"
+            "ArtifactReport" | "Check" | "Recommendation" | "Rehearsal" | "Rivals"
             | "WhyRecompiled"
         ):  # fmt: skip
             from workbench.views.answers.fragments import SHOWN

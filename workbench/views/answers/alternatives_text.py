@@ -16,13 +16,12 @@ from workbench.report import Report
 from workbench.report.paired import PairedTimes
 from workbench.report.report_header import KERNEL_LOG, OWN_KERNEL
 from workbench.report.rivals import Rivals
-from workbench.views.blocks import Code, Document, Sentence, Table
+from workbench.views.blocks import Code, Document, Sentence, Table, write_text
 from workbench.views.shown import Shown
 from workbench.views.tables.column import Column
 from workbench.views.words.record_words import short
 
 _WIDTH = 80
-_CODE_LINES = 24  # of each code of two rivals
 _MOST = 25  # lines of a rehearsal
 _VERDICTS: Mapping[Verdict, str] = {
     "cures": "It helps.",
@@ -100,19 +99,6 @@ def _range(low: float | None, high: float | None, write: Callable[[Any], str]) -
     if low is None or write(low) == write(high):
         return write(high)
     return f"{'0' if not low else write(low)} to {write(high)}"
-
-
-def format_trial(tried: Tried) -> str:
-    """Predicted beside measured, and whether the outputs agree."""
-    rows = [_title(tried)]
-    for name, words in _list_changes(tried):
-        rows += textwrap.wrap(
-            words, _WIDTH, initial_indent=f"  {name:<9}", subsequent_indent=" " * 11
-        )
-        if name == "call" and tried.times is not None:
-            rows += (f"    {side:6s} {words}" for side, words in _list_times(tried.times))
-    rows += textwrap.wrap(tried.checked, _WIDTH, initial_indent="  ", subsequent_indent="  ")
-    return "\n".join([*rows, "  .diff has what changed"])
 
 
 def describe_stream_change(change: StreamChange) -> str:
@@ -300,20 +286,6 @@ def summarize_rivals(pair: Rivals) -> str:
     return f"{words}; {second.choice} ({second.kind}), the next, takes {took}."
 
 
-def describe_rivals(pair: Rivals) -> str:
-    """The sentence and the first lines of both codes, one after the other."""
-    parts = [summarize_rivals(pair)]
-    for choice, code in list_codes(pair):
-        lines = code.split("\n")
-        more = (
-            [f"… {plural(len(lines) - _CODE_LINES, 'more line')}"]
-            if len(lines) > _CODE_LINES
-            else []
-        )
-        parts.append("\n".join([f"--- {choice}", *lines[:_CODE_LINES], *more]))
-    return "\n".join(parts)
-
-
 def list_codes(pair: Rivals) -> list[tuple[str, str]]:
     """Each choice with its code."""
     both = [(pair.winner, pair.winner_code), (pair.runner_up, pair.runner_up_code)]
@@ -322,5 +294,5 @@ def list_codes(pair: Rivals) -> list[tuple[str, str]]:
 
 SHOWN = {
     "Opportunity": Shown(document=build_opportunity, text=describe_opportunity),
-    "Tried": Shown(document=build_trial, text=format_trial),
+    "Tried": Shown(document=build_trial, text=lambda tried: write_text(build_trial(tried))),
 }

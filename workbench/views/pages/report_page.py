@@ -14,7 +14,7 @@ from workbench.report import Report
 from workbench.report.machine_rows import MatrixCell
 from workbench.report.measures import measures
 from workbench.report.texts import find_text
-from workbench.views.answers.roundtrip_text import build_fall
+from workbench.views.answers.roundtrip_answer import build_fall
 from workbench.views.blocks import (
     PAGE,
     Block,

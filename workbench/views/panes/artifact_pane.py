@@ -10,7 +10,7 @@ from workbench.number_text import difference_text, format_bytes, plural
 from workbench.report import Report
 from workbench.report.measures import count_guards
 from workbench.report.report_header import KERNEL_LOG, OWN_KERNEL
-from workbench.views.answers.roundtrip_text import list_ways, title_of
+from workbench.views.answers.roundtrip_answer import list_ways, title_of
 from workbench.views.panes.pane import Content, Pane, ViewContext
 from workbench.views.wire import report_messages as wire
 from workbench.views.wire.artifact_messages import (

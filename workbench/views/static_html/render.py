@@ -23,7 +23,6 @@ from pygments.token import Comment, Keyword, Name, Number, Operator, String
 from workbench.number_text import format_bytes, format_seconds, plural
 from workbench.report.atomic import write_saved_file
 from workbench.settings import Embed
-from workbench.views.answers.roundtrip_text import bar
 from workbench.views.blocks import (
     PAGE,
     Block,
@@ -39,6 +38,7 @@ from workbench.views.blocks import (
     Place,
     Section,
     Table,
+    draw_bar,
 )
 from workbench.views.source_marks import SIGNS, WORDS
 from workbench.views.wire.codec import bundle, hash_bytes, pack_text
@@ -220,7 +220,7 @@ def _environment() -> Environment:
         "plural": plural,
         "pieces": partial(_pieces, "python"),
     }
-    made.globals |= {"bar": bar, "signs": SIGNS, "words": WORDS, "pieces_of": _pieces}
+    made.globals |= {"bar": draw_bar, "signs": SIGNS, "words": WORDS, "pieces_of": _pieces}
     return made
 
 

@@ -20,22 +20,21 @@ from workbench.views.widgets.display import show
 from workbench.views.wire import report_messages as wire
 
 EXPECTED = """\
-RoundTrip(block, 133 kB: ok)
-                                      imports             load       first call  to first result     steady least       steady p50       steady p99    calls    peak RSS  against eager
-  eager                                     –          2.00 ms          21.0 ms          23.0 ms           192 µs           192 µs           260 µs      200      248 MB  bit-exact
-  torch.compile, empty cache           1.71 s          92.0 ms           13.4 s           15.2 s           121 µs           121 µs           170 µs      200      611 MB  within 1.5e-7
-  torch's loader              did not run: torch cannot save it: PackageError: ID_MATCH guard cannot be serialized.
-  ours                                 310 ms          63.8 ms          1.20 ms           375 ms           118 µs           118 µs           151 µs      200      262 MB  within 1.5e-7
-  note: one run
-  note: each way ran once, in a process of its own: no verdict on which is faster
-
-  eager: 922 ms from the start of the process
+block: round trip of 133 kB, ok
+  Way                         Imports     Load  First call  First result   Least     p50     p99  Calls  Peak RSS  Against eager
+  eager                             –  2.00 ms     21.0 ms       23.0 ms  192 µs  192 µs  260 µs    200    248 MB  bit-exact
+  torch.compile, empty cache   1.71 s  92.0 ms      13.4 s        15.2 s  121 µs  121 µs  170 µs    200    611 MB  within 1.5e-7
+  torch's loader                    –        –           –             –       –       –       –      –         –  did not run
+      torch cannot save it: PackageError: ID_MATCH guard cannot be serialized.
+  ours                         310 ms  63.8 ms     1.20 ms        375 ms  118 µs  118 µs  151 µs    200    262 MB  within 1.5e-7
+- one run
+- Each way ran once, in its own process: no verdict on which is faster.
+  eager: 922 ms from the start of the process to the first result, then 192 µs a call
     start the process   45.0 ms |██                                      |
     import torch         850 ms | ██████████████████████████████████████ |
     make the inputs     4.00 ms |                                      █ |
     make the module     2.00 ms |                                       █|
     first call          21.0 ms |                                       █|
-    steady state         192 µs
 """  # noqa: E501
 
 
