@@ -254,7 +254,7 @@ def build_budgets(budgets: Budgets) -> Document:
             "saved": point.saved_bytes,
             "again": point.recomputed,
             "cost": cost_text(point),
-            "note": point.why_not or point.checked,
+            "note": point.checked if point.why_not in cost_text(point) else point.why_not,
         }
         for point in budgets.points
     ]
