@@ -68,7 +68,7 @@ def test_rows_are_sorted_and_the_heat_map_takes_other_axes(
     page.get_by_label("Figure").select_option("Compile")
     page.get_by_label("Across").select_option("threads")
     page.get_by_role("columnheader", name="threads=2").wait_for()
-    assert page.locator(".sweep-heat td").first.inner_text() == "3.00 s"
+    assert page.locator(".heat-table td").first.inner_text() == "3.00 s"
 
 
 @pytest.mark.parametrize("width", [900, 1280, 1600])

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import gc
 import pickle
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -133,3 +135,24 @@ def test_the_record_of_a_session_is_pickled_with_its_reports() -> None:
     for again in (pickle.loads(pickle.dumps(record)), copy.deepcopy(record)):
         assert repr(again) == repr(record)
         assert repr(again.report(0)) == repr(record.report(0))
+
+
+@pytest.mark.parametrize("is_loaded", [False, True], ids=["compiled", "loaded"])
+def test_compiled_code_and_its_weights_go_with_the_last_reference(
+    is_loaded: bool, tmp_path: Path
+) -> None:
+    """A circle would keep them until a garbage collection, on a GPU too."""
+    x, model = torch.ones(2, 4), torch.nn.Linear(4, 4).eval()
+    compiled = wb.aot_compile(model, (x,), backend="eager")
+    if is_loaded:
+        compiled.save(tmp_path / "linear.aot")
+        compiled = wb.load(tmp_path / "linear.aot", module=model)
+    compiled(x)
+    gc.collect()  # torch's compiler leaves circles of its own
+    gc.disable()
+    try:
+        handle, weight = weakref.ref(compiled), weakref.ref(model.weight)
+        del compiled, model
+        assert (handle(), weight()) == (None, None)
+    finally:
+        gc.enable()

@@ -20,10 +20,10 @@ from torch.nn.parallel.distributed import _MixedPrecision
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import workbench as wb
+from tests.views.panes.said import read_first
 from workbench.compiler.request.compile_request import CompileOptions, CompileRequest
 from workbench.handles.hook_collectives import read_hooks
-from workbench.views.document import ViewContext
-from workbench.views.panes import streams_pane
+from workbench.views.document import document
 
 X = torch.ones(4, 30)
 OPS = {
@@ -249,7 +249,7 @@ def test_the_record_has_them_after_those_of_the_graph() -> None:
     assert {(row.id, row.origin, row.graph) for row in rows} >= {("c0", "hook", "")}
     assert all(row.est_us and row.exposed_us is None for row in rows)
     assert [row.op for row in forward.report.collectives] == ["all_gather"]
-    shown = streams_pane.document(report, ViewContext()).data["streams_says"]
+    shown = read_first(document(report), "streams")
     assert shown == ("Hooks around the program start 3 collectives; what hides them is not known.")
     assert report.request.inputs == ("input: bfloat16 [4, 30] on cuda",)  # as the hook casts it
     assert "whose hooks are in no graph" in report.request.notes[0]

@@ -17,12 +17,12 @@ from torch.distributed.tensor.parallel import (
 
 import workbench as wb
 from tests.handles.test_hook_collectives import Counter, count_step
+from tests.views.panes.said import read_first
 from workbench.analysis.blocks.block_calls import list_programs
 from workbench.analysis.cluster.streams import find_streams
 from workbench.compiler.request.compile_request import CompileOptions, CompileRequest
 from workbench.handles.hook_collectives import read_hooks
-from workbench.views.document import ViewContext
-from workbench.views.panes import streams_pane
+from workbench.views.document import document
 
 TOKENS = torch.zeros(2, 16, dtype=torch.long)
 HALF = MixedPrecisionPolicy(torch.bfloat16, reduce_dtype=torch.float32)
@@ -207,7 +207,7 @@ def test_a_whole_model_is_compiled_block_by_block() -> None:
     assert streams.exposed_us == pytest.approx(sum(row.exposed_us or 0 for row in rows))
     assert wb.forecast(compiled).waits.us == pytest.approx(streams.exposed_us)
     assert rows[0].exposed_us == rows[0].est_us  # nothing runs before it
-    shown = streams_pane.document(report, ViewContext()).data["streams_says"]
+    shown = read_first(document(report), "streams")
     assert shown.endswith("Hooks of fully_shard start 11 of them.")
     assert wb.Report.from_bytes(report.to_bytes()).collectives == report.collectives
 

@@ -14,24 +14,33 @@ from workbench.report.presenter import Presented, presenter
 from workbench.views import presenters
 from workbench.views.blocks import (
     SUMMARIES,
+    Action,
     Beside,
     Block,
     Card,
     Changes,
     Chart,
     Code,
+    Columns,
+    Composed,
     Document,
+    Facts,
     Few,
+    Field,
     Fold,
+    Heading,
     Heat,
     Items,
     Listings,
     OnPage,
+    Own,
     Place,
+    Rows,
     Section,
     Sentence,
     Table,
     Timeline,
+    Tree,
     Waterfall,
     write_text,
 )
@@ -66,6 +75,7 @@ LINES: Source = {
         }
     ],
 }
+MEMBERS = [{"name": "payload", "short": "payload", "what": "code", "size": 3}]
 EACH: list[tuple[Block, str]] = [
     (Sentence("<It> works."), "<p>&lt;It&gt; works.</p>"),
     (Sentence("Quiet.", "muted"), ">Quiet.</p>"),
@@ -90,6 +100,13 @@ EACH: list[tuple[Block, str]] = [
     (Chart("a bar", "data:,"), 'alt="a bar"'),
     (Waterfall("ours", [("load", 0.0, 1.0)], 2.0), "load"),
     (Section("all", "All of it", "3", [Sentence("inner")]), "inner"),
+    (Facts([("Peak", "3 GB")], "Memory"), "3 GB"),
+    (Tree([(0, "block", ""), (1, "norm", "2 µs")]), "  norm  2 µs"),
+    (Heading("What it holds"), "<b>What it holds</b>"),
+    (Action("save", "Save", "f.save('a')", Field("path", "File")), "<code>f.save(&#39;a&#39;)"),
+    (Rows("members", "Members", MEMBERS), "payload"),
+    (Columns([Sentence("left"), Sentence("right")]), "right"),
+    (Own("chart", [Sentence("In its place.")]), "In its place."),
 ]
 
 
@@ -105,7 +122,7 @@ def test_every_block_is_drawn_on_a_page_and_in_what_a_notebook_keeps(
 
 def test_each_kind_of_block_is_among_those_that_are_tried() -> None:
     tried = {type(block) for block, _ in EACH} | {OnPage, Timeline}
-    assert tried == set(Block.__subclasses__())
+    assert tried == {*Block.__subclasses__(), *Composed.__subclasses__()} - {Composed}
 
 
 def test_what_only_a_page_has_is_built_for_a_page_alone() -> None:
@@ -214,6 +231,14 @@ def test_as_text_rows_that_are_not_shown_are_counted_and_no_title_makes_no_line(
     lines = write_text(Document("", [Table("Kernels", COLUMNS, ROWS, ".frame()")])).split("\n")
     assert lines[0] == "  Name  Calls"
     assert lines[-1] == "  80 more in .frame()"
+
+
+def test_as_text_a_composed_block_is_what_it_is_made_of() -> None:
+    document = Document("f", [Facts([("Peak", "3 GB")]), Action("save", "Save", "f.save('a')")])
+    assert write_text(document).split("\n") == [
+        *("f", "  Name  Value", "  Peak  3 GB"),
+        *("- Save:", "- f.save('a')"),
+    ]
 
 
 def test_a_new_kind_needs_its_document_alone(

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
+from weakref import ref
 
 import torch
 from torch.compiler import is_compiling
@@ -18,7 +19,7 @@ from workbench.compiler.contract.contract import build_fast_guard
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.surroundings import surroundings
 from workbench.compiler.late_values.late_attributes import ask_object, say_setter
-from workbench.errors import ContractError, WorkbenchError, wrap_failed_call
+from workbench.errors import ContractError, UsageError, WorkbenchError, wrap_failed_call
 from workbench.handles.compiled_base import CompiledBase
 
 if TYPE_CHECKING:
@@ -191,7 +192,7 @@ class CheckedCall(CompiledBase):
                 if self._checked
                 else ()
             ),
-            refuse=self._refuse,
+            refuse=_call_weakly(ref(self), CheckedCall._refuse),
             apart=plan.apart,
             quick=self._quick() if self._checked else None,
             tracers=tp.DISPATCH_MODE_COUNT.get() if self._checked else None,
@@ -203,10 +204,11 @@ class CheckedCall(CompiledBase):
         if self._original is None:
             reason = f"{self.name} is compiled code from a file, without its original"
             disable: Any = torch.compiler.disable
-            return disable(self._opaque, reason=reason)  # type: ignore[no-any-return]
+            opaque = _call_weakly(ref(self), CheckedCall._run_opaquely)
+            return disable(opaque, reason=reason)  # type: ignore[no-any-return]
         return torch.no_grad()(self._original) if self.enters_no_grad else self._original
 
-    def _opaque(self, /, *args: Any, **kwargs: Any) -> Any:
+    def _run_opaquely(self, /, *args: Any, **kwargs: Any) -> Any:
         return self._call(*args, **kwargs)
 
     def _quick(self) -> FastCheck | None:
@@ -294,6 +296,18 @@ class CheckedCall(CompiledBase):
         verdicts |= {} if self._plan.state is None else self._plan.state.not_compared()
         lost = ((name, was) for name, was in self._plan.unreachable() if name in verdicts)
         return verdicts | {name: f"not reachable in this process{was}" for name, was in lost}
+
+
+def _call_weakly(here: ref[CheckedCall], method: Callable[..., Any]) -> Callable[..., Any]:
+    """A method of compiled code that is a part of it: no circle, which would keep its weights."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        owner = here()
+        if owner is None:
+            raise UsageError("The compiled code is gone: keep what aot_compile or load returned.")
+        return method(owner, *args, **kwargs)
+
+    return call
 
 
 def _read_by(env: Any, receiver: tuple[Any, ...]) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from workbench.number_text import ABSENT, format_seconds, plural
 from workbench.settings import Embed
 from workbench.views.charts.sheet import HeatMap
 from workbench.views.tables.column import CUT, Column
+from workbench.views.tables.columns import spell_out_columns
 from workbench.views.wire.report_messages import Source
 
 Look = Literal["plain", "muted", "strong", "code", "note", "warning"]
@@ -334,7 +335,7 @@ _BAR = 40
 def write_text(document: Document) -> str:
     """The title, then each block that a terminal can show; of tables those that are not folded."""
     title = f"{document.title} ({document.facts})" if document.facts else document.title
-    blocks = list(document.blocks)
+    blocks = list(spell_out(document.blocks))
     if not title and blocks and isinstance(first := blocks[0], Sentence):
         title = first.text
         del blocks[0]
@@ -384,3 +385,142 @@ def draw_bar(start_s: float, duration_s: float, total_s: float) -> str:
     start = min(_BAR - 1, int(start_s / total_s * _BAR))
     end = max(start + 1, round((start_s + duration_s) / total_s * _BAR))
     return f"{' ' * start}{'█' * (end - start)}{' ' * (_BAR - end)}"
+
+
+class Composed(Block):
+    """A block that the front end draws its own way, text and pages by other blocks."""
+
+    def compose(self) -> Iterable[Block]:
+        """The blocks in its place."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Facts(Composed):
+    """Names with their values; `of` is what the glossary calls their place."""
+
+    rows: Sequence[tuple[str, str]]
+    title: str = ""
+    of: str = ""
+
+    def compose(self) -> Iterable[Block]:
+        """A table of two columns."""
+        columns = (Column("Name", "name", "word"), Column("Value", "value"))
+        rows = [{"name": name, "value": value} for name, value in self.rows]
+        yield Table(self.title, columns, rows, most=len(rows))
+
+
+@dataclass(frozen=True)
+class Tree(Composed):
+    """What belongs to what: of each line its depth, its text, a note at the right."""
+
+    rows: Sequence[tuple[int, str, str]]
+    title: str = ""
+
+    def compose(self) -> Iterable[Block]:
+        """Its lines, indented."""
+        if self.title:
+            yield Sentence(self.title, "strong")
+        lines = (f"{'  ' * depth}{text}  {note}".rstrip() for depth, text, note in self.rows)
+        yield Code("\n".join(lines))
+
+
+@dataclass(frozen=True)
+class Field:
+    """What is asked before an action starts: the name of the answer, a label, a first text."""
+
+    name: str
+    label: str
+    text: str = ""
+    hint: str = ""
+
+
+@dataclass(frozen=True)
+class Action(Composed):
+    """What a live view can start, by its id in `live_actions`; `line` does the same in Python."""
+
+    ask: str
+    words: str
+    line: str
+    field: Field | None = None
+
+    def compose(self) -> Iterable[Block]:
+        """The line to write."""
+        yield Sentence(f"{self.words}:")
+        yield Sentence(self.line, "code")
+
+
+@dataclass(frozen=True)
+class Rows(Composed):
+    """The rows of a table of the report, which a view has already.
+
+    `table` names their columns, `place` is where the document has them, `frame` their DataFrame.
+    `note` stands beside the title, `label` names the table where it is not seen. It is as high as
+    its rows, up to `seen` of them, or takes the room that is left. `order` is the column that it is
+    sorted by at first, the most first.
+    """
+
+    table: str
+    title: str
+    rows: Sequence[Mapping[str, Any]]
+    place: str = ""
+    frame: str = ""
+    label: str = ""
+    note: str = ""
+    none: str = ""
+    omitted: int = 0
+    seen: int | None = None
+    order: str = ""
+
+    def compose(self) -> Iterable[Block]:
+        """The table in words."""
+        columns = spell_out_columns(self.table, self.rows)
+        yield Table(self.title, columns, self.rows, omitted=self.omitted)
+
+
+@dataclass(frozen=True)
+class Heading(Composed):
+    """What follows, in a word; `note` stands beside it, `frame` is the DataFrame of it all."""
+
+    title: str
+    note: str = ""
+    frame: str = ""
+
+    def compose(self) -> Iterable[Block]:
+        """The title."""
+        yield Sentence(self.title, "strong")
+
+
+@dataclass(frozen=True)
+class Columns(Composed):
+    """Blocks beside one another where there is room for it."""
+
+    blocks: Sequence[Block]
+
+    def compose(self) -> Iterable[Block]:
+        """The blocks one below the other."""
+        return self.blocks
+
+
+@dataclass(frozen=True)
+class Own(Composed):
+    """What a pane draws its own way, such as a chart that is walked with the keys.
+
+    `blocks` stand in its place where no script runs.
+    """
+
+    name: str
+    blocks: Sequence[Block] = ()
+
+    def compose(self) -> Iterable[Block]:
+        """What stands in its place."""
+        return self.blocks
+
+
+def spell_out(blocks: Iterable[Block]) -> Iterator[Block]:
+    """The blocks with those in the place of what is composed."""
+    for block in blocks:
+        if isinstance(block, Composed):
+            yield from spell_out(block.compose())
+        else:
+            yield block

@@ -10,6 +10,8 @@ from workbench.number_text import plural
 from workbench.report import TABLES, Report
 from workbench.report.record import describe_state
 from workbench.report.report_header import OWN_KERNEL
+from workbench.views.block_wire import list_blocks
+from workbench.views.cards import list_cards
 from workbench.views.live_actions import explain_not_started, find_asleep, list_costs
 from workbench.views.panes.pane import ViewContext as ViewContext
 from workbench.views.panes.registry import PANES
@@ -38,7 +40,13 @@ def _document(report: Report, here: ViewContext) -> wire.Document:
         "inputs": list(report.request.inputs),
         "variable": here.record,
         "panes": [
-            convert_row(wire.PaneHead, content, id=pane.id, title=pane.title)
+            convert_row(
+                wire.PaneHead,
+                content,
+                id=pane.id,
+                title=pane.title,
+                blocks=list_blocks(content.blocks),
+            )
             for pane, content in contents
             if not (pane.is_rare and content.empty)
         ],
@@ -49,6 +57,7 @@ def _document(report: Report, here: ViewContext) -> wire.Document:
     }
     for _, content in contents:
         made |= content.data
+    made["cards"] = list_cards(made)
     made["columns"] = specs(_tables(made))
     return cast(wire.Document, made)
 

@@ -2,6 +2,7 @@
 
 import { effect } from "@preact/signals";
 import { render as draw, type VNode } from "preact";
+import { BlocksShell, BlocksState } from "./blocks/page";
 import { chosenCost } from "./cost/cost";
 import "./css/index.css";
 import { DiffShell } from "./diff/shell";
@@ -26,6 +27,7 @@ import type {
   CostKind,
   DiffDocument,
   Embedded,
+  EmbeddedBlocks,
   EmbeddedProfile,
   EmbeddedProfileDiff,
   EmbeddedSession,
@@ -54,8 +56,15 @@ interface EmbeddedDiff {
 }
 
 type Embedding =
-  Embedded | EmbeddedDiff | EmbeddedProfile | EmbeddedProfileDiff | EmbeddedSession | EmbeddedSweep;
-type Mounted = View | DiffState | ProfileDiffState | ProfileState | SessionState | SweepState;
+  | Embedded
+  | EmbeddedBlocks
+  | EmbeddedDiff
+  | EmbeddedProfile
+  | EmbeddedProfileDiff
+  | EmbeddedSession
+  | EmbeddedSweep;
+type Mounted =
+  View | BlocksState | DiffState | ProfileDiffState | ProfileState | SessionState | SweepState;
 
 /** Draws a view with its tips, until the function that comes back is called. */
 function show(el: HTMLElement, view: VNode): () => void {
@@ -97,6 +106,7 @@ export function mount(
 }
 
 function drawn(el: HTMLElement, embedded: Embedding, kind: "page" | "saved"): Mounted {
+  if ("blocks" in embedded) return openBlocks(el, embedded);
   if ("diff" in embedded) return openDiff(el, embedded.diff).state;
   if ("sweep" in embedded) return RECORDS.sweep(el, readRecords(embedded.sweep, kind)).state;
   if ("profile" in embedded)
@@ -155,6 +165,12 @@ function keepPlace(store: Store, model: Model): () => void {
     model.set("cost", cost.value);
     if (store.host.lost.value === null) model.save_changes();
   });
+}
+
+function openBlocks(el: HTMLElement, { blocks }: EmbeddedBlocks): BlocksState {
+  const state = new BlocksState(blocks);
+  show(el, <BlocksShell state={state} />);
+  return state;
 }
 
 function openDiff(el: HTMLElement, document: DiffDocument, pane?: string): Opened<DiffState> {

@@ -1,9 +1,11 @@
 // Who belongs to whom: indexes built once from the document, and grown by each part that loads.
 
+import { fieldOf, rowsAt } from "./fields";
 import { graphOf, kernelOf, kindOf, nodeId, ownerOf, type Kind } from "./ids";
 import { thingsOf, type PlacedThing, type Registration } from "./registration";
 import { StageLinks, type StageLines } from "./stagelinks";
 import type {
+  CardSpec,
   CodePart,
   Document as Report,
   GraphPart,
@@ -100,6 +102,7 @@ export class Links<View> {
       both: (a: string, b: string) => this.tie(a, b),
       one: (from: string, to: string) => add(this.direct, from, to),
     };
+    for (const card of Object.values(report.cards ?? {}).flat()) this.tieRows(report, card);
     for (const pane of panes) pane.ties?.(report, ties);
     this.things = thingsOf(panes);
   }
@@ -159,6 +162,14 @@ export class Links<View> {
 
   lineOf(node: string): string | null {
     return this.lineOfNode.get(node) ?? null;
+  }
+
+  /** Ties the rows of a card to what their fields name. */
+  private tieRows(report: Report, { place, ties, leads }: CardSpec): void {
+    for (const row of rowsAt(report, place)) {
+      for (const other of idsIn(row, ties)) this.tie(row.id, other);
+      for (const other of idsIn(row, leads)) add(this.direct, row.id, other);
+    }
   }
 
   private tie(a: string, b: string): void {
@@ -295,6 +306,12 @@ export class Links<View> {
     put(found, this.kernelOfWrapperLine.to(kernel));
     put(found, this.direct.get(kernel));
   }
+}
+
+/** The ids that fields of a row name, one or several each. */
+function idsIn(row: object, fields: readonly string[]): string[] {
+  const named = fields.flatMap((field) => fieldOf(row, field) as string | string[] | null);
+  return named.filter((id): id is string => id !== null && kindOf(id) !== "unknown");
 }
 
 /** The name under which a part is asked for. */

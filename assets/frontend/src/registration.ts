@@ -28,7 +28,10 @@ interface Ties {
 /** A pane of the view; its title, count and reason for being empty come with the document. */
 export interface Registration<View> {
   id: PaneId;
-  Pane: ComponentType<{ store: View }>;
+  /** What draws it; without it the blocks are drawn that come with its head. */
+  Pane?: ComponentType<{ store: View }>;
+  /** What draws some of its blocks, by their names. */
+  own?: Readonly<Record<string, ComponentType<{ store: View }>>>;
   things: Partial<Record<Kind, Thing<View>>>;
   /** Kinds of other panes whose search hits it can show too. */
   alsoShows?: readonly Kind[];

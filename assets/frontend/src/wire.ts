@@ -116,11 +116,12 @@ export interface Advice {
 export type Verdict = "pass" | "warn" | "fail" | "not checked";
 
 /**
- * One member of the file; `size` in bytes.
+ * One member of the file, `short` without most of its hash; `size` in bytes.
  */
 export interface Member {
   id: string;
   name: string;
+  short: string;
   what: string;
   size: number;
   sha256: string;
@@ -146,6 +147,7 @@ export interface Requirement {
   id: string;
   name: string;
   verdict: Verdict;
+  tone: Tone;
   needed: string;
   found: string;
   advice: string;
@@ -173,6 +175,7 @@ export interface TripWay {
   ran: boolean;
   ok: boolean | null;
   against: string;
+  tone: Tone;
   imports_s: number | null;
   load_s: number | null;
   first_call_s: number | null;
@@ -187,7 +190,8 @@ export interface TripWay {
 }
 
 /**
- * One output of a way beside that of eager; an error without a number is infinite.
+ * One output of a way beside that of eager; an error without a number is infinite. `compared`
+ * says in a few words how it compares, in a `tone`; `whole` is what was allowed or why.
  */
 export interface TripLeaf {
   id: string;
@@ -200,6 +204,9 @@ export interface TripLeaf {
   max_abs_error: number | null;
   tolerance: string;
   note: string;
+  compared: string;
+  tone: Tone;
+  whole: string;
 }
 
 /**
@@ -231,6 +238,268 @@ export interface SavedFile {
   requirements: Requirement[];
   ways: TripWay[];
   leaves: TripLeaf[];
+}
+
+/**
+ * One sentence, or several.
+ */
+export interface SentenceBlock {
+  kind: "sentence";
+  text: string;
+  look: "plain" | "muted" | "strong" | "code" | "note" | "warning";
+}
+
+/**
+ * Sentences as a list; `call` gives the rows that they are made of.
+ */
+export interface ItemsBlock {
+  kind: "items";
+  title: string;
+  texts: string[];
+  call: string;
+}
+
+/**
+ * Names with their values; `of` is what the glossary calls their place.
+ */
+export interface FactsBlock {
+  kind: "facts";
+  title: string;
+  of: string;
+  rows: [string, string][];
+}
+
+/**
+ * What belongs to what: of each line its depth, its text, a note at its right.
+ */
+export interface TreeBlock {
+  kind: "tree";
+  title: string;
+  rows: [number, string, string][];
+}
+
+/**
+ * A table with its rows; `call` copies what gives all of them. With `is_open` it is a section
+ * that can be folded.
+ */
+export interface TableBlock {
+  kind: "table";
+  table: TableRows;
+  call: string;
+  is_open: boolean | null;
+}
+
+/**
+ * The rows of a table of the report, whose columns the document has under the same name.
+ * `place` is where the document has them, a dot leads into a field. `label` is what the table
+ * is called where it is not seen, `frame` its DataFrame; `note` stands beside the title, `more`
+ * counts rows that were left out. It is as high as `seen` rows, or takes the room that is left;
+ * `order` is the column that it is sorted by at first, the most first.
+ */
+export interface RecordBlock {
+  kind: "record";
+  table: string;
+  place: string;
+  title: string;
+  label: string;
+  frame: string;
+  note: string;
+  none: string;
+  more: number;
+  seen: number | null;
+  order: string;
+}
+
+/**
+ * What follows, in a word; `note` stands beside it, `frame` is the DataFrame of it all.
+ */
+export interface HeadingBlock {
+  kind: "heading";
+  title: string;
+  note: string;
+  frame: string;
+}
+
+/**
+ * A label, and of each column the shade from 0, the best, to 1 with the words.
+ */
+export interface HeatLine {
+  label: string;
+  cells: ([number | null, string])[];
+}
+
+/**
+ * Numbers, darker the further they are from the best.
+ */
+export interface HeatBlock {
+  kind: "heat";
+  title: string;
+  caption: string;
+  corner: string;
+  columns: string[];
+  rows: HeatLine[];
+  is_open: boolean;
+}
+
+/**
+ * A source, folded where it has a title; without it `call` says what gives it.
+ */
+export interface CodeBlock {
+  kind: "code";
+  title: string;
+  facts: string;
+  language: string;
+  text: string | null;
+  call: string;
+}
+
+/**
+ * Lines of a source; those with "-" before them went, those with "+" came.
+ */
+export interface ChangesBlock {
+  kind: "changes";
+  title: string;
+  facts: string;
+  lines: string[];
+}
+
+/**
+ * Codes by their titles, one beside the other.
+ */
+export interface BesideBlock {
+  kind: "beside";
+  codes: [string, string][];
+}
+
+/**
+ * A picture and the words in its place.
+ */
+export interface ChartBlock {
+  kind: "chart";
+  alt: string;
+  address: string;
+}
+
+/**
+ * Steps in a row, each where it begins: title, start, seconds; of `total_s` in all.
+ */
+export interface WaterfallBlock {
+  kind: "waterfall";
+  title: string;
+  steps: [string, number, number][];
+  total_s: number;
+  is_open: boolean;
+}
+
+/**
+ * A bar with its words, signs of what happened in it, and how high its parts are, 0 to 1.
+ */
+export interface StepBar {
+  words: string;
+  marks: string;
+  heights: number[];
+}
+
+/**
+ * The steps of a session as bars, over the lines of a scale: how high, and their words.
+ */
+export interface TimelineBlock {
+  kind: "timeline";
+  title: string;
+  call: string;
+  first: number;
+  last: number;
+  scale: [number, string][];
+  bars: StepBar[];
+}
+
+/**
+ * Blocks under a title, folded unless `is_open`; `count` says how much is in it.
+ */
+export interface SectionBlock {
+  kind: "section";
+  title: string;
+  count: string;
+  is_open: boolean;
+  blocks: Block[];
+}
+
+/**
+ * Blocks beside one another where there is room for it.
+ */
+export interface ColumnsBlock {
+  kind: "columns";
+  blocks: Block[];
+}
+
+/**
+ * What is asked before an action starts: `name` of the question, how it is called, its text.
+ */
+export interface ActionField {
+  name: string;
+  label: string;
+  text: string;
+  hint: string;
+}
+
+/**
+ * What can be done: a button where the call is alive, else the line of Python that does it.
+ */
+export interface ActionBlock {
+  kind: "action";
+  ask: string;
+  words: string;
+  line: string;
+  field?: ActionField;
+}
+
+/**
+ * What the pane draws its own way, such as a chart that is walked with the keys.
+ */
+export interface OwnBlock {
+  kind: "own";
+  name: string;
+}
+
+export type Block = SentenceBlock | ItemsBlock | FactsBlock | TreeBlock | TableBlock | RecordBlock | HeadingBlock | HeatBlock | CodeBlock | ChangesBlock | BesideBlock | ChartBlock | WaterfallBlock | TimelineBlock | SectionBlock | ColumnsBlock | ActionBlock | OwnBlock;
+
+/**
+ * All that is shown of a record, from top to bottom; `facts` stand beside the title.
+ */
+export interface BlocksDocument {
+  title: string;
+  facts: string;
+  blocks: Block[];
+}
+
+/**
+ * What a page or a saved output of a document of blocks carries.
+ */
+export interface EmbeddedBlocks {
+  blocks: BlocksDocument;
+}
+
+/**
+ * What the inspector says of a row that is selected; see `cards.py` for the texts. `place` is
+ * where the document has the rows, `of` what the glossary calls the facts. `tag` is a word with
+ * its tone, `parts` are headings with what stands under them, `chips` headings with fields of
+ * ids, `without` kinds of what belongs to it. `ties` are fields with ids that belong to the row
+ * as it belongs to them, `leads` those that only do the first.
+ */
+export interface CardSpec {
+  place: string;
+  of: string;
+  caption: string;
+  title: string;
+  label: string;
+  tag: [string, string] | null;
+  says: string;
+  facts: ColumnSpec[];
+  parts: [string, string][];
+  chips: [string, string][];
+  without: string[];
+  ties: string[];
+  leads: string[];
 }
 
 /**
@@ -499,13 +768,15 @@ export interface CudaGraphs {
 
 /**
  * A part of the program that becomes one CUDA graph, or none. `verdict` is "recorded",
- * "skipped" or "depends", `reason` why in torch's words, `help` a remedy where one is known.
- * `copied_bytes` are copied before every replay.
+ * "skipped" or "depends", `reason` why in torch's words, `help` a remedy where one is known,
+ * `said` both in a sentence. `copied_bytes` are copied before every replay.
  */
 export interface CudaGraph {
   id: string;
   name: string;
   verdict: string;
+  tone: string;
+  said: string;
   reason: string | null;
   help: string | null;
   kernels: string[];
@@ -1020,7 +1291,7 @@ export interface ProfileDocument {
   titles: string[];
   records: string[];
   changes: ProfileChange[];
-  tables: SessionTable[];
+  tables: TableRows[];
   cards: Record<string, ProfileCard>;
   ties: Record<string, string[]>;
 }
@@ -1044,7 +1315,7 @@ export interface ProfileDiffDocument {
   names: string[];
   sentence: string;
   warnings: string[];
-  tables: SessionTable[];
+  tables: TableRows[];
   cards: Record<string, ProfileCard>;
   ties: Record<string, string[]>;
 }
@@ -1058,30 +1329,29 @@ export interface EmbeddedProfileDiff {
 
 export const VERSION = 1;
 
-export type Tone = "plain" | "captured" | "break" | "fallback" | "folded";
-
 export type LineState = "plain" | "captured" | "later" | "break" | "failed" | "fallback" | "folded" | "removed" | "traced" | "unreached";
 
 export type PaneId = "overview" | "graphs" | "breaks" | "fusion" | "kernels" | "timeline" | "autotune" | "roofline" | "memory" | "matrix" | "artifact" | "numerics" | "checks" | "accesses" | "streams";
 
 export type CostKind = "time" | "bound" | "bytes" | "memory";
 
-export type Cell = string | number | boolean | null;
-
 /**
- * A message: what is so, why, what to do; `select` is an id that it leads to, `line` code.
+ * A message: what is so, why, what to do; `select` is an id that it leads to. `action` would
+ * fill an empty pane, `offer` says so in two words beside its name.
  */
 export interface Note {
   title: string;
   text: string;
   tone: Tone;
   select?: string;
-  line?: string;
+  action?: ActionBlock;
+  offer?: string;
 }
 
 /**
- * One tab; `empty` says why there is nothing to see in it and what would change that. The
- * overview always has its figures: there it says why no source stands under them.
+ * One tab; `empty` says why there is nothing to see in it and what would change that. `blocks`
+ * are what is drawn in the pane; without any it draws itself. The overview always has its
+ * figures: there it says why no source stands under them.
  */
 export interface PaneHead {
   id: PaneId;
@@ -1089,6 +1359,7 @@ export interface PaneHead {
   count: number | null;
   is_problem: boolean;
   empty: Note | null;
+  blocks: Block[];
 }
 
 /**
@@ -1333,7 +1604,7 @@ export interface Recompile {
 }
 
 /**
- * One bar of the flame chart; `words` say plainly what torch's `name` does.
+ * One bar of the flame chart; `words` say plainly what torch's `name` does, `share` of all.
  */
 export interface Phase {
   id: string;
@@ -1345,10 +1616,11 @@ export interface Phase {
   depth: number;
   thread: string;
   side: Side;
+  share?: number;
 }
 
 /**
- * One choice that the autotuner timed; `state` says what became of it.
+ * One choice that the autotuner timed; `state` says what became of it, in a `tone`.
  */
 export interface Choice {
   id: string;
@@ -1356,6 +1628,7 @@ export interface Choice {
   choice: string;
   kind: string;
   state: "chosen" | "alternative" | "failed";
+  tone: Tone | "";
   time_ms: number | null;
   chosen: boolean;
   note: string | null;
@@ -1372,13 +1645,14 @@ export interface Artifact {
 /**
  * Everything that a view shows at rest. `calls` are the user's lines with what they call,
  * `modules` the modules, both as rows of a tree in order. `omitted` counts rows that are not
- * here, `columns` says how its tables are drawn. `costs` are those that are known, the one that
- * ranks first. `variable` is how code that is copied names the record, such as
- * `compiled.report`. `file` is what the result was saved to or loaded from, `phases_said` where
- * compile time went. `no_assembly` says why no kernel has code of a GPU, or is None; `actions`,
- * by id, why what a live view starts cannot be started from here, None where it can;
- * `has_budgets`: the part `budgets:` has some. `cuda_graphs` is None where none were asked for,
- * `numerics` where numbers were not compared, `checks` where no kernel was checked.
+ * here, `columns` says how its tables are drawn, `cards` what is said of a row by the kind of
+ * its id. `costs` are those that are known, the one that ranks first. `variable` is how code
+ * that is copied names the record, such as `compiled.report`. `file` is what the result was
+ * saved to or loaded from, `phases_said` where compile time went. `no_assembly` says why no
+ * kernel has code of a GPU, or is None; `actions`, by id, why what a live view starts cannot be
+ * started from here, None where it can; `has_budgets`: the part `budgets:` has some.
+ * `cuda_graphs` is None where none were asked for, `numerics` where numbers were not compared,
+ * `checks` where no kernel was checked.
  */
 export interface Document {
   version: number;
@@ -1410,7 +1684,6 @@ export interface Document {
   phases: Phase[];
   phases_said: string;
   choices: Choice[];
-  autotune_says: string;
   ranked: Ranked[];
   roofs: Roof[];
   points: RooflinePoint[];
@@ -1423,8 +1696,6 @@ export interface Document {
   check_findings: CheckFinding[];
   accesses_says: string;
   accesses: Access[];
-  streams_says: string;
-  streams_model: string;
   streams: StreamSpan[];
   collectives: CollectiveRow[];
   targets: Targets;
@@ -1432,6 +1703,7 @@ export interface Document {
   file: SavedFile;
   omitted: Record<string, number>;
   columns: Record<string, ColumnSpec[]>;
+  cards: Record<string, CardSpec[]>;
   actions: Record<string, string | null>;
   efforts: Record<string, string>;
   has_budgets: boolean;
@@ -1703,20 +1975,6 @@ export interface SessionBar {
 }
 
 /**
- * One table; `none` is what is said where it has no rows. `more` counts those left out. The
- * `row` of each is its id, such as "breaks:2"; that of a compile, "compiles:3", names its
- * report. `details` is what is said of a row that is selected: a head, a line for each reason.
- */
-export interface SessionTable {
-  id: string;
-  title: string;
-  none: string;
-  columns: ColumnSpec[];
-  rows: Record<string, Cell>[];
-  more: number;
-}
-
-/**
  * A line, at `place`, and the lines in its place.
  */
 export interface SessionEdit {
@@ -1770,7 +2028,7 @@ export interface SessionDocument {
   slow: string[];
   bars: SessionBar[];
   scale: [number, string][];
-  tables: SessionTable[];
+  tables: TableRows[];
   can_open: string[];
 }
 
@@ -1908,6 +2166,10 @@ export interface EmbeddedSweep {
 
 export type ColumnKind = "text" | "code" | "number" | "length" | "kernel" | "kernels" | "tag" | "bar";
 
+export type Cell = string | number | boolean | null;
+
+export type Tone = "plain" | "captured" | "break" | "fallback" | "folded";
+
 export type Unit = "" | "count" | "B" | "s" | "ms" | "us" | "share" | "amount" | "eps";
 
 /**
@@ -1915,10 +2177,11 @@ export type Unit = "" | "count" | "B" | "s" | "ms" | "us" | "share" | "amount" |
  * is the field of a row that it shows, `key` where it is not said; a dot leads into a field.
  * `kind` is "text" unless it is said: a number has the `unit` that it is given in, a "length"
  * counts a list, a "bar" is as long as its part of the largest. `full` is the field with the
- * whole text, where the column has only the gist; `hint` says of all cells what they are. What
- * is read from its "end", as a file with a line, loses its beginning where it is too long.
- * `absent` stands for a value that is unknown. `is_wide` columns are left out where there is
- * little room.
+ * whole text, where the column has only the gist; `written` is the field with the words of the
+ * value that it is sorted by. `tone` is the field with the tone of a tag, empty for muted
+ * words; `hint` says of all cells what they are. What is read from its "end", as a file with a
+ * line, loses its beginning where it is too long. `absent` stands for a value that is unknown.
+ * `is_wide` columns are left out where there is little room.
  */
 export interface ColumnSpec {
   key: string;
@@ -1929,9 +2192,25 @@ export interface ColumnSpec {
   unit?: Unit;
   look?: "mono" | "mut" | "end";
   full?: string;
+  written?: string;
+  tone?: string;
   hint?: string;
   absent?: string;
   is_wide?: boolean;
+}
+
+/**
+ * One table; `none` is what is said where it has no rows. `more` counts those left out. The
+ * `row` of each is its id, such as "breaks:2"; that of a compile, "compiles:3", names its
+ * report. `details` is what is said of a row that is selected: a head, a line for each reason.
+ */
+export interface TableRows {
+  id: string;
+  title: string;
+  none: string;
+  columns: ColumnSpec[];
+  rows: Record<string, Cell>[];
+  more: number;
 }
 
 export const TITLES: Record<PaneId, string> = {

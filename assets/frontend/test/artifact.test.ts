@@ -1,6 +1,4 @@
 import { expect, test } from "vitest";
-import { fileOf } from "../src/artifact/actions";
-import { shortName } from "../src/artifact/tables";
 import { meaningOf, sharesOf, waterfallOf, wayOf } from "../src/artifact/trip";
 import { kindOf } from "../src/ids";
 import type { TripWay } from "../src/wire";
@@ -14,6 +12,7 @@ function way(name: string, took: Record<string, number>, more: Partial<TripWay> 
     ran: true,
     ok: true,
     against: "bit-exact",
+    tone: "captured",
     imports_s: took.imports ?? null,
     load_s: took.read ?? null,
     first_call_s: took.first_call ?? null,
@@ -66,16 +65,7 @@ test("the bars of the ways share one scale", () => {
   expect(sharesOf(TORCH, [TORCH])).toEqual([0, 0, 0]);
 });
 
-test("names, kinds and meanings", () => {
-  expect(shortName(`kernels/avx2/${"0".repeat(64)}.so`)).toBe("kernels/…/00000000….so");
-  expect(shortName("payload")).toBe("payload");
+test("kinds and meanings", () => {
   expect(kindOf("Z:ours:read")).toBe("saved");
   expect(meaningOf("read")).toContain("who vouches");
-});
-
-test("a file that a round trip removed is no file to check", () => {
-  const facts = (path: string) => [{ title: "File", facts: [["Path", path] as [string, string]] }];
-  expect(fileOf(facts("~/models/block.aot"))).toBe("~/models/block.aot");
-  expect(fileOf(facts("written for a round trip and removed"))).toBeNull();
-  expect(fileOf([])).toBeNull();
 });

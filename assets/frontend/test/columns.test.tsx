@@ -59,7 +59,7 @@ test("a head says what the glossary has of its word, else the hint of the column
 
 test("a cell that shows only the gist has the whole text behind it", () => {
   const [id] = columnsOf(store, "costs", SPECS, ROWS, {});
-  expect(ROWS.map(id!.full!)).toEqual(["whole reason", "r1"]);
+  expect(ROWS.map(id!.full!)).toEqual(["r0: whole reason", "r1"]);
   expect(id!.look).toBe("mono");
 });
 

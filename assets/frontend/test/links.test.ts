@@ -94,10 +94,26 @@ test("the chain counts each kind, nodes only of the graphs that are asked for", 
   ]);
 });
 
+test("what a card names as its own is tied to its row, what is no id is left alone", () => {
+  const rows = [
+    { id: "a0", op: "k1" },
+    { id: "a1", op: "mm" },
+    { id: "a2", op: null },
+  ];
+  const cards = { choice: [{ place: "choices", ties: ["op"], leads: [] }] };
+  const shown = { ...report, choices: rows, cards } as unknown as Report;
+  const links = new Links(shown, PANES);
+  expect(links.related("k1")).toContain("a0");
+  expect([links.related("a1").size, links.related("mm").size]).toEqual([0, 0]);
+  expect(links.related("a2").size).toBe(0);
+});
+
 test("a part of a CUDA graph leads to its kernels and lines, and a kernel to its part", () => {
   const part = { id: "c0", kernels: ["k9"], lines: ["L:s0:37"] };
   const graphs = { summary: "", parts: [part] } as unknown as Report["cuda_graphs"];
-  const links = new Links({ ...report, cuda_graphs: graphs }, PANES);
+  const card = { place: "cuda_graphs.parts", ties: ["kernels"], leads: ["lines"] };
+  const cards = { "cuda-graph": [card] } as unknown as Report["cards"];
+  const links = new Links({ ...report, cuda_graphs: graphs, cards }, PANES);
   expect([...links.related("c0")]).toEqual(expect.arrayContaining(["k9", "L:s0:37"]));
   expect(links.related("k9")).toContain("c0");
 });

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { idle } from "../src/host";
 import type { RecordsHost } from "../src/opened/host";
 import { ADVICE, barAt, idOf, SessionState } from "../src/session/state";
-import type { SessionBar, SessionDocument, SessionTable } from "../src/wire";
+import type { SessionBar, SessionDocument, TableRows } from "../src/wire";
 
 function bar(first: number, marks: string, rows: string[]): SessionBar {
   return { first, last: first, heights: [0, 0.5, 0.1], marks, words: "", why: "", rows };
@@ -15,7 +15,7 @@ const BARS = [
   bar(2, "↻", ["compiles:1", "recompiles:0"]),
 ];
 
-function table(id: string, rows: SessionTable["rows"]): SessionTable {
+function table(id: string, rows: TableRows["rows"]): TableRows {
   return { id, title: id, none: "", columns: [], rows, more: 0 };
 }
 

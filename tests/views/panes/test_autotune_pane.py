@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tests.views.panes.said import read_first
 from workbench.report import AutotuneChoice, Report, Table
 from workbench.report.rows import ESTIMATED_CHOICE
 from workbench.views.document import document
@@ -28,16 +29,16 @@ def test_the_best_of_each_operation_stands_first_and_what_failed_last() -> None:
         )
     )
     assert [row["id"] for row in made["choices"]] == ["a3", "a0", "a1", "a4", "a2"]
-    assert made["autotune_says"] == (
+    assert read_first(made, "autotune") == (
         "5 choices for 2 operations: what was chosen takes 1.00 ms in all, "
         "300 µs less than the next best, as Inductor timed it."
     )
 
 
 def test_it_says_where_nothing_was_timed() -> None:
-    says = document(timed(choice("a0", "mm", None, chosen=True)))["autotune_says"]
+    says = read_first(document(timed(choice("a0", "mm", None, chosen=True))), "autotune")
     assert says == "1 choice for 1 operation; nothing was timed here."
-    assert document(Report())["autotune_says"] == ""
+    assert read_first(document(Report()), "autotune") == ""
 
 
 def test_what_a_model_estimated_is_not_called_measured() -> None:
@@ -46,5 +47,5 @@ def test_what_a_model_estimated_is_not_called_measured() -> None:
         replace(choice("a1", "mm", 0.4), note=ESTIMATED_CHOICE),
     ]
     made = document(timed(*rows))
-    assert made["autotune_says"].endswith("the next best by a model; nothing was timed.")
+    assert read_first(made, "autotune").endswith("the next best by a model; nothing was timed.")
     assert not {column["title"] for column in made["columns"]["choices"]} & {"Time", "Measured"}

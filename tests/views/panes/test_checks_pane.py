@@ -84,14 +84,15 @@ def test_an_explanation_offers_no_check(sample_report: Report) -> None:
     request = replace(sample_report.request, kind="explanation")
     panes = document(replace(sample_report, request=request))["panes"]
     empty = next(pane["empty"] for pane in panes if pane["id"] == "checks")
-    assert "line" not in empty
+    assert "action" not in empty
     assert empty["text"].startswith("An explanation generates no kernels")
 
 
 def test_the_line_to_write_is_one_that_the_record_can_run() -> None:
     def find_lines(report: Report) -> dict[str, str]:
         panes = document(report)["panes"]
-        return {pane["id"]: pane["empty"].get("line", "") for pane in panes if pane["empty"]}
+        found = {pane["id"]: pane["empty"].get("action") for pane in panes if pane["empty"]}
+        return {pane: action["line"] for pane, action in found.items() if action}
 
     host = Report.load(PATH.parent / "convolutions.wbr")
     assert find_lines(host)["checks"] == 'compiled.on("h100").check_kernels(*args)'

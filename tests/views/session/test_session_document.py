@@ -25,10 +25,11 @@ from workbench.views.session.session_view import Following, SessionView
 from workbench.views.static_html.render import keep
 from workbench.views.wire import report_messages as wire
 from workbench.views.wire.codec import pack
-from workbench.views.wire.session_messages import SessionDocument, SessionTable
+from workbench.views.wire.session_messages import SessionDocument
+from workbench.views.wire.table_messages import TableRows
 
 
-def table(shown: SessionDocument, name: str) -> SessionTable:
+def table(shown: SessionDocument, name: str) -> TableRows:
     return next(each for each in shown["tables"] if each["id"] == name)
 
 

@@ -17,6 +17,9 @@ _MODELLED = "By the calibrated model, on the device"
 _ERROR = "Four of five kernels that the fit had not seen lay within; not known of a bound"
 
 
+NO_LINE = "no source line"
+
+
 @dataclass(frozen=True, slots=True)
 class KernelForecast:
     """All calls of a kernel in one call of the program; µs on the device.
@@ -51,7 +54,7 @@ class LineForecast:
     `us` is with what the line calls, `own_us` without, `bound_us` the least that the roofline
     allows, of all `kernels` that it has a share of. `line` is its number, `code` its text,
     `line_id` its id. `error` is relative, None where that of a
-    kernel is not known. `file` is empty for what belongs to no line.
+    kernel is not known. For work without a source line `file` is empty and `code` says so.
     """
 
     file: str
@@ -141,7 +144,7 @@ def list_lines(report: Report, rows: Iterable[KernelForecast]) -> list[LineForec
     for line, found in parts.items():
         id, number = split_line(line)
         place = None if id not in sources else number
-        code = "" if place is None else _read_line(report, id, place)
+        code = NO_LINE if place is None else _read_line(report, id, place)
         file = "" if id not in sources else sources[id].file
         sums = _sum_parts(found, own[line], total)
         made.append(LineForecast(file, place, code, line_id=line, **sums))

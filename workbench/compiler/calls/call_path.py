@@ -172,5 +172,5 @@ def write_function(
             scope[f"_wb_default_{parameter.name}"] = parameter.default
     source = "\n    ".join([f"def call({_declared(parameters)}):", *lines])
     exec(compile(source, file, "exec"), scope)
-    made: Callable[..., Any] = scope["call"]
+    made: Callable[..., Any] = scope.pop("call")  # it would be in a circle with its globals
     return made

@@ -271,7 +271,7 @@ class InlinedCode(LivePart):
         lines += [f"        if {' and '.join(tests)}: return True"]
         lines += ["    except _wb_failures:", "        return False", "    return _wb_unchanged()"]
         exec("\n".join(lines), scope)
-        same: types.FunctionType = scope["same"]
+        same: types.FunctionType = scope.pop("same")
         return types.FunctionType(same.__code__, own, "same", same.__defaults__)
 
     def _most_named(self) -> dict[str, Any]:

@@ -500,7 +500,7 @@ class SpecializedValues(LivePart):
             tests.append(_CHECKS[one.check].format(at=place, c=f"c{i}", t=f"t{i}"))
         lines = ["def check(L):", "    try:", f"        return {' and '.join(tests)}"]
         exec("\n".join([*lines, "    except failures:", "        return False"]), scope)
-        check: Callable[[Mapping[str, Any]], bool] = scope["check"]
+        check: Callable[[Mapping[str, Any]], bool] = scope.pop("check")
         return check
 
 

@@ -206,7 +206,7 @@ class Contract:
             "ad": tp.FORWARD_AD.get(),
         }
         exec("\n".join(source), scope)
-        check: Callable[[Mapping[str, Any]], bool] = scope["check"]
+        check: Callable[[Mapping[str, Any]], bool] = scope.pop("check")
         return check
 
     def _all_can_be_read(self, bound: Mapping[str, Any]) -> bool:
@@ -240,7 +240,7 @@ class Contract:
         tests = " and ".join(dims.write_size_tests(declared, {}))
         scope: dict[str, Any] = {}
         exec(f"def check(L): return {tests}", scope)
-        check: Callable[[Mapping[str, Any]], bool] = scope["check"]
+        check: Callable[[Mapping[str, Any]], bool] = scope.pop("check")
         return check
 
     def to_json(self) -> dict[str, Any]:

@@ -24,8 +24,11 @@ from workbench.compiler.numerics.observed_calls import (
     watch_programs,
 )
 from workbench.compiler.numerics.output_changes import (
+    Ends,
     add_gradients,
     compute_ends,
+    compute_written,
+    find_logits,
     list_outputs,
     list_stages,
     list_unlike,
@@ -137,6 +140,11 @@ class HostProgram:
         """What the captured graph is given, by its placeholders."""
         return self._named(self.stages.captured.placeholders, self.seen.inputs)
 
+    def written_inputs(self) -> dict[str, torch.Tensor]:
+        """What the call left in those that it changed, by their placeholders."""
+        names = self.stages.captured.placeholders
+        return {names[at]: value for at, value in self.seen.written.items()}
+
     def aten_inputs(self) -> dict[str, Any]:
         """What the lowered graph, and those that it was made from, are given."""
         return self._named(self.stages.lowered.placeholders, self.seen.programs[0].inputs)
@@ -233,6 +241,9 @@ def _look_at(program: HostProgram, progress: ProgressCallback | None) -> Finding
         ends = compute_ends(stages, program.inputs, walked.outputs, program.seen.outputs)
         if stages.backward is not None:
             ends = add_gradients(ends, stages, program.inputs, program.joint_inputs(), given[-1])
+        written = Ends((), ())
+        if program.writes:
+            written = compute_written(stages, program.inputs, program.written_inputs())
         order = (DECOMPOSITIONS, PASSES, KERNELS)
         rows = sorted(
             (row for each in found for row in each.rows), key=lambda row: order.index(row.stage)
@@ -241,10 +252,10 @@ def _look_at(program: HostProgram, progress: ProgressCallback | None) -> Finding
         return Findings(
             deviations=tuple(rows),
             stages=tuple(list_stages(stages, ends, inputs, _find_own(rows))),
-            outputs=tuple(list_outputs(ends, stages.captured)),
+            outputs=(*list_outputs(ends, find_logits(stages.captured)), *list_outputs(written)),
             compared=sum(each.compared for each in found),
             not_compared=tuple(why for each in found for why in each.not_compared),
-            unlike=tuple(list_unlike(ends)),
+            unlike=(*list_unlike(ends), *list_unlike(written)),
         )
 
 
@@ -257,7 +268,7 @@ def look_at_outputs(program: HostProgram, outputs: Any) -> Findings:
         raise UsageError(f"The captured graph cannot be run node by node: {error}.") from error
     ends = compute_ends(stages, program.inputs, eager, outputs)
     rows = list_stages(stages, ends, program.aten_inputs, _find_own(()))
-    found = tuple(list_outputs(ends, stages.captured))
+    found = tuple(list_outputs(ends, find_logits(stages.captured)))
     return Findings(
         deviations=(),
         stages=tuple(row for row in rows if row.stage in ("eager", KERNELS)),

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
 
+from workbench.compiler.call_state.reachable import same_tensor
 from workbench.compiler.captured_graphs.captured_nodes import NodeRef
 from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.numerics.cones import CannotCompute, Chain, name_operator
+from workbench.compiler.numerics.cones import CannotCompute, Chain, is_in_place, name_operator
 from workbench.compiler.numerics.distances import (
     describe_kind,
     is_comparable,
@@ -29,7 +30,7 @@ from workbench.compiler.numerics.recorded_stages import (
     StageGraph,
 )
 from workbench.number_text import plural
-from workbench.report.numerics.numerics_rows import NumericsOutput, NumericsStage
+from workbench.report.numerics.numerics_rows import AFTER_CALL, NumericsOutput, NumericsStage
 
 _FEWEST_CLASSES = 32
 """A last dimension of fewer is hardly one of classes whose largest is chosen."""
@@ -49,8 +50,8 @@ class Ends:
     """What a call gives by several ways, as flat lists of tensors and other values.
 
     `exact` and `noisy` are empty where they could not be computed; `why` has the reason. `names`
-    are those of the gradients, which come last. `rounded` has the 16 bits that an output was
-    rounded to before it was cast to more, by its number.
+    are those of gradients, or of what the call leaves in its inputs: they come last. `rounded` has
+    the 16 bits that an output was rounded to before it was cast to more, by its number.
     """
 
     eager: Sequence[Any]
@@ -67,7 +68,7 @@ class Ends:
         return self.rounded.get(number, own)
 
     def name(self, number: int) -> str:
-        """What an output, or a gradient behind them, is called."""
+        """What an output, or what has a name behind them, is called."""
         count = len(self.eager) - len(self.names)
         if number >= count:
             return self.names[number - count]
@@ -138,9 +139,50 @@ def add_gradients(
     )  # fmt: skip
 
 
+def compute_written(
+    stages: RecordedStages, inputs: Callable[[], Mapping[str, Any]],
+    program: Mapping[str, torch.Tensor],
+) -> Ends:  # fmt: skip
+    """What eager and the `program` leave in the inputs that one of them writes to."""
+    captured = stages.captured
+    if stages.list_random():
+        return Ends((), (), why=DRAWN)
+    before = inputs()
+    places = [name for name, value in before.items() if isinstance(value, torch.Tensor)]
+    try:
+        eager = _leave(captured, inputs(), Precision.SAME, places)
+        places = [
+            name for name in places
+            if name in program or not same_tensor(before[name], eager[name])
+        ]  # fmt: skip
+        noisy = [_leave(captured, moved, Precision.SAME, places) for moved in list_noisy(before)]
+        # what an operator of higher order writes inside is not seen in float64
+        is_seen = any(map(is_in_place, captured.graph.nodes))
+        exact = _leave(captured, inputs(), Precision.WIDE, places) if is_seen else {}
+    except CannotCompute:
+        return Ends((), ())
+    return Ends(
+        [eager[name] for name in places], [program.get(name, before[name]) for name in places],
+        [exact[name] for name in places if exact],
+        [[draw[name] for name in places] for draw in noisy],
+        names=[f"{_name_input(name)}{AFTER_CALL}" for name in places],
+    )  # fmt: skip
+
+
+def _leave(
+    captured: StageGraph, given: Mapping[str, Any], precision: Precision, names: Sequence[str]
+) -> dict[str, Any]:
+    """What the graph leaves in some of its inputs."""
+    until = dict.fromkeys(names, len(captured.graph.nodes))
+    steps = Chain(captured, precision).walk(given, until)
+    held = next(held for _, node, _, held in steps if node.op == "output")
+    return {name: held[name].detach() for name in names}
+
+
 def _name_input(name: str) -> str:
     """What the user calls an input of the captured graph, as far as its name says it."""
-    ends = r"^[Ll]_+(self_modules_|self_)?|_modules_|_(parameters|buffers)_|_+$"
+    first = r"^[Ll]_+(self_(modules_|parameters_|buffers_)?)?"
+    ends = rf"{first}|_modules_|_(parameters|buffers)_|_+$"
     return re.sub(ends, _dot, name).strip(".")
 
 
@@ -159,9 +201,8 @@ def list_unlike(ends: Ends) -> Iterator[str]:
             yield f"{ends.name(number).capitalize()} is {own} where eager gives {eager}."
 
 
-def list_outputs(ends: Ends, captured: StageGraph) -> Iterator[NumericsOutput]:
-    """A row for each output that is a tensor."""
-    logits = _find_logits(captured)
+def list_outputs(ends: Ends, logits: Collection[int] = frozenset()) -> Iterator[NumericsOutput]:
+    """A row for each output that is a tensor; `logits` are places of those that may be some."""
     for number, (eager, got) in enumerate(zip(ends.eager, ends.program, strict=False)):
         if not is_comparable(eager, got) or ends.why == DRAWN:
             continue
@@ -204,7 +245,7 @@ def _largest(value: torch.Tensor) -> float:
     return float(value.detach().double().abs().max())
 
 
-def _find_logits(captured: StageGraph) -> frozenset[int]:
+def find_logits(captured: StageGraph) -> frozenset[int]:
     """The outputs that a product gives, scaled or in another form at most, by their places."""
     found = set()
     for place, name in enumerate(_list_given(captured)):

@@ -13,6 +13,7 @@ from workbench.views.tables.column import Column
 from workbench.views.tables.columns import spell_out_columns
 from workbench.views.wire.artifact_messages import TripPhase, TripWay
 from workbench.views.wire.codec import convert_row
+from workbench.views.wire.table_messages import Tone
 
 TITLES = {
     "eager": "eager",
@@ -61,6 +62,12 @@ def compare_with_eager(way: RoundTripWay) -> str:
     return f"{'within' if way.ok else 'differs by'} {difference_text(way.max_abs_error)}"
 
 
+def _pick_tone(way: RoundTripWay) -> Tone:
+    if not way.ran:
+        return "fallback"
+    return "plain" if way.ok is None else "captured" if way.ok else "break"
+
+
 def list_ways(rows: Iterable[RoundTripWay], of_phases: Iterable[RoundTripPhase]) -> list[TripWay]:
     """The ways of a round trip, each with its phases."""
     phases: dict[str, list[TripPhase]] = {}
@@ -76,6 +83,7 @@ def list_ways(rows: Iterable[RoundTripWay], of_phases: Iterable[RoundTripPhase])
             name=way.way,
             title=title_of(way.way),
             against=compare_with_eager(way) if way.ran else "did not run",
+            tone=_pick_tone(way),
             phases=phases.get(way.way, []),
         )
         for way in rows

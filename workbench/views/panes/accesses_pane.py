@@ -10,6 +10,8 @@ from workbench.number_text import number_text, plural
 from workbench.report import Report
 from workbench.report.machine_rows import MemoryAccess
 from workbench.report.report_header import OWN_KERNEL
+from workbench.views.block_wire import write_action
+from workbench.views.blocks import Action, Own, Rows, Sentence
 from workbench.views.panes.pane import Content, Pane, ViewContext, missing
 from workbench.views.wire.access_messages import Access
 from workbench.views.wire.codec import convert_row
@@ -22,6 +24,7 @@ _NONE = (
 )
 _NO_MEMORY = "The kernel was compiled, and neither reads nor writes memory."
 _DOES = {"read": "reads", "write": "writes", "atomic": "updates"}
+_SEEN = 8  # rows at once above the drawing of one
 _GOOD = 0.9  # of what is brought is used: nothing to say
 
 
@@ -36,7 +39,9 @@ def document(report: Report, context: ViewContext) -> Content:
         own = next((each.id for each in report.kernels if each.language == "triton"), None)
         if own is not None:
             name = "k" if report.request.kind == OWN_KERNEL else f'compiled.kernel("{own}")'
-            empty["line"] = f'{name}.frame("accesses")'
+            line = f'{name}.frame("accesses")'
+            empty["action"] = write_action(Action("accesses", "Count accesses", line))
+            empty["offer"] = "Count…"
         return Content({"accesses_says": "", "accesses": []}, empty=empty)
     lines = list_line_ids(report)
     shown = [
@@ -51,8 +56,21 @@ def document(report: Report, context: ViewContext) -> Content:
         )
         for at, row in enumerate(rows)
     ]
-    data = {"accesses_says": summarize_accesses(rows), "accesses": shown}
-    return Content(data, len(rows), is_problem=any(row.hint for row in rows))
+    says = summarize_accesses(rows)
+    blocks = [
+        Sentence(says),
+        Rows(
+            "accesses",
+            "Accesses",
+            shown,
+            frame="accesses",
+            note="by line, of one run on the CPU",
+            seen=_SEEN,
+        ),
+        Own("access"),
+    ]
+    data = {"accesses_says": says, "accesses": shown}
+    return Content(data, len(rows), is_problem=any(row.hint for row in rows), blocks=blocks)
 
 
 def summarize_accesses(rows: Sequence[MemoryAccess]) -> str:

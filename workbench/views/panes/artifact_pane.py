@@ -3,15 +3,30 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from workbench.device_kinds import TARGETS
 from workbench.number_text import difference_text, format_bytes, plural
 from workbench.report import Report
+from workbench.report.file_rows import RoundTripLeaf
 from workbench.report.measures import count_guards
 from workbench.report.report_header import KERNEL_LOG, OWN_KERNEL
 from workbench.views.answers.roundtrip_answer import list_ways, title_of
-from workbench.views.panes.pane import Content, Pane, ViewContext
+from workbench.views.blocks import (
+    Action,
+    Block,
+    Columns,
+    Facts,
+    Field,
+    Heading,
+    Own,
+    Rows,
+    Sentence,
+)
+from workbench.views.panes.pane import Content, Pane, ViewContext, can_be_called
 from workbench.views.wire import report_messages as wire
 from workbench.views.wire.artifact_messages import (
     ContractLeaf,
@@ -21,10 +36,19 @@ from workbench.views.wire.artifact_messages import (
     TripLeaf,
 )
 from workbench.views.wire.codec import convert_row
+from workbench.views.wire.table_messages import Tone
 from workbench.views.words.record_words import describe_absent_parts
 
 _OF_THIS_MACHINE = (*TARGETS, "")  # targets that are loaded where they were made
-_ONLY_TOLD = ("trace", KERNEL_LOG, OWN_KERNEL, "explanation")  # kinds of records without code
+REMOVED = " and removed"
+"""How the path of a file ends that only a round trip had."""
+_SEEN = 8  # rows of a table at once
+_TONES: Mapping[str, Tone] = {
+    "pass": "captured",
+    "warn": "fallback",
+    "fail": "break",
+    "not checked": "plain",
+}
 _SAVE = "`compiled.save(path)` writes a file, `wb.package(model, args, path=…)` one for C++ too"
 _LATER = "A record that is taken after saving names the file."
 _TRIP = "`wb.roundtrip(compiled, args)` times what a fresh process does with it"
@@ -34,7 +58,59 @@ def document(report: Report, context: ViewContext) -> Content:
     """The facts in groups, and the tables of the file."""
     saved = context.saved or file_of(report)
     file = _saved_file(report, saved, context)
-    return Content({"artifact": _facts(report, saved), "file": file})
+    groups = _facts(report, saved)
+    blocks = [*_list_blocks(report, groups, file)]
+    return Content({"artifact": groups, "file": file}, blocks=blocks)
+
+
+def _list_blocks(
+    report: Report, groups: Sequence[wire.Artifact], file: SavedFile
+) -> Iterator[Block]:
+    """How to get a file, its round trip, what it holds and needs, the facts."""
+    facts = dict(next((group["facts"] for group in groups if group["title"] == "File"), ()))
+    path = facts.get("Path")
+    is_saved = path is not None and not path.endswith(REMOVED)
+    if file["advice"]:
+        yield Sentence(f"{file.get('heading', 'Not saved.')} {file['advice']}", "note")
+    if file["can_save"] and not is_saved:
+        yield _save(report.request.name or "compilation")
+    if is_saved:
+        line = f'wb.check("{path}", machine="target.json")'
+        hint = "target.json; empty: this machine"
+        field = Field("machine", "Description of a machine", hint=hint)
+        yield Action("check", "Check against it", line, field)
+    if file["checked"]:
+        yield Sentence(f"Compared. {file['checked']}", "note")
+    if file["ways"]:
+        yield Own("roundtrip")
+    if is_saved:
+        size = facts.get("Size", "").partition(" (")[0]
+        words = (path, size, facts.get("Vouched for"), facts.get("Digest"))
+        yield Heading("File", ", ".join(word for word in words if word), "artifact")
+    loads = "Does it load there?" if file["checked"] else "Does it load on this machine?"
+    omitted = report.tables["members"].omitted if "members" in report.tables else 0
+    holds = _rows("members", "What the file holds", file["members"], omitted=omitted)
+    gives = _rows("contract", "What it takes and gives", file["contract"])
+    outputs = _rows("leaves", "Outputs beside eager", file["leaves"], "roundtrip_leaves")
+    for pair in (
+        (holds, _rows("requirements", loads, file["requirements"])),
+        (gives, outputs),
+    ):
+        if any(rows.rows for rows in pair):
+            yield Columns([rows for rows in pair if rows.rows])
+    yield Columns([Facts(group["facts"], group["title"], "file") for group in groups])
+
+
+def _rows(
+    table: str, title: str, rows: Sequence[Any], frame: str = "", *, omitted: int = 0
+) -> Rows:
+    place = f"file.{table}"
+    return Rows(table, title, rows, place, frame or table, omitted=omitted, seen=_SEEN)
+
+
+def _save(name: str) -> Action:
+    path = f"{re.sub(r'[^0-9A-Za-z_]+', '_', name).strip('_') or 'compiled'}.aot"
+    return Action("save", "Save", f'compiled.save("{path}")', Field("path", "File to write", path))
 
 
 def _saved_file(report: Report, saved: tuple[str, int] | None, context: ViewContext) -> SavedFile:
@@ -44,18 +120,27 @@ def _saved_file(report: Report, saved: tuple[str, int] | None, context: ViewCont
     return {
         "heading": _heading(report, saved, context),
         "advice": _advice(report, saved, context),
-        "can_save": report.outcome.ok and report.request.kind not in _ONLY_TOLD,
+        "can_save": can_be_called(report),
         "checked": None if checked is None else _sentence(checked.verdict),
-        "members": [convert_row(Member, row, id=f"Z:m{n}") for n, row in enumerate(report.members)],
+        "members": [
+            convert_row(Member, row, id=f"Z:m{n}", short=_shorten(row.name))
+            for n, row in enumerate(report.members)
+        ],
         "contract": [
             convert_row(ContractLeaf, row, id=f"Z:c{n}") for n, row in enumerate(report.contract)
         ],
         "requirements": [
-            convert_row(Requirement, row, id=f"Z:r{n}") for n, row in enumerate(needs)
+            convert_row(Requirement, row, id=f"Z:r{n}", tone=_TONES[row.verdict])
+            for n, row in enumerate(needs)
         ],
         "ways": list_ways(report.roundtrip, report.roundtrip_phases),
         "leaves": list(_leaves(report)),
     }
+
+
+def _shorten(name: str) -> str:
+    """A name with most of its hash left out: "kernels/…/f2564721….so"."""
+    return re.sub(r"/.+/", "/…/", re.sub(r"\b([0-9a-f]{8})[0-9a-f]{56}\b", r"\1…", name))
 
 
 def _sentence(verdict: str) -> str:
@@ -68,7 +153,7 @@ def _heading(report: Report, saved: tuple[str, int] | None, context: ViewContext
     """What the advice is about; a record does not hear of what is saved after it was taken."""
     if len(report.artifact) or saved is not None:
         return "No round trip yet."
-    is_open = context.is_record and report.outcome.ok and report.request.kind not in _ONLY_TOLD
+    is_open = context.is_record and can_be_called(report)
     return "No file is known to this record." if is_open else "Not saved."
 
 
@@ -201,10 +286,28 @@ def _leaves(report: Report) -> list[TripLeaf]:
             way=title_of(row.way),
             shape=str(list(row.shape)),
             max_abs_error=row.max_abs_error if math.isfinite(row.max_abs_error) else None,
-            tolerance=f"{difference_text(row.atol)} + {difference_text(row.rtol)} × |value|",
+            tolerance=_tolerance(row),
+            compared=_compare(row),
+            tone="captured" if row.ok else "break" if row.checked else "plain",
+            whole=row.note or f"allowed: {_tolerance(row)}",
         )
         for n, row in enumerate(report.roundtrip_leaves)
     ]
+
+
+def _tolerance(row: RoundTripLeaf) -> str:
+    return f"{difference_text(row.atol)} + {difference_text(row.rtol)} × |value|"
+
+
+def _compare(row: RoundTripLeaf) -> str:
+    """How an output compares with eager's, in a few words."""
+    if not row.checked:
+        return row.note or "not checked"
+    if row.bit_exact:
+        return "bit-exact"
+    if not math.isfinite(row.max_abs_error):
+        return row.note or "differs"
+    return f"{'within' if row.ok else 'differs by'} {difference_text(row.max_abs_error)}"
 
 
 PANE = Pane("artifact", "Artifact", document)

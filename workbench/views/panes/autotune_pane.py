@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from workbench.number_text import format_ms, plural
 from workbench.report import AutotuneChoice, Report
 from workbench.report.report_header import OWN_KERNEL
 from workbench.report.rows import ESTIMATED_CHOICE
+from workbench.views.blocks import Block, Own, Rows, Sentence
 from workbench.views.panes.pane import Content, Pane, ViewContext, missing, tell_cost
 from workbench.views.wire import report_messages as wire
 from workbench.views.wire.codec import convert_row
@@ -31,6 +32,11 @@ _OF_YOUR_KERNEL = (
     "A kernel that you wrote is not timed. `k.rank_configs()` orders the configurations of its "
     "autotuner, or given ones, by a model; `k.tune()` looks for others."
 )
+_NOT_TIMED = (
+    "Nothing was timed. The choices are listed as the compiler ranked them; with a device in this "
+    "machine the pane shows their measured times."
+)
+_SEEN = 8  # choices at once above those that a model ranked
 _SIZE = re.compile(r"(\w+)\s*[=:]\s*(\d+)")
 _OWN = ("num_warps", "num_stages", "warps", "stages")  # told beside the sizes of blocks
 
@@ -38,7 +44,15 @@ _OWN = ("num_warps", "num_stages", "warps", "stages")  # told beside the sizes o
 def document(report: Report, context: ViewContext) -> Content:
     """Timed choices and ranked ones, the best of each operation and of each kernel first."""
     ordered = _put_best_first(report)
-    choices = [convert_row(wire.Choice, choice, state=_state(choice)) for choice in ordered]
+    choices = [
+        convert_row(
+            wire.Choice,
+            choice,
+            state=_state(choice),
+            tone="captured" if choice.chosen else "",
+        )
+        for choice in ordered
+    ]
     count = len(report.autotune) + len(report.ranked_configs) or None
     text = _NOTHING_ON_A_GPU if len(report.resources) else _NOTHING
     if (report.request.mode or "").startswith("max-autotune"):
@@ -46,12 +60,34 @@ def document(report: Report, context: ViewContext) -> Content:
     if report.request.kind == OWN_KERNEL:
         text = _OF_YOUR_KERNEL
     empty = missing(report, "autotune", "Nothing was timed.", text + tell_cost(report))
-    data = {
-        "choices": choices,
-        "autotune_says": summarize_choices(ordered),
-        "ranked": _ranked(report),
-    }
-    return Content(data, count, empty=None if count else empty)
+    ranked = _ranked(report)
+    blocks = [
+        *(_list_choices(ordered, choices, None if not ranked else _SEEN) if choices else ()),
+        *([Own("ranked")] if ranked else []),
+    ]
+    data = {"choices": choices, "ranked": ranked}
+    return Content(data, count, empty=None if count else empty, blocks=blocks)
+
+
+def _list_choices(
+    rows: Sequence[AutotuneChoice], choices: Sequence[wire.Choice], seen: int | None
+) -> Iterator[Block]:
+    """What was chosen in a sentence, every choice, and what those chosen take in all."""
+    yield Sentence(summarize_choices(rows))
+    if all(row.time_ms is None for row in rows):
+        yield Sentence(_NOT_TIMED, "note")
+    yield Rows(
+        "choices",
+        "Choices",
+        choices,
+        frame="autotune",
+        label="Autotune choices",
+        note="best first",
+        seen=seen,
+    )
+    taken = [row.time_ms for row in rows if row.chosen and row.time_ms is not None]
+    if taken:
+        yield Sentence(f"Total of what was chosen: {format_ms(sum(taken))}", "strong")
 
 
 def _put_best_first(report: Report) -> list[AutotuneChoice]:

@@ -12,6 +12,8 @@ from workbench.number_text import number_text, plural
 from workbench.report import Report
 from workbench.report.machine_rows import CheckedCase, KernelFinding
 from workbench.report.report_header import OWN_KERNEL
+from workbench.views.block_wire import write_action
+from workbench.views.blocks import Action
 from workbench.views.panes.pane import Content, Pane, ViewContext, missing
 from workbench.views.wire import check_messages as wire
 
@@ -43,7 +45,8 @@ def document(report: Report, context: ViewContext) -> Content:
         on = '.on("h100")' if report.request.target in TARGETS else ""
         line = "k.check(reference)" if is_own else f"compiled{on}.check_kernels(*args)"
         if not is_run and not is_explained:
-            empty["line"] = line
+            action = Action("check-kernels", "Run under watch", line)
+            empty["action"], empty["offer"] = write_action(action), "Run…"
         return Content({"checks": None, "check_findings": []}, empty=empty)
     lost = [row for row in found.findings if row.kind == NOT_JUDGED]
     lines = list_line_ids(report)

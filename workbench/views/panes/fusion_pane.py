@@ -9,6 +9,7 @@ from collections import Counter
 
 from workbench.report import Report
 from workbench.report.machine_rows import CudaGraphPart
+from workbench.views.blocks import Block, Own, Rows
 from workbench.views.panes.pane import Content, Pane, Passes, ViewContext, missing
 from workbench.views.wire import report_messages as wire
 from workbench.views.wire.codec import convert_row
@@ -19,12 +20,34 @@ from workbench.views.words.record_words import (
     summarize_cuda_graphs,
 )
 
+_SEEN = 5  # parts at once below kernels and pairs
+_TONES = {"recorded": "captured", "skipped": "fallback"}
+_SAID = {
+    "recorded": "Its kernels are recorded when they first run, and replayed with one call",
+    "skipped": "Its kernels are started one by one",
+}
+
 
 def document(report: Report, context: ViewContext) -> Content:
     """Why there is nothing to fuse, and what of the program becomes CUDA graphs."""
     is_there = len(report.scheduler_nodes) or len(report.fusion)
-    data = {"cuda_graphs": _cuda_graphs(report)}
-    return Content(data, empty=None if is_there else _empty(report))
+    found = _cuda_graphs(report)
+    blocks: list[Block] = [Own("fusion")]
+    if found is not None:
+        blocks.append(
+            Rows(
+                "cuda_graphs",
+                "CUDA graphs",
+                found["parts"],
+                place="cuda_graphs.parts",
+                frame="cuda_graphs",
+                label="Parts that become CUDA graphs",
+                note=found["summary"],
+                seen=_SEEN,
+            )
+        )
+    empty = None if is_there else _empty(report)
+    return Content({"cuda_graphs": found}, empty=empty, blocks=blocks)
 
 
 def _empty(report: Report) -> wire.Note:
@@ -59,10 +82,18 @@ def _cuda_graphs(report: Report) -> CudaGraphs | None:
                 id=f"c{n}",
                 name=name(part),
                 help=find_cuda_graph_remedy(part.reason),
+                tone=_TONES.get(part.verdict, "plain"),
+                said=_say_verdict(part),
             )
             for n, part in enumerate(parts)
         ],
     }
+
+
+def _say_verdict(part: CudaGraphPart) -> str:
+    """What becomes of a part, with torch's reason."""
+    why = f": {part.reason}." if part.reason else "."
+    return f"{_SAID.get(part.verdict, 'It cannot be settled in advance')}{why}"
 
 
 PANE = Pane("fusion", "Fusion", document)

@@ -19,7 +19,9 @@ from workbench.device_kinds import TARGETS
 from workbench.number_text import number_text, plural
 from workbench.report import Report
 from workbench.report.numerics.numerics_rows import Deviation
-from workbench.views.panes.pane import Content, Pane, ViewContext, missing
+from workbench.views.block_wire import write_action
+from workbench.views.blocks import Action, Own, Rows, Sentence
+from workbench.views.panes.pane import Content, Pane, ViewContext, can_be_called, missing
 from workbench.views.wire import numerics_messages as wire
 from workbench.views.wire.codec import convert_row
 
@@ -29,12 +31,18 @@ _NOT_COMPARED = (
     "matters."
 )
 
+_COMPARE = Action("numerics", "Compare with eager…", "wb.numerics(compiled, args)")
+_EACH = "each from the same inputs as eager's nodes, nothing inherited; worst cause first"
+
 
 def document(report: Report, context: ViewContext) -> Content:
     """The sentence, the answers, the stages, and every deviation, the worst cause first."""
     found = read_numerics(report)
     if found is None:
         empty = missing(report, "numerics", "Not compared with eager.", _NOT_COMPARED)
+        empty["action"] = write_action(_COMPARE)
+        if can_be_called(report):
+            empty["offer"] = "Compare…"
         return Content({"numerics": None, "deviations": []}, empty=empty)
     rows = found.sorted
     cures = _list_cures(found, context)
@@ -75,6 +83,18 @@ def document(report: Report, context: ViewContext) -> Content:
         {"numerics": data, "deviations": deviations},
         len(rows),
         is_problem=found.first is not None,
+        blocks=[
+            Sentence(found.sentence),
+            Own("numerics"),
+            Rows(
+                "deviations",
+                "Deviations",
+                deviations,
+                frame="numerics",
+                note=_EACH,
+                none="Nothing departs: every value is eager's bit for bit.",
+            ),
+        ],
     )
 
 

@@ -12,8 +12,9 @@ from workbench.number_text import number_text
 from workbench.report import Graph, Kernel, Phase, Report
 from workbench.report.graph_stages import GRAPH_STAGES
 from workbench.report.measures import measure_compile_seconds
-from workbench.report.report_header import OWN_KERNEL
+from workbench.report.report_header import KERNEL_LOG, OWN_KERNEL
 from workbench.tasks.live_action import LiveAction
+from workbench.views.blocks import Block
 from workbench.views.live_actions import explain_not_started
 from workbench.views.wire import report_messages as wire
 from workbench.views.wire.gpu_messages import Targets
@@ -57,6 +58,10 @@ class ViewContext:
         return explain_not_started(self.actions)
 
 
+ONLY_TOLD = ("trace", KERNEL_LOG, OWN_KERNEL, "explanation")
+"""Kinds of records without code."""
+
+
 def choose_pane(report: Report) -> wire.PaneId:
     """The pane that a record opens with: of one kernel its code, or what a check found in it."""
     if report.request.kind != OWN_KERNEL:
@@ -66,7 +71,7 @@ def choose_pane(report: Report) -> wire.PaneId:
 
 @dataclass(frozen=True)
 class Content:
-    """What a pane adds to the document, by key, and what its tab shows.
+    """What a pane adds to the document, by key, and what its tab shows; `blocks` are drawn in it.
 
     `empty` says why there is nothing to see in it and what would change that, `why_not` of actions
     why they would change nothing here, whatever is alive.
@@ -77,6 +82,7 @@ class Content:
     is_problem: bool = False
     empty: wire.Note | None = None
     why_not: Mapping[str, str] = field(default_factory=dict)
+    blocks: Sequence[Block] = ()
 
 
 @dataclass(frozen=True)
@@ -101,6 +107,11 @@ def missing(report: Report, part: str, title: str, otherwise: str) -> Note:
         how = f"{report.outcome.clause}{report.outcome.place}"
         text = f"The compilation {how} before this part was reached."
     return {"title": title, "text": text, "tone": "plain"}
+
+
+def can_be_called(report: Report) -> bool:
+    """Whether the record is of something that was compiled, and not only told of."""
+    return report.outcome.ok and report.request.kind not in ONLY_TOLD
 
 
 def tell_cost(report: Report) -> str:

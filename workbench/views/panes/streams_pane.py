@@ -12,6 +12,7 @@ from workbench.number_text import format_bytes, format_percent, format_us, numbe
 from workbench.report import Report
 from workbench.report.cluster.cluster_rows import HOOK, PASSES, Collective, is_unplaced
 from workbench.report.rows import split_line
+from workbench.views.blocks import Own, Rows, Sentence
 from workbench.views.panes.pane import Content, Pane, ViewContext, missing
 from workbench.views.wire.codec import convert_row
 from workbench.views.wire.stream_messages import CollectiveRow, StreamSpan
@@ -28,8 +29,7 @@ def document(report: Report, context: ViewContext) -> Content:
     fused = _tell_fused(report)
     if not rows and not fused:
         empty = missing(report, "collectives", "No collectives.", _NONE)
-        none = {"streams_says": "", "streams_model": "", "streams": [], "collectives": []}
-        return Content(none, empty=empty)
+        return Content({"streams": [], "collectives": []}, empty=empty)
     files = {source.id: PurePath(source.file).name for source in report.sources}
     shown = [
         convert_row(
@@ -54,13 +54,15 @@ def document(report: Report, context: ViewContext) -> Content:
     if own != rows:
         hooks = plural(len(rows) - len(own), "collective")
         says = f"{says} Hooks around the program start {hooks}; what hides them is not known."
-    data = {
-        "streams_says": says.strip(),
-        "streams_model": _tell_error(own, streams) if own and streams is not None else "",
-        "streams": spans,
-        "collectives": shown,
-    }
-    return Content(data, len(rows) or None)
+    model = _tell_error(own, streams) if own and streams is not None else ""
+    blocks = [
+        Sentence(says.strip()),
+        *([Sentence(model, "muted")] if model else []),
+        *([Own("streams")] if spans else []),
+        Rows("collectives", "Collectives", shown, frame="collectives"),
+    ]
+    data = {"streams": spans, "collectives": shown}
+    return Content(data, len(rows) or None, blocks=blocks)
 
 
 def summarize_streams(rows: Sequence[Collective], streams: Streams | None) -> str:

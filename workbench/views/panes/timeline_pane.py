@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from workbench.number_text import format_seconds
 from workbench.report import Report
+from workbench.views.blocks import Own, Rows, Sentence
 from workbench.views.panes.pane import Content, Pane, Passes, ViewContext, missing
 from workbench.views.wire import report_messages as wire
 from workbench.views.wire.codec import convert_row
@@ -18,6 +19,8 @@ def document(report: Report, context: ViewContext) -> Content:
     """The phases; the first one starts at 0 seconds."""
     empty = missing(report, "phases", "No timeline.", "No phase was recorded.")
     start = min(report.phases.columns.get("start_s", ()), default=0.0)
+    end = max((phase.start_s + phase.duration_s for phase in report.phases), default=0.0)
+    whole = end - start
     side = Passes(report).phase
     phases = [
         convert_row(
@@ -26,11 +29,18 @@ def document(report: Report, context: ViewContext) -> Content:
             words=words,
             start_s=round(phase.start_s - start, 6),
             side=side(phase),
+            share=phase.duration_s / whole if whole else 0.0,
         )
         for phase, words in zip(report.phases, name_phases(report), strict=True)
     ]
     said = tell_time(phases, find_compiler(report)) if phases else ""
-    return Content({"phases": phases, "phases_said": said}, empty=None if phases else empty)
+    blocks = [
+        Sentence(said),
+        Own("timeline"),
+        Rows("phases", "Phases by self time", phases, frame="phases", order="self"),
+    ]
+    data = {"phases": phases, "phases_said": said}
+    return Content(data, empty=None if phases else empty, blocks=blocks if phases else ())
 
 
 def tell_time(phases: Sequence[wire.Phase], compiler: str | None) -> str:

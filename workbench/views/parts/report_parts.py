@@ -39,7 +39,6 @@ from workbench.views.wire.codec import convert_row, no_collection
 from workbench.views.wire.gpu_messages import ComparePart, Opcode, StagePart
 from workbench.views.wire.report_messages import (
     BytecodePart,
-    Cell,
     ChangesPart,
     CodePart,
     GraphPart,
@@ -47,6 +46,7 @@ from workbench.views.wire.report_messages import (
     TablePart,
     WrapperPart,
 )
+from workbench.views.wire.table_messages import Cell
 
 _FORMS = (
     "graph:ID, bytecode:ID, code:ID, script:ID, wrapper:ID, table:NAME, changes:ID:ID, "

@@ -20,8 +20,8 @@ from workbench.views.wire.session_messages import (
     SessionChange,
     SessionDocument,
     SessionPatch,
-    SessionTable,
 )
+from workbench.views.wire.table_messages import TableRows
 
 VERSION = 1
 MOST_ROWS, MOST_LIVE = 1000, 200
@@ -98,7 +98,7 @@ def _patch(patch: RecompilePatch, trials: Trials) -> SessionPatch:
 
 
 def _picture(
-    session: Session, shown: Sequence[SessionTable]
+    session: Session, shown: Sequence[TableRows]
 ) -> tuple[list[SessionBar], list[tuple[float, str]]]:
     """The bars of the timeline, its scale."""
     drawn = timeline(session)
@@ -122,7 +122,7 @@ def _picture(
     return bars, scale
 
 
-def _rows_of_steps(shown: Sequence[SessionTable]) -> dict[int, list[str]]:
+def _rows_of_steps(shown: Sequence[TableRows]) -> dict[int, list[str]]:
     """By step, the ids of the rows of all tables that belong to it."""
     by_step: dict[int, list[str]] = {}
     for each in shown:

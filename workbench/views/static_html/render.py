@@ -39,6 +39,7 @@ from workbench.views.blocks import (
     Section,
     Table,
     draw_bar,
+    spell_out,
 )
 from workbench.views.source_marks import SIGNS, WORDS
 from workbench.views.wire.codec import bundle, hash_bytes, pack_text
@@ -161,7 +162,7 @@ class _Cut:
 
     def list_shown(self, blocks: Iterable[Block]) -> Iterator[Mapping[str, Any]]:
         """The blocks in their order, each with its kind and a name in the page."""
-        for block in blocks:
+        for block in spell_out(blocks):
             if isinstance(block, OnPage):
                 yield from self.list_shown(block.build() if self._is_page else block.others)
                 continue

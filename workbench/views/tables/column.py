@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from math import inf
+from math import inf, isfinite
 from typing import Any, Literal, cast, get_args
 
 from workbench import number_text as units
 from workbench.views.wire.numerics_messages import INFINITE
-from workbench.views.wire.report_messages import Cell
-from workbench.views.wire.session_messages import SessionTable
-from workbench.views.wire.table_messages import ColumnKind, ColumnSpec
+from workbench.views.wire.table_messages import Cell, ColumnKind, ColumnSpec, TableRows
 from workbench.views.wire.table_messages import Unit as WireUnit
 
 CUT = "…"
@@ -66,6 +64,8 @@ class Column:
     kind: ColumnKind = "text"
     look: Literal["", "mono", "mut", "end"] = ""
     full: str = ""
+    written: str = ""
+    tone: str = ""
     hint: str = ""
     absent: str = ""
     is_wide: bool = False
@@ -94,7 +94,10 @@ class Column:
             kind, width = "number", self.width or _WIDTHS.get(self.unit, _OF_NUMBER)
         unit = self.unit if self.unit in get_args(WireUnit) else ""
         own = {"kind": "" if kind == "text" else kind, "unit": unit}
-        names = ("field", "kind", "unit", "look", "full", "hint", "absent", "is_wide")
+        names = (
+            *("field", "kind", "unit", "look", "full", "written", "tone", "hint"),
+            *("absent", "is_wide"),
+        )
         said = {name: value for name in names if (value := own.get(name, getattr(self, name)))}
         return cast(ColumnSpec, {"key": self.key, "title": self.title, "width": width, **said})
 
@@ -138,13 +141,15 @@ class Shown:
         return f'.frame("{self.name}")'
 
 
-def pack_table(own: Shown, most: int, besides: Collection[str] = ()) -> SessionTable:
+def pack_table(own: Shown, most: int, besides: Collection[str] = ()) -> TableRows:
     """The columns that have a value in any row, and the costliest rows in their order.
 
     `besides` are fields that a row has with those of its columns.
     """
     places = range(len(own.rows))
-    kept = sorted(sorted(places, key=lambda at: -(own.rows[at][own.cost] or 0.0))[:most])
+    kept = list(places)
+    if len(kept) > most:
+        kept = sorted(sorted(places, key=lambda at: -(own.rows[at][own.cost] or 0.0))[:most])
     shown = [own.rows[at] for at in kept]
     columns = [c for c in own.columns if any(c.value(row) not in (None, "") for row in shown)]
     return {
@@ -163,11 +168,18 @@ def _pack_row(
     row = own.rows[at]
     names = [*besides, *(column.full for column in columns if column.full)]
     more = {name: _cell(row[name]) for name in names if name in row}
-    cells = {column.key: _cell(column.value(row)) for column in columns}
+    cells = {
+        column.key: len(column.value(row) or ())
+        if column.unit == "length"
+        else _cell(column.value(row))
+        for column in columns
+    }
     return {**more, **cells, "row": f"{own.name}:{at}"}
 
 
 def _cell(value: Any) -> Cell:
     if isinstance(value, float):
-        return float(f"{value:.5g}")
+        return float(f"{value:.5g}") if isfinite(value) else str(value)
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value))
     return value if value is None or isinstance(value, str | int) else str(value)

@@ -80,7 +80,7 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
     ),
     "cuda_graphs": (
         Column("Part", "part", width="92px", field="name"),
-        Column("Verdict", "verdict", width="96px", kind="tag"),
+        Column("Verdict", "verdict", width="96px", kind="tag", tone="tone"),
         Column("Why", "why", "", "minmax(120px, 1.5fr)", "reason", full="help", is_optional=True),
         Column("Kernels", "kernels", width="minmax(280px, 1fr)", kind="kernels"),
         Column("Copied per call", "copied", "B", "104px", "copied_bytes", is_wide=True),
@@ -106,7 +106,7 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
         Column("Guard that failed", "reason", width="minmax(120px, 2fr)"),
     ),
     "phases": (
-        Column("Phase", "name", width="minmax(120px, 2fr)"),
+        Column("Phase", "name", width="minmax(120px, 2fr)", written="words"),
         _SIDE,
         Column("Thread", "thread", width="minmax(60px, 0.5fr)", look="mut", is_wide=True),
         number_of(Phase, "start_s", "76px", "start"),
@@ -115,13 +115,21 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
         Column("Self time", "bar", "s", "minmax(80px, 1.6fr)", "self_s", kind="bar"),
     ),
     "choices": (
-        Column("Operation", "op", "code", "minmax(120px, 1.8fr)"),
+        Column("Operation", "op", "code", "minmax(120px, 1.8fr)", kind="kernel", look="mono"),
         Column("Choice", "choice", "code", "minmax(120px, 1fr)"),
         Column("Kind", "kind", width="minmax(80px, 0.8fr)", look="mut", is_wide=True),
-        Column("State", "state", width="minmax(90px, 0.5fr)", kind="tag", full="note"),
+        Column("State", "state", "", "minmax(90px, 0.5fr)", kind="tag", full="note", tone="tone"),
         number_of(AutotuneChoice, "time_ms", "80px", "time", absent="not timed"),
         Column(
-            "Measured", "bar", "ms", "minmax(60px, 0.8fr)", "time_ms", kind="bar", is_optional=True
+            "Measured",
+            "bar",
+            "ms",
+            "minmax(60px, 0.8fr)",
+            "time_ms",
+            kind="bar",
+            full="note",
+            tone="tone",
+            is_optional=True,
         ),
     ),
     "ranked": (
@@ -197,12 +205,12 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
         Column("Place", "place", width="minmax(168px, 1.6fr)", look="mono", full="place"),
     ),
     "members": (
-        Column("Member", "name", "code", "minmax(120px, 1.6fr)"),
+        Column("Member", "name", "code", "minmax(120px, 1.6fr)", written="short"),
         Column("What", "what", width="minmax(90px, 1fr)", look="mut"),
         Column("Size", "size", "B", "64px"),
     ),
     "requirements": (
-        Column("Check", "verdict", width="62px", kind="tag"),
+        Column("Check", "verdict", width="62px", kind="tag", tone="tone"),
         Column("Of", "name", width="minmax(76px, 0.8fr)"),
         Column("Needs", "needed", "code", "minmax(76px, 1fr)"),
         Column("Here", "found", "code", "minmax(76px, 1fr)", full="advice"),
@@ -218,7 +226,14 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
         Column("Way", "way", width="minmax(110px, 1fr)"),
         Column("Output", "leaf", "code", "minmax(90px, 1fr)"),
         Column(
-            "Difference", "compared", width="minmax(100px, 1fr)", field="max_abs_error", kind="tag"
+            "Difference",
+            "compared",
+            width="minmax(100px, 1fr)",
+            field="max_abs_error",
+            kind="tag",
+            full="whole",
+            written="compared",
+            tone="tone",
         ),
     ),
     "ways": (
@@ -240,7 +255,14 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
         number_of(RoundTripWay, "steady_p99_s", "58px", "p99"),
         number_of(RoundTripWay, "steady_calls", "52px", "calls", is_wide=True),
         number_of(RoundTripWay, "peak_rss_bytes", "70px", "memory"),
-        Column("Against eager", "against", width="minmax(110px, 1.2fr)", kind="tag", full="note"),
+        Column(
+            "Against eager",
+            "against",
+            width="minmax(110px, 1.2fr)",
+            kind="tag",
+            full="note",
+            tone="tone",
+        ),
     ),
     "nodes": (
         Column("Node", "name", "code", "minmax(90px, 1.2fr)", "names"),

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 from typing import Literal, NotRequired, TypedDict
 
+from workbench.views.wire.table_messages import Tone
+
 Verdict = Literal["pass", "warn", "fail", "not checked"]
 
 
 class Member(TypedDict):
-    """One member of the file; `size` in bytes."""
+    """One member of the file, `short` without most of its hash; `size` in bytes."""
 
     id: str
     name: str
+    short: str
     what: str
     size: int
     sha256: str
@@ -39,6 +42,7 @@ class Requirement(TypedDict):
     id: str
     name: str
     verdict: Verdict
+    tone: Tone
     needed: str
     found: str
     advice: str
@@ -66,6 +70,7 @@ class TripWay(TypedDict):
     ran: bool
     ok: bool | None
     against: str
+    tone: Tone
     imports_s: float | None
     load_s: float | None
     first_call_s: float | None
@@ -80,7 +85,10 @@ class TripWay(TypedDict):
 
 
 class TripLeaf(TypedDict):
-    """One output of a way beside that of eager; an error without a number is infinite."""
+    """One output of a way beside that of eager; an error without a number is infinite.
+
+    `compared` says in a few words how it compares, in a `tone`; `whole` is what was allowed or why.
+    """
 
     id: str
     way: str
@@ -92,6 +100,9 @@ class TripLeaf(TypedDict):
     max_abs_error: float | None
     tolerance: str
     note: str
+    compared: str
+    tone: Tone
+    whole: str
 
 
 class FileQuestion(TypedDict):

@@ -84,12 +84,14 @@ class CudaGraph(TypedDict):
     """A part of the program that becomes one CUDA graph, or none.
 
     `verdict` is "recorded", "skipped" or "depends", `reason` why in torch's words, `help` a remedy
-    where one is known. `copied_bytes` are copied before every replay.
+    where one is known, `said` both in a sentence. `copied_bytes` are copied before every replay.
     """
 
     id: str
     name: str
     verdict: str
+    tone: str
+    said: str
     reason: str | None
     help: str | None
     kernels: list[str]

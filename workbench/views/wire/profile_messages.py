@@ -10,7 +10,7 @@ from typing import Literal, TypedDict
 
 from workbench.views.wire.overview_messages import Piece
 from workbench.views.wire.report_messages import Embedded
-from workbench.views.wire.session_messages import SessionTable
+from workbench.views.wire.table_messages import TableRows
 
 ProfileKind = Literal[
     "product", "attention", "elementwise", "reduction", "copy", "collective", "other"
@@ -157,7 +157,7 @@ class ProfileDocument(TypedDict):
     titles: list[str]
     records: list[str]
     changes: list[ProfileChange]
-    tables: list[SessionTable]
+    tables: list[TableRows]
     cards: dict[str, ProfileCard]
     ties: dict[str, list[str]]
 
@@ -181,7 +181,7 @@ class ProfileDiffDocument(TypedDict):
     names: list[str]
     sentence: str
     warnings: list[str]
-    tables: list[SessionTable]
+    tables: list[TableRows]
     cards: dict[str, ProfileCard]
     ties: dict[str, list[str]]
 

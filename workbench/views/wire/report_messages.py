@@ -20,6 +20,7 @@ from typing import Literal, NotRequired, TypedDict
 from workbench.views.wire.access_messages import Access
 from workbench.views.wire.advice_messages import Advice
 from workbench.views.wire.artifact_messages import FileQuestion, MachineQuestion, SavedFile
+from workbench.views.wire.block_messages import ActionBlock, Block, CardSpec
 from workbench.views.wire.check_messages import CheckFinding, Checks
 from workbench.views.wire.fusion_messages import FusionPart, PairsPart
 from workbench.views.wire.fusion_messages import Side as Side
@@ -40,11 +41,11 @@ from workbench.views.wire.numerics_messages import Deviation, NumericsFound
 from workbench.views.wire.overview_messages import Piece, TreeRow
 from workbench.views.wire.stream_messages import CollectiveRow, StreamSpan
 from workbench.views.wire.sweep_messages import RowQuestion, RowsQuestion
-from workbench.views.wire.table_messages import ColumnSpec, Unit
+from workbench.views.wire.table_messages import Cell, ColumnSpec, Unit
+from workbench.views.wire.table_messages import Tone as Tone
 
 VERSION = 1
 
-Tone = Literal["plain", "captured", "break", "fallback", "folded"]
 LineState = Literal[
     "plain",
     "captured",
@@ -76,21 +77,26 @@ PaneId = Literal[
 ]
 """The pass of a compilation with a backward; empty for what is of both."""
 CostKind = Literal["time", "bound", "bytes", "memory"]
-Cell = str | int | float | bool | None
 
 
 class Note(TypedDict):
-    """A message: what is so, why, what to do; `select` is an id that it leads to, `line` code."""
+    """A message: what is so, why, what to do; `select` is an id that it leads to.
+
+    `action` would fill an empty pane, `offer` says so in two words beside its name.
+    """
 
     title: str
     text: str
     tone: Tone
     select: NotRequired[str]
-    line: NotRequired[str]
+    action: NotRequired[ActionBlock]
+    offer: NotRequired[str]
 
 
 class PaneHead(TypedDict):
     """One tab; `empty` says why there is nothing to see in it and what would change that.
+
+    `blocks` are what is drawn in the pane; without any it draws itself.
 
     The overview always has its figures: there it says why no source stands under them.
     """
@@ -100,6 +106,7 @@ class PaneHead(TypedDict):
     count: int | None
     is_problem: bool
     empty: Note | None
+    blocks: list[Block]
 
 
 class Figure(TypedDict):
@@ -340,7 +347,7 @@ class Recompile(TypedDict):
 
 
 class Phase(TypedDict):
-    """One bar of the flame chart; `words` say plainly what torch's `name` does."""
+    """One bar of the flame chart; `words` say plainly what torch's `name` does, `share` of all."""
 
     id: str
     name: str
@@ -351,16 +358,18 @@ class Phase(TypedDict):
     depth: int
     thread: str
     side: Side
+    share: NotRequired[float]
 
 
 class Choice(TypedDict):
-    """One choice that the autotuner timed; `state` says what became of it."""
+    """One choice that the autotuner timed; `state` says what became of it, in a `tone`."""
 
     id: str
     op: str
     choice: str
     kind: str
     state: Literal["chosen", "alternative", "failed"]
+    tone: Tone | Literal[""]
     time_ms: float | None
     chosen: bool
     note: str | None
@@ -377,7 +386,8 @@ class Document(TypedDict):
     """Everything that a view shows at rest.
 
     `calls` are the user's lines with what they call, `modules` the modules, both as rows of a tree
-    in order. `omitted` counts rows that are not here, `columns` says how its tables are drawn.
+    in order. `omitted` counts rows that are not here, `columns` says how its tables are drawn,
+    `cards` what is said of a row by the kind of its id.
     `costs` are those that are known, the one that ranks first.
     `variable` is how code that is copied names the record, such as `compiled.report`.
     `file` is what the result was saved to or loaded from, `phases_said` where compile time went.
@@ -416,7 +426,6 @@ class Document(TypedDict):
     phases: list[Phase]
     phases_said: str
     choices: list[Choice]
-    autotune_says: str
     ranked: list[Ranked]
     roofs: list[Roof]
     points: list[RooflinePoint]
@@ -429,8 +438,6 @@ class Document(TypedDict):
     check_findings: list[CheckFinding]
     accesses_says: str
     accesses: list[Access]
-    streams_says: str
-    streams_model: str
     streams: list[StreamSpan]
     collectives: list[CollectiveRow]
     targets: Targets
@@ -438,6 +445,7 @@ class Document(TypedDict):
     file: SavedFile
     omitted: dict[str, int]
     columns: dict[str, list[ColumnSpec]]
+    cards: dict[str, list[CardSpec]]
     actions: dict[str, str | None]
     efforts: dict[str, str]
     has_budgets: bool

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Literal, TypedDict
 
-from workbench.views.wire.report_messages import Cell, Tone
-from workbench.views.wire.table_messages import ColumnSpec
+from workbench.views.wire.report_messages import Tone
+from workbench.views.wire.table_messages import TableRows
 
 
 class SessionBar(TypedDict):
@@ -26,21 +26,6 @@ class SessionBar(TypedDict):
     words: str
     why: str
     rows: list[str]
-
-
-class SessionTable(TypedDict):
-    """One table; `none` is what is said where it has no rows. `more` counts those left out.
-
-    The `row` of each is its id, such as "breaks:2"; that of a compile, "compiles:3", names its
-    report. `details` is what is said of a row that is selected: a head, a line for each reason.
-    """
-
-    id: str
-    title: str
-    none: str
-    columns: list[ColumnSpec]
-    rows: list[dict[str, Cell]]
-    more: int
 
 
 class SessionEdit(TypedDict):
@@ -98,7 +83,7 @@ class SessionDocument(TypedDict):
     slow: list[str]
     bars: list[SessionBar]
     scale: list[tuple[float, str]]
-    tables: list[SessionTable]
+    tables: list[TableRows]
     can_open: list[str]
 
 

@@ -1,47 +1,26 @@
-// The Accesses pane: the rows, one instruction over the sectors it touches, the layout of a block.
+// One access: an instruction over the sectors that it touches, the layout of its block.
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Store } from "../store";
-import { RecordTable } from "../table/columns";
-import { Frame } from "../ui/basics";
 import type { Access } from "../wire";
 import { gridOf, sectorsOf } from "./held";
 import "./accesses.css";
 
-export function AccessesPane({ store }: { store: Store }) {
-  const { accesses = [], accesses_says } = store.doc.value!;
+export function ShownAccess({ store }: { store: Store }) {
+  const { accesses = [] } = store.doc.value!;
   const chosen = accesses.find(({ id }) => id === store.selected.value);
   const shown = chosen ?? accesses.find(({ lanes }) => lanes.length) ?? accesses[0];
+  if (!shown) return null;
   return (
-    <>
-      <p class="pane-says">{accesses_says}</p>
-      <div class="bar">
-        <h2>Accesses</h2>
-        <span class="faint cut">by line, of one run on the CPU</span>
-        <span class="grow" />
-        <Frame store={store} name="accesses" />
-      </div>
-      <div class="acc-rows" style={{ flexBasis: `${30 + 24 * Math.min(8, accesses.length)}px` }}>
-        <RecordTable
-          store={store}
-          label="Accesses"
-          table="accesses"
-          rows={accesses}
-          none="Nothing reaches memory."
-        />
-      </div>
-      {shown && (
-        <div class="acc-drawn scroll">
-          <p class="acc-said">
-            <code class="mono">{shown.text}</code> <span class="mut">{shown.place}</span>
-            <br />
-            {shown.said || "Nothing was found to mend."}
-          </p>
-          <Instruction row={shown} />
-          <Layout key={shown.id} row={shown} />
-        </div>
-      )}
-    </>
+    <div class="acc-drawn scroll">
+      <p class="acc-said">
+        <code class="mono">{shown.text}</code> <span class="mut">{shown.place}</span>
+        <br />
+        {shown.said || "Nothing was found to mend."}
+      </p>
+      <Instruction row={shown} />
+      <Layout key={shown.id} row={shown} />
+    </div>
   );
 }
 

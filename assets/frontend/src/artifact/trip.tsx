@@ -4,7 +4,6 @@ import { useId, useMemo } from "preact/hooks";
 import { seconds } from "../format";
 import type { Store } from "../store";
 import { type Cells, RecordTable } from "../table/columns";
-import { Tag } from "../ui/basics";
 import type { TripPhase, TripWay } from "../wire";
 
 /** What stands in every process before a way begins: the same for all, and not part of it. */
@@ -151,7 +150,6 @@ function cellsOf(ways: readonly TripWay[]): Cells<TripWay> {
         `imports ${seconds(way.imports_s)}, load ${seconds(way.load_s)}, first call ${seconds(way.first_call_s)}`,
       draw: (way) => <Stacked shares={sharesOf(way, ways)} />,
     },
-    against: { draw: (way) => <Against way={way} /> },
   };
 }
 
@@ -163,10 +161,4 @@ function Stacked({ shares }: { shares: number[] }) {
       ))}
     </span>
   );
-}
-
-export function Against({ way }: { way: TripWay }) {
-  if (!way.ran) return <Tag tone="fallback">did not run</Tag>;
-  const tone = way.ok === null ? "plain" : way.ok ? "captured" : "break";
-  return <Tag tone={tone}>{way.against}</Tag>;
 }

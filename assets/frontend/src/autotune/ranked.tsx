@@ -9,7 +9,8 @@ import { usePaneState } from "../ui/kept";
 import type { Ranked } from "../wire";
 import { byRank, countBest, firstAxes, Plane, rankedBy, subjects, varied } from "./plane";
 
-export function RankedConfigs({ store, all }: { store: Store; all: readonly Ranked[] }) {
+export function RankedConfigs({ store }: { store: Store }) {
+  const all = store.doc.value?.ranked ?? NONE;
   const known = useMemo(() => subjects(all), [all]);
   const selected = store.row("ranked", store.selected.value ?? "");
   const [at, choose] = usePaneState(store, `subject ${store.doc.value?.target}`, 0);
@@ -65,6 +66,7 @@ export function RankedConfigs({ store, all }: { store: Store; all: readonly Rank
   );
 }
 
+const NONE: readonly Ranked[] = [];
 const MODEL = "Each was compiled and its time estimated; nothing was run.";
 const FIRST_FEW = "Time the first few on the device before you rely on the order.";
 

@@ -1,4 +1,4 @@
-// Fusion: kernels and library calls in plain words, why pairs stayed apart, CUDA graphs.
+// Fusion: kernels and library calls in plain words, why pairs stayed apart.
 
 import { useMemo } from "preact/hooks";
 import { bytes, percent, plural } from "../format";
@@ -11,11 +11,10 @@ import { Empty, Frame, Mark, plain, Prose, Select } from "../ui/basics";
 import { usePaneState } from "../ui/kept";
 import { PassFilter, ofPass } from "../ui/pass";
 import type { FusionPart, FusionStep, PairsPart, Rejected } from "../wire";
-import { CudaGraphs } from "./cudagraphs";
 import { KERNELS, PAIRS } from "./parts";
 import "./fusion.css";
 
-export function FusionPane({ store }: { store: Store }) {
+export function FusionLists({ store }: { store: Store }) {
   const kernels = usePart<FusionPart>(store, KERNELS);
   const pairs = usePart<PairsPart>(store, PAIRS);
   if (kernels.failed && kernels.failed === pairs.failed)
@@ -32,7 +31,6 @@ export function FusionPane({ store }: { store: Store }) {
       ) : (
         <Waiting store={store} what="pairs" failed={pairs.failed} />
       )}
-      <CudaGraphs store={store} />
     </>
   );
 }
@@ -212,6 +210,5 @@ function pairCells(store: Store): Cells<Rejected> {
         </>
       ),
     },
-    reason: { full: ({ told, why }) => (why.includes(told) ? why : `${told}\n${why}`) },
   };
 }

@@ -1,23 +1,23 @@
 // The Fusion pane and its things: rejected pairs, buffers, parts that become CUDA graphs.
 
 import { useState } from "preact/hooks";
+import { cardThing } from "../blocks/cards";
 import { bytes } from "../format";
 import { nameOf } from "../ids";
 import { Answer } from "../inspector/apart";
-import { Belongings, type CardProps, Head, rowThing, WhatHelps } from "../inspector/parts";
+import { Belongings, type CardProps, Head, WhatHelps } from "../inspector/parts";
 import { Nodes } from "../inspector/sections";
 import type { Registration } from "../registration";
 import type { Store } from "../store";
 import { usePart } from "../ui/asked";
 import { Button, Chips, Facts, Prose } from "../ui/basics";
-import type { Document as Report, PairsPart, Rejected } from "../wire";
-import { CudaGraphCard, cudaGraph } from "./cudagraphs";
-import { FusionPane } from "./fusion";
+import type { PairsPart, Rejected } from "../wire";
+import { FusionLists } from "./fusion";
 import { PAIRS, pairOf } from "./parts";
 
 export const fusion: Registration<Store> = {
   id: "fusion",
-  Pane: FusionPane,
+  own: { fusion: FusionLists },
   things: {
     group: { label: nameOf, isFollowed: true, through: "kernel" },
     rejected: {
@@ -28,20 +28,10 @@ export const fusion: Registration<Store> = {
       },
       isFollowed: true,
     },
-    "cuda-graph": rowThing(cudaGraph, {
-      Card: CudaGraphCard,
-      label: (part) => `part ${part.name}`,
-      isFollowed: true,
-    }),
+    "cuda-graph": cardThing("cuda-graph", { isFollowed: true }),
     buffer: { label: nameOf },
   },
   alsoShows: ["kernel"],
-  ties(report: Report, { both, one }) {
-    for (const part of report.cuda_graphs?.parts ?? []) {
-      for (const kernel of part.kernels) both(part.id, kernel);
-      for (const line of part.lines) one(part.id, line);
-    }
-  },
 };
 
 function pairName(pair: Rejected): string {

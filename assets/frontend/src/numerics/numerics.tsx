@@ -1,51 +1,32 @@
-// The Numerics pane: the sentence, a bar for each stage, five questions answered, every deviation.
+// A bar for each stage that may depart from eager, five questions answered, what to change.
 
 import { TryIt } from "../breaks/change";
 import { writtenIn } from "../format";
 import type { Store } from "../store";
-import { RecordTable } from "../table/columns";
-import { Copy, Frame, Prose } from "../ui/basics";
+import { Copy, Prose } from "../ui/basics";
 import type { NumericsCure, StageBar } from "../wire";
 import "./numerics.css";
 
-export function NumericsPane({ store }: { store: Store }) {
-  const { numerics: found, deviations } = store.doc.value!;
+export function Answers({ store }: { store: Store }) {
+  const found = store.doc.value?.numerics;
   if (!found) return null;
   const cure = found.cures.find(({ id }) => id === found.cure);
   return (
-    <>
-      <p class="pane-says">{found.sentence}</p>
-      <div class="nums">
-        <Stages store={store} stages={found.stages} />
-        <dl>
-          {found.answers.map(([question, answer], at) => (
-            <>
-              <dt>{question}</dt>
-              <dd>
-                <Prose text={answer} />
-                {at === 4 && cure && !cure.price && <Try store={store} cure={cure} />}
-              </dd>
-            </>
-          ))}
-        </dl>
-        <Prices store={store} cures={found.cures.filter((each) => each !== cure)} />
-      </div>
-      <div class="bar">
-        <h2>Deviations</h2>
-        <span class="faint cut" data-tip="">
-          each from the same inputs as eager's nodes, nothing inherited; worst cause first
-        </span>
-        <span class="grow" />
-        <Frame store={store} name="numerics" />
-      </div>
-      <RecordTable
-        store={store}
-        label="Deviations"
-        table="deviations"
-        rows={deviations}
-        none="Nothing departs: every value is eager's bit for bit."
-      />
-    </>
+    <div class="nums">
+      <Stages store={store} stages={found.stages} />
+      <dl>
+        {found.answers.map(([question, answer], at) => (
+          <>
+            <dt>{question}</dt>
+            <dd>
+              <Prose text={answer} />
+              {at === 4 && cure && !cure.price && <Try store={store} cure={cure} />}
+            </dd>
+          </>
+        ))}
+      </dl>
+      <Prices store={store} cures={found.cures.filter((each) => each !== cure)} />
+    </div>
   );
 }
 

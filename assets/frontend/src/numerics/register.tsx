@@ -7,13 +7,12 @@ import type { Registration } from "../registration";
 import type { Store } from "../store";
 import { Bars } from "../table/columns";
 import { Chips, Copy, Facts } from "../ui/basics";
-import { Offer } from "../ui/offer";
 import type { Deviation } from "../wire";
-import { CurePrice, NumericsPane } from "./numerics";
+import { Answers, CurePrice } from "./numerics";
 
 export const numerics: Registration<Store> = {
   id: "numerics",
-  Pane: NumericsPane,
+  own: { numerics: Answers },
   things: {
     deviation: rowThing((store, id) => store.row("deviations", id), {
       Card: DeviationCard,
@@ -28,15 +27,6 @@ export const numerics: Registration<Store> = {
       one(id, node);
     }
   },
-  offer: "Compare…",
-  Remedy: ({ store }) => (
-    <Offer
-      store={store}
-      ask="numerics"
-      words="Compare with eager…"
-      line="wb.numerics(compiled, args)"
-    />
-  ),
 };
 
 function DeviationCard({ store, row }: RowCardProps<Deviation>) {

@@ -104,7 +104,7 @@ export function ProfileDiffShell({ state }: { state: ProfileDiffState }) {
           key={table.id}
           store={state}
           table={table}
-          variable={doc.variable}
+          code={`${doc.variable}.frame("${table.id}")`}
           cells={CELLS}
         />
       )}

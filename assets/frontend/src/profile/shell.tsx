@@ -186,7 +186,7 @@ function Pane({ state, doc }: { state: ProfileState; doc: ProfileDocument }) {
           key={table.id}
           store={state}
           table={table}
-          variable={doc.variable}
+          code={`${doc.variable}.frame("${table.id}")`}
           cells={CELLS}
         />
       )}

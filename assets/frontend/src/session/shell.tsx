@@ -9,7 +9,7 @@ import type { KeyWords } from "../shell/keys";
 import type { Tab } from "../shell/tabs";
 import { ShownTable } from "../table/shown";
 import { Prose } from "../ui/basics";
-import type { SessionDocument, SessionTable } from "../wire";
+import type { SessionDocument, TableRows } from "../wire";
 import "./session.css";
 import { ADVICE, type Row, type SessionState } from "./state";
 import { Change } from "./patches";
@@ -98,7 +98,7 @@ function Pane({ state, doc }: { state: SessionState; doc: SessionDocument }) {
 interface RowsProps {
   state: SessionState;
   doc: SessionDocument;
-  table: SessionTable;
+  table: TableRows;
 }
 
 function Rows({ state, doc, table }: RowsProps) {
@@ -108,7 +108,7 @@ function Rows({ state, doc, table }: RowsProps) {
       <ShownTable
         store={state}
         table={table}
-        variable={doc.variable}
+        code={`${doc.variable}.frame("${table.id}")`}
         note={isCompiles && isAwake(state.host) ? "A click opens the report of a compile." : ""}
         open={(row) => void state.open(row)}
         {...(isCompiles && { click: (row: Row) => void state.open(row) })}
@@ -119,7 +119,7 @@ function Rows({ state, doc, table }: RowsProps) {
 }
 
 /** What is said of the row that is selected, under its table. */
-function Details({ state, table }: { state: SessionState; table: SessionTable }) {
+function Details({ state, table }: { state: SessionState; table: TableRows }) {
   const row = table.rows.find((each) => each.row === state.selected.value);
   if (!row?.details) return null;
   const [head, ...reasons] = String(row.details).split("\n");

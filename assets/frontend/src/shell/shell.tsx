@@ -2,6 +2,8 @@
 
 import { Component, type ComponentChildren } from "preact";
 import { useRef, useState } from "preact/hooks";
+import { Action } from "../blocks/action";
+import { BlocksPane } from "../blocks/pane";
 import { Inspector } from "../inspector/inspector";
 import { JobStrip } from "../progress/job";
 import { ProgressStrip, ProgressView } from "../progress/progress";
@@ -65,7 +67,7 @@ function tabsOf(store: Store): readonly Tab[] {
     ...(empty &&
       !store.registration(id).isHome && {
         vacant: empty.title,
-        offer: canFill || empty.line ? store.registration(id).offer : undefined,
+        offer: empty.offer ?? (canFill ? store.registration(id).offer : undefined),
       }),
   }));
 }
@@ -91,7 +93,7 @@ function Body({ store }: { store: Store }) {
   const { status } = store.host.progress.value;
   const id = store.pane.value;
   const failure = store.host.failure.value;
-  const { Pane, Remedy, isHome } = store.registration(id);
+  const { Pane, Remedy, isHome, own } = store.registration(id);
   if (status === "running" && !report) return <ProgressView store={store} />;
   if (!report) {
     if (status === "failed" || status === "cancelled") return <ProgressView store={store} />;
@@ -108,11 +110,21 @@ function Body({ store }: { store: Store }) {
       {!isHome && <ProgressStrip host={store.host} />}
       {head?.empty && !isHome ? (
         <Empty store={store} note={head.empty}>
+          {head.empty.action && <Action store={store} block={head.empty.action} />}
           {Remedy && <Remedy store={store} />}
         </Empty>
       ) : (
         <Guarded key={id} store={store}>
-          <Pane store={store} />
+          {Pane ? (
+            <Pane store={store} />
+          ) : (
+            <BlocksPane
+              store={store}
+              title={head?.title ?? ""}
+              blocks={head?.blocks ?? []}
+              own={own}
+            />
+          )}
         </Guarded>
       )}
     </>

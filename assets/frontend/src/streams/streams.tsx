@@ -1,19 +1,18 @@
-// The Streams pane: what runs at a time on one rank, a lane for each group, and the collectives.
+// What runs at a time on one rank: a lane for the kernels and for each group.
 
 import { useMemo } from "preact/hooks";
 import { seconds } from "../format";
 import type { Store } from "../store";
-import { RecordTable } from "../table/columns";
 import { FlameChart } from "../timeline/chart";
 import type { Window } from "../timeline/flame";
-import { Button, Frame } from "../ui/basics";
+import { Button } from "../ui/basics";
 import { usePaneState } from "../ui/kept";
 import type { Phase } from "../wire";
 
 const US = 1e-6;
 
-export function StreamsPane({ store }: { store: Store }) {
-  const { streams = [], collectives = [], streams_says, streams_model } = store.doc.value!;
+export function Streams({ store }: { store: Store }) {
+  const { streams = [] } = store.doc.value!;
   const bars = useMemo(
     () =>
       streams.map(({ id, lane, kind, words, start_us, us }): Phase => ({
@@ -32,7 +31,6 @@ export function StreamsPane({ store }: { store: Store }) {
   const [zoom, setZoom] = usePaneState<Window | null>(store, "zoom", null);
   return (
     <>
-      <p class="pane-says">{streams_says}</p>
       <div class="bar">
         <h2>Streams</h2>
         <span class="faint cut">one call of this rank, by a model</span>
@@ -42,25 +40,20 @@ export function StreamsPane({ store }: { store: Store }) {
             Show all
           </Button>
         )}
-        <Frame store={store} name="collectives" />
       </div>
-      {streams_model && <p class="roof-note mut">{streams_model}</p>}
-      {bars.length > 0 && (
-        <FlameChart
-          store={store}
-          phases={bars}
-          zoom={zoom}
-          label="Streams of this rank. Arrow keys move, Enter zooms in."
-          tipOf={({ words, duration_s }) => `${words}: ${seconds(duration_s)}`}
-          zoomTo={({ start_s, duration_s }) =>
-            setZoom({
-              start: start_s - duration_s,
-              end: start_s + 2 * Math.max(US / 10, duration_s),
-            })
-          }
-        />
-      )}
-      <RecordTable store={store} label="Collectives" table="collectives" rows={collectives} />
+      <FlameChart
+        store={store}
+        phases={bars}
+        zoom={zoom}
+        label="Streams of this rank. Arrow keys move, Enter zooms in."
+        tipOf={({ words, duration_s }) => `${words}: ${seconds(duration_s)}`}
+        zoomTo={({ start_s, duration_s }) =>
+          setZoom({
+            start: start_s - duration_s,
+            end: start_s + 2 * Math.max(US / 10, duration_s),
+          })
+        }
+      />
     </>
   );
 }

@@ -1,10 +1,11 @@
 // One figure over two axes as a table with shades; of several rows in a cell the best.
 
+import { type HeatCell, HeatTable } from "../blocks/tables";
 import { Select } from "../ui/basics";
 import { usePaneState } from "../ui/kept";
 import { termOf } from "../ui/terms";
 import type { SweepDocument } from "../wire";
-import { cellKey, cells } from "./geometry";
+import { type Cell, cellKey, cells } from "./geometry";
 import { isNoisy, type SweepState } from "./state";
 
 export function Heat({ state, doc }: { state: SweepState; doc: SweepDocument }) {
@@ -32,49 +33,29 @@ export function Heat({ state, doc }: { state: SweepState; doc: SweepDocument }) 
           Stronger: further from the best. Of several settings in a cell the best. What is noisy has
           no shade.
         </p>
-        <table class="sweep-heat">
-          <thead>
-            <tr>
-              <th scope="col" data-tip={termOf("sweep", "*")}>
-                {across === down ? "" : doc.axes[down]?.name}
-              </th>
-              {columns.map((value) => (
-                <th
-                  key={value}
-                  scope="col"
-                  data-tip={termOf("sweep", "*")}
-                >{`${doc.axes[across]?.name}=${value}`}</th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {lines.map((line) => (
-              <tr key={line}>
-                <th scope="row" data-tip={termOf("sweep", "*")}>
-                  {line || doc.axes[across]?.name}
-                </th>
-                {columns.map((value) => {
-                  const cell = found.get(cellKey(line, value));
-                  if (!cell) return <td key={value}>–</td>;
-                  return (
-                    <td
-                      key={value}
-                      style={{ "--shade": isNoisy(cell.row) ? 0 : cell.shade }}
-                      class="shaded"
-                      data-tip={cell.row.id}
-                      onClick={() => void state.open(cell.row)}
-                    >
-                      {state.words(cell.row, figure)}
-                    </td>
-                  );
-                })}
-              </tr>
-            ))}
-          </tbody>
-        </table>
+        <HeatTable
+          corner={across === down ? "" : (doc.axes[down]?.name ?? "")}
+          columns={columns.map((value) => `${doc.axes[across]?.name}=${value}`)}
+          rows={lines.map((line) => ({
+            label: line || (doc.axes[across]?.name ?? ""),
+            cells: columns.map((value) => cellOf(state, found.get(cellKey(line, value)), figure)),
+          }))}
+          tip={termOf("sweep", "*")}
+        />
       </div>
     </>
   );
+}
+
+function cellOf(state: SweepState, cell: Cell | undefined, figure: string): HeatCell {
+  if (!cell) return { shade: null, words: "–" };
+  const { row, shade } = cell;
+  return {
+    shade: isNoisy(row) ? 0 : shade,
+    words: state.words(row, figure),
+    tip: row.id,
+    open: () => void state.open(row),
+  };
 }
 
 interface ChoiceProps {

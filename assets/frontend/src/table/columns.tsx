@@ -2,10 +2,13 @@
 
 import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
+import { fieldOf } from "../fields";
 import { writtenIn } from "../format";
+import { kindOf } from "../ids";
 import type { Store } from "../store";
-import { Mark, type Naming, Soft } from "../ui/basics";
+import { Mark, type Naming, Soft, Tag } from "../ui/basics";
 import { termOf } from "../ui/terms";
+import type { State } from "../ui/words";
 import type { ColumnSpec } from "../wire";
 import type { Sortable } from "./sorting";
 import { type Column, Table, type TableProps } from "./table";
@@ -59,14 +62,6 @@ export function columnsOf<Row extends object>(
   }));
 }
 
-/** What a row has in a field; a dot leads into a field. */
-function fieldOf(row: object, field: string): unknown {
-  let found: unknown = row;
-  for (const name of field.split("."))
-    found = (found as Record<string, unknown> | null | undefined)?.[name];
-  return found ?? null;
-}
-
 /** The column as its spec alone has it. */
 function usual<Row extends object>(
   store: Naming,
@@ -96,12 +91,20 @@ function usual<Row extends object>(
 
 function fullOf<Row extends object>(
   store: Naming,
-  { key, field = key, kind, full, hint }: ColumnSpec,
+  { key, field = key, kind, unit, full, hint, written }: ColumnSpec,
 ): Column<Row>["full"] {
   if (kind === "kernel") return (row) => nameOf(store, fieldOf(row, field));
   if (kind === "kernels") return (row) => (fieldOf(row, field) as string[]).join(", ");
+  if (kind === "bar" && !full && unit) return (row) => writtenIn(unit, Number(fieldOf(row, field)));
   if (!full) return hint === undefined ? undefined : () => hint;
-  return (row) => String(fieldOf(row, full) ?? hint ?? fieldOf(row, field) ?? "");
+  return (row) => {
+    const gist = fieldOf(row, field);
+    const whole = fieldOf(row, full) ?? hint ?? gist ?? "";
+    const isApart = typeof gist === "string" && !written && !String(whole).includes(gist);
+    return isApart && whole !== ""
+      ? `${gist}: ${whole}`
+      : String(whole === "" ? (gist ?? "") : whole);
+  };
 }
 
 function nameOf(store: Naming, kernel: unknown): string {
@@ -114,23 +117,27 @@ function drawOf<Row extends object>(
   rows: readonly Row[],
   value: (row: Row) => Sortable,
 ): Column<Row>["draw"] {
-  const { kind, unit, absent } = spec;
+  const { kind, unit, absent, written } = spec;
   switch (kind) {
+    case "tag":
+      return (row) => <Tagged row={row} spec={spec} value={value(row)} />;
     case "number":
       return (row) => numberOf(value(row), unit, absent);
     case "kernel":
       return (row) => {
         const kernel = value(row);
-        return kernel === null ? "–" : <Mark store={store} kernel={String(kernel)} />;
+        if (kernel === null) return "–";
+        const isKernel = kindOf(String(kernel)) === "kernel";
+        return isKernel ? <Mark store={store} kernel={String(kernel)} /> : String(kernel);
       };
     case "kernels":
       return (row) => (
         <Marks store={store} kernels={fieldOf(row, spec.field ?? spec.key) as string[]} />
       );
     case "bar":
-      return barOf(rows, value);
+      return barOf(rows, value, spec.tone);
     default:
-      return undefined;
+      return written === undefined ? undefined : (row) => String(fieldOf(row, written) ?? "–");
   }
 }
 
@@ -140,10 +147,28 @@ function numberOf(value: Sortable, unit: ColumnSpec["unit"], absent?: string): C
   return absent === undefined ? "–" : <span class="mut">{absent}</span>;
 }
 
-/** A bar as long as its part of the largest. */
-function barOf<Row>(rows: readonly Row[], value: (row: Row) => Sortable): Column<Row>["draw"] {
+/** A word in its tone; muted where it has none. */
+function Tagged({ row, spec, value }: { row: object; spec: ColumnSpec; value: Sortable }) {
+  const words = String(spec.written ? fieldOf(row, spec.written) : (value ?? "–"));
+  const tone = spec.tone && (fieldOf(row, spec.tone) as State | "");
+  return tone ? (
+    <Tag tone={tone} icon={words === "fail" ? "cross" : null}>
+      {words}
+    </Tag>
+  ) : (
+    <span class="mut">{words}</span>
+  );
+}
+
+/** A bar as long as its part of the largest; grey where a row has no tone. */
+function barOf<Row extends object>(
+  rows: readonly Row[],
+  value: (row: Row) => Sortable,
+  tone: string | undefined,
+): Column<Row>["draw"] {
   const share = shareOf(rows, (row) => Number(value(row) ?? 0));
-  return (row) => <Bars parts={[{ share: share(row), look: "accent" }]} />;
+  const look = (row: Row) => (tone && !fieldOf(row, tone) ? "" : "accent");
+  return (row) => <Bars parts={[{ share: share(row), look: look(row) }]} />;
 }
 
 /** The part that a row has of the largest. */

@@ -3,17 +3,17 @@
 import { useMemo } from "preact/hooks";
 import { plural } from "../format";
 import { Copy } from "../ui/basics";
-import type { SessionTable } from "../wire";
+import type { TableRows } from "../wire";
 import { type Cells, columnsOf } from "./columns";
 import { type Column, type Selecting, Table, type TableProps } from "./table";
 
-export type ShownRow = SessionTable["rows"][number];
+export type ShownRow = TableRows["rows"][number];
 
 interface Props extends Pick<TableProps<ShownRow>, "open" | "click"> {
   store: Selecting;
-  table: SessionTable;
-  /** What the record is called in the notebook. */
-  variable: string;
+  table: TableRows;
+  /** What gives all rows in the notebook. */
+  code: string;
   cells?: Cells<ShownRow>;
   /** What stands beside the title. */
   note?: string | undefined;
@@ -53,13 +53,12 @@ function longestOf(column: Column<ShownRow>, rows: readonly ShownRow[]): number 
   return Number.isFinite(most) ? most : 0;
 }
 
-export function ShownTable({ store, table, variable, cells = NO_CELLS, note, ...does }: Props) {
+export function ShownTable({ store, table, code, cells = NO_CELLS, note, ...does }: Props) {
   const specs = JSON.stringify(table.columns);
   const columns = useMemo(
     () => fitted(columnsOf<ShownRow>(NAMELESS, table.id, table.columns, [], cells), table.rows),
     [table.id, specs, cells, table.rows],
   );
-  const code = `${variable}.frame("${table.id}")`;
   return (
     <>
       <div class="bar">
@@ -69,7 +68,7 @@ export function ShownTable({ store, table, variable, cells = NO_CELLS, note, ...
         {table.more > 0 && (
           <span class="mut">{`${plural(table.more, "row")} more in .frame()`}</span>
         )}
-        <Copy quiet text={code} label="DataFrame" title={`Copy ${code}`} />
+        {code && <Copy quiet text={code} label="DataFrame" title={`Copy ${code}`} />}
       </div>
       <Table<ShownRow>
         store={store}

@@ -1,10 +1,9 @@
-// Timeline: the phases as a flame chart, the same as a table of self times, and a trace to save.
+// The phases of a compilation as a flame chart, and a trace to save.
 
 import { useMemo } from "preact/hooks";
 import { seconds } from "../format";
 import type { Store } from "../store";
-import { type Cells, RecordTable } from "../table/columns";
-import { Button, Frame } from "../ui/basics";
+import { Button } from "../ui/basics";
 import { usePaneState } from "../ui/kept";
 import { ofPass, PassFilter } from "../ui/pass";
 import { saveFile } from "../ui/savefile";
@@ -12,7 +11,7 @@ import type { Phase } from "../wire";
 import { FlameChart } from "./chart";
 import { traceOf, wholeOf, type Window } from "./flame";
 
-export function TimelinePane({ store }: { store: Store }) {
+export function CompileTimeline({ store }: { store: Store }) {
   const all = store.doc.value?.phases;
   const side = store.side.value;
   const phases = useMemo(() => ofPass(store, all ?? []), [all, side]);
@@ -23,17 +22,8 @@ export function TimelinePane({ store }: { store: Store }) {
     );
   return (
     <>
-      {store.doc.value?.phases_said && <p class="pane-says">{store.doc.value.phases_said}</p>}
       <TimelineBar store={store} phases={phases} isZoomed={zoom !== null} zoomTo={zoomTo} />
       <FlameChart store={store} phases={phases} zoom={zoom} zoomTo={zoomTo} />
-      <RecordTable
-        store={store}
-        label="Phases by self time"
-        table="phases"
-        cells={CELLS}
-        rows={phases}
-        order={{ key: "self", direction: "desc" }}
-      />
     </>
   );
 }
@@ -65,7 +55,6 @@ function TimelineBar({ store, phases, isZoomed, zoomTo }: BarProps) {
         <ZoomIn phase={store.row("phases", store.selected.value ?? "")} zoomTo={zoomTo} />
       )}
       <PassFilter store={store} />
-      <Frame store={store} name="phases" />
       <Button
         icon="save"
         tip="For ui.perfetto.dev or chrome://tracing"
@@ -89,8 +78,3 @@ function ZoomIn({ phase, zoomTo }: { phase: Phase | undefined; zoomTo(phase: Pha
     </Button>
   );
 }
-
-const CELLS: Cells<Phase> = {
-  bar: { full: (phase) => `${seconds(phase.self_s)} of its own` },
-  name: { draw: ({ words }) => words, full: ({ name, words }) => `${words} (${name})` },
-};

@@ -3,7 +3,6 @@
 
 import { isAwake, whyNot, type Question } from "../host";
 import type { Store } from "../store";
-import type { PaneId } from "../wire";
 import { useAttempt } from "./asked";
 import { Button, Copy, Problem, Prose } from "./basics";
 
@@ -45,12 +44,6 @@ export function Offer({ store, ask, words, line, press, question }: OfferProps) 
       <span class="mut">{report.efforts?.[ask]}</span>
     </div>
   );
-}
-
-/** An offer of a pane that names the line itself, where one would fill it. */
-export function NamedOffer({ store, pane, ...asked }: Omit<OfferProps, "line"> & { pane: PaneId }) {
-  const line = store.row("panes", pane)?.empty?.line;
-  return line ? <Offer store={store} line={line} {...asked} /> : null;
 }
 
 interface TuneProps {

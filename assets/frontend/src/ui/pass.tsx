@@ -5,7 +5,7 @@ import type { Side } from "../wire";
 import { Select } from "./basics";
 
 /** The rows of the pass that is shown; what belongs to both always is. */
-export function ofPass<Row extends { side: Side }>(store: Store, rows: readonly Row[]): Row[] {
+export function ofPass<Row extends { side?: Side }>(store: Store, rows: readonly Row[]): Row[] {
   const side = store.side.value;
   return rows.filter((row) => !side || !row.side || row.side === side);
 }
