@@ -9,7 +9,16 @@ import pytest
 
 import workbench
 import workbench.number_text as module
-from workbench.number_text import Quantity, join_words, number_text, plural
+from workbench.number_text import (
+    Quantity,
+    count_text,
+    format_bytes,
+    format_percent,
+    format_seconds,
+    join_words,
+    number_text,
+    plural,
+)
 
 CASES = json.loads(Path(__file__).with_name("number_cases.json").read_text(encoding="utf-8"))
 """The front end's tests read the same cases."""
@@ -56,3 +65,15 @@ def test_a_count_and_its_noun_are_written_by_plural() -> None:
     package = Path(workbench.__file__).parent
     texts = (path.read_text(encoding="utf-8") for path in package.rglob("*.py"))
     assert sum(len(counted.findall(text)) for text in texts) <= ALWAYS_SEVERAL
+
+
+def test_a_quantity_has_its_unit() -> None:
+    assert format_bytes(33.6e6) == "33.6 MB"
+    assert format_seconds(125) == "2 min 5 s"
+    assert count_text(1_073_741_824) == "1.07 G"
+
+
+def test_a_share_needs_a_whole() -> None:
+    assert format_percent(1, 0) == "–"
+    assert format_percent(-3, 4) == "−75 %"
+    assert format_percent(0.25) == "25 %"

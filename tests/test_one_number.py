@@ -10,12 +10,12 @@ from big_report import big_report
 
 from workbench.analysis.cost.identical_kernels import list_identical_kernels
 from workbench.analysis.expectations.quantities import read_quantity
+from workbench.number_text import format_seconds
 from workbench.report import Report
 from workbench.report.measures import count_guards, measure_compile_seconds
 from workbench.views.document import document
-from workbench.views.static_html.static_report import count_guards as count_shown_guards
+from workbench.views.pages.report_page import count_guards as count_shown_guards
 from workbench.views.words.record_words import count_captured
-from workbench.views.words.units import format_seconds
 
 RECORDS = Path(__file__).parent / "records"
 NAMES = ("block", "layers", "norm_h100", "training", "torch_2.12", "torch_2.15", "big")

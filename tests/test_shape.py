@@ -13,7 +13,7 @@ from sample_packages import Sample
 
 import workbench as wb
 from tests.shape import shape
-from tests.walk import COMPILER, compile_small, find_road, walk
+from tests.walk import COMPILER, compile_small, find_road, walk, walk_launches, walk_page
 
 MOST_REPEATED_NAMES = 1
 MOST_DEVICE_FILES = 7
@@ -71,6 +71,23 @@ def test_the_walk_of_a_load_does_not_get_longer(small: Sample) -> None:
     assert len(found.stops) <= 23, found.stops  # the fast check is that of functions, too
     assert found.rooms <= 11
     assert found.depth <= 10
+
+
+@ONLY_2_13
+def test_the_walk_to_a_page_does_not_get_longer() -> None:
+    found = walk_page()
+    assert ("views/pages/report_page.py", "build_document") in found.stops
+    assert ("views/static_html/render.py", "write_page") in found.stops
+    # 14 of them are panes, 41 are in the analysis of what these show
+    assert len(found.stops) <= 89, found.stops
+    assert found.depth <= 11
+
+
+@ONLY_2_13
+def test_a_record_becomes_html_in_a_handful_of_stops() -> None:
+    found = walk_launches()
+    assert ("views/presenters.py", "_Views.fragment") in found.stops
+    assert len(found.stops) <= 3, found.stops
 
 
 def test_a_walk_has_only_what_hands_on_and_nothing_that_torch_calls() -> None:

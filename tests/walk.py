@@ -1,4 +1,4 @@
-"""Through how many functions a call of ours is handed: `python -m tests.walk` prints two walks.
+"""Through how many functions a call of ours is handed: `python -m tests.walk` prints four walks.
 
 The walk of a call is what somebody reads who follows it through the files. A *stop* is a function
 of ours that is entered from a function of ours in another file, and that hands on to a further
@@ -111,6 +111,21 @@ def _stack(frame: FrameType, root: CodeType) -> list[Place] | None:
     return found if at is not None else None  # another thread's
 
 
+RECORD = Path(__file__).parent / "records" / "block.wbr"
+
+
+def walk_page() -> Walk:
+    """From a report to its page."""
+    report = wb.Report.load(RECORD)
+    return walk(lambda: report.to_html())
+
+
+def walk_launches() -> Walk:
+    """From a record of another kind to what a notebook keeps of it."""
+    found = wb.launches([10.0] * 20, kernel_us=3)
+    return walk(lambda: found._repr_html_())
+
+
 def compile_small() -> None:
     """One function that becomes one kernel, compiled for this machine."""
 
@@ -125,6 +140,8 @@ def _walks(folder: Path) -> Iterator[tuple[str, Walk]]:
     path = folder / "relu.pt2"
     wb.package(torch.nn.ReLU().eval(), (torch.ones(4, 4),), path=path).close()
     yield "wb.load of a package", walk(lambda: wb.load(path))
+    yield "report.to_html", walk_page()
+    yield "launches in a notebook", walk_launches()
 
 
 def main() -> None:

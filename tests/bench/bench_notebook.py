@@ -13,7 +13,9 @@ from tests.bench.figure import Figure
 from tests.big_report import big_report
 from workbench.report import Graph, Link, Node, Report, Table
 from workbench.views.document import ViewContext, document
-from workbench.views.pages.report_page import CELL_BYTES, render_saved_view
+from workbench.views.pages.packed_report import CELL_BYTES
+from workbench.views.pages.report_page import build_document
+from workbench.views.static_html.render import keep
 from workbench.views.wire.codec import bundle
 
 CONDITIONS = "width 256, length 64, no gradients; default share of a record in a cell"
@@ -38,7 +40,8 @@ def figures(quick: bool = False) -> Iterator[Figure]:
 def sizes(report: Report) -> Iterator[Figure]:
     """The saved outputs of one report shown in ten cells, the first of which carries the bundle."""
     cells = [
-        render_saved_view(report, ViewContext(), carries_bundle=n == 0) for n in range(COMPILATIONS)
+        keep(build_document(report, ViewContext()), carries_bundle=n == 0)
+        for n in range(COMPILATIONS)
     ]
     largest = max(len(cell.encode()) for cell in cells[1:])
     first = len(cells[0].encode()) - len(bundle()[0]) - 100  # its element

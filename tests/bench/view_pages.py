@@ -7,8 +7,8 @@ from typing import Any
 
 from workbench.report import Report
 from workbench.views.document import document
-from workbench.views.pages.interactive import interactive
-from workbench.views.pages.report_page import embedded
+from workbench.views.pages.packed_report import embedded
+from workbench.views.static_html.render import add_script
 from workbench.views.wire.codec import SMALL, pack
 
 PAINTED = """() => {
@@ -59,7 +59,7 @@ MOVE = """(kind) => new Promise((done) => {
 def whole_page(report: Report, path: Path) -> Path:
     """A page with every part of a report, however big."""
     record = pack(embedded(report, document(report), "full", 1 << 40), SMALL)
-    body = interactive("", record, kind="page", carries_bundle=True)
+    body = add_script("", record, kind="page", carries_bundle=True)
     path.write_text(f'<!doctype html><meta charset="utf-8"><body>{body}', encoding="utf-8")
     return path
 

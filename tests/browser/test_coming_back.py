@@ -8,8 +8,8 @@ import pytest
 
 from workbench.report import Report
 from workbench.views.document import ViewContext, document
-from workbench.views.pages.interactive import interactive
-from workbench.views.pages.report_page import embedded
+from workbench.views.pages.packed_report import embedded
+from workbench.views.static_html.render import add_script
 from workbench.views.wire.codec import pack
 
 BLOCK = Report.load(Path(__file__).parents[1] / "records" / "block.wbr")
@@ -27,7 +27,7 @@ def page(open_page: Callable[..., Any], tmp_path: Path) -> Any:
     sandbox = document(BLOCK)["sandbox"]
     shown = document(BLOCK, ViewContext(sandbox={**sandbox, "why_not": None}))
     record = embedded(BLOCK, shown, "full", ROOMY)
-    view = interactive("", pack(record), kind="page", carries_bundle=True)
+    view = add_script("", pack(record), kind="page", carries_bundle=True)
     address = tmp_path / "report.html"
     address.write_text(f'<!doctype html><meta charset="utf-8">{view}', encoding="utf-8")
     page = open_page(width=1280).page

@@ -11,7 +11,9 @@ import nbformat
 from tests.diffs import diff
 from workbench.report import Report
 from workbench.views.document import ViewContext
-from workbench.views.pages.report_page import fragment, render_saved_view
+from workbench.views.pages.report_page import build_document
+from workbench.views.presenters import VIEWS
+from workbench.views.static_html.render import keep
 
 
 def output(html: str) -> Any:
@@ -25,7 +27,11 @@ def test_a_dollar_in_our_outputs_begins_no_formula(
     request = replace(sample_report.request, notes=("a note with $a$ and $b$",))
     report = replace(sample_report, request=request)
     found = replace(diff("static", "dynamic"), names=("$a$", "$b$"))
-    ours = (fragment(report), render_saved_view(report, ViewContext()), found._repr_html_())
+    ours = (
+        VIEWS.fragment(report),
+        keep(build_document(report, ViewContext())),
+        found._repr_html_(),
+    )
     assert all("$a$" in html for html in ours[:2])
     lab.put("formulas.ipynb", [output(html) for html in (*ours, "<div>a formula: $c$</div>")])
     watched = open_page()

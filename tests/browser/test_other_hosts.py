@@ -9,7 +9,7 @@ import bleach
 import pytest
 
 from workbench.report import Report
-from workbench.views.pages.report_page import fragment
+from workbench.views.presenters import VIEWS
 
 RECORD = Path(__file__).parents[1] / "records" / "block.wbr"
 GITHUB = {"a", "b", "br", "code", "details", "div", "em", "h1", "h2", "h3", "img", "li", "ol", "p"}
@@ -18,7 +18,7 @@ GITHUB |= {"pre", "span", "strong", "summary", "table", "tbody", "td", "th", "th
 
 def test_what_github_leaves_of_an_output_can_be_read() -> None:
     """GitHub keeps neither scripts nor styles; a list of allowed tags stands for its rules."""
-    html = fragment(Report.load(RECORD))
+    html = VIEWS.fragment(Report.load(RECORD))
     left = bleach.clean(html, tags=GITHUB, attributes={"img": ["src", "alt"]}, strip=True)
     words = bleach.clean(left, tags=set(), strip=True)
     assert "26.0 MB moved by 16 kernels" in words

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from dataclasses import asdict, dataclass, field
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -21,9 +22,7 @@ from workbench.report.presenter import FormerTable, Presented, presenter
 from workbench.report.requirement_rows import Requirement
 from workbench.views.answers import fragments
 from workbench.views.charts import report_charts
-from workbench.views.pages import report_page as html
-from workbench.views.presenters import KINDS, find_shown
-from workbench.views.shown import Shown
+from workbench.views.presenters import find_file, find_shown
 from workbench.views.tables import data_frames
 
 
@@ -55,11 +54,28 @@ def test_an_unknown_kind_says_what_it_lacks() -> None:
         presenter().display(Unknown("a"))
 
 
-def test_what_shows_a_kind_is_there_and_is_a_function() -> None:
-    for kind, find in KINDS.items():
-        aspects = asdict(find()[kind])
+VIEWS = Path(wb.__file__).parent / "views"
+SHOWING = sorted(
+    ".".join(("workbench", *file.relative_to(VIEWS.parent).with_suffix("").parts))
+    for file in VIEWS.rglob("*.py")
+    if "\nSHOWN = {" in file.read_text(encoding="utf-8")
+)
+
+
+@pytest.mark.parametrize("name", SHOWING)
+def test_each_kind_that_a_file_shows_is_found_and_is_a_document(name: str) -> None:
+    shown = import_module(name).SHOWN
+    for kind, own in shown.items():
+        assert find_file(kind) is shown, kind
+        aspects = asdict(own)
+        assert aspects.pop("pane") in (None, "numerics")
         assert all(callable(aspect) for aspect in aspects.values() if aspect is not None), kind
-        assert aspects != asdict(Shown()), kind
+        assert own.document is not None, kind
+
+
+def test_the_files_that_show_a_kind_are_many() -> None:
+    assert len(SHOWING) >= 18
+    assert find_file("Unheard") is None
 
 
 def test_a_kind_is_shown_as_what_it_derives_from() -> None:
@@ -82,7 +98,7 @@ def test_a_report_shows_what_its_views_make(tmp_path: Path) -> None:
     assert report.frame("kernels").equals(data_frames.frame(report, "kernels"))
     drawn, again = report.plot("fusion"), report_charts.plot(report, "fusion")
     assert [a.get_title() for a in drawn.axes] == [a.get_title() for a in again.axes]
-    assert report.to_html(tmp_path / "a.html") == html.page(report)
+    assert report.to_html(tmp_path / "a.html") == presenter().page(report, None)
     assert (tmp_path / "a.html").exists()
 
 

@@ -87,7 +87,7 @@ def test_a_new_kind_has_an_interactive_page_by_its_document_alone(
     def build(record: Any) -> Document:
         return add_view(Document("A guess", [Sentence(record.words)]))
 
-    monkeypatch.setattr(presenters, "KINDS", {"Guess": lambda: {"Guess": Shown(document=build)}})
+    monkeypatch.setattr(presenters, "find_file", {"Guess": {"Guess": Shown(document=build)}}.get)
     page = write_page(build(Guess("It rains.")))
     assert 'class="wb-record"' in page
     packed = json.loads(gzip.decompress(pack_blocks(build(Guess("It rains.")))))

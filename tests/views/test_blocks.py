@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,9 +13,11 @@ from workbench.errors import UsageError
 from workbench.report.presenter import Presented, presenter
 from workbench.views import presenters
 from workbench.views.blocks import (
+    SUMMARIES,
     Action,
     Beside,
     Block,
+    Card,
     Changes,
     Chart,
     Code,
@@ -23,12 +25,16 @@ from workbench.views.blocks import (
     Composed,
     Document,
     Facts,
+    Few,
     Field,
+    Fold,
     Heading,
     Heat,
     Items,
+    Listings,
     OnPage,
     Own,
+    Place,
     Rows,
     Section,
     Sentence,
@@ -41,15 +47,34 @@ from workbench.views.blocks import (
 from workbench.views.charts.sheet import HeatCell, HeatMap, HeatRow
 from workbench.views.session import session_timeline
 from workbench.views.shown import Shown
-from workbench.views.static_html.grids import SUMMARIES
 from workbench.views.static_html.render import keep, summarize, write_page
 from workbench.views.tables.column import Column
 from workbench.views.widgets import display
+from workbench.views.wire.report_messages import Source
 
 COLUMNS = (Column("Name", "name", "code"), Column("Calls", "calls", "count"))
 ROWS = [{"name": f"k{n}", "calls": n + 1} for n in range(200)]
 HEAT = HeatMap("times", ("1 warp",), (HeatRow("a", (HeatCell(0.5, "3 µs"),)),), "best on top")
 DRAWN = session_timeline.Timeline((), ((10.0, "1 ms"),), 1, 9)
+LINES: Source = {
+    "id": "s0",
+    "file": "f.py",
+    "name": "f",
+    "kind": "function",
+    "first": 1,
+    "lines": ["h = relu(x)"],
+    "marks": [
+        {
+            "id": "L:s0:1",
+            "state": "captured",
+            "said": "",
+            "kernels": ["k0"],
+            "cost": {"bytes": 8.0},
+            "called_in": [],
+            "notes": [],
+        }
+    ],
+}
 MEMBERS = [{"name": "payload", "short": "payload", "what": "code", "size": 3}]
 EACH: list[tuple[Block, str]] = [
     (Sentence("<It> works."), "<p>&lt;It&gt; works.</p>"),
@@ -58,7 +83,14 @@ EACH: list[tuple[Block, str]] = [
     (Sentence("f(x)", "code"), "<code>f(x)</code>"),
     (Sentence("Mind.", "note"), "<b>Note.</b> Mind."),
     (Sentence("Bad.", "warning"), "<b>Bad.</b>"),
+    (Sentence("3 µs", pieces=[("strong", "3"), ("plain", " µs")]), "<p><b>3</b> µs</p>"),
+    (Sentence("Mind it.", "note", [("strong", "Mind"), ("plain", " it.")]), "<b>Mind</b> it."),
     (Items(["one", "two"], "To do", ".advice"), "<li>one</li><li>two</li>"),
+    (Items(["one"], heads=["First."], codes=["x"], is_minor=True), "<li><b>First.</b> one"),
+    (Card("Break", "f.py:3 in f", "x.item()", ["Why.", "More."], ["Do it."]), "<li>Do it.</li>"),
+    (Listings([LINES], ".frame('sources')", "bytes"), "k0"),
+    (Few([Sentence("inner")], "rows", ".frame()"), "<p>inner</p>"),
+    (Fold("Details", [Sentence("inner")]), "<summary>Details</summary>"),
     (Table("Kernels", COLUMNS, ROWS[:2], ".frame()"), "k1"),
     (Table("Folded", COLUMNS, ROWS[:2], is_open=False), "Folded"),
     (Heat(HEAT), "3 µs"),
@@ -145,46 +177,67 @@ def test_lines_of_sources_share_what_a_notebook_keeps() -> None:
 
 
 def test_a_view_stands_in_place_of_the_blocks_where_a_script_runs() -> None:
-    asked: list[bool] = []
+    asked: list[Place] = []
 
-    def pack(is_page: bool) -> bytes:
-        asked.append(is_page)
+    def pack(place: Place) -> bytes:
+        asked.append(place)
         return b"record"
 
     document = Document("t", [Sentence("At rest.")], pack=pack, is_light=False)
     assert 'data-kind="page"' in write_page(document)
     assert 'data-kind="saved"' in keep(document, embed="full", carries_bundle=False)
-    assert asked == [True, False]
+    page, saved = asked
+    assert page.is_page
+    assert page.taken == len(write_page(replace(document, pack=None)).partition("<body>")[2]) - 15
+    assert (saved.is_page, saved.embed) == (False, "full")
     for embed in ("light", "none"):
         assert keep(document, embed=embed, carries_bundle=False) == summarize(document)  # type: ignore[arg-type]
 
 
-def test_as_text_a_document_is_its_title_its_sentences_and_its_first_table() -> None:
+def test_as_text_a_document_is_its_blocks_but_what_is_folded() -> None:
     document = Document(
         "f on h100",
         [
             Sentence("It fits."),
             Chart("a bar", "data:,"),
-            Sentence("Not in it: cuBLAS.", "muted"),
-            Table("Kernels", COLUMNS, ROWS[:2]),
-            Table("Lines", COLUMNS, ROWS[2:3]),
+            Table("Kernels", COLUMNS, ROWS[:2], is_open=True),
+            Table("Lines", COLUMNS, ROWS[2:3], is_open=False),
+            Table("None", COLUMNS, []),
+            Items(["Why not?", "It is slow."], "Answers", heads=["Why?", ""]),
+            Code("x = 1\ny = 2"),
+            Code("long", "Source"),
+            Waterfall("ours", [("load", 0.0, 1.0), ("call", 1.0, 1.0)], 2.0),
         ],
+        facts="likely",
     )
     assert write_text(document).split("\n") == [
-        "f on h100",
+        "f on h100 (likely)",
         "- It fits.",
-        "- Not in it: cuBLAS.",
         "  Name  Calls",
         "  k0        1",
         "  k1        2",
+        "Answers",
+        "- Why? Why not?",
+        "- It is slow.",
+        "  x = 1",
+        "  y = 2",
+        "  ours",
+        f"    load                 1.00 s |{'█' * 20}{' ' * 20}|",
+        f"    call                 1.00 s |{' ' * 20}{'█' * 20}|",
     ]
+
+
+def test_as_text_rows_that_are_not_shown_are_counted_and_no_title_makes_no_line() -> None:
+    lines = write_text(Document("", [Table("Kernels", COLUMNS, ROWS, ".frame()")])).split("\n")
+    assert lines[0] == "  Name  Calls"
+    assert lines[-1] == "  80 more in .frame()"
 
 
 def test_as_text_a_composed_block_is_what_it_is_made_of() -> None:
     document = Document("f", [Facts([("Peak", "3 GB")]), Action("save", "Save", "f.save('a')")])
     assert write_text(document).split("\n") == [
-        *("f", "- Save:", "- f.save('a')"),
-        *("  Name  Value", "  Peak  3 GB"),
+        *("f", "  Name  Value", "  Peak  3 GB"),
+        *("- Save:", "- f.save('a')"),
     ]
 
 
@@ -201,7 +254,7 @@ def test_a_new_kind_needs_its_document_alone(
         return Document("A guess", [Sentence(record.words)])
 
     kind = Shown(document=build, text=lambda record: write_text(build(record)))
-    monkeypatch.setattr(presenters, "KINDS", {"Guess": lambda: {"Guess": kind}})
+    monkeypatch.setattr(presenters, "find_file", {"Guess": {"Guess": kind}}.get)
     found = Guess("It rains.")
     assert repr(found) == "A guess\n- It rains."
     assert "<p>It rains.</p>" in (found._repr_html_() or "")
@@ -226,7 +279,7 @@ def test_a_notebook_shows_a_view_and_keeps_the_blocks(monkeypatch: pytest.Monkey
         view=lambda record: "still",
         live=lambda record: "moving",
     )
-    monkeypatch.setattr(presenters, "KINDS", {"Held": lambda: {"Held": kind}})
+    monkeypatch.setattr(presenters, "find_file", {"Held": {"Held": kind}}.get)
     presenter().display(Held())
     live, kept = published
     assert live == {"live": "moving"}

@@ -9,6 +9,7 @@ from workbench.analysis.fusion.fusion import list_savings
 from workbench.analysis.fusion.why_not import rejected
 from workbench.analysis.memory import memory as memory_of_calls
 from workbench.analysis.memory.memory import memory
+from workbench.number_text import format_bytes
 from workbench.report import Capability, FusionPair, Kernel, Outcome, Report, Table
 from workbench.report.profile_record import MeasuredCall, add_measured_call
 from workbench.views.charts.report_charts import group_by_thread
@@ -16,7 +17,6 @@ from workbench.views.document import document
 from workbench.views.panes.overview_pane import figures
 from workbench.views.source_marks import annotated
 from workbench.views.wire import report_messages as wire
-from workbench.views.words.units import format_bytes
 
 RECORDS = Path(__file__).parents[1] / "records"
 BLOCK, NORM = (Report.load(RECORDS / f"{name}.wbr") for name in ("block", "norm_h100"))

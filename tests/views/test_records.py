@@ -8,7 +8,7 @@ import pytest
 
 from workbench.analysis.fusion.fusion import list_savings
 from workbench.report import TABLES, Report
-from workbench.views.pages.report_page import fragment, page
+from workbench.views.presenters import VIEWS
 from workbench.views.widgets.display import show
 
 RECORDS = sorted((Path(__file__).parents[1] / "records").glob("*.wbr"))
@@ -20,8 +20,8 @@ def record(request: pytest.FixtureRequest) -> Report:
 
 
 def test_every_view_shows_it(record: Report) -> None:
-    assert record.request.name in page(record)
-    assert len(fragment(record)) < 250_000
+    assert record.request.name in VIEWS.page(record)
+    assert len(VIEWS.fragment(record)) < 250_000
     assert record.request.name in repr(show(record))
     for name in TABLES:
         assert len(record.frame(name)) == len(record.tables.get(name, ()))
@@ -36,7 +36,7 @@ def test_every_kernel_is_found_from_its_group(record: Report) -> None:
 
 
 def test_redaction_leaves_no_source(record: Report) -> None:
-    text = page(record, redact=True)
+    text = VIEWS.page(record, redact=True)
     for source in record.sources:
         assert source.text is not None
         for line in record.texts[source.text].split("\n"):

@@ -11,13 +11,13 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.display import display
 
 from workbench.errors import UsageError, WorkbenchError
+from workbench.number_text import format_seconds
 from workbench.tasks.background_task import Steps
 from workbench.views.answers.fragments import show_progress
 from workbench.views.document import ViewContext
 from workbench.views.widgets.display import make_live_output, publish, publish_live, show, take_back
 from workbench.views.wire.report_messages import Progress
 from workbench.views.words.progress_words import describe_progress
-from workbench.views.words.units import format_seconds
 
 if TYPE_CHECKING:
     from workbench.views.widgets.report_view import View

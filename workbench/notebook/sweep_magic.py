@@ -20,9 +20,9 @@ from workbench.notebook.call import WrittenCall, evaluate, find_last_output, par
 from workbench.notebook.following_views import call_in_subshell
 from workbench.notebook.options import parse_option_value
 from workbench.notebook.progress_display import is_interactive
+from workbench.number_text import format_seconds
 from workbench.report.trials import Trial
 from workbench.views.widgets.display import find_running_cell, publish_live, take_back
-from workbench.views.words.units import format_seconds
 
 if TYPE_CHECKING:
     from workbench.views.sweep.sweep_view import SweepView

@@ -15,6 +15,11 @@ def content_hash(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
+def find_text(texts: Mapping[str, str], key: str | None) -> str | None:
+    """The text behind a content hash; None where there is no hash, or the text was not kept."""
+    return None if key is None else texts.get(key)
+
+
 class Texts(Mapping[str, str]):
     """Read-only texts by content hash.
 

@@ -60,6 +60,19 @@ class _Writer:
                     "is_open": block.is_open,
                     "blocks": list(self.write_each(block.blocks)),
                 }
+            elif isinstance(block, shown.Fold):
+                inner = list(self.write_each(block.blocks))
+                yield {
+                    "kind": "section",
+                    "title": block.title,
+                    "count": "",
+                    "is_open": False,
+                    "blocks": inner,
+                }
+            elif isinstance(block, shown.Few):
+                yield from self.write_each(block.blocks)
+            elif isinstance(block, shown.Card | shown.Listings):
+                yield from self.write_each(_spell_out(block))
             elif isinstance(block, shown.Columns):
                 yield {"kind": "columns", "blocks": list(self.write_each(block.blocks))}
             else:
@@ -76,7 +89,7 @@ class _Writer:
 
 
 _PLAIN = (
-    *(Sentence, shown.Items, shown.Facts, shown.Tree, shown.Code),
+    *(shown.Facts, shown.Tree, shown.Code),
     *(shown.Heading, shown.Changes, shown.Beside, shown.Chart, shown.Waterfall),
 )
 """Blocks that travel with their fields as they are."""
@@ -87,6 +100,10 @@ def _write(block: Block) -> wire.Block:
     if isinstance(block, _PLAIN):
         return cast(wire.Block, {"kind": type(block).__name__.lower(), **vars(block)})
     match block:
+        case Sentence(text, look):
+            return {"kind": "sentence", "text": text, "look": look}
+        case shown.Items():
+            return _write_items(block)
         case shown.Rows():
             return _write_rows(block)
         case shown.Heat():
@@ -98,6 +115,26 @@ def _write(block: Block) -> wire.Block:
         case shown.Own(name):
             return {"kind": "own", "name": name}
     raise TypeError(f"the front end has no way to draw {type(block).__name__}")
+
+
+def _spell_out(block: shown.Card | shown.Listings) -> Iterator[Block]:
+    if isinstance(block, shown.Card):
+        said = [shown.Code(block.code), *map(Sentence, block.texts)]
+        hints = [shown.Items(block.hints)] if block.hints else []
+        yield Section("", block.title, block.place, [*said, *hints], is_open=True)
+        return
+    for source in block.sources:
+        title = f"{source['file']} {source['name']}"
+        yield shown.Code("\n".join(source["lines"]), title, language="python")
+
+
+def _write_items(block: shown.Items) -> wire.ItemsBlock:
+    heads, codes = (part or [""] * len(block.texts) for part in (block.heads, block.codes))
+    texts = [
+        "\n".join(filter(None, (f"{head} {text}".strip(), code)))
+        for head, text, code in zip(heads, block.texts, codes, strict=True)
+    ]
+    return {"kind": "items", "texts": texts, "title": block.title, "call": block.call}
 
 
 def _write_rows(block: shown.Rows) -> wire.RecordBlock:

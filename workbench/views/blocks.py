@@ -8,14 +8,103 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
 from typing import Any, Literal
 
+from markupsafe import Markup
+
+from workbench.number_text import ABSENT, format_seconds, plural
+from workbench.settings import Embed
 from workbench.views.charts.sheet import HeatMap
-from workbench.views.static_html.grids import PAGE, SUMMARIES, SUMMARY_BYTES, Grid, Limits, grid
-from workbench.views.tables.column import Column
+from workbench.views.tables.column import CUT, Column
 from workbench.views.tables.columns import spell_out_columns
+from workbench.views.wire.report_messages import Source
 
 Look = Literal["plain", "muted", "strong", "code", "note", "warning"]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The caps of one rendering: `letters` of a cell, `context` lines around one with a remark."""
+
+    rows: int
+    others: int  # rows of tables besides kernels, breaks and what was not fused
+    lines: int  # of sources
+    context: int
+    letters: int | None
+    tables: int = 1  # of a matrix, one for each figure
+    texts: int = 0  # lines of code, all kernels together
+
+
+PAGE = Limits(rows=120, others=40, lines=3000, context=4, letters=None, tables=6, texts=5000)
+SUMMARY_BYTES = 10_000
+"""A notebook keeps a summary of each view: it is the first of these that is no longer than that."""
+HEAT_BYTES = 20_000
+"""The same for heat maps with tables below them."""
+SUMMARIES = (
+    Limits(rows=24, others=8, lines=80, context=2, letters=160, tables=6),
+    Limits(rows=16, others=5, lines=60, context=2, letters=120, tables=2),
+    Limits(rows=13, others=4, lines=50, context=1, letters=100, tables=2),
+    Limits(rows=10, others=3, lines=40, context=1, letters=80),
+    Limits(rows=8, others=2, lines=30, context=1, letters=60),
+    Limits(rows=6, others=1, lines=24, context=0, letters=50),
+    Limits(rows=2, others=1, lines=6, context=0, letters=30),
+)
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table: `more` rows are left out, texts may be cut; `call` gives all of them."""
+
+    title: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[str, ...], ...]
+    more: int = 0
+    call: str = ""
+    is_cut: bool = False
+
+    @property
+    def has_prose(self) -> bool:
+        """Whether a column has sentences, which need a line of their own in plain text."""
+        return any(column.unit == "prose" for column in self.columns)
+
+    @property
+    def head(self) -> str:
+        """The titles of the columns above those of `lines`."""
+        return self._line([column.title for column in self.columns])
+
+    @property
+    def lines(self) -> list[str]:
+        """The rows as aligned plain text, each sentence on a line of its own below its row.
+
+        That takes a fifth of what a table does where every cell needs its own style.
+        """
+        text_lines = []
+        for row in self.rows:
+            text_lines.append(self._line(row))
+            for column, text in zip(self.columns, row, strict=True):
+                if column.unit == "prose" and text:
+                    text_lines.append(f"    {text}")
+        return text_lines
+
+    @cached_property
+    def _widths(self) -> list[int]:
+        titles = [column.title for column in self.columns]
+        return [max(map(len, texts)) for texts in zip(titles, *self.rows, strict=True)]
+
+    def _line(self, texts: Sequence[str]) -> str:
+        cells = [
+            text.rjust(width) if column.style == "num" else text.ljust(width)
+            for column, text, width in zip(self.columns, texts, self._widths, strict=True)
+            if column.unit != "prose"
+        ]
+        return "  ".join(cells).rstrip()
+
+
+def write_frame_call(owner: str, name: str) -> Markup:
+    """The call that gives the same rows as a DataFrame; the name is one of ours."""
+    return Markup("{}.frame('{}')").format(owner, name)
 
 
 class Block:
@@ -24,33 +113,43 @@ class Block:
 
 @dataclass(frozen=True)
 class Sentence(Block):
-    """A sentence, or several."""
+    """A sentence, or several; `pieces` are its text in parts, each with a look of its own."""
 
     text: str
     look: Look = "plain"
+    pieces: Sequence[tuple[Look, str]] = ()
 
 
 @dataclass(frozen=True)
 class OnPage(Block):
-    """Blocks that a notebook does not keep, built where a page is made."""
+    """Blocks that are built where a page is made; a notebook keeps the `others`."""
 
     build: Callable[[], Iterable[Block]]
+    others: Sequence[Block] = ()
 
 
 @dataclass(frozen=True)
 class Items(Block):
-    """Sentences as a list; `call` gives the rows that they are made of."""
+    """Sentences as a list; `call` gives the rows that they are made of.
+
+    `heads` are what each begins with, `codes` what a page shows below each. With `is_minor` as many
+    as fit of what is not the main thing.
+    """
 
     texts: Sequence[str]
     title: str = ""
     call: str = ""
+    heads: Sequence[str] = ()
+    codes: Sequence[str] = ()
+    is_minor: bool = False
 
 
 @dataclass(frozen=True)
 class Table(Block):
     """Rows in words: as many as fit, or `most`; `call` gives all, `omitted` are not among them.
 
-    With `is_open` it is a section of its own, which is open, or not, where it can be folded.
+    With `is_open` it is a section of its own, which is open, or not, where it can be folded. Fewer
+    rows of a table that `is_minor` fit.
     """
 
     title: str
@@ -60,13 +159,23 @@ class Table(Block):
     most: int | None = None
     omitted: int = 0
     is_open: bool | None = None
+    is_minor: bool = False
 
     def cut(self, limits: Limits) -> Grid | None:
-        """The rows that are shown; None without any."""
-        return grid(
-            self.title, self.columns, self.rows, limits,
-            call=self.call, most=self.most, omitted=self.omitted,
-        )  # fmt: skip
+        """The rows that are shown, a column without a value in any left out; None without rows."""
+        if not self.rows:
+            return None
+        fit = limits.others if self.is_minor else limits.rows
+        shown = self.rows[: fit if self.most is None else self.most]
+        used = tuple(
+            column
+            for column in self.columns
+            if any(column.words(row, None) not in ("", ABSENT) for row in shown)
+        )
+        texts = tuple(tuple(each.words(row, limits.letters) for each in used) for row in shown)
+        is_cut = any(text.endswith(CUT) for row in texts for text in row)
+        more = len(self.rows) - len(shown) + self.omitted
+        return Grid(self.title, used, texts, more, self.call, is_cut)
 
 
 @dataclass(frozen=True)
@@ -113,6 +222,29 @@ class Chart(Block):
 
 
 @dataclass(frozen=True)
+class Card(Block):
+    """What went wrong at one place: its title, the place, the code, why, what to do about it."""
+
+    title: str
+    place: str
+    code: str
+    texts: Sequence[str]
+    hints: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Listings(Block):
+    """Functions with what became of each line; `call` gives those that do not fit.
+
+    A `legend` says what the number beside a line is, below the signs that are met.
+    """
+
+    sources: Sequence[Source]
+    call: str = ""
+    legend: str | None = None
+
+
+@dataclass(frozen=True)
 class Waterfall(Block):
     """Steps in a row, each where it begins: title, start, seconds; of `total_s` in all."""
 
@@ -132,6 +264,23 @@ class Timeline(Block):
 
 
 @dataclass(frozen=True)
+class Few(Block):
+    """As many blocks as there may be rows, or tables of one kind; `call` gives all."""
+
+    blocks: Sequence[Block]
+    by: Literal["rows", "tables"]
+    call: str = ""
+
+
+@dataclass(frozen=True)
+class Fold(Block):
+    """Blocks under a title, folded on a page too."""
+
+    title: str
+    blocks: Sequence[Block]
+
+
+@dataclass(frozen=True)
 class Section(Block):
     """Blocks under a title, folded unless `is_open`; `count` says how much is in it.
 
@@ -147,35 +296,95 @@ class Section(Block):
 
 
 @dataclass(frozen=True)
+class Place:
+    """Where it is kept what a script shows: a page, or an output of a notebook.
+
+    `taken` are the bytes that the blocks take there.
+    """
+
+    is_page: bool
+    taken: int
+    embed: Embed = "full"
+
+
+@dataclass(frozen=True)
 class Document:
     """All that is shown of a record, from top to bottom; see `workbench.views.blocks`.
 
-    `pack` makes what a script shows in place of the blocks: for a page (True), or for a notebook,
-    which keeps it with `embed="light"` only where it `is_light`.
+    `pack` makes what a script shows in place of the blocks; a notebook keeps it with
+    `embed="light"` only where it `is_light`.
     """
 
     title: str
     blocks: Sequence[Block]
     facts: str = ""  # beside the title
+    verdict: str = ""  # how it ended, before the facts
     tab: str = ""  # what a browser calls the page, where that is shorter
     frame: str = ""  # the call that gives every row that a page shows
-    pack: Callable[[bool], bytes] | None = None
+    pack: Callable[[Place], bytes] | None = None
     is_light: bool = True
+    is_listed: bool = False  # a page begins with links to its sections
     summary_bytes: int = SUMMARY_BYTES  # that a notebook keeps
     levels: Sequence[Limits] = SUMMARIES  # from which the first is taken that is so short
 
 
+_CODE_LINES = 24
+_BAR = 40
+
+
 def write_text(document: Document) -> str:
-    """The title, the sentences, the first table."""
+    """The title, then each block that a terminal can show; of tables those that are not folded."""
+    title = f"{document.title} ({document.facts})" if document.facts else document.title
     blocks = list(spell_out(document.blocks))
-    said = [block.text for block in blocks if isinstance(block, Sentence)]
-    tables = (block for block in blocks if isinstance(block, Table))
-    shown = next(tables, None)
-    table = None if shown is None else shown.cut(PAGE)
-    lines = [] if table is None else [table.head, *table.lines]
-    return "\n".join(
-        [document.title, *(f"- {text}" for text in said), *(f"  {line}" for line in lines)]
-    )
+    if not title and blocks and isinstance(first := blocks[0], Sentence):
+        title = first.text
+        del blocks[0]
+    lines = [line for block in blocks for line in _list_lines(block)]
+    return "\n".join([title, *lines] if title else lines)
+
+
+def _list_lines(block: Block) -> Iterator[str]:
+    match block:
+        case Sentence(text):
+            yield f"- {text}"
+        case Items(texts):
+            yield from [block.title] if block.title else ()
+            heads = block.heads or [""] * len(texts)
+            for head, text in zip(heads, texts, strict=True):
+                yield f"- {head} {text}" if head else f"- {text}"
+        case Table() if block.is_open is not False:
+            yield from _list_rows(block)
+        case Code(text) if not block.title:
+            yield from (f"  {line}" for line in (text or "").split("\n"))
+        case Beside(codes):
+            yield from chain.from_iterable(_list_first(title, code) for title, code in codes)
+        case Waterfall():
+            yield f"  {block.title}"
+            for name, start_s, duration_s in block.steps:
+                bar = draw_bar(start_s, duration_s, block.total_s)
+                yield f"    {name:<18}{format_seconds(duration_s):>9} |{bar}|"
+
+
+def _list_rows(table: Table) -> Iterator[str]:
+    shown = table.cut(PAGE)
+    if shown is not None:
+        yield from (f"  {line}" for line in (shown.head, *shown.lines) if line)
+        if shown.more:
+            yield f"  {shown.more} more in {shown.call}"
+
+
+def _list_first(title: str, code: str) -> Iterator[str]:
+    lines = code.split("\n")
+    yield from (f"--- {title}", *lines[:_CODE_LINES])
+    if len(lines) > _CODE_LINES:
+        yield f"… {plural(len(lines) - _CODE_LINES, 'more line')}"
+
+
+def draw_bar(start_s: float, duration_s: float, total_s: float) -> str:
+    """A stretch of a line of 40 letters, drawn where it begins."""
+    start = min(_BAR - 1, int(start_s / total_s * _BAR))
+    end = max(start + 1, round((start_s + duration_s) / total_s * _BAR))
+    return f"{' ' * start}{'█' * (end - start)}{' ' * (_BAR - end)}"
 
 
 class Composed(Block):

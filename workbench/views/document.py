@@ -6,18 +6,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from workbench.analysis.kernel_checks.kernel_check import read_check
+from workbench.number_text import plural
 from workbench.report import TABLES, Report
 from workbench.report.record import describe_state
 from workbench.report.report_header import OWN_KERNEL
 from workbench.views.block_wire import list_blocks
 from workbench.views.cards import list_cards
-from workbench.views.live_actions import find_asleep, list_costs
+from workbench.views.live_actions import explain_not_started, find_asleep, list_costs
 from workbench.views.panes.pane import ViewContext as ViewContext
 from workbench.views.panes.registry import PANES
 from workbench.views.tables.columns import COLUMNS, specs
 from workbench.views.wire import report_messages as wire
 from workbench.views.wire.codec import convert_row, no_collection
-from workbench.views.words.units import plural
 
 
 def document(report: Report, context: ViewContext | None = None) -> wire.Document:
@@ -30,6 +30,7 @@ def _document(report: Report, here: ViewContext) -> wire.Document:
     verdict, tone = _verdict(report)
     contents = [(pane, pane.document(report, here)) for pane in PANES]
     omitted = {name: report.tables[name].omitted for name in TABLES if name in report.tables}
+    useless = {id: why for _, content in contents for id, why in content.why_not.items()}
     made: dict[str, Any] = {
         "version": wire.VERSION,
         "name": report.request.name or "compilation",
@@ -50,7 +51,7 @@ def _document(report: Report, here: ViewContext) -> wire.Document:
             if not (pane.is_rare and content.empty)
         ],
         "targets": here.targets or find_asleep(report),
-        "actions": here.why_not | {id: why for _, c in contents for id, why in c.why_not.items()},
+        "actions": explain_not_started(here.actions) | useless,
         "efforts": list_costs(here.actions),
         "omitted": {name: count for name, count in omitted.items() if count},
     }

@@ -6,7 +6,7 @@ A file is imported when a record is first shown by it: text needs no notebook, a
 from __future__ import annotations
 
 import typing
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
@@ -23,222 +23,63 @@ Kinds = Mapping[str, Shown]
 """What one file shows, by the names of the kinds."""
 
 
-def _find_answers() -> Kinds:
-    from workbench.views.answers import fragments
-
-    return fragments.SHOWN
-
-
-def _find_alternatives() -> Kinds:
-    from workbench.views.answers import alternatives_text
-
-    return alternatives_text.SHOWN
-
-
-def _find_missed_budgets() -> Kinds:
-    from workbench.views.answers import roundtrip_text
-
-    return roundtrip_text.SHOWN
-
-
-def _find_diffs() -> Kinds:
-    from workbench.views.diff import diff_page, diff_text
-
-    return {
-        "Diff": Shown(
-            document=diff_page.build_blocks,
-            text=diff_text.text,
-            sentences=diff_text.list_sentences,
-            frame=diff_text.frame,
-            view=_view_diff,
-        )
-    }
-
-
-def _view_diff(diff: Any) -> anywidget.AnyWidget:
-    from workbench.views.diff.diff_view import DiffView
-
-    return DiffView(diff)
-
-
-def _find_fits() -> Kinds:
-    from workbench.views.memory import fit_answer
-
-    return fit_answer.SHOWN
-
-
-def _find_memory() -> Kinds:
-    from workbench.views.memory import memory_answer
-
-    return memory_answer.SHOWN
-
-
-def _find_calls() -> Kinds:
-    from workbench.views.gpu_model import call_answer
-
-    return call_answer.SHOWN
-
-
-def _find_matrices() -> Kinds:
-    from workbench.views.gpu_model import matrix_answer
-
-    return matrix_answer.SHOWN
-
-
-def _find_rankings() -> Kinds:
-    from workbench.views.tuning import ranked_answer
-
-    return ranked_answer.SHOWN
-
-
-def _find_layouts() -> Kinds:
-    from workbench.views.charts import report_charts
-
-    return {"Layout": Shown(plot=report_charts.plot_layout)}
-
-
-def _find_ranks() -> Kinds:
-    from workbench.views.clusters import rank_answers
-
-    return rank_answers.SHOWN
-
-
-def _find_scaling() -> Kinds:
-    from workbench.views.clusters import scaling_answer
-
-    return scaling_answer.SHOWN
-
-
-def _find_numerics() -> Kinds:
-    return {"Numerics": Shown(plot=_plot_numerics, display=_display_numerics)}
-
-
-def _plot_numerics(*choice: Any, **more: Any) -> matplotlib.figure.Figure:
-    from workbench.views.numerics.numerics_view import plot
-
-    return plot(*choice, **more)
-
-
-def _display_numerics(found: Any) -> None:
-    from workbench.views.numerics.numerics_view import display
-
-    display(found)
-
-
-def _find_programs_apart() -> Kinds:
-    from workbench.views.numerics import apart_answer
-
-    return apart_answer.SHOWN
-
-
-def _find_tuned() -> Kinds:
-    from workbench.views.tuning import tuned_answer
-
-    return tuned_answer.SHOWN
-
-
-def _find_reports() -> Kinds:
-    from workbench.views.text import text
-
-    return {
-        "Report": Shown(
-            text=text,
-            frame=_frame_report,
-            plot=_plot_report,
-            page=_write_report,
-            fragment=_keep_report,
-            export=_export_trace,
-        )
-    }
-
-
-def _frame_report(*choice: Any) -> pandas.DataFrame:
-    from workbench.views.tables.data_frames import frame
-
-    return frame(*choice)
-
-
-def _plot_report(*choice: Any, **more: Any) -> matplotlib.figure.Figure:
-    from workbench.views.charts.report_charts import plot
-
-    return plot(*choice, **more)
-
-
-def _write_report(*choice: Any, **more: Any) -> str:
-    from workbench.views.pages.report_page import page
-
-    return page(*choice, **more)
-
-
-def _keep_report(report: Any) -> str:
-    from workbench.views.pages.report_page import fragment
-
-    return fragment(report)
-
-
-def _export_trace(record: Any, path: Any) -> None:
-    from workbench.views.perfetto import write
-
-    write(record, path)
-
-
-def _find_profiles() -> Kinds:
-    from workbench.views.profile import profile_page
-
-    return profile_page.SHOWN
-
-
-def _find_sessions() -> Kinds:
-    from workbench.views.session import session_page
-
-    return session_page.SHOWN
-
-
-def _find_sweeps() -> Kinds:
-    from workbench.views.sweep import sweep_page
-
-    return sweep_page.SHOWN
-
-
-KINDS: Mapping[str, Callable[[], Kinds]] = {
-    "ArtifactReport": _find_answers,
-    "Budgets": _find_memory,
-    "Check": _find_answers,
-    "Diff": _find_diffs,
-    "Fit": _find_fits,
-    "Forecast": _find_calls,
-    "Layout": _find_layouts,
-    "Launches": _find_calls,
-    "LoggedRanks": _find_ranks,
-    "Matrix": _find_matrices,
-    "Memory": _find_memory,
-    "MissedBudget": _find_missed_budgets,
-    "Numerics": _find_numerics,
-    "Opportunity": _find_alternatives,
-    "ProfileDiff": _find_profiles,
-    "ProgramsApart": _find_programs_apart,
-    "RankedConfigs": _find_rankings,
-    "Ranks": _find_ranks,
-    "Recommendation": _find_answers,
-    "Rehearsal": _find_answers,
-    "Report": _find_reports,
-    "Rivals": _find_answers,
-    "RoundTrip": _find_answers,
-    "RunProfile": _find_profiles,
-    "Scaling": _find_scaling,
-    "Session": _find_sessions,
-    "Sweep": _find_sweeps,
-    "Tried": _find_alternatives,
-    "Tuned": _find_tuned,
-    "WhyRecompiled": _find_answers,
-}
-"""By the name of the class, or of one that it derives from: where the file is that shows it."""
+def find_file(kind: str) -> Kinds | None:  # noqa: C901 (a table, and its imports are seen)
+    """What the file that shows a kind gives of itself; None for a kind that no file shows.
+
+    Each file is imported when a record of its kind is first shown.
+    """
+    match kind:
+        case "Report":
+            from workbench.views.text import SHOWN
+        case "Budgets" | "Memory":
+            from workbench.views.memory.memory_answer import SHOWN
+        case "Fit":
+            from workbench.views.memory.fit_answer import SHOWN
+        case "Forecast" | "Launches":
+            from workbench.views.gpu_model.call_answer import SHOWN
+        case "Matrix":
+            from workbench.views.gpu_model.matrix_answer import SHOWN
+        case "Layout":
+            from workbench.views.gpu_model.layout_answer import SHOWN
+        case "RankedConfigs":
+            from workbench.views.tuning.ranked_answer import SHOWN
+        case "Tuned":
+            from workbench.views.tuning.tuned_answer import SHOWN
+        case "Numerics" | "ProgramsApart":
+            from workbench.views.numerics.numerics_answer import SHOWN
+        case "Opportunity" | "Tried":
+            from workbench.views.answers.alternatives_text import SHOWN
+        case "MissedBudget" | "RoundTrip":
+            from workbench.views.answers.roundtrip_answer import SHOWN
+        case (
+            "ArtifactReport" | "Check" | "Recommendation" | "Rehearsal" | "Rivals"
+            | "WhyRecompiled"
+        ):  # fmt: skip
+            from workbench.views.answers.fragments import SHOWN
+        case "Diff":
+            from workbench.views.diff.diff_text import SHOWN
+        case "LoggedRanks" | "Ranks":
+            from workbench.views.clusters.rank_answers import SHOWN
+        case "Scaling":
+            from workbench.views.clusters.scaling_answer import SHOWN
+        case "ProfileDiff" | "RunProfile":
+            from workbench.views.profile.profile_page import SHOWN
+        case "Session":
+            from workbench.views.session.session_page import SHOWN
+        case "Sweep":
+            from workbench.views.sweep.sweep_page import SHOWN
+        case _:
+            return None
+    return SHOWN
 
 
 def find_shown(record: Any) -> Shown:
-    """What shows a record, by its kind."""
-    kind = next((c.__name__ for c in type(record).__mro__ if c.__name__ in KINDS), None)
-    return Shown() if kind is None else KINDS[kind]()[kind]
+    """What shows a record: by the name of its class, or of one that it derives from."""
+    for kind in (each.__name__ for each in type(record).__mro__):
+        file = find_file(kind)
+        if file is not None:
+            return file[kind]
+    return Shown()
 
 
 class _Views:
@@ -264,25 +105,21 @@ class _Views:
 
     def page(self, record: Any, path: str | PathLike[str] | None = None, **more: Any) -> str:
         """A self-contained page, written to `path` unless it is None."""
-        shown = find_shown(record)
-        if shown.page is not None:
-            return shown.page(record, path, **more)
+        build = find_shown(record).document
         from workbench.views.static_html.render import write_page
 
-        if shown.document is None:
+        if build is None:
             return write_page(Document(type(record).__name__, [Code(repr(record))]), path)
-        return write_page(shown.document(record, **more), path)
+        return write_page(build(record, **more), path)
 
     def fragment(self, record: Any) -> str | None:
         """HTML that a notebook keeps; None for a record that is shown as text."""
-        shown = find_shown(record)
-        if shown.fragment is not None:
-            return shown.fragment(record)
-        if shown.document is None:
+        build = find_shown(record).document
+        if build is None:
             return None
         from workbench.views.static_html.render import summarize
 
-        return summarize(shown.document(record))
+        return summarize(build(record))
 
     def export(self, record: Any, path: str) -> None:
         """Write its rows as a table for other programs."""
@@ -296,10 +133,12 @@ class _Views:
     def display(self, record: Any) -> None:
         """Show it in the notebook that runs; raises `NotImplementedError` elsewhere."""
         shown = find_shown(record)
-        if shown.display is not None:
-            shown.display(record)
-            return
         make, build = shown.live or shown.view, shown.document
+        if shown.pane is not None:
+            from workbench.views.widgets.display import display_pane
+
+            display_pane(record, shown.pane)
+            return
         if make is None or build is None:
             raise NotImplementedError  # IPython then takes its HTML or its text
         from workbench.views.static_html.render import keep

@@ -9,6 +9,7 @@ from typing import Any
 from workbench.errors import UsageError
 from workbench.report.presenter import Presented
 from workbench.views.blocks import Document
+from workbench.views.wire.report_messages import PaneId
 
 
 def show_as_text(record: Any) -> str:
@@ -36,9 +37,8 @@ def refuse(record: Any, *_: Any, **__: Any) -> Any:
 class Shown:
     """What shows one kind of record, each called with it; what is left out is shown as text.
 
-    Its `document` of blocks is drawn as its page and as what a notebook keeps, unless it has a
-    `page` and a `fragment` of its own. A notebook that runs shows its `live` view, else its `view`,
-    unless it has a `display` of its own.
+    Its `document` of blocks is drawn as its page and as what a notebook keeps. A notebook that runs
+    shows its `live` view, else its `view`; of what is a `pane` of a compilation, that one.
     """
 
     document: Callable[..., Document] | None = None
@@ -46,9 +46,7 @@ class Shown:
     sentences: Callable[..., tuple[str, ...]] = list_text_alone
     frame: Callable[..., Any] = refuse
     plot: Callable[..., Any] = refuse
-    page: Callable[..., str] | None = None
-    fragment: Callable[..., str] | None = None
     export: Callable[..., None] = refuse
     view: Callable[..., Any] | None = None
     live: Callable[..., Any] | None = None
-    display: Callable[..., None] | None = None
+    pane: PaneId | None = None

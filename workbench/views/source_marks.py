@@ -20,9 +20,10 @@ from workbench.analysis.source.lines import (
 from workbench.report import Report, Source
 from workbench.report.machine_rows import CudaGraphPart
 from workbench.report.rows import split_line
+from workbench.report.texts import find_text
 from workbench.views.wire import report_messages as wire
 from workbench.views.wire.codec import convert_row, shorten
-from workbench.views.words.record_words import find_cuda_graph_remedy, text_of
+from workbench.views.words.record_words import find_cuda_graph_remedy
 
 WORDS: Mapping[wire.LineState, str] = {
     "captured": "Captured",
@@ -97,7 +98,7 @@ class _Marks:
         self.notes = note_lines(report)
 
     def of(self, source: Source) -> wire.Source:
-        first, text = source.first_line, text_of(self.report, source.text)
+        first, text = source.first_line, find_text(self.report.texts, source.text)
         lines = [] if text is None else text.split("\n")
         marks = [
             mark

@@ -6,6 +6,7 @@ import re
 import textwrap
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 from workbench.analysis.cost.costs import Cost, CostKind, choose_cost
 from workbench.analysis.cost.identical_kernels import IdenticalKernels, list_identical_kernels
@@ -15,11 +16,14 @@ from workbench.analysis.fusion.why_not import rejected
 from workbench.analysis.gpu_model.launches import tell_kernels_of
 from workbench.analysis.kernel_checks.kernel_check import read_check
 from workbench.analysis.opportunities.rules import opportunities
+from workbench.number_text import format_bytes, format_percent, format_seconds, plural
 from workbench.report import Kernel, Report
 from workbench.report.measures import count_guards
 from workbench.report.report_header import KERNEL_LOG, OWN_KERNEL
 from workbench.views.answers.alternatives_text import format_shortest_saving
+from workbench.views.blocks import Document
 from workbench.views.overview.answer import answer_text
+from workbench.views.shown import Shown
 from workbench.views.words.record_words import (
     cost_text,
     count_captured,
@@ -31,7 +35,10 @@ from workbench.views.words.record_words import (
     summarize_cuda_graphs,
     title_of,
 )
-from workbench.views.words.units import format_bytes, format_percent, format_seconds, plural
+
+if TYPE_CHECKING:
+    import pandas
+    from matplotlib.figure import Figure
 
 _WIDTH = 80
 _HEIGHT = 25
@@ -188,3 +195,33 @@ def _more(count: int, frame: str, what: str = "") -> Iterator[str]:
     if count > 0:
         nouns = "" if not what else f"{what} " if count == 1 else f"{what}s "
         yield f"  {count} more {nouns}in report.frame({frame!r})"
+
+
+def _build_document(report: Report, **more: Any) -> Document:
+    from workbench.views.pages.report_page import build_document
+
+    return build_document(report, **more)
+
+
+def _frame(*choice: Any) -> pandas.DataFrame:
+    from workbench.views.tables.data_frames import frame
+
+    return frame(*choice)
+
+
+def _plot(*choice: Any, **more: Any) -> Figure:
+    from workbench.views.charts.report_charts import plot
+
+    return plot(*choice, **more)
+
+
+def _export(report: Report, path: str) -> None:
+    from workbench.views.perfetto import write
+
+    write(report, path)
+
+
+SHOWN = {
+    "Report": Shown(document=_build_document, text=text, frame=_frame, plot=_plot, export=_export)
+}
+"""Text needs neither templates nor charts: what else shows a report is imported when it does."""

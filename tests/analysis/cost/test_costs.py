@@ -18,10 +18,10 @@ from workbench.analysis.memory import memory as memory_of_calls
 from workbench.analysis.memory.memory import count_quick_memory, memory
 from workbench.analysis.opportunities.opportunity import read_cost
 from workbench.glossary import read_glossary
+from workbench.number_text import format_us
 from workbench.report import Kernel, Report, Table, Wrapper
 from workbench.report.profile_record import MeasuredCall, add_measured_call
 from workbench.views.panes.kernels_pane import verdicts
-from workbench.views.words.units import format_us
 
 NORM = Report.load(Path(__file__).parents[2] / "records" / "norm_h100.wbr")
 BLOCK = Report.load(Path(__file__).parents[2] / "records" / "block.wbr")

@@ -38,7 +38,8 @@ def test_each_part_is_split_into_once_and_each_layer(fit: Fit) -> None:
         assert row.bytes == pytest.approx(row.once + 32 * row.each_layer, abs=32)
     (state,) = [row for row in fit.parts if row.part == "optimizer"]
     assert (state.bytes, state.once, state.each_layer) == (32_000, 0, 1000)
-    assert "optimizer, 32 × 1.00 kB (arithmetic)" in repr(fit)
+    assert re.search(r"\n  optimizer +32\.0 kB +\d+ % +0 B +1\.00 kB\n +arithmetic", repr(fit))
+    assert fit.sentence in repr(fit)
 
 
 def test_the_layers_are_one_row_and_the_one_that_makes_the_peak_is_opened(fit: Fit) -> None:

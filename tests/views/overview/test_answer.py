@@ -9,14 +9,14 @@ import pytest
 import workbench as wb
 from workbench.analysis.calls.call_tree import CostRow
 from workbench.analysis.opportunities.rules import opportunities
+from workbench.number_text import format_us
 from workbench.report import Break, Graph, Kernel, Outcome, Report, Request, Source, Table
 from workbench.report.paired import PairedTimes
 from workbench.report.profile_record import MeasuredCall, add_measured_call
 from workbench.views.document import document
 from workbench.views.overview.answer import answer, answer_text, list_whereabouts
-from workbench.views.static_html.static_report import summary
+from workbench.views.presenters import VIEWS
 from workbench.views.text import text
-from workbench.views.words.units import format_us
 
 RECORDS = Path(__file__).parents[2] / "records"
 BLOCK, LAYERS, NORM = (
@@ -189,7 +189,7 @@ def test_text_and_static_html_say_the_same_sentence(report: Report) -> None:
     said = " ".join(answer_text(report).split())
     assert said in " ".join(text(report).split())
     first = answer(report)["sentence"][0]["text"]
-    assert first in summary(document(report), None)
+    assert first in (VIEWS.fragment(report) or "")
 
 
 def test_what_was_tried_is_no_prediction_any_more() -> None:

@@ -14,8 +14,9 @@ from sample_report import make
 from wire_types import mismatches
 
 from workbench.report import Outcome, Report
-from workbench.views.pages.interactive import PLAIN
-from workbench.views.pages.report_page import SCRIPT_BYTES, fragment, page
+from workbench.views.pages.packed_report import SCRIPT_BYTES
+from workbench.views.presenters import VIEWS
+from workbench.views.static_html.render import PLAIN
 from workbench.views.wire import report_messages as wire
 
 RECORDS = Path(__file__).parents[2] / "records"
@@ -44,11 +45,11 @@ class Tags(HTMLParser):
             assert self.open.pop() == tag
 
 
-@pytest.mark.parametrize("make", [page, fragment])
+@pytest.mark.parametrize("make", [VIEWS.page, VIEWS.fragment])
 def test_tags_are_closed_and_nothing_is_fetched(sample_report: Report, make: object) -> None:
     text = make(sample_report)  # type: ignore[operator]
     tags = Tags(text)
-    assert ("script" in tags.seen) == (make is page)
+    assert ("script" in tags.seen) == (make == VIEWS.page)
     names = {name for name, _ in tags.attributes}
     assert not {name for name in names if name.startswith("on")}
     sources = [value or "" for name, value in tags.attributes if name == "src"]
@@ -57,7 +58,7 @@ def test_tags_are_closed_and_nothing_is_fetched(sample_report: Report, make: obj
 
 
 def test_sources_are_escaped(sample_report: Report) -> None:
-    for text in (page(sample_report), fragment(sample_report)):
+    for text in (VIEWS.page(sample_report), VIEWS.fragment(sample_report)):
         assert "<b>not bold</b>" not in text
         assert "&lt;b&gt;not bold&lt;/b&gt;" in text
 
@@ -73,7 +74,7 @@ def test_hostile_names_are_escaped_everywhere(sample_report: Report) -> None:
         tables[name] = replace(table, columns=columns)
     request = replace(sample_report.request, name=evil, inputs=(evil,), notes=(evil,))
     hostile = replace(sample_report, tables=tables, request=request)
-    for text in (page(hostile), fragment(hostile)):
+    for text in (VIEWS.page(hostile), VIEWS.fragment(hostile)):
         assert not any(name.startswith("on") for name, _ in Tags(text).attributes)
         assert "<img src=x" not in text
 
@@ -82,14 +83,14 @@ FIXED = {"id", "graph", "verdict", "phase", "stage", "language", "lines", "outco
 
 
 def test_the_fragment_needs_no_style_sheet(sample_report: Report) -> None:
-    tags = Tags(fragment(sample_report))
+    tags = Tags(VIEWS.fragment(sample_report))
     assert not {"style", "svg", "iframe"} & tags.seen
     assert {"img", "pre", "details"} <= tags.seen
     assert {value for name, value in tags.attributes if name == "class"} == {PLAIN}
 
 
 def test_all_panes_are_on_the_page(sample_report: Report) -> None:
-    text = page(sample_report)
+    text = VIEWS.page(sample_report)
     ids = (
         *("overview", "graphs", "breaks", "fusion", "kernels", "timeline", "autotune"),
         *("roofline", "memory", "matrix", "artifact"),
@@ -108,7 +109,7 @@ def embedded_record(text: str) -> Any:
 
 
 def test_the_page_carries_the_document_and_its_parts(sample_report: Report) -> None:
-    record = embedded_record(page(sample_report))
+    record = embedded_record(VIEWS.page(sample_report))
     assert mismatches(record["document"], wire.Document) == []
     assert {"code:k0", "wrapper:w0", "graph:g0", "changes:g0:g1"} <= set(record["parts"])
     assert record["left_out"] == {}
@@ -116,7 +117,7 @@ def test_the_page_carries_the_document_and_its_parts(sample_report: Report) -> N
 
 def test_the_page_carries_scripts_of_the_kernels_that_cost_most() -> None:
     training = Report.load(RECORDS / "training.wbr")
-    parts = embedded_record(page(training))["parts"]
+    parts = embedded_record(VIEWS.page(training))["parts"]
     scripts = {name: part for name, part in parts.items() if name.startswith("script:")}
     assert scripts.keys() == {"script:k1", "script:k3", "script:k4", "script:k9"}
     assert scripts["script:k1"]["text"] == training.kernel_script("k1")
@@ -124,18 +125,20 @@ def test_the_page_carries_scripts_of_the_kernels_that_cost_most() -> None:
 
 
 def test_a_script_that_cannot_be_made_is_not_carried(sample_report: Report) -> None:
-    parts = embedded_record(page(sample_report))["parts"]
+    parts = embedded_record(VIEWS.page(sample_report))["parts"]
     assert not any(name.startswith("script:") for name in parts)
-    redacted = embedded_record(page(Report.load(RECORDS / "training.wbr"), redact=True))["parts"]
+    redacted = embedded_record(VIEWS.page(Report.load(RECORDS / "training.wbr"), redact=True))[
+        "parts"
+    ]
     assert not any(name.startswith("script:") for name in redacted)
 
 
 def test_the_same_report_gives_the_same_page(sample_report: Report) -> None:
-    assert page(sample_report) == page(make())
+    assert VIEWS.page(sample_report) == VIEWS.page(make())
 
 
 def test_redaction_drops_sources_and_says_so(sample_report: Report) -> None:
-    text = page(sample_report, redact=True)
+    text = VIEWS.page(sample_report, redact=True)
     assert not any(secret in text for secret in SECRETS)
     record = embedded_record(text)
     assert not set(SECRETS) & set(re.findall("|".join(map(re.escape, SECRETS)), json.dumps(record)))
@@ -153,11 +156,11 @@ def test_the_page_is_written(sample_report: Report, tmp_path: Path) -> None:
 
 def test_a_failure_stands_first(sample_report: Report) -> None:
     failed = replace(sample_report, outcome=Outcome(False, "capture", "Unsupported\nmore"))
-    text = fragment(failed)
+    text = VIEWS.fragment(failed)
     assert "failed in capture" in text
     assert "Failed in capture." in text
 
 
 def test_an_empty_report_has_a_page() -> None:
-    Tags(page(Report()))
-    Tags(fragment(Report()))
+    Tags(VIEWS.page(Report()))
+    Tags(VIEWS.fragment(Report()))

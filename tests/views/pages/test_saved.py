@@ -20,16 +20,11 @@ from tests.big_report import big_report
 from workbench.errors import UsageError
 from workbench.report import Guard, Report, Table
 from workbench.views.document import ViewContext, document
-from workbench.views.pages.interactive import loader
-from workbench.views.pages.report_page import (
-    CELL_BYTES,
-    embedded,
-    fragment,
-    list_part_names,
-    page,
-    render_saved_view,
-)
+from workbench.views.pages.packed_report import CELL_BYTES, embedded, list_part_names
+from workbench.views.pages.report_page import build_document
 from workbench.views.parts.report_parts import Parts
+from workbench.views.presenters import VIEWS
+from workbench.views.static_html.render import keep, loader
 from workbench.views.widgets.display import Carrier, Shown, show
 from workbench.views.wire.codec import bundle, pack
 
@@ -79,7 +74,7 @@ def test_light_keeps_the_document_only() -> None:
 
 
 def test_none_keeps_the_summary_only() -> None:
-    assert render_saved_view(BLOCK, ViewContext(), embed="none") == fragment(BLOCK)
+    assert keep(build_document(BLOCK, ViewContext()), embed="none") == VIEWS.fragment(BLOCK)
 
 
 def test_a_cell_stays_small_whatever_the_report() -> None:
@@ -88,7 +83,7 @@ def test_a_cell_stays_small_whatever_the_report() -> None:
         for n in range(60_000)
     ]
     big = replace(BLOCK, tables={**BLOCK.tables, "guards": Table.of(Guard, rows)})
-    html = render_saved_view(big, ViewContext(), carries_bundle=False)
+    html = keep(build_document(big, ViewContext()), carries_bundle=False)
     assert len(html.encode()) < CELL_BYTES
     kept = record_of(html)["document"]
     assert len(kept["guards"]) + kept["omitted"]["guards"] == 60_000
@@ -96,7 +91,7 @@ def test_a_cell_stays_small_whatever_the_report() -> None:
 
 
 def test_a_cell_stays_small_with_thousands_of_kernels() -> None:
-    html = render_saved_view(big_report(20_000), ViewContext(), carries_bundle=False)
+    html = keep(build_document(big_report(20_000), ViewContext()), carries_bundle=False)
     assert len(html.encode()) < CELL_BYTES
     kept = record_of(html)
     assert len(kept["document"]["kernels"]) > 3_000
@@ -118,7 +113,7 @@ def test_a_part_that_cannot_fit_is_not_even_made(monkeypatch: pytest.MonkeyPatch
 
 
 def test_the_same_report_gives_the_same_output() -> None:
-    first, second = (render_saved_view(BLOCK, ViewContext()) for _ in range(2))
+    first, second = (keep(build_document(BLOCK, ViewContext())) for _ in range(2))
     assert first == second
 
 
@@ -241,7 +236,7 @@ def test_copied_code_names_the_record(sample_report: Report, tmp_path: Path) -> 
     shown = show(SimpleNamespace(report=sample_report), ViewContext("_7"))
     assert document(sample_report, shown.context)["variable"] == "_7.report"
     assert document(sample_report, show(sample_report).context)["variable"] == "report"
-    loaded = record_of(page(sample_report))["document"]["variable"]
+    loaded = record_of(VIEWS.page(sample_report))["document"]["variable"]
     assert loaded == 'wb.Report.load("block.wbr")'
 
 

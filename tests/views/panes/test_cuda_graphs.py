@@ -11,7 +11,7 @@ from wire_types import mismatches
 from workbench.report import Report, Table
 from workbench.report.machine_rows import CudaGraphPart
 from workbench.views.document import document
-from workbench.views.pages.report_page import fragment
+from workbench.views.presenters import VIEWS
 from workbench.views.source_marks import find_cuts
 from workbench.views.text import text
 from workbench.views.wire import report_messages as wire
@@ -59,7 +59,7 @@ def test_a_whole_program_that_is_skipped_has_no_notes_at_its_lines(sample_report
     assert find_cuts(report) == {}
     said = "cuda graphs   nothing is recorded\n  skipped, 1 part: cpu device (arg0_1)"
     assert said in text(report)
-    shown = fragment(report)
+    shown = VIEWS.fragment(report)
     assert "CUDA graphs: nothing is recorded; skipped, 1 part: cpu device (arg0_1)" in shown
     assert "Only a GPU replays CUDA graphs" in shown
 
@@ -82,7 +82,7 @@ def test_the_headline_counts(
 
 def test_without_cuda_graphs_nothing_is_said(sample_report: Report) -> None:
     assert document(sample_report)["cuda_graphs"] is None
-    assert "CUDA graph" not in fragment(sample_report)
+    assert "CUDA graph" not in VIEWS.fragment(sample_report)
     notes = document(sample_report)["notes"]
     *others, note = document(having(sample_report, FIRST))["notes"]
     assert others == notes

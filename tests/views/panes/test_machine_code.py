@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from workbench.report import Report
-from workbench.views.pages.report_page import fragment, page
+from workbench.views.presenters import VIEWS
 
 RECORD = Report.load(Path(__file__).parents[2] / "records" / "norm_h100.wbr")
 
 
 def test_a_page_lists_configurations_and_the_assembly_of_the_first() -> None:
-    text = page(RECORD)
+    text = VIEWS.page(RECORD)
     assert "Configurations, counted in compiled code" in text
     for fact in ("registers 18", "spills none", "shared memory 8 B", "instructions 96"):
         assert fact in text
@@ -21,10 +21,10 @@ def test_a_page_lists_configurations_and_the_assembly_of_the_first() -> None:
 
 
 def test_a_short_summary_leaves_the_assembly_out() -> None:
-    text = fragment(RECORD)
+    text = VIEWS.fragment(RECORD)
     assert "registers 18" in text
     assert ".target sm_90a" not in text
 
 
 def test_a_compilation_for_the_cpu_has_none(sample_report: Report) -> None:
-    assert "Configurations" not in page(sample_report).partition('class="wb-record"')[0]
+    assert "Configurations" not in VIEWS.page(sample_report).partition('class="wb-record"')[0]

@@ -13,8 +13,9 @@ import workbench as wb
 from workbench.analysis.memory.memory import Memory, memory
 from workbench.report import Report, Table, Wrapper
 from workbench.views.document import document
-from workbench.views.pages.report_page import embedded, page
+from workbench.views.pages.packed_report import embedded
 from workbench.views.parts.report_parts import report_part
+from workbench.views.presenters import VIEWS
 from workbench.views.wire.memory_messages import BudgetsPart, MemoryPart
 
 RECORDS = Path(__file__).parents[2] / "records"
@@ -80,7 +81,7 @@ def test_the_document_is_made_without_counting() -> None:
 
 
 def test_a_page_has_the_part_and_says_it_without_a_script() -> None:
-    shown = page(STEP)
+    shown = VIEWS.page(STEP)
     assert "What lives at the peak, by line" in shown
     assert "the optimizer" in shown
     assert "memory:" in embedded(STEP, document(STEP), "full", 10**6)["parts"]
@@ -164,5 +165,5 @@ def test_why_there_are_no_budgets_is_said() -> None:
 
 
 def test_a_page_without_a_script_has_the_budgets() -> None:
-    assert "Memory budgets" in page(LAYERS)
-    assert "Memory budgets" not in page(STEP)
+    assert "Memory budgets" in VIEWS.page(LAYERS)
+    assert "Memory budgets" not in VIEWS.page(STEP)

@@ -9,10 +9,12 @@ import pytest
 from workbench.report import Report, Table
 from workbench.report.numerics.numerics_rows import Deviation
 from workbench.views.document import document
-from workbench.views.numerics import numerics_view
 from workbench.views.pages.redaction import redact
-from workbench.views.pages.report_page import fragment, render_saved_view
+from workbench.views.pages.report_page import build_document
 from workbench.views.panes.pane import ViewContext
+from workbench.views.presenters import VIEWS
+from workbench.views.static_html import render as static
+from workbench.views.widgets import display as displays
 from workbench.views.wire.codec import pack
 from workbench.views.wire.numerics_messages import INFINITE
 
@@ -75,7 +77,7 @@ def test_a_distance_without_end_travels_as_json() -> None:
     assert pack(shown)
     assert {row["own_off"] for row in shown["deviations"]} == {INFINITE}
     assert {row["noise"] for row in shown["deviations"]} == {None}
-    assert "∞" in fragment(replace(REPORT, tables=tables))
+    assert "∞" in VIEWS.fragment(replace(REPORT, tables=tables))
 
 
 def test_what_was_not_compared_says_how_and_an_older_record_opens() -> None:
@@ -88,7 +90,7 @@ def test_what_was_not_compared_says_how_and_an_older_record_opens() -> None:
 
 def test_the_summary_and_a_page_to_share_have_the_answers() -> None:
     said = REPORT.extra["numerics"]
-    for text in (fragment(REPORT), fragment(redact(REPORT)[0])):
+    for text in (VIEWS.fragment(REPORT), VIEWS.fragment(redact(REPORT)[0])):
         assert "What does that cost?" in text
         assert "Values that depart from eager" in text
     assert said["compared"] > 0
@@ -97,15 +99,15 @@ def test_the_summary_and_a_page_to_share_have_the_answers() -> None:
 def test_a_saved_output_of_the_numbers_opens_with_them(monkeypatch: pytest.MonkeyPatch) -> None:
     kept = []
     monkeypatch.setattr(
-        numerics_view, "display_record", lambda found, make, keep: kept.append((make(), keep))
+        displays, "display_record", lambda found, make, keep: kept.append((make(), keep))
     )
     from workbench.analysis.numerics.numerics_record import read_numerics
 
-    numerics_view.display(read_numerics(REPORT))
+    VIEWS.display(read_numerics(REPORT))
     ((view, keep),) = kept
     assert view.pane == "numerics"
     whole = keep(embed="full", carries_bundle=False)
-    assert whole == render_saved_view(
-        REPORT, ViewContext("compiled", pane="numerics"), carries_bundle=False
-    )
-    assert whole != render_saved_view(REPORT, ViewContext("compiled"), carries_bundle=False)
+    opened = build_document(REPORT, ViewContext("compiled", pane="numerics"))
+    assert whole == static.keep(opened, carries_bundle=False)
+    overview = build_document(REPORT, ViewContext("compiled"))
+    assert whole != static.keep(overview, carries_bundle=False)

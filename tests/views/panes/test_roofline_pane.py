@@ -12,7 +12,7 @@ from workbench.report import Kernel, Report, Table
 from workbench.report.machine_rows import KernelRoofline
 from workbench.report.profile_record import MeasuredCall, add_measured_call
 from workbench.views.document import document
-from workbench.views.pages.report_page import page
+from workbench.views.presenters import VIEWS
 
 RECORDS = Path(__file__).parents[2] / "records"
 
@@ -132,7 +132,7 @@ def test_a_cpu_without_a_profile_says_what_measures_it() -> None:
 
 
 def test_without_scripts_it_is_a_table_that_says_that_it_is_a_model(sample_report: Report) -> None:
-    assert "Least time of each kernel by the roofline model (estimate)" in page(sample_report)
+    assert "Least time of each kernel by the roofline model (estimate)" in VIEWS.page(sample_report)
 
 
 @pytest.mark.parametrize(

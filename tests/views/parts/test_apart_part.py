@@ -1,3 +1,5 @@
+"""The part `apart:` of a report, alone and in a saved page."""
+
 from __future__ import annotations
 
 from pathlib import Path
@@ -9,7 +11,7 @@ from workbench.errors import UsageError
 from workbench.report import Report
 from workbench.settings import Embed
 from workbench.views.document import document
-from workbench.views.pages.report_page import embedded
+from workbench.views.pages.packed_report import embedded
 from workbench.views.parts.fusion_part import build_pairs_part
 from workbench.views.parts.report_parts import report_part
 from workbench.views.wire.codec import pack

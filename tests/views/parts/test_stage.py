@@ -12,7 +12,7 @@ from workbench.errors import UsageError
 from workbench.report import Report, Table
 from workbench.report.machine_rows import Assembly
 from workbench.views.document import document
-from workbench.views.pages.report_page import embedded, list_part_names
+from workbench.views.pages.packed_report import embedded, list_part_names
 from workbench.views.parts.report_parts import report_part
 from workbench.views.wire.gpu_messages import ComparePart, StagePart
 from workbench.views.wire.report_messages import Document

@@ -9,9 +9,13 @@ import pytest
 from tests.stepped_report import compile_stepped
 from workbench.errors import UsageError
 from workbench.report import Report
-from workbench.views.pages.report_page import list_part_names
-from workbench.views.parts.report_parts import build_changes_part, build_graph_part, report_part
-from workbench.views.parts.step_graphs import read_step_columns
+from workbench.views.pages.packed_report import list_part_names
+from workbench.views.parts.report_parts import (
+    build_changes_part,
+    build_graph_part,
+    read_step_columns,
+    report_part,
+)
 
 
 @pytest.fixture(scope="module")

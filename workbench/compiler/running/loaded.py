@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from weakref import ref
 
 import torch
 from torch.compiler import is_compiling
@@ -159,7 +160,13 @@ class LoadedModel(CompiledCode):
         members = {c.member for c in self.model.constants if c.member is not None}
         if not members or package.manifest is None:
             return None
-        return BackgroundHash(package, sorted(members), self._refuse)
+        here = ref(self)  # the thread and what it tells would be in a circle with the weights
+
+        def refuse(error: WorkbenchError) -> None:
+            if (model := here()) is not None:
+                model._refuse(error)
+
+        return BackgroundHash(package, sorted(members), refuse)
 
     def _running(self) -> Callable[[list[Any]], Any]:
         """One run in a place of its own, its outputs nested."""

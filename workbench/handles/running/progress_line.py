@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from workbench.number_text import format_seconds
 from workbench.tasks.background_task import Steps
 from workbench.tasks.progress_events import ProgressCallback
 from workbench.views.wire.report_messages import Progress
 from workbench.views.words.progress_words import describe_progress
-from workbench.views.words.units import format_seconds
 
 _PATIENCE = 0.5  # seconds before which nothing is shown
 _TICK = 0.5  # seconds between two updates while one phase runs

@@ -3,6 +3,6 @@
 DOORS = {
     "alternatives_text": "Opportunities, cures and choices of the autotuner, in words.",
     "fragments": "Answers as HTML that needs no style sheet.",
-    "roundtrip_text": "A round trip in words.",
+    "roundtrip_answer": "A round trip and its ways.",
 }
 """What other rooms import of this one."""

@@ -1,4 +1,4 @@
-"""What could be done otherwise, in words: opportunities, cures, choices of the autotuner."""
+"""What could be done otherwise, blocks and words: opportunities, cures, the autotuner's choices."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from workbench.analysis.cluster.streams import StreamChange
 from workbench.analysis.opportunities.opportunity import Cost, Opportunity, Tried
 from workbench.analysis.opportunities.rehearsed_cures import Rehearsal, RehearsedCure
 from workbench.analysis.opportunities.rules import RULES
-from workbench.number_text import number_text
+from workbench.number_text import format_bytes, format_ms, number_text, plural
 from workbench.report import Report
 from workbench.report.paired import PairedTimes
 from workbench.report.report_header import KERNEL_LOG, OWN_KERNEL
 from workbench.report.rivals import Rivals
+from workbench.views.blocks import Code, Document, Sentence, Table, write_text
 from workbench.views.shown import Shown
-from workbench.views.wire.report_messages import Tone
+from workbench.views.tables.column import Column
+from workbench.views.wire.table_messages import Tone
 from workbench.views.words.record_words import short
-from workbench.views.words.units import format_bytes, format_ms, plural
 
 _WIDTH = 80
-_CODE_LINES = 24  # of each code of two rivals
 _MOST = 25  # lines of a rehearsal
 TONES: Mapping[Verdict, Tone] = {
     "cures": "captured",
@@ -73,11 +73,8 @@ def _lines(change: Opportunity) -> Iterator[str]:
     yield from textwrap.wrap(change.text, _WIDTH, initial_indent="    ", subsequent_indent="    ")
     if change.file is not None:
         yield f"    {change.file}:{change.line or '?'}"
-    yield from (f"    - {line}" for line in change.before)
-    sign = "+" if change.before else " "
-    yield from (f"    {sign} {line}" for line in change.after)
-    if change.settings:
-        yield f"    {change.action}"
+    for code in _list_code(change):
+        yield from (f"    {line}" for line in (code.text or "").split("\n"))
 
 
 def saving(change: Opportunity) -> str:
@@ -115,30 +112,6 @@ def _range(low: float | None, high: float | None, write: Callable[[Any], str]) -
     return f"{'0' if not low else write(low)} to {write(high)}"
 
 
-def format_trial(tried: Tried) -> str:
-    """Predicted beside measured, and whether the outputs agree."""
-    rows = [
-        f"{tried.opportunity.rule} tried: predicted {saving(tried.opportunity)}",
-    ]
-    if tried.before.breaks or tried.after.breaks:
-        rows.append(f"  breaks   {tried.before.breaks} → {tried.after.breaks}")
-    if tried.before.kernels:
-        rows.append(f"  kernels  {tried.before.kernels} → {tried.after.kernels}")
-        rows.append(f"  bytes    {_bytes(tried.before)} → {_bytes(tried.after)}")
-    if tried.before.bound_us is not None and tried.after.bound_us is not None:
-        bounds = f"{_time(tried.before.bound_us)} → {_time(tried.after.bound_us)}"
-        rows.append(f"  bound    {bounds} (by the roofline)")
-    if tried.times is not None:
-        rows += _pairs(tried.times)
-    if tried.streams is not None:
-        words = describe_stream_change(tried.streams)
-        rows += textwrap.wrap(
-            words, _WIDTH, initial_indent="  rank     ", subsequent_indent=" " * 11
-        )
-    rows += textwrap.wrap(tried.checked, _WIDTH, initial_indent="  ", subsequent_indent="  ")
-    return "\n".join([*rows, "  .diff has what changed"])
-
-
 def describe_stream_change(change: StreamChange) -> str:
     """A call with its collectives before and after by the model, and what its error allows."""
     before, after = change.before, change.after
@@ -162,14 +135,70 @@ def name_stream_verdict(change: StreamChange) -> str:
     return "too close to say" if change.least_us is not None else "not known how sure"
 
 
-def _pairs(times: PairedTimes) -> Iterator[str]:
-    """The verdict, then the shortest and the median time of both sides."""
-    yield from textwrap.wrap(
-        times.sentence, _WIDTH, initial_indent="  call     ", subsequent_indent=" " * 11
-    )
-    for words, runs in (("before", times.before_us), ("after", times.after_us)):
+def _title(tried: Tried) -> str:
+    return f"{tried.opportunity.rule} tried: predicted {saving(tried.opportunity)}"
+
+
+def _list_changes(tried: Tried) -> Iterator[tuple[str, str]]:
+    """What is counted, modelled and timed, before and after."""
+    before, after = tried.before, tried.after
+    if before.breaks or after.breaks:
+        yield "breaks", f"{before.breaks} → {after.breaks}"
+    if before.kernels:
+        yield "kernels", f"{before.kernels} → {after.kernels}"
+        yield "bytes", f"{_bytes(before)} → {_bytes(after)}"
+    if before.bound_us is not None and after.bound_us is not None:
+        yield "bound", f"{_time(before.bound_us)} → {_time(after.bound_us)} (by the roofline)"
+    if tried.times is not None:
+        yield "call", tried.times.sentence
+    if tried.streams is not None:
+        yield "rank", describe_stream_change(tried.streams)
+
+
+def _list_times(times: PairedTimes) -> Iterator[tuple[str, str]]:
+    """The shortest and the median time of both sides."""
+    for side, runs in (("before", times.before_us), ("after", times.after_us)):
         if runs:
-            yield f"    {words:6s} min {_time(min(runs))}, median {_time(median(runs))}"
+            yield side, f"min {_time(min(runs))}, median {_time(median(runs))}"
+
+
+def build_trial(tried: Tried) -> Document:
+    """Predicted beside measured, what was compared, the change."""
+    facts = [*_list_changes(tried), *(_list_times(tried.times) if tried.times is not None else ())]
+    rows = [{"name": name, "value": value} for name, value in facts]
+    return Document(
+        _title(tried),
+        [
+            Table("", (Column("", "name"), Column("", "value")), rows, most=len(rows)),
+            Sentence(tried.checked),
+            *_list_code(tried.opportunity),
+            Sentence(".diff has what changed", "muted"),
+        ],
+    )
+
+
+def build_opportunity(change: Opportunity) -> Document:
+    """The saving, the sentence, the line, the change."""
+    place = [] if change.file is None else [f"{change.file}:{change.line or '?'}"]
+    return Document(
+        f"{change.id}: {saving(change)}",
+        [
+            Sentence(change.text),
+            *(Sentence(each, "code") for each in place),
+            *_list_code(change),
+        ],
+        facts=f"{change.sure}, {change.rule}",
+    )
+
+
+def _list_code(change: Opportunity) -> Iterator[Code]:
+    lines = [f"- {line}" for line in change.before]
+    sign = "+" if change.before else " "
+    lines += [f"{sign} {line}" for line in change.after]
+    if change.settings:
+        lines.append(change.action)
+    if lines:
+        yield Code("\n".join(lines))
 
 
 def format_saved(tried: Tried) -> str:
@@ -268,24 +297,13 @@ def summarize_rivals(pair: Rivals) -> str:
     return f"{words}; {second.choice} ({second.kind}), the next, takes {took}."
 
 
-def describe_rivals(pair: Rivals) -> str:
-    """The sentence and the first lines of both codes, one after the other."""
-    parts = [summarize_rivals(pair)]
-    for choice, code in list_codes(pair):
-        lines = code.split("\n")
-        more = (
-            [f"… {plural(len(lines) - _CODE_LINES, 'more line')}"]
-            if len(lines) > _CODE_LINES
-            else []
-        )
-        parts.append("\n".join([f"--- {choice}", *lines[:_CODE_LINES], *more]))
-    return "\n".join(parts)
-
-
 def list_codes(pair: Rivals) -> list[tuple[str, str]]:
     """Each choice with its code."""
     both = [(pair.winner, pair.winner_code), (pair.runner_up, pair.runner_up_code)]
     return [(row.choice, code or "(no code was kept)") for row, code in both if row is not None]
 
 
-SHOWN = {"Opportunity": Shown(text=describe_opportunity), "Tried": Shown(text=format_trial)}
+SHOWN = {
+    "Opportunity": Shown(document=build_opportunity, text=describe_opportunity),
+    "Tried": Shown(document=build_trial, text=lambda tried: write_text(build_trial(tried))),
+}

@@ -13,37 +13,32 @@ from workbench.analysis.opportunities.rehearsed_cures import Rehearsal
 from workbench.analysis.sweep.recommendation import Recommendation
 from workbench.artifacts.inspect.artifact_report import TITLES, WRONG, ArtifactReport
 from workbench.artifacts.preflight.check import SIGNS, Check
-from workbench.number_text import number_text
+from workbench.number_text import ABSENT, number_text
 from workbench.report.cache_keys import WhyRecompiled
 from workbench.report.requirement_rows import NOT_CHECKED
 from workbench.report.rivals import Rivals
-from workbench.report.roundtrip import RoundTrip
 from workbench.views.answers.alternatives_text import (
     describe_rehearsal,
-    describe_rivals,
     left,
     list_codes,
     summarize_rehearsal,
     summarize_rivals,
 )
-from workbench.views.answers.roundtrip_text import list_ways, text
 from workbench.views.blocks import (
     Beside,
     Block,
     Code,
     Document,
+    Limits,
     Section,
     Sentence,
     Table,
-    Waterfall,
+    write_frame_call,
+    write_text,
 )
 from workbench.views.shown import Shown
-from workbench.views.static_html import render
-from workbench.views.static_html.grids import Limits, write_frame_call
+from workbench.views.static_html.render import summarize
 from workbench.views.tables.column import Column
-from workbench.views.tables.columns import spell_out_columns
-from workbench.views.wire.artifact_messages import TripWay
-from workbench.views.words.units import ABSENT, format_bytes, format_seconds
 
 _CHECK = (
     Column("", "sign"),
@@ -137,31 +132,6 @@ def _build_rivals(rivals: Rivals) -> Document:
     return Document("", [Sentence(summarize_rivals(rivals)), Beside(list_codes(rivals))])
 
 
-def _build_roundtrip(trip: RoundTrip) -> Document:
-    """The ways side by side and the phases of each that ran."""
-    ways = list_ways(trip.ways, trip.phases)
-    title = f"{trip.name}: round trip of {format_bytes(trip.size)}, {'ok' if trip.ok else 'not ok'}"
-    falls = [
-        Waterfall(
-            _name_fall(way),
-            [(phase["title"], phase["start_s"], phase["duration_s"]) for phase in way["phases"]],
-            way["total_s"] or 1,
-            is_open=way["name"] == "ours",
-        )
-        for way in ways
-        if way["ran"]
-    ]
-    table = Table("", spell_out_columns("ways", ways), ways)
-    return Document(title, [table, *map(Sentence, trip.notes), *falls])
-
-
-def _name_fall(way: TripWay) -> str:
-    first = f"{format_seconds(way['total_s'])} from the start of the process to the first result"
-    steady = way["steady_s"]
-    then = "" if steady is None else f", then {format_seconds(steady)} a call"
-    return f"{way['title']}: {first}{then}"
-
-
 def show_progress(title: str, lines: Iterable[tuple[str, float, bool]]) -> str:
     """How far something is: its title, then each phase with its seconds and whether it runs."""
     columns = (Column("", "sign"), Column("", "name"), Column("", "seconds", "s"))
@@ -170,7 +140,7 @@ def show_progress(title: str, lines: Iterable[tuple[str, float, bool]]) -> str:
         for name, seconds, running in lines
     ]
     table = Table("", columns, rows, most=len(rows))
-    return render.summarize(Document("", [Sentence(title), table]))
+    return summarize(Document("", [Sentence(title), table]))
 
 
 def _build_inspected(report: ArtifactReport) -> Document:
@@ -244,7 +214,6 @@ SHOWN = {
     "Check": Shown(document=_build_check),
     "Recommendation": Shown(document=_build_recommendation),
     "Rehearsal": Shown(document=_build_rehearsal, text=describe_rehearsal),
-    "Rivals": Shown(document=_build_rivals, text=describe_rivals),
-    "RoundTrip": Shown(document=_build_roundtrip, text=text),
+    "Rivals": Shown(document=_build_rivals, text=lambda rivals: write_text(_build_rivals(rivals))),
     "WhyRecompiled": Shown(document=_build_why_recompiled),
 }

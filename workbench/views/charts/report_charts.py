@@ -7,15 +7,14 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from workbench.errors import UsageError, suggest
+from workbench.number_text import format_seconds
 from workbench.report import Phase, Report
 from workbench.report.measures import measure_compile_seconds
 from workbench.views.charts import bars, calls_chart, roofline_chart
-from workbench.views.charts.layout_chart import plot_layout as plot_layout
 from workbench.views.charts.sheet import INK, KERNEL_COLOURS, sheet
 from workbench.views.gpu_model import matrix_answer
 from workbench.views.tuning import ranked_answer
 from workbench.views.words.record_words import short
-from workbench.views.words.units import format_seconds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -3,6 +3,5 @@
 DOORS = {
     "diff_page": "A difference as the document of a view, as a page, as what a notebook keeps.",
     "diff_text": "A difference as text, sentences and tables.",
-    "diff_view": "A difference in a notebook.",
 }
 """What other rooms import of this one."""

@@ -15,20 +15,28 @@ from workbench.analysis.diff.difference import (
     get_label,
 )
 from workbench.analysis.fusion.traffic import sum_known
+from workbench.number_text import ABSENT, plural
 from workbench.report import Report
 from workbench.report.side_by_side import SideBySide, sign_lines, split_hunks
-from workbench.views.blocks import Changes, Document, Items, Section, Sentence, Table
-from workbench.views.diff.sentences import sentences
-from workbench.views.diff.words import (
+from workbench.views.blocks import (
+    Changes,
+    Document,
+    Items,
+    Section,
+    Sentence,
+    Table,
+    write_frame_call,
+)
+from workbench.views.diff.sentences import (
     CHANGES,
     TITLES,
     describe_side,
     format_delta,
     name_item,
     name_note,
+    sentences,
     value_text,
 )
-from workbench.views.static_html.grids import write_frame_call
 from workbench.views.tables.column import Column
 from workbench.views.wire.codec import SMALL, convert_row, pack
 from workbench.views.wire.diff_messages import (
@@ -40,7 +48,6 @@ from workbench.views.wire.diff_messages import (
 )
 from workbench.views.words.progress_words import find_compiler, name_own_work
 from workbench.views.words.record_words import name_stage
-from workbench.views.words.units import ABSENT, plural
 
 VERSION = 1
 MOST_ROWS = 400

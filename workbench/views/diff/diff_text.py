@@ -8,13 +8,22 @@ from typing import TYPE_CHECKING
 
 from workbench.analysis.diff.difference import MEASURED, PARTS, Change, Diff
 from workbench.errors import UsageError
+from workbench.number_text import ABSENT
 from workbench.report.presenter import presenter
-from workbench.views.diff.sentences import sentences
-from workbench.views.diff.words import CHANGES, TITLES, describe_side, difference_text, value_text
+from workbench.views.diff.diff_page import build_blocks
+from workbench.views.diff.sentences import (
+    CHANGES,
+    TITLES,
+    describe_side,
+    difference_text,
+    sentences,
+    value_text,
+)
+from workbench.views.shown import Shown
 from workbench.views.words.record_words import short
-from workbench.views.words.units import ABSENT
 
 if TYPE_CHECKING:
+    import anywidget
     import pandas
 
 _ROWS = 4
@@ -69,3 +78,16 @@ def frame(diff: Diff, part: str | None) -> pandas.DataFrame:
         raise UsageError(f"There is no part {part!r}. Take one of: {', '.join(PARTS)}.")
     rows = [change for change in diff.changes if part in (None, change.part)]
     return presenter().rows_frame(rows, Change)
+
+
+def _view(diff: Diff) -> anywidget.AnyWidget:
+    from workbench.views.diff.diff_view import DiffView
+
+    return DiffView(diff)
+
+
+SHOWN = {
+    "Diff": Shown(
+        document=build_blocks, text=text, sentences=list_sentences, frame=frame, view=_view
+    )
+}

@@ -1,10 +1,10 @@
-"""What the models of one call answer: its launches as a picture, its forecast as tables."""
+"""What the models of one call answer: its launches and its forecast, as blocks and in words."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from workbench.analysis.forecast.forecast import (
     Forecast,
@@ -13,13 +13,12 @@ from workbench.analysis.forecast.forecast import (
     ModuleForecast,
 )
 from workbench.analysis.gpu_model.launches import Launches, tell_kernels
+from workbench.number_text import format_bytes, format_percent, format_us, plural
 from workbench.report.measures import measures
-from workbench.views.blocks import Document, Sentence, Table
+from workbench.views.blocks import HEAT_BYTES, Document, Sentence, Table
 from workbench.views.charts.sheet import KERNEL_COLOURS, sheet
 from workbench.views.shown import Shown
-from workbench.views.static_html.grids import HEAT_BYTES
 from workbench.views.tables.column import Column
-from workbench.views.words.units import format_bytes, format_percent, format_us, plural
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -31,6 +30,16 @@ _ROWS = 6
 _LETTERS = 44
 _NOT_MEASURED = "error not measured"
 _TIMES = ("us", "share", "error", "bound_us", "own_us")
+_EACH = (
+    Column("Kernel", "kernel", "code"),
+    Column("Name", "name", "code"),
+    Column("Launch on the CPU", "launch_us", "us"),
+    Column("On the GPU", "device_us", "us"),
+    Column("Source", "source"),
+    Column("Starts at", "start_us", "us"),
+    Column("Starts with CUDA graphs", "graph_start_us", "us"),
+)
+_LAUNCHES = (Column("", "what"), Column("Time", "us", "us"), Column("", "note"))
 _COLUMNS: Mapping[str, tuple[Column, ...]] = {
     "kernels": (
         Column("Kernel", "name", "code"),
@@ -71,18 +80,45 @@ def plot(cost: Launches) -> Figure:
 
 def text(cost: Launches) -> str:
     """The figures, what they say, and what they leave out."""
+    lines = [
+        f"  {row['what']:<22}{format_us(row['us']):>8}  {row['note']}".rstrip()
+        for row in _list_times(cost)
+    ]
+    return "\n".join([f"Launches({_name(cost)})", *lines, *(f"  {note}" for note in cost.notes)])
+
+
+def _name(cost: Launches) -> str:
+    where = f" on {cost.target}" if cost.target else ""
+    return f"{tell_kernels(row.kernel for row in cost.rows)}{where}, by a model"
+
+
+def _list_times(cost: Launches) -> list[dict[str, Any]]:
+    """The kernels, their launches, the call without and with CUDA graphs."""
     waits = cost.plain_us - cost.device_us
     who = "the GPU waits for it" if waits > cost.device_us / 2 else "mostly ahead of the GPU"
-    where = f" on {cost.target}" if cost.target else ""
-    count = tell_kernels(row.kernel for row in cost.rows)
-    lines = [f"Launches({count}{where}, by a model)"]
-    lines.append(f"  the kernels alone     {format_us(cost.device_us):>8}  on the GPU")
-    lines.append(f"  launching them        {format_us(cost.host_us):>8}  on the CPU, {who}")
-    lines.append(f"  the call              {format_us(cost.plain_us):>8}")
     copies = f", copies {format_bytes(cost.copied_bytes)} of inputs" if cost.copied_bytes else ""
     change = format_percent(cost.plain_us - cost.graph_us, cost.plain_us)
-    lines.append(f"  with CUDA graphs      {format_us(cost.graph_us):>8}  saves {change}{copies}")
-    return "\n".join([*lines, *(f"  {note}" for note in cost.notes)])
+    rows = (
+        ("the kernels alone", cost.device_us, "on the GPU"),
+        ("launching them", cost.host_us, f"on the CPU, {who}"),
+        ("the call", cost.plain_us, ""),
+        ("with CUDA graphs", cost.graph_us, f"saves {change}{copies}"),
+    )
+    return [{"what": what, "us": us, "note": note} for what, us, note in rows]
+
+
+def build_launches(cost: Launches) -> Document:
+    """The times, what they leave out, every launch."""
+    rows = [asdict(row) for row in cost.rows]
+    return Document(
+        f"Launches: {_name(cost)}",
+        [
+            Table("", _LAUNCHES, _list_times(cost)),
+            *(Sentence(note, "muted") for note in cost.notes),
+            Table("Launches, one after the other", _EACH, rows, ".frame()", is_open=False),
+        ],
+        summary_bytes=HEAT_BYTES,
+    )
 
 
 def list_forecast_sentences(told: Forecast) -> tuple[str, ...]:
@@ -182,5 +218,5 @@ SHOWN = {
     "Forecast": Shown(
         document=build_forecast, text=format_forecast, sentences=list_forecast_sentences
     ),
-    "Launches": Shown(text=text, plot=plot),
+    "Launches": Shown(document=build_launches, text=text, plot=plot),
 }

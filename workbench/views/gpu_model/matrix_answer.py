@@ -17,17 +17,16 @@ from workbench.analysis.gpu_model.matrix import (
     measure_spread,
 )
 from workbench.errors import UsageError
+from workbench.number_text import ABSENT, format_percent, format_us, number_text, plural
 from workbench.report import Report
 from workbench.report.machine_rows import MatrixCell
 from workbench.report.measures import measures
-from workbench.views.blocks import Document, Heat, Sentence, Table
+from workbench.views.blocks import HEAT_BYTES, Document, Heat, Sentence, Table
 from workbench.views.charts.sheet import HeatCell, HeatMap, HeatRow, compute_shades, draw_heat_map
 from workbench.views.shown import Shown
-from workbench.views.static_html.grids import HEAT_BYTES
 from workbench.views.tables import data_frames
 from workbench.views.tables.column import Column
 from workbench.views.words.record_words import few_words, list_kernel_ops, title_of
-from workbench.views.words.units import ABSENT, format_percent, format_us, number_text, plural
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 from workbench.analysis.layers.fit import Fit
 from workbench.analysis.layers.layers import ModuleShare
-from workbench.views.blocks import Chart, Document, Sentence, Table
+from workbench.number_text import format_bytes, plural
+from workbench.views.blocks import Chart, Document, Sentence, Table, write_text
 from workbench.views.charts.sheet import CELL_INK, KERNEL_COLOURS, sheet
 from workbench.views.shown import Shown
 from workbench.views.tables.column import Column
-from workbench.views.words.units import format_bytes, format_percent, plural
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -37,21 +37,6 @@ _SHARES = (
     Column("One layer", "each"),
     Column("Remark", "note"),
 )
-
-
-def text(fit: Fit) -> str:
-    """The parts of the peak, the sentence."""
-    lines = [f"Fit({fit.name}, {fit.gpu})"]
-    for row in fit.parts:
-        layers = ""
-        if row.each_layer:
-            layers = f", {fit.layers} × {format_bytes(row.each_layer)}"
-        lines.append(
-            f"  {format_bytes(row.bytes):>9}  {format_percent(row.bytes, fit.peak):>5}  "
-            f"{row.part}{layers} ({row.source})"
-        )
-    lines.append(f"  {fit.sentence}")
-    return "\n".join([*lines, f"  not in it: {fit.missing}"])
 
 
 def plot(fit: Fit) -> Figure:
@@ -78,7 +63,7 @@ def build_document(fit: Fit) -> Document:
     picture = b64encode(_picture(fit).encode()).decode("ascii")
     alt = ", ".join(f"{row.part} {format_bytes(row.bytes)}" for row in fit.parts)
     return Document(
-        f"{fit.name}: does it fit?",
+        f"{fit.name} on {fit.gpu}: does it fit?",
         [
             Sentence(fit.sentence),
             Chart(alt, f"data:image/svg+xml;base64,{picture}"),
@@ -161,4 +146,8 @@ def _pale(colour: str) -> str:
     return "#" + "".join(f"{part:02x}" for part in mixed)
 
 
-SHOWN = {"Fit": Shown(document=build_document, text=text, plot=plot)}
+SHOWN = {
+    "Fit": Shown(
+        document=build_document, text=lambda fit: write_text(build_document(fit)), plot=plot
+    )
+}

@@ -1,20 +1,63 @@
-"""The memory of a call, and under other budgets of a training step: as text, as a chart."""
+"""The memory of a call, and under other budgets of a training step: blocks, text, a chart."""
 
 from __future__ import annotations
 
 import textwrap
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from workbench.analysis.budgets.budgets import BudgetPoint, Budgets, cost_text
 from workbench.analysis.memory.memory import Memory, stacked
-from workbench.number_text import plural
+from workbench.number_text import format_bytes, format_percent, plural
+from workbench.views.blocks import HEAT_BYTES, Block, Document, Look, Sentence, Table
 from workbench.views.charts.sheet import KERNEL_COLOURS, sheet
+from workbench.views.parts.memory_part import build_memory_part
 from workbench.views.shown import Shown
-from workbench.views.words.units import format_bytes, format_percent
+from workbench.views.tables.column import Column
+from workbench.views.wire.memory_messages import Budget, MemoryPart, MemoryShare
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+_NAME, _BYTES = Column("", "name", "code"), Column("Bytes", "bytes", "B")
+_PEAKS = (
+    _NAME,
+    _BYTES,
+    Column("Above inputs", "above", "B"),
+    Column("At", "at", "code"),
+    Column("At step", "step", "number"),
+    Column("Reserved by the allocator, by a model", "reserved", "B"),
+)
+_SHARES = (_NAME, _BYTES, Column("Of the peak", "share", "share"))
+_WORDS: Mapping[str, str] = {"line": "line", "module": "module", "kind": "kind of storage"}
+_REMARKS = (Column("", "text", "prose"), _BYTES)
+_BUDGETS = (
+    Column("Budget", "budget", "number"),
+    Column("Peak, compiled", "peak", "B"),
+    Column("Peak, at most by a model", "preview", "B"),
+    Column("Kept for the backward", "saved", "B"),
+    Column("Operators twice", "again", "number"),
+    Column("Adds", "cost", "right"),
+)
+_ALL_BUDGETS = (
+    Column("Budget", "budget", "number"),
+    Column("Peak", "peak", "B"),
+    Column("At least by a model", "least", "B"),
+    Column("At most by a model", "most", "B"),
+    Column("Kept for the backward", "saved", "B"),
+    Column("Operators twice", "again", "number"),
+    Column("Adds", "cost", "right"),
+    Column("", "note", "prose"),
+)
+_STORAGES = (
+    Column("Storage", "value", "code"),
+    Column("Kind", "kind"),
+    _BYTES,
+    Column("Line", "place", "code"),
+    Column("From step", "start", "number"),
+    Column("To step", "end", "number"),
+    Column("Peak lower without it", "lowers", "B"),
+)
 _GREY = "#9a9a9a"
 _HELD = {"weights": _GREY, "constant": "#787878", "input": "#c2c2c2"}  # by the caller
 
@@ -141,7 +184,85 @@ def plot_budgets(budgets: Budgets) -> Figure:
     return figure
 
 
+def build_document(memory: Memory) -> Document:
+    """What lives at the peak, by line, module and kind; the largest storages."""
+    request, part = memory.report.request, build_memory_part(memory.report)
+    peaks = [
+        {
+            "name": row.scope,
+            "bytes": row.bytes,
+            "above": row.bytes - row.base_bytes,
+            "at": row.kernel or row.name,
+            "step": row.step,
+            "reserved": row.reserved_bytes,
+        }
+        for row in memory.rows("memory_peaks")
+    ]
+    return Document(
+        f"Memory of {request.name} on {request.target}, counted",
+        list(list_memory_blocks(part, (), "", peaks)),
+        tab=f"Memory of {request.name}",
+        summary_bytes=HEAT_BYTES,
+    )
+
+
+def list_memory_blocks(
+    part: MemoryPart,
+    budgets: Sequence[Budget],
+    report: str,
+    peaks: Sequence[Mapping[str, Any]] = (),
+) -> Iterator[Block]:
+    """The peaks, that of the whole by line, module and kind, the largest storages, the budgets.
+
+    `report` is how the caller calls the report; empty where it holds the memory itself, which has
+    more to say of the `peaks`.
+    """
+    call = f"wb.memory({report})" if report else ""
+    said: list[tuple[Look, str]] = [("plain", part["sentence"])]
+    said += [("muted", f" Not in it: {part['missing']}.")] if part["missing"] else []
+    yield Sentence("".join(text for _, text in said), pieces=said)
+    known = [{"name": name, "bytes": size, "step": step} for name, size, step in part["peaks"]]
+    yield Table("Peaks, counted", _PEAKS, peaks or known, f"{call}.peaks")
+    most = max(size for _, size, _ in part["peaks"]) or 1
+    for by, shares in part["at_peak"].items():
+        rows = [
+            {**share, "name": _named(share), "share": share["bytes"] / most} for share in shares
+        ]
+        title, all_shares = f"What lives at the peak, by {_WORDS[by]}", f'{call}.at_peak("{by}")'
+        yield Table(title, _SHARES, rows, all_shares, is_minor=True)
+    storages = sorted(part["storages"], key=lambda row: -row["bytes"])
+    yield Table("Largest storages", _STORAGES, storages, f"{call}.frame()", is_minor=True)
+    spared = f'{report or ".report"}.frame("memory_remarks")'
+    yield Table("What could be spared", _REMARKS, part["remarks"], spared, is_minor=True)
+    all_budgets = f'{report or ".report"}.frame("memory_budgets")'
+    yield Table("Memory budgets", _BUDGETS, budgets, all_budgets, most=len(budgets))
+
+
+def _named(share: MemoryShare) -> str:
+    peak = ", makes the peak" if share["peak"] else ""
+    return f"{share['name']} × {share['times']}" if share["times"] > 1 else f"{share['name']}{peak}"
+
+
+def build_budgets(budgets: Budgets) -> Document:
+    """The sentence, a row for each budget."""
+    rows = [
+        {
+            "budget": f"{point.budget:g}, its own" if point.budget == budgets.own else point.budget,
+            "peak": point.peak_bytes,
+            "least": None if point.peak_bytes else point.least_bytes,
+            "most": None if point.peak_bytes else point.most_bytes,
+            "saved": point.saved_bytes,
+            "again": point.recomputed,
+            "cost": cost_text(point),
+            "note": point.checked if point.why_not in cost_text(point) else point.why_not,
+        }
+        for point in budgets.points
+    ]
+    table = Table("Budgets", _ALL_BUDGETS, rows, ".frame()", most=len(rows))
+    return Document(f"Memory budgets of {budgets.name}", [Sentence(budgets.sentence), table])
+
+
 SHOWN = {
-    "Budgets": Shown(text=format_budgets, plot=plot_budgets),
-    "Memory": Shown(text=text, plot=plot),
+    "Budgets": Shown(document=build_budgets, text=format_budgets, plot=plot_budgets),
+    "Memory": Shown(document=build_document, text=text, plot=plot),
 }

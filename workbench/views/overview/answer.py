@@ -18,6 +18,13 @@ from workbench.analysis.memory.memory import count_quick_memory
 from workbench.analysis.opportunities.opportunity import Opportunity
 from workbench.analysis.opportunities.rules import opportunities
 from workbench.errors import UsageError
+from workbench.number_text import (
+    format_bytes,
+    format_percent,
+    format_seconds,
+    format_us,
+    plural,
+)
 from workbench.report import Report
 from workbench.report.cluster.cluster_rows import has_fake_collectives, is_unplaced
 from workbench.report.measures import measure_compile_seconds
@@ -25,17 +32,11 @@ from workbench.report.paired import PairedTimes
 from workbench.report.profile_record import MeasuredCall, read_measured_call
 from workbench.report.report_header import KERNEL_LOG, OWN_KERNEL
 from workbench.report.rows import split_line
+from workbench.report.texts import find_text
 from workbench.views.wire import report_messages as wire
 from workbench.views.wire.overview_messages import Piece
 from workbench.views.words.progress_words import find_longest_work
-from workbench.views.words.record_words import count_captured, describe_absent_parts, short, text_of
-from workbench.views.words.units import (
-    format_bytes,
-    format_percent,
-    format_seconds,
-    format_us,
-    plural,
-)
+from workbench.views.words.record_words import count_captured, describe_absent_parts, short
 
 _INSIDE: Mapping[CostKind, str] = {  # what a part is a part of where it is not the call
     "time": "the kernels' time",
@@ -144,7 +145,7 @@ def _recompiled(report: Report) -> Iterator[Piece]:
     blamed = re.search(r" \((.+):(\d+)\)\.$", text)
     line = int(blamed[2]) if blamed else 0
     for source in report.sources:
-        count = (text_of(report, source.text) or "").count("\n") + 1
+        count = (find_text(report.texts, source.text) or "").count("\n") + 1
         is_there = source.first_line <= line < source.first_line + count
         if blamed and is_there and PurePath(source.file).name == blamed[1]:
             text = text[: blamed.start()]
@@ -494,7 +495,7 @@ def read_line(report: Report, id: str) -> str:
     found = next((row for row in report.sources if row.id == source), None)
     if found is None:
         return ""
-    lines = (text_of(report, found.text) or "").split("\n")
+    lines = (find_text(report.texts, found.text) or "").split("\n")
     at = number - found.first_line
     return lines[at].strip() if 0 <= at < len(lines) else ""
 

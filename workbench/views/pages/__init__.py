@@ -1,7 +1,7 @@
-"""Pages that open from disk, and what a notebook keeps of a view."""
+"""A report as a document of blocks, and what its page carries of it."""
 
 DOORS = {
-    "interactive": "A summary with the packed record and the script that replaces it.",
-    "report_page": "A report as a page that opens from disk, and as a summary.",
+    "packed_report": "What a page or a saved output carries of a report.",
+    "report_page": "A report as a document of blocks.",
 }
 """What other rooms import of this one."""

@@ -1,362 +1,541 @@
-"""A report as HTML: a page that opens from disk, and the summary that a notebook keeps."""
+"""A report as a document of blocks: what stands in a page, and in short in a notebook."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from itertools import chain, pairwise, product
-from math import inf
-from os import PathLike
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, cast
 
-from workbench.analysis.cost.costs import choose_cost
 from workbench.analysis.memory.timeline import explain_unknown_memory
-from workbench.errors import UsageError
+from workbench.number_text import plural
 from workbench.report import Report
-from workbench.report.machine_rows import HOST_STAGE
-from workbench.settings import Embed
+from workbench.report.machine_rows import MatrixCell
+from workbench.report.measures import measures
+from workbench.report.texts import find_text
+from workbench.views.answers.roundtrip_answer import build_fall
+from workbench.views.blocks import (
+    PAGE,
+    Block,
+    Card,
+    Chart,
+    Code,
+    Document,
+    Few,
+    Fold,
+    Items,
+    Listings,
+    Look,
+    OnPage,
+    Section,
+    Sentence,
+    Table,
+    write_frame_call,
+)
 from workbench.views.charts.calls_chart import encode_picture
 from workbench.views.document import ViewContext, document
-from workbench.views.pages.interactive import interactive, loader
+from workbench.views.memory.memory_answer import list_memory_blocks
+from workbench.views.numerics.numerics_answer import list_numerics_blocks
+from workbench.views.pages.packed_report import pack_report
 from workbench.views.pages.redaction import redact as without_sources
 from workbench.views.panes.pane import choose_pane
-from workbench.views.parts.budgets_part import build_budgets_part
-from workbench.views.parts.memory_part import build_memory_part
-from workbench.views.parts.report_parts import Parts, build_fused
-from workbench.views.static_html import render
-from workbench.views.static_html.grids import PAGE
-from workbench.views.static_html.static_report import Code, body, summary
-from workbench.views.wire.codec import SMALL, Budget, bundle, pack
-from workbench.views.wire.memory_messages import MemoryPart
-from workbench.views.wire.report_messages import Document, Embedded, SavedPage
-from workbench.views.words.record_words import text_of
-from workbench.views.words.units import format_bytes, plural
+from workbench.views.parts.fusion_part import build_fusion_part, build_pairs_part
+from workbench.views.parts.memory_part import build_budgets_part, build_memory_part
+from workbench.views.source_marks import SIGNS
+from workbench.views.static_html.render import write_page
+from workbench.views.tables.column import Column, exact
+from workbench.views.tables.columns import spell_out_columns
+from workbench.views.wire import report_messages as wire
+from workbench.views.wire.advice_messages import Opportunity
+from workbench.views.words.record_words import cost_text, share_words
 
-PAGE_BYTES = 1_950_000
-"""A whole page."""
 _ASSEMBLY = ("ptx", "amdgcn")
+_EXPECTED = ("overview", "graphs", "fusion", "kernels", "timeline")
+"""Panes that every compilation fills: a notebook says why one of them is empty."""
 
 
-def page(report: Report, path: str | PathLike[str] | None = None, *, redact: bool = False) -> str:
-    """A self-contained page, at most 2 MB; written to `path` when given.
+def build_document(
+    report: Report, context: ViewContext | None = None, *, redact: bool = False
+) -> Document:
+    """What matters of each pane, one below another; with `redact` without sources and constants.
 
-    It opens from disk without a network. Where no script runs, what matters of each pane stands
-    below one another as plain HTML.
+    A page or an output of a notebook has the interactive view beside it.
     """
     dropped: tuple[str, ...] = ()
     if redact:
         report, dropped = without_sources(report)
-    loaded = f'wb.Report.load("{_file_name(report)}.wbr")'  # nothing is alive beside a page
-    shown = document(report, ViewContext(loaded, dropped=dropped))
-    memory = _memory(report)
-    budgets = build_budgets_part(report) if shown["has_budgets"] else None
-    codes = tuple(_codes(report))
-    static = body(shown, encode_picture(report), codes, memory, budgets, build_fused(report))
-    limit = PAGE_BYTES - len(static.encode()) - len(bundle()[0])
-    kept = embedded(report, shown, "full", limit, has_scripts=True)
-    if (pane := choose_pane(report)) != "overview":
-        kept["pane"] = pane
-    record = pack(kept, SMALL)
-    view = interactive(static, record, kind="page", carries_bundle=True)
-    return render.page(f"{shown['name']}, compiled", view, path, has_view=True)
+    pane = choose_pane(report) if context is None else context.pane
+    # beside a page nothing is alive
+    loaded = f'wb.Report.load("{_name_file(report)}.wbr")'
+    shown = document(report, context or ViewContext(loaded, dropped=dropped))
+    facts = (shown["target"], "; ".join(shown["inputs"]))
+    return Document(
+        shown["name"],
+        list(_list_blocks(report, shown)),
+        facts=" \N{EM SPACE}".join(filter(None, facts)),
+        verdict=f"{SIGNS[shown['tone']]} {shown['verdict']}",
+        tab=f"{shown['name']}, compiled",
+        frame=write_frame_call("report", "kernels"),
+        pack=partial(pack_report, report, shown, pane),
+        is_listed=True,
+    )
 
 
-def embed_record(report: Report, limit: int) -> Embedded:
-    """What the page of something else carries of a report that is opened from it, in bytes."""
-    return embedded(report, document(report), "full", limit, has_scripts=True)
-
-
-def _memory(report: Report) -> MemoryPart | None:
-    try:
-        return build_memory_part(report)
-    except UsageError:
-        return None  # its pane says why
-
-
-def make_saved_page(report: Report) -> SavedPage:
+def make_saved_page(report: Report) -> wire.SavedPage:
     """The page as what a live view gives its reader to keep."""
-    return {"name": f"{_file_name(report)}.html", "html": page(report)}
+    return {"name": f"{_name_file(report)}.html", "html": write_page(build_document(report))}
 
 
-def _file_name(report: Report) -> str:
+def _name_file(report: Report) -> str:
     return re.sub(r"\W+", "_", report.request.name or "report").strip("_") or "report"
 
 
-def fragment(report: Report) -> str:
-    """A small version for a notebook's output: no script, no style sheet, readable untrusted."""
-    return summary(document(report), encode_picture(report), build_fused(report))
+def _list_blocks(report: Report, shown: wire.Document) -> Iterator[Block]:
+    """The notes, a section for each pane that has something to show, what is not there."""
+    yield from (_build_note(note) for note in shown["notes"])
+    titles = {head["id"]: head["title"] for head in shown["panes"]}
+    sections = [
+        Section(id, titles[id], *found)
+        for id, build in _SECTIONS.items()
+        if (found := build(report, shown)) is not None
+    ]
+    yield from sections
+    if explain_unknown_memory(report) is None:  # else its pane says why
+        yield OnPage(lambda: [Section("memory", titles["memory"], "", _list_memory(report, shown))])
+    has_file = any(section.id == "artifact" for section in sections)
+    facts = [
+        Section(f"facts-{place}", group["title"], "", [_build_facts("", group)])
+        for place, group in enumerate(shown["artifact"])
+        if place or not has_file  # the first is among what the section of the file has
+    ]
+    expected = [
+        *shown["missing"],
+        *(head["empty"] for head in shown["panes"] if head["empty"] and head["id"] in _EXPECTED),
+    ]
+    absent = [*shown["missing"], *(head["empty"] for head in shown["panes"] if head["empty"])]
+    if shown["file"]["advice"] is not None:
+        absent.append({"title": "Artifact.", "text": shown["file"]["advice"], "tone": "plain"})
+    yield OnPage(lambda: (*facts, *_list_absent(absent)), _list_absent(expected))
 
 
-def _codes(report: Report) -> Iterator[Code]:
+def _build_note(note: wire.Note) -> Sentence:
+    sign = "" if note["tone"] == "plain" else f"{SIGNS[note['tone']]} "
+    pieces: list[tuple[Look, str]] = [
+        ("plain", sign), ("strong", note["title"]), ("plain", f" {note['text']}")
+    ]  # fmt: skip
+    look: Look = "warning" if note["tone"] == "break" else "note"
+    return Sentence(f"{sign}{note['title']} {note['text']}", look, pieces)
+
+
+def _list_absent(notes: Sequence[wire.Note]) -> list[Block]:
+    if not notes:
+        return []
+    items = Items([note["text"] for note in notes], heads=[note["title"] for note in notes])
+    return [Section("absent", "Not here", str(len(notes)), [items])]
+
+
+def _build_facts(title: str, group: wire.Artifact) -> Table:
+    rows = [{"name": name, "value": value} for name, value in group["facts"]]
+    columns = (Column("", "name"), Column("", "value", "code"))
+    call = write_frame_call("report", "artifact") if title else ""
+    return Table(title, columns, rows, call, most=len(rows))
+
+
+_Found = tuple[str, Sequence[Block], bool]
+"""What a section has: how much is in it, its blocks, whether it is open."""
+
+
+def _show_overview(report: Report, shown: wire.Document) -> _Found:
+    answer, advice = shown["answer"], shown["advice"]
+    looks: Mapping[str, Look] = {"figure": "strong", "code": "code"}
+    sentence = [(looks.get(each["look"], "plain"), each["text"]) for each in answer["sentence"]]
+    chips = ["".join(piece["text"] for piece in chip["pieces"]) for chip in answer["chips"]]
+    figures = Table("", FIGURES, shown["figures"], most=len(shown["figures"]))
+    blocks: list[Block] = [
+        Sentence("".join(text for _, text in sentence), pieces=sentence),
+        Sentence(" · ".join(filter(None, (*chips, answer["source"]))), "muted"),
+        OnPage(lambda: [Fold("Details", [figures])]),
+    ]
+    if advice["rows"]:
+        rows = advice["rows"]
+        blocks.append(
+            Items(
+                [f"{row['text']} ({_say_doubt(row)})" for row in rows],
+                "What to change",
+                heads=[row["saving"] for row in rows],
+                codes=["\n".join(_list_changes(row)) for row in rows],
+                is_minor=True,
+            )
+        )
+    elif advice["none"]:
+        blocks.append(Sentence(advice["none"], "muted"))
+    share = share_words(next((cost["kind"] for cost in shown["costs"]), None))
+    blocks.append(Listings(shown["sources"], "report.frame('sources')", share))
+    return "", blocks, True
+
+
+def _say_doubt(row: Opportunity) -> str:
+    return f"{row['sure']}, {row['place']}" if row["place"] else row["sure"]
+
+
+def _list_changes(row: Opportunity) -> Iterator[str]:
+    if row["action"] or row["after"]:
+        yield from (f"- {line}" for line in row["before"])
+        sign = "+ " if row["before"] else ""
+        yield from [row["action"]] if row["action"] else (f"{sign}{line}" for line in row["after"])
+
+
+def _show_breaks(report: Report, shown: wire.Document) -> _Found | None:
+    breaks = shown["breaks"]
+    if not (breaks or shown["recompiles"] or shown["guards"]):
+        return None
+    call = write_frame_call("report", "guards")
+    guards: list[tuple[Look, str]] = [("plain", f"{count_guards(shown)}: "), ("code", call)]
+    blocks: list[Block] = [
+        Few([_build_break(each) for each in breaks], "rows", "report.frame('breaks')"),
+        _table(shown, "recompiles"),
+        Sentence("".join(text for _, text in guards), pieces=guards),
+        OnPage(lambda: [_table(shown, "guards", is_minor=True)]),
+    ]
+    return str(len(breaks)), blocks, bool(breaks)
+
+
+def _build_break(row: wire.Break) -> Card:
+    met = f" · met {row['count']} times" if row["count"] > 1 else ""
+    place = f"{row['file']}:{row['line']} in {row['function']}{met} {row['gb_id'] or ''}"
+    reason = [] if row["reason"] in row["explanation"] else [row["reason"]]
+    texts = [row["explanation"], *reason]
+    return Card(row["kind"], place.rstrip(), row["text"], texts, row["hints"])
+
+
+def _show_kernels(report: Report, shown: wire.Document) -> _Found | None:
+    if not shown["kernels"]:
+        return None
+    blocks = [
+        _table(shown, "kernels"),
+        _table(shown, "configs"),
+        OnPage(lambda: _list_codes(report)),
+    ]
+    return str(len(shown["kernels"])), blocks, True
+
+
+def _list_codes(report: Report) -> Iterator[Code]:
     """The sources of kernels and wrappers and each kernel's assembly, each text once."""
     room, seen = PAGE.texts, set()
-    for id, title, key, language in _texts(report):
-        text = text_of(report, key)
+    for title, key, language in _list_texts(report):
+        text = find_text(report.texts, key)
         if text is None or key in seen or text.count("\n") >= room:
             continue
         seen.add(key)
         lines = text.count("\n") + 1
         room -= lines
-        yield Code(id, f"{title}, {plural(lines, 'line')}", text, language)
+        yield Code(text, title, plural(lines, "line"), language)
 
 
-def _texts(report: Report) -> Iterator[tuple[str, str, str | None, str]]:
+def _list_texts(report: Report) -> Iterator[tuple[str, str | None, str]]:
     for kernel in report.kernels:
         language = "cpp" if kernel.language == "cpp" else "python"
-        yield kernel.id, f"{kernel.id} {kernel.name}", kernel.text, language
+        yield f"{kernel.id} {kernel.name}", kernel.text, language
     for wrapper in report.wrappers:
         side = ", backward" if wrapper.is_backward else ""
-        yield wrapper.id, f"The program that calls them{side}", wrapper.text, "python"
+        yield f"The program that calls them{side}", wrapper.text, "python"
     first: set[str] = set()
     for row in report.assembly:
         if row.stage in _ASSEMBLY and row.kernel not in first:
             first.add(row.kernel)
-            yield f"{row.config}-{row.stage}", f"{row.stage.upper()} of {row.kernel}", row.text, (
-                "ptx" if row.stage == "ptx" else "text"
-            )  # fmt: skip
+            language = "ptx" if row.stage == "ptx" else "text"
+            yield f"{row.stage.upper()} of {row.kernel}", row.text, language
 
 
-_MARKUP = 600  # bytes around the summary, the record and the script
+def _show_graphs(report: Report, shown: wire.Document) -> _Found | None:
+    if not shown["graphs"]:
+        return None
+    blocks: list[Block] = [OnPage(lambda: [_table(shown, "graphs")])]
+    if picture := encode_picture(report):
+        count = plural(len(shown["kernels"]), "kernel")
+        blocks.insert(0, Chart(f"{count} of {shown['name']} and what flows between them", picture))
+    return str(len(shown["graphs"])), blocks, False
 
 
-def render_saved_view(
-    report: Report, context: ViewContext, *, embed: Embed = "full", carries_bundle: bool = True
-) -> str:
-    """The HTML of a saved output, at most 300 kB besides the front end.
-
-    Without `carries_bundle` another output of the notebook has to carry the front end; until that
-    is found, the summary stays. A sanitiser leaves the summary alone and takes the scripts.
-    """
-    shown = document(report, context)
-    static = summary(shown, encode_picture(report), build_fused(report))
-    if embed == "none":
-        return static
-    limit = CELL_BYTES - len(static.encode()) - len(loader()) - _MARKUP
-    kept = embedded(report, shown, embed, limit)
-    if context.pane != "overview":
-        kept["pane"] = context.pane
-    record = pack(kept, SMALL)
-    return interactive(static, record, kind="saved", carries_bundle=carries_bundle)
-
-
-CELL_BYTES = 300_000
-"""A saved cell's output, besides the front end itself."""
-_BASE64 = 4 / 3
-SCRIPT_BYTES = 16_000
-"""A kernel's script in a page: longer ones are made in Python."""
-_SCRIPTS = 5  # of the kernels that cost most; each takes a walk through the whole graph
-_FEWEST = 20  # rows; shorter lists are not worth cutting
-_LISTED = 50  # parts that are missing and say why; for others the front end has a sentence
-_NODE, _ROW, _LETTERS = 8, 2, 1 / 40  # packed bytes of each, at the least
-_LISTS: Mapping[str, str] = {
-    "guards": "guards",
-    "phases": "phases",
-    "kernels": "kernels",
-    "choices": "autotune",
-    "ranked": "ranked_configs",
-    "points": "roofline",
-    "matrix": "matrix",
-    "sources": "sources",
-}
-"""The lists of a document that may be long, and their tables."""
-_TABLES = ("fusion", "kernels", "phases", "guards", "breaks", "buffers", "scheduler_nodes")
+def _show_fusion(report: Report, shown: wire.Document) -> _Found | None:
+    kernels, pairs = build_fusion_part(report), build_pairs_part(report)
+    graphs = shown["cuda_graphs"]
+    if not (kernels["steps"] or pairs["rows"] or graphs):
+        return None
+    steps = [{**step, "words": step["words"].replace("`", "")} for step in kernels["steps"]]
+    rows = [
+        {**row, "pair": f"{row['a_kernel'] or row['a']} · {row['b_kernel'] or row['b']}"}
+        for row in pairs["rows"]
+    ]
+    blocks: list[Block] = [Sentence(kernels["sentence"])] if kernels["sentence"] else []
+    blocks += [
+        _table(shown, "groups", steps, is_minor=True),
+        _table(shown, "rejected", rows, is_minor=True),
+    ]
+    if not rows:
+        blocks.append(Sentence("No pair was rejected: everything that could be fused was fused."))
+    if graphs:
+        blocks += [
+            Sentence(f"CUDA graphs: {graphs['summary']}"),
+            _table(shown, "cuda_graphs", graphs["parts"], title="", is_minor=True),
+        ]
+    return str(len(rows)), blocks, False
 
 
-def embedded(
-    report: Report, shown: Document, embed: Embed, limit: int, *, has_scripts: bool = False
-) -> Embedded:
-    """The document and, with `embed="full"`, parts in order of use while `limit` bytes hold.
+def _show_tables(report: Report, shown: wire.Document, *names: str) -> _Found | None:
+    """A pane that is tables and nothing else."""
+    tables = [_table(shown, name, is_minor=True) for name in names]
+    return _count_first(tables)
 
-    With `has_scripts` those that run the costliest kernels alone are among them, last. The limit is
-    that of the record as text in the page. `left_out` says why a part is missing.
-    """
-    too_big = (
-        f"This part does not fit into the {format_bytes(limit)} that are kept here. "
-        "Run the cell again, or use the saved report."
+
+def _count_first(tables: list[Table]) -> _Found | None:
+    """The tables that have rows, and how many the first of them has."""
+    with_rows = [table for table in tables if table.rows]
+    if not with_rows:
+        return None
+    return str(len(with_rows[0].rows) + with_rows[0].omitted), with_rows, False
+
+
+def _show_file(report: Report, shown: wire.Document) -> _Found | None:
+    """What the file needs and holds, what it is, how long a round trip took."""
+    file = shown["file"]
+    names = ("ways", "requirements", "members", "contract")
+    found = _count_first(
+        [_table(shown, name, cast(Any, file)[name], is_minor=name != "ways") for name in names]
     )
-    whole = int(limit / _BASE64)
-    kept = _trimmed(shown, whole)
-    room, build = _Room(report, Budget(whole)), Parts(report)
-    has_room = room.budget.take(kept)
-    parts: dict[str, Any] = {}
-    left_out: dict[str, str] = {}
-    for name in list_part_names(report):
-        is_wanted = embed != "light" and has_room and _compared(name) <= parts.keys()
-        part, why = _made(build, name) if is_wanted and room.may_hold(name) else (None, None)
-        if part is not None and room.take(name, part):
-            parts[name] = part
-        elif why is not None:
-            left_out[name] = why
-        elif len(left_out) < _LISTED:
-            left_out[name] = _LIGHT if embed == "light" else too_big
-    for name, part in _scripts(report, build) if has_scripts else ():
-        if room.take(name, part):
-            parts[name] = part
-    return {"document": kept, "parts": parts, "left_out": left_out}
+    if found is None:
+        return None
+    falls = [build_fall(way) for way in file["ways"] if way["ran"]]
+    count, tables, _ = found
+    return count, [*tables, _build_facts("File", shown["artifact"][0]), Few(falls, "tables")], False
 
 
-def _made(build: Parts, name: str) -> tuple[Any, str | None]:
-    """A part, or why there is none."""
-    try:
-        return build(name), None
-    except UsageError as error:
-        return None, str(error)
+def _list_memory(report: Report, shown: wire.Document) -> list[Block]:
+    budgets = build_budgets_part(report)["rows"] if shown["has_budgets"] else []
+    return list(list_memory_blocks(build_memory_part(report), budgets, "report"))
 
 
-def _scripts(report: Report, build: Parts) -> Iterator[tuple[str, Any]]:
-    """The scripts of the generated kernels that cost most, where they can be made and are short."""
-    known = choose_cost(report)
-    cost = {} if known is None else known.by_kernel
-    own = [kernel.id for kernel in report.kernels if kernel.is_generated]
-    for id in sorted(own, key=lambda id: -cost.get(id, 0.0))[:_SCRIPTS]:
-        try:
-            part: Any = build(f"script:{id}")
-        except UsageError:
-            continue  # the view gives the line of Python, which says why there is none
-        if len(part["text"].encode()) <= SCRIPT_BYTES:
-            yield f"script:{id}", part
-
-
-class _Room:
-    """What is left for parts; tells before one is built whether it can fit.
-
-    Not built is also what is at least as long as another part of its kind that did not fit.
-    """
-
-    def __init__(self, report: Report, budget: Budget):
-        self.budget = budget
-        self._least = _least_sizes(report)
-        self._refused: dict[str, float] = {}
-
-    def may_hold(self, name: str) -> bool:
-        size = self._least.get(name, 0)
-        return size <= self.budget.left and size < self._refused.get(_kind(name), inf)
-
-    def take(self, name: str, part: Any) -> bool:
-        fits = self.budget.take({name: part})
-        if not fits and name in self._least:
-            self._refused[_kind(name)] = self._least[name]
-        return fits
-
-
-def _kind(part: str) -> str:
-    return part.partition(":")[0]
-
-
-def _trimmed(shown: Document, limit: int) -> Document:
-    """The document with its longest lists cut until it packs into `limit` bytes.
-
-    `omitted` counts, by table, what was cut.
-    """
-    made: dict[str, Any] = dict(shown)
-    size = len(pack(made, SMALL))
-    sizes = {name: len(pack(made[name])) for name in _LISTS} if size > limit else {}
-    while size > limit:
-        longest = max(_LISTS, key=sizes.__getitem__)
-        count = len(made[longest])
-        if count < _FEWEST:
-            break
-        made[longest] = made[longest][: count // 2]
-        table = _LISTS[longest]
-        known = made["omitted"].get(table, 0)
-        made["omitted"] = {**made["omitted"], table: known + count - count // 2}
-        sizes[longest] //= 2
-        if sum(sizes.values()) <= limit or len(made[longest]) < _FEWEST:
-            size = len(pack(made, SMALL))
-    return cast(Document, made)
-
-
-_LIGHT = (
-    "This output was saved with options.embed = 'light', which keeps what a view shows at rest. "
-    "Run the cell again, or save report.to_html(path)."
+_OWN: Mapping[str, tuple[Column, ...]] = {
+    "kernels": (
+        Column("Kernel", "id", "code"),
+        Column("Cost", "cost_text", "right"),
+        Column("Share", "share", "share"),
+        Column("Kind", "kind"),
+        Column("Ops in it", "label", "code"),
+        Column("Lines", "facts.Lines"),
+        Column("Reads", "numbers.bytes_read", "B"),
+        Column("Writes", "numbers.bytes_written", "B"),
+        Column("FLOP", "numbers.flops", "count"),
+        Column("Bound by", "bound"),
+    ),
+    "configs": (
+        Column("Configuration", "id", "code"),
+        Column("", "choice"),
+        Column("", "facts", "prose"),
+    ),
+    "groups": (
+        Column("Kernel", "kernel", "code"),
+        Column("What it does", "words"),
+        Column("Before", "before", "B"),
+        Column("Fused", "after", "B"),
+    ),
+    "rejected": (
+        Column("Pair", "pair", "code"),
+        Column("Shared", "shared_bytes", "B"),
+        Column("Why", "why", "prose"),
+        Column("What would help", "help", "prose"),
+    ),
+    "phases": (
+        Column("Phase", "name"),
+        Column("Times", "times", "number"),
+        Column("Total", "duration_s", "s"),
+        Column("Self", "self_s", "s"),
+    ),
+    "graphs": (Column("Graph", "title"), Column("Nodes", "node_count", "number")),
+}
+"""Lists that are shown otherwise than in the tables of the interactive view."""
+_TITLES: Mapping[str, tuple[str, str]] = {  # by list: title, name of the DataFrame
+    "kernels": ("Kernels by cost", "costs"),
+    "configs": ("Configurations, counted in compiled code", "resources"),
+    "rejected": ("Not fused, pair by pair", "not_fused"),
+    "groups": ("What runs as one kernel", "traffic"),
+    "recompiles": ("Recompiles", "recompiles"),
+    "guards": ("Guards", "guards"),
+    "choices": ("Choices", "autotune"),
+    "ranked": ("Ranked by a model, not timed", "ranked_configs"),
+    "points": ("Least time of each kernel by the roofline model (estimate)", "roofline"),
+    "phases": ("Time by phase, threads added", "phases"),
+    "cuda_graphs": ("CUDA graphs", "cuda_graphs"),
+    "collectives": ("Collectives, their times by a model", "collectives"),
+    "accesses": ("What the memory sees of each line", "accesses"),
+    "deviations": ("Values that depart from eager, in roundings (eps)", "numerics"),
+    "ways": ("Round trip", "roundtrip"),
+    "requirements": ("Does it load on this machine?", "requirements"),
+    "members": ("What the file holds", "members"),
+    "contract": ("What it takes and gives", "contract"),
+    "graphs": ("Graphs of every stage", "graphs"),
+}
+_STORED = {"costs": "kernels"}
+"""By derived table the recorded one whose rows it has."""
+FIGURES = (
+    Column("", "label"),
+    Column("", "value", "code"),
+    Column("", "note"),
 )
+_MAIN_FIGURES = ("bound_us", "registers", "occupancy")
+"""The figures of a matrix that stand before the others."""
 
 
-def _least_sizes(report: Report) -> dict[str, float]:
-    """By part: bytes that it takes at the least.
-
-    To build one only to see that it is too big takes seconds where graphs are big, minutes where
-    there are thousands of kernels.
-    """
-    nodes = {graph.id: graph.node_count for graph in report.graphs}
-    by_part: dict[str, float] = {f"graph:{id}": count * _NODE for id, count in nodes.items()}
-    for step in chain.from_iterable(report.graph_steps.values()):
-        by_part[f"graph:{step.graph_after}"] = step.nodes_after * _NODE
-    lengths: dict[str, int] = {}
-    for (a, before), (b, after) in pairwise(nodes.items()):
-        by_part[f"changes:{a}:{b}"] = abs(before - after) * _ROW
-    for kind, rows in (("code", report.kernels), ("wrapper", report.wrappers)):
-        for row in _kept(report, rows):
-            if row.text not in lengths:
-                lengths[row.text] = len(report.texts[row.text])
-            by_part[f"{kind}:{row.id}"] = lengths[row.text] * _LETTERS
-    by_part["memory:"] = sum(by_part.get(f"wrapper:{row.id}", 0) for row in report.wrappers)
-    for code in _kept(report, report.assembly):
-        by_part[f"asm:{code.config}:{code.stage}"] = len(report.texts[code.text]) * _LETTERS
-    return by_part | {f"table:{name}": len(getattr(report, name)) * _ROW for name in _TABLES}
-
-
-def _kept(report: Report, rows: Iterable[Any]) -> list[Any]:
-    """The rows whose text is in the report."""
-    return [row for row in rows if row.text is not None and row.text in report.texts]
+def _table(
+    shown: wire.Document,
+    name: str,
+    rows: Sequence[Mapping[str, Any]] | None = None,
+    *,
+    title: str | None = None,
+    is_minor: bool = False,
+) -> Table:
+    """One list of a report's document, or rows that are found deeper in it, as a table."""
+    caption, frame = _TITLES[name]
+    if name == "kernels" and shown["costs"]:
+        caption = f"{caption}: {shown['costs'][0]['source']}"
+    if rows is None:
+        rows = _ROWS[name](shown) if name in _ROWS else cast(Any, shown)[name]
+    columns = _OWN[name] if name in _OWN else spell_out_columns(name, cast(Any, rows))
+    return Table(
+        caption if title is None else title,
+        columns,
+        cast(Any, rows),
+        write_frame_call("report", frame),
+        omitted=shown["omitted"].get(_STORED.get(frame, frame), 0),
+        is_minor=is_minor,
+    )
 
 
-def list_part_names(report: Report) -> Iterator[str]:
-    """The parts of a report, those that are looked at first in front."""
-    graphs = list(report.graphs)
-    ends = [g.id for g in graphs if g.stage == "after_post_grad"]
-    starts = [g.id for g in graphs if g.stage == "dynamo"]
-    first = list(dict.fromkeys([*ends[:1], *starts[:1]]))
-    yield from (f"graph:{id}" for id in first)
-    yield from (f"code:{kernel.id}" for kernel in _kept(report, report.kernels))
-    frames = (report.bytecode.columns.get(name, ()) for name in ("id", "text"))  # no source yet
-    yield from (f"bytecode:{id}" for id, text in zip(*frames, strict=True) if text in report.texts)
-    yield from (f"wrapper:{wrapper.id}" for wrapper in _kept(report, report.wrappers))
-    if len(report.scheduler_nodes) or len(report.fusion):
-        yield from ("fusion:", "pairs:")
-    if len(report.kernels) > 1:
-        yield "apart:"
-    if explain_unknown_memory(report) is None:
-        yield "memory:"
-        if any(report.memory_budgets.columns.get("is_own", ())):
-            yield "budgets:"
-    rest = [g.id for g in graphs if g.id not in first]
-    yield from (f"graph:{id}" for id in sorted(rest, key=lambda id: id not in ends))
-    yield from (f"changes:{a.id}:{b.id}" for a, b in pairwise(graphs))
-    for step in chain.from_iterable(report.graph_steps.values()):
-        yield f"graph:{step.graph_after}"
-        yield f"changes:{step.graph_before}:{step.graph_after}"
-    yield from (f"table:{name}" for name in _TABLES if len(getattr(report, name)))
-    yield from _machine_code(report)
+def _show_matrix(report: Report, shown: wire.Document) -> _Found | None:
+    """A table of kernels × GPUs for each figure, then the remarks."""
+    if not shown["matrix"]:
+        return None
+    targets = shown["matrix_targets"]
+    tables, kernel = [], Column("Kernel", "kernel", "code")
+    cells = [
+        (row["kernel"], dict(zip(targets, row["cells"], strict=True))) for row in shown["matrix"]
+    ]
+    said, call = measures(MatrixCell), write_frame_call("report", "matrix")
+    for figure in dict.fromkeys((*_MAIN_FIGURES, *said)):
+        measure = said[figure]
+        title, unit = measure.heading or measure.hint, exact(measure.unit)
+        columns = [kernel, *(Column(target, target, unit) for target in targets)]
+        values = [{t: cast(Any, c)[figure] for t, c in own.items() if c} for _, own in cells]
+        if any(value is not None for row in values for value in row.values()):
+            rows = [{"kernel": id, **row} for (id, _), row in zip(cells, values, strict=True)]
+            tables.append(Table(title, columns, rows, call))
+    remarks = [
+        {"kernel": id, "target": target, "note": cell["note"]}
+        for id, own in cells
+        for target, cell in own.items()
+        if cell and cell["note"]
+    ]
+    columns = [kernel, Column("GPU", "target"), Column("", "note", "prose")]
+    blocks: list[Block] = [Few(tables, "tables"), Table("Remarks", columns, remarks)]
+    return str(len(targets)), blocks, False
 
 
-def _compared(name: str) -> set[str]:
-    """The parts without which a part shows nothing: the texts of a comparison."""
-    if not name.startswith("compare:"):
-        return set()
-    _, *ids, stage = name.removesuffix(":loose").split(":")
-    return {f"asm:{':'.join(ids[:2])}:{stage}", f"asm:{':'.join(ids[2:])}:{stage}"}
+def _show_numerics(report: Report, shown: wire.Document) -> _Found | None:
+    found = shown["numerics"]
+    if not found:
+        return None
+    blocks = list_numerics_blocks(found, _table(shown, "deviations", is_minor=True), "report")
+    return str(len(shown["deviations"])), blocks, True
 
 
-_SEEN_FIRST = ("ptx", "amdgcn", "sass", "ttgir", "ttir", "llir", HOST_STAGE)
-_COMPARED = 3  # configurations of a kernel whose comparison with its first is kept
+def _show_accesses(report: Report, shown: wire.Document) -> _Found | None:
+    if not shown["accesses"]:
+        return None
+    blocks: list[Block] = [
+        Sentence(shown["accesses_says"]),
+        _table(shown, "accesses", is_minor=True),
+    ]
+    return str(len(shown["accesses"])), blocks, True
 
 
-def _machine_code(report: Report) -> Iterator[str]:
-    """Each kernel's first configuration before all others, and stages as they are looked at."""
-    rows = _kept(report, report.assembly)
-    configs = dict.fromkeys((row.kernel, row.config) for row in rows)
-    places: dict[str, int] = {}
-    count: dict[str, int] = {}
-    for kernel, config in configs:
-        places[config] = count[kernel] = count.get(kernel, -1) + 1
-    firsts = {kernel: config for kernel, config in reversed(configs)}
-    kept = {(row.config, row.stage) for row in rows}
-    stages = list(dict.fromkeys([*_SEEN_FIRST, *(row.stage for row in rows)]))
-    for row in sorted(rows, key=lambda r: (places[r.config], stages.index(r.stage))):
-        yield f"asm:{row.config}:{row.stage}"
-    for (kernel, config), stage in product(configs, _SEEN_FIRST[:4]):
-        first = firsts[kernel]
-        if 0 < places[config] <= _COMPARED and {(config, stage), (first, stage)} <= kept:
-            yield f"compare:{first}:{config}:{stage}:loose"
-            yield f"compare:{first}:{config}:{stage}"
+def _points(shown: wire.Document) -> list[dict[str, Any]]:
+    labels = {kernel["id"]: kernel["label"] for kernel in shown["kernels"]}
+    return [{**row, "kernel": f"{row['kernel']} {labels.get(row['kernel'], '')}"}
+            for row in shown["points"]]  # fmt: skip
+
+
+def _guards(shown: wire.Document) -> list[dict[str, Any]]:
+    """The dropped ones first: each has a reason to be read."""
+    return sorted(cast(Any, shown["guards"]), key=lambda row: row["kept"])
+
+
+def count_guards(shown: wire.Document) -> str:
+    """How many guards are kept and dropped, and why those were."""
+    kept = sum(guard["kept"] for guard in shown["guards"])
+    why = Counter(guard["why_dropped"] for guard in shown["guards"] if not guard["kept"])
+    reasons = "".join(f"; {count}: {reason}" for reason, count in why.most_common() if reason)
+    return f"{plural(kept, 'guard')} kept, {len(shown['guards']) - kept} dropped{reasons}"
+
+
+def _phases(shown: wire.Document) -> list[dict[str, Any]]:
+    totals: dict[str, dict[str, Any]] = {}
+    for phase in shown["phases"]:
+        row = totals.setdefault(
+            phase["name"], {"name": phase["name"], "times": 0, "duration_s": 0.0, "self_s": 0.0}
+        )
+        row["times"] += 1
+        row["duration_s"] += phase["duration_s"]
+        row["self_s"] += phase["self_s"]
+    return sorted(totals.values(), key=lambda row: -row["self_s"])
+
+
+def _kernels(shown: wire.Document) -> list[dict[str, Any]]:
+    """The most expensive first, by the best cost that is known."""
+    kind = next((cost["kind"] for cost in shown["costs"]), None)
+    values = [kernel["cost"].get(kind or "") for kernel in shown["kernels"]]
+    total = sum(value or 0.0 for value in values)
+    rows = [
+        {
+            **kernel,
+            "cost_text": cost_text(kernel["cost"], kind),
+            "share": value / total if value is not None and total else None,
+        }
+        for kernel, value in zip(shown["kernels"], values, strict=True)
+    ]
+    return sorted(rows, key=lambda row: -cast(Any, row["cost"]).get(kind, -1.0))
+
+
+def _configs(shown: wire.Document) -> list[dict[str, Any]]:
+    return [
+        {**config, "facts": ", ".join(f"{name.lower()} {value}" for name, value in config["facts"])}
+        for kernel in shown["kernels"]
+        for config in kernel["configs"]
+        if config["facts"]
+    ]
+
+
+_ROWS: Mapping[str, Callable[[wire.Document], Sequence[Mapping[str, Any]]]] = {
+    "kernels": _kernels,
+    "guards": _guards,
+    "phases": _phases,
+    "configs": _configs,
+    "points": _points,
+}
+"""What is counted or worded of the document."""
+_SECTIONS: Mapping[wire.PaneId, Callable[[Report, wire.Document], _Found | None]] = {
+    "overview": _show_overview,
+    "breaks": _show_breaks,
+    "kernels": _show_kernels,
+    "graphs": _show_graphs,
+    "fusion": _show_fusion,
+    "timeline": lambda report, shown: _show_tables(report, shown, "phases"),
+    "autotune": lambda report, shown: _show_tables(report, shown, "choices", "ranked"),
+    "roofline": lambda report, shown: _show_tables(report, shown, "points"),
+    "artifact": _show_file,
+    "matrix": _show_matrix,
+    "numerics": _show_numerics,
+    "accesses": _show_accesses,
+    "streams": lambda report, shown: _show_tables(report, shown, "collectives"),
+}
+"""By pane what is shown of it where no script runs."""

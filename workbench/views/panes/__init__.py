@@ -14,11 +14,11 @@ Add a pane
 6. `tests/views/panes/test_<name>_pane.py`: what it says of a record that has something, and of
    one that has nothing.
 
-Where no script runs it is shown when `views/static_html/static_report.py` has columns for its
-rows.
+Where no script runs it is shown when `views/pages/report_page.py` has a section of blocks for it.
 """
 
 DOORS = {
+    "numerics_pane": "What the numbers of a record say.",
     "pane": "What every pane is, and what is known besides the record where it is shown.",
     "registry": "The panes of the view of a report in the order of the tabs.",
 }

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import PurePath
 
 from workbench.analysis.cost.line_shares import list_line_ids
-from workbench.number_text import number_text
+from workbench.number_text import number_text, plural
 from workbench.report import Report
 from workbench.report.machine_rows import MemoryAccess
 from workbench.report.report_header import OWN_KERNEL
@@ -16,7 +16,6 @@ from workbench.views.panes.pane import Content, Pane, ViewContext, missing
 from workbench.views.wire.access_messages import Access
 from workbench.views.wire.codec import convert_row
 from workbench.views.wire.report_messages import Note
-from workbench.views.words.units import plural
 
 NOT_IN_IT = "Not in it: hits in L1 and L2, other warps, TMA, what matrix units read themselves."
 _NONE = (

@@ -9,11 +9,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from workbench.device_kinds import TARGETS
+from workbench.number_text import difference_text, format_bytes, plural
 from workbench.report import Report
 from workbench.report.file_rows import RoundTripLeaf
 from workbench.report.measures import count_guards
 from workbench.report.report_header import KERNEL_LOG, OWN_KERNEL
-from workbench.views.answers.roundtrip_text import list_ways, title_of
+from workbench.views.answers.roundtrip_answer import list_ways, title_of
 from workbench.views.blocks import (
     Action,
     Block,
@@ -37,7 +38,6 @@ from workbench.views.wire.artifact_messages import (
 from workbench.views.wire.codec import convert_row
 from workbench.views.wire.table_messages import Tone
 from workbench.views.words.record_words import describe_absent_parts
-from workbench.views.words.units import difference_text, format_bytes, plural
 
 _OF_THIS_MACHINE = (*TARGETS, "")  # targets that are loaded where they were made
 REMOVED = " and removed"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from workbench.number_text import format_ms, plural
 from workbench.report import AutotuneChoice, Report
 from workbench.report.report_header import OWN_KERNEL
 from workbench.report.rows import ESTIMATED_CHOICE
@@ -13,7 +14,6 @@ from workbench.views.panes.pane import Content, Pane, ViewContext, missing, tell
 from workbench.views.wire import report_messages as wire
 from workbench.views.wire.codec import convert_row
 from workbench.views.wire.gpu_messages import Ranked
-from workbench.views.words.units import format_ms, plural
 
 _NOTHING = (
     "Inductor had nothing to choose from in this mode. "

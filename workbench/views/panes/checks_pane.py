@@ -8,7 +8,7 @@ from typing import Literal
 from workbench.analysis.cost.line_shares import list_line_ids
 from workbench.analysis.kernel_checks.kernel_check import NOT_JUDGED, read_check
 from workbench.device_kinds import TARGETS
-from workbench.number_text import number_text
+from workbench.number_text import number_text, plural
 from workbench.report import Report
 from workbench.report.machine_rows import CheckedCase, KernelFinding
 from workbench.report.report_header import OWN_KERNEL
@@ -16,7 +16,6 @@ from workbench.views.block_wire import write_action
 from workbench.views.blocks import Action
 from workbench.views.panes.pane import Content, Pane, ViewContext, missing
 from workbench.views.wire import check_messages as wire
-from workbench.views.words.units import plural
 
 _WARNINGS = ("race, same value", "no barrier")
 _EACH = 4  # calls of one kernel that are listed one by one

@@ -10,8 +10,7 @@ from collections import Counter
 from workbench.report import Report
 from workbench.report.machine_rows import CudaGraphPart
 from workbench.views.blocks import Block, Own, Rows
-from workbench.views.panes.pane import Content, Pane, ViewContext, missing
-from workbench.views.panes.passes import Passes
+from workbench.views.panes.pane import Content, Pane, Passes, ViewContext, missing
 from workbench.views.wire import report_messages as wire
 from workbench.views.wire.codec import convert_row
 from workbench.views.wire.gpu_messages import CudaGraph, CudaGraphs

@@ -10,8 +10,7 @@ from workbench.number_text import plural
 from workbench.report import Report
 from workbench.report.record import list_linked_pairs
 from workbench.report.rows import PassStage, PassStep
-from workbench.views.panes.pane import Content, Pane, ViewContext, missing
-from workbench.views.panes.passes import Passes
+from workbench.views.panes.pane import Content, Pane, Passes, ViewContext, missing
 from workbench.views.wire import report_messages as wire
 from workbench.views.wire.codec import convert_row
 from workbench.views.words.record_words import name_stage

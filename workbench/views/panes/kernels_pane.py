@@ -11,6 +11,14 @@ from workbench.analysis.cost.identical_kernels import grouped
 from workbench.analysis.fusion.fusion import kernel_kinds, mark_kernels
 from workbench.analysis.fusion.traffic import bytes_of
 from workbench.analysis.gpu_model.roofline import list_host_rooflines
+from workbench.number_text import (
+    count_text,
+    format_bytes,
+    format_percent,
+    format_us,
+    number_text,
+    plural,
+)
 from workbench.report import Kernel, Report
 from workbench.report.machine_rows import (
     CODE_STAGES,
@@ -23,20 +31,12 @@ from workbench.report.machine_rows import (
 from workbench.report.measures import measures
 from workbench.report.record import list_linked_pairs
 from workbench.report.report_header import KERNEL_LOG, OWN_KERNEL
-from workbench.views.panes.pane import Content, Pane, ViewContext, missing
-from workbench.views.panes.passes import Passes
+from workbench.report.texts import find_text
+from workbench.views.panes.pane import Content, Pane, Passes, ViewContext, missing
 from workbench.views.wire import report_messages as wire
 from workbench.views.wire.codec import convert_row, shorten
 from workbench.views.wire.gpu_messages import Config
-from workbench.views.words.record_words import format_line_numbers, list_kernel_ops, text_of
-from workbench.views.words.units import (
-    count_text,
-    format_bytes,
-    format_percent,
-    format_us,
-    number_text,
-    plural,
-)
+from workbench.views.words.record_words import format_line_numbers, list_kernel_ops
 
 FAR_BELOW = 0.1  # of its roof: a kernel that reaches less waits for something else
 _LANGUAGES = {"triton": "Triton", "cpp": "C++", "extern": "library"}
@@ -90,7 +90,7 @@ class _Ties:
     def _length(self, key: str | None) -> int:
         """Lines of the text behind a content hash; 0 when it was not kept."""
         if key not in self.lengths:
-            text = text_of(self.report, key)
+            text = find_text(self.report.texts, key)
             self.lengths[key] = 0 if text is None else text.count("\n") + 1
         return self.lengths[key]
 

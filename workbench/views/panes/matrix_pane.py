@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import Literal
 
 from workbench.analysis.gpu_model.matrix import list_spreads
-from workbench.number_text import join_words
+from workbench.number_text import format_percent, format_us, join_words, plural
 from workbench.report import Report
 from workbench.report.machine_rows import MatrixCell
 from workbench.report.report_header import OWN_KERNEL
@@ -15,7 +15,6 @@ from workbench.views.panes.pane import Content, Pane, ViewContext, missing, tell
 from workbench.views.wire import gpu_messages as wire
 from workbench.views.wire.codec import convert_row, shorten
 from workbench.views.wire.report_messages import Note
-from workbench.views.words.units import format_percent, format_us, plural
 
 _NOTHING = (
     "The kernels were compiled for one target only. `wb.matrix` compiles each of them for several "

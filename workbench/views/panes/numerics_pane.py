@@ -16,7 +16,7 @@ from workbench.analysis.numerics.numerics_cures import (
 )
 from workbench.analysis.numerics.numerics_record import Numerics, read_numerics
 from workbench.device_kinds import TARGETS
-from workbench.number_text import number_text
+from workbench.number_text import number_text, plural
 from workbench.report import Report
 from workbench.report.numerics.numerics_rows import Deviation
 from workbench.views.block_wire import write_action
@@ -24,7 +24,6 @@ from workbench.views.blocks import Action, Own, Rows, Sentence
 from workbench.views.panes.pane import Content, Pane, ViewContext, can_be_called, missing
 from workbench.views.wire import numerics_messages as wire
 from workbench.views.wire.codec import convert_row
-from workbench.views.words.units import plural
 
 _NOT_COMPARED = (
     "The numbers were not compared with eager's. `wb.numerics(compiled, args)` computes every part "

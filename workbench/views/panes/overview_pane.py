@@ -12,7 +12,7 @@ from pathlib import PurePath
 from statistics import median, quantiles
 
 from workbench.analysis.calls.call_tree import CostRow, list_call_rows, list_module_rows
-from workbench.analysis.cost.costs import list_costs
+from workbench.analysis.cost.costs import list_all_costs, list_costs
 from workbench.analysis.cost.identical_kernels import grouped
 from workbench.analysis.fusion.fusion import list_before_fusion
 from workbench.analysis.fusion.traffic import count_moved_bytes, measure_fusion_traffic
@@ -21,6 +21,13 @@ from workbench.analysis.memory.memory import count_quick_memory
 from workbench.analysis.memory.timeline import explain_unknown_memory
 from workbench.analysis.opportunities.opportunity import SURE, Opportunity, Tried
 from workbench.analysis.opportunities.rules import opportunities
+from workbench.number_text import (
+    format_bytes,
+    format_percent,
+    format_seconds,
+    format_us,
+    plural,
+)
 from workbench.report import Report
 from workbench.report.measures import count_guards, measure_compile_seconds
 from workbench.report.paired import PairedTimes
@@ -46,18 +53,11 @@ from workbench.views.wire.overview_messages import TreeRow
 from workbench.views.wire.report_messages import Source
 from workbench.views.words.progress_words import find_longest_work
 from workbench.views.words.record_words import (
+    COST_HEADS,
     count_captured,
     describe_absent_parts,
-    list_cost_heads,
     list_cuda_graph_reasons,
     summarize_cuda_graphs,
-)
-from workbench.views.words.units import (
-    format_bytes,
-    format_percent,
-    format_seconds,
-    format_us,
-    plural,
 )
 
 _QUICK = 10_000
@@ -73,7 +73,7 @@ def document(report: Report, context: ViewContext) -> Content:
         "calls": calls,
         "modules": modules,
         "advice": advice(report, context),
-        "costs": list_cost_heads(report),
+        "costs": _list_cost_heads(report),
         "figures": figures(report, context.saved or file_of(report)),
         "notes": _notes(report, context.dropped),
         "missing": [
@@ -86,6 +86,24 @@ def document(report: Report, context: ViewContext) -> Content:
     part = "source lines" if report.why_missing("sources") is None else "sources"
     empty = missing(report, part, "No source.", "No source text was recorded.")
     return Content(data, empty=None if has_text or modules else empty)
+
+
+def _list_cost_heads(report: Report) -> list[wire.Cost]:
+    """The costs that are known, the one that ranks first."""
+    heads: list[wire.Cost] = []
+    for cost in list_all_costs(report):
+        name, unit, is_estimate = COST_HEADS[cost.kind]
+        heads.append(
+            {
+                "kind": cost.kind,
+                "name": name,
+                "unit": unit,
+                "source": cost.source,
+                "brief": cost.brief,
+                "is_estimate": is_estimate,
+            }
+        )
+    return heads
 
 
 def _list_measured(context: ViewContext) -> dict[str, PairedTimes | None]:

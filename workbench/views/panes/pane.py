@@ -9,16 +9,16 @@ from workbench.analysis.opportunities.opportunity import Tried
 from workbench.analysis.opportunities.rehearsed_cures import RehearsedCure
 from workbench.artifacts.preflight.check import Check
 from workbench.number_text import number_text
-from workbench.report import Report
+from workbench.report import Graph, Kernel, Phase, Report
+from workbench.report.graph_stages import GRAPH_STAGES
 from workbench.report.measures import measure_compile_seconds
 from workbench.report.report_header import KERNEL_LOG, OWN_KERNEL
 from workbench.tasks.live_action import LiveAction
 from workbench.views.blocks import Block
 from workbench.views.live_actions import explain_not_started
-from workbench.views.panes.passes import Passes as Passes
 from workbench.views.wire import report_messages as wire
 from workbench.views.wire.gpu_messages import Targets
-from workbench.views.wire.report_messages import Note
+from workbench.views.wire.report_messages import Note, Side
 
 
 @dataclass(frozen=True)
@@ -119,3 +119,58 @@ def tell_cost(report: Report) -> str:
     seconds = measure_compile_seconds((p.start_s, p.duration_s) for p in report.phases)
     took = number_text(seconds or 0.0, "seconds")
     return f" What is shown took {took} to compile." if seconds else ""
+
+
+_FORWARD, _BACKWARD = "fw_compiler", "bw_compiler"
+
+
+class Passes:
+    """Whether a row belongs to the forward or to the backward of a compilation that has both.
+
+    It is empty for what belongs to both, and where there is no backward.
+    """
+
+    def __init__(self, report: Report):
+        self.has_both = any(report.kernels.columns.get("is_backward", ())) or any(
+            report.graphs.columns.get("is_backward", ())
+        )
+        self._lowered: dict[str, Side] = {
+            row.graph: self.choose_side(is_backward=row.is_backward)
+            for row in (*report.wrappers, *report.kernels)
+        }
+        self._times: list[tuple[float, float, Side]] = [
+            (
+                row.start_s,
+                row.start_s + row.duration_s,
+                self.choose_side(is_backward=name == _BACKWARD),
+            )
+            for row in report.phases
+            for name in (_FORWARD, _BACKWARD)
+            if name in row.name
+        ]
+
+    def choose_side(self, *, is_backward: bool) -> Side:
+        """That of what is of the backward or not."""
+        if not self.has_both:
+            return ""
+        return "backward" if is_backward else "forward"
+
+    def kernel(self, kernel: Kernel) -> Side:
+        """That of a kernel."""
+        return self.choose_side(is_backward=kernel.is_backward)
+
+    def lowered(self, graph: str) -> Side:
+        """That of a lowered graph, such as `i1`."""
+        return self._lowered.get(graph, "")
+
+    def graph(self, graph: Graph) -> Side:
+        """That of a graph of a stage; what comes before the partition is of both."""
+        stage = GRAPH_STAGES.get(graph.stage)
+        if stage is not None and stage.is_whole:
+            return ""
+        return self.choose_side(is_backward=graph.is_backward)
+
+    def phase(self, phase: Phase) -> Side:
+        """That of a phase: of the compilation of the one or the other, in whatever thread."""
+        sides = (side for start, end, side in self._times if start <= phase.start_s < end)
+        return next(sides, "")

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from workbench.analysis.cost.identical_kernels import grouped
 from workbench.analysis.gpu_model.roofline import list_host_rooflines
+from workbench.number_text import format_percent, plural
 from workbench.report import Report
 from workbench.report.machine_rows import KernelRoofline
 from workbench.views.panes.kernels_pane import FAR_BELOW
@@ -14,7 +15,6 @@ from workbench.views.panes.pane import Content, Pane, ViewContext, missing, tell
 from workbench.views.wire.codec import convert_row, shorten
 from workbench.views.wire.gpu_messages import Roof, RooflinePoint
 from workbench.views.wire.report_messages import Note
-from workbench.views.words.units import format_percent, plural
 
 ON_THE_ROOF, ABOVE_IT = 0.9, 1.1
 """Between these parts of the roof, nothing is left to gain in a kernel but to do less work."""

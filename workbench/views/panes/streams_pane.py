@@ -8,7 +8,7 @@ from pathlib import PurePath
 
 from workbench.analysis.cluster.links import ERRORS, LEAST_CHECKED, MOST_CHECKED_NODES
 from workbench.analysis.cluster.streams import COMPUTE, MISSING, Span, Streams, find_streams
-from workbench.number_text import number_text, plural
+from workbench.number_text import format_bytes, format_percent, format_us, number_text, plural
 from workbench.report import Report
 from workbench.report.cluster.cluster_rows import HOOK, PASSES, Collective, is_unplaced
 from workbench.report.rows import split_line
@@ -16,7 +16,6 @@ from workbench.views.blocks import Own, Rows, Sentence
 from workbench.views.panes.pane import Content, Pane, ViewContext, missing
 from workbench.views.wire.codec import convert_row
 from workbench.views.wire.stream_messages import CollectiveRow, StreamSpan
-from workbench.views.words.units import format_bytes, format_percent, format_us
 
 _NONE = (
     "This program has no collectives. Inside `with wb.virtual_cluster({'dp': 64, 'tp': 8}) as "

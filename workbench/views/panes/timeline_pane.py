@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from workbench.number_text import format_seconds
 from workbench.report import Report
 from workbench.views.blocks import Own, Rows, Sentence
-from workbench.views.panes.pane import Content, Pane, ViewContext, missing
-from workbench.views.panes.passes import Passes
+from workbench.views.panes.pane import Content, Pane, Passes, ViewContext, missing
 from workbench.views.wire import report_messages as wire
 from workbench.views.wire.codec import convert_row
 from workbench.views.words.progress_words import find_compiler, name_own_work, name_phases
-from workbench.views.words.units import format_seconds
 
 _SECOND = 0.1  # of the whole: what is less is not told
 

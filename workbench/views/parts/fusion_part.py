@@ -14,14 +14,13 @@ from workbench.analysis.fusion.fusion import (
     name_kernels,
 )
 from workbench.analysis.fusion.why_not import Apart, WhyNot, rejected
-from workbench.number_text import join_words
+from workbench.number_text import format_bytes, format_percent, join_words, plural
 from workbench.report import Kernel, Report
 from workbench.views.panes.pane import Passes
 from workbench.views.tables.columns import choose_columns
 from workbench.views.wire.codec import convert_row, shorten
 from workbench.views.wire.fusion_messages import FusionPart, FusionStep, PairsPart, Rejected
 from workbench.views.words.record_words import format_line_numbers, list_kernel_ops
-from workbench.views.words.units import format_bytes, format_percent, plural
 
 _NOTHING = 0.005  # of the traffic of a kernel
 _MOST = 3000

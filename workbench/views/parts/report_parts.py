@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, KeysView, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from workbench.analysis.apart.apart import explain_apart, list_neighbours
 from workbench.analysis.cost.line_shares import list_line_ids
 from workbench.analysis.diff.lineage import (
     NodePair,
@@ -17,27 +18,27 @@ from workbench.analysis.diff.lineage import (
     find_named_owners,
 )
 from workbench.analysis.kernel_script.script import kernel_script
+from workbench.analysis.opportunities.opportunity import Opportunity
+from workbench.analysis.opportunities.rules import opportunities
 from workbench.artifacts.programs import find_kernels
 from workbench.errors import UsageError
 from workbench.report import TABLES, KernelLine, Report, Wrapper
 from workbench.report.graph_stages import is_weight_name, name_input, place_of
 from workbench.report.machine_rows import Assembly
 from workbench.report.record import list_linked_pairs
+from workbench.report.rows import PassStep, WhyApart
 from workbench.report.side_by_side import compare
+from workbench.report.texts import find_text
 from workbench.specs.opcodes import explanations
 from workbench.views.layout import layered
-from workbench.views.parts.apart_part import build_apart_part
-from workbench.views.parts.budgets_part import build_budgets_part
 from workbench.views.parts.fusion_part import build_fusion_part, build_pairs_part
-from workbench.views.parts.memory_part import build_memory_part
-from workbench.views.parts.step_graphs import Columns, build_step_changes, read_step_columns
+from workbench.views.parts.memory_part import build_budgets_part, build_memory_part
 from workbench.views.tables.columns import FIRST_COLUMNS
+from workbench.views.wire import report_messages as wire
 from workbench.views.wire.codec import convert_row, no_collection
-from workbench.views.wire.fusion_messages import FusionPart, PairsPart
 from workbench.views.wire.gpu_messages import ComparePart, Opcode, StagePart
 from workbench.views.wire.report_messages import (
     BytecodePart,
-    Cell,
     ChangesPart,
     CodePart,
     GraphPart,
@@ -45,7 +46,7 @@ from workbench.views.wire.report_messages import (
     TablePart,
     WrapperPart,
 )
-from workbench.views.words.record_words import text_of
+from workbench.views.wire.table_messages import Cell
 
 _FORMS = (
     "graph:ID, bytecode:ID, code:ID, script:ID, wrapper:ID, table:NAME, changes:ID:ID, "
@@ -99,11 +100,6 @@ class Parts:
             "pairs": lambda _: build_pairs_part(report),
             "apart": lambda pair: build_apart_part(report, pair),
         }
-
-
-def build_fused(report: Report) -> tuple[FusionPart, PairsPart]:
-    """The parts of the Fusion pane, for where no script asks for them."""
-    return build_fusion_part(report), build_pairs_part(report)
 
 
 def report_part(report: Report, name: str) -> Part:
@@ -162,7 +158,7 @@ class Stages:
         row = self._rows.get(name)
         if row is None:
             raise UsageError(f"There is no code {name!r}; report.frame('assembly') lists it all.")
-        text = text_of(self._report, row.text)
+        text = find_text(self._report.texts, row.text)
         if text is None:
             why = row.note or "it was not kept in the report"
             raise UsageError(f"There is no {row.stage.upper()} of {row.config}: {why}.")
@@ -214,7 +210,7 @@ class Codes:
         if kernel is None:
             known = f"k0 to k{len(self._kernels) - 1}" if self._kernels else "none"
             raise UsageError(f"There is no kernel {id!r}; the report has {known}.")
-        text = text_of(self._report, kernel.text)
+        text = find_text(self._report.texts, kernel.text)
         if text is None:
             why = "it was not kept in the report"
             if kernel.language == "extern":
@@ -233,10 +229,10 @@ def build_bytecode_part(report: Report, id: str) -> BytecodePart:
     if row is None:
         known = ", ".join(report.bytecode.columns.get("id", ())) or "none"
         raise UsageError(f"There is no bytecode {id!r}; the report has {known}.")
-    text = text_of(report, row.text)
+    text = find_text(report.texts, row.text)
     if text is None:
         raise UsageError(f"The report keeps no text of the bytecode {id}.")
-    source = text_of(report, row.source_text)
+    source = find_text(report.texts, row.source_text)
     note = row.why_no_source if source is None else None
     return {"kind": "bytecode", "id": id, "text": text, "source": source, "note": note}
 
@@ -247,7 +243,7 @@ def build_wrapper_part(report: Report, id: str) -> WrapperPart:
     if wrapper is None:
         known = ", ".join(report.wrappers.columns.get("id", ())) or "none"
         raise UsageError(f"There is no wrapper {id!r}; the report has {known}.")
-    text = text_of(report, wrapper.text)
+    text = find_text(report.texts, wrapper.text)
     if text is None:
         raise UsageError(f"The text of {id} was not kept in the report.")
     text = _FOLDER.sub(r"\1", text)
@@ -545,3 +541,119 @@ def find_all_quiet_ids(report: Report) -> list[str]:
     quiet = {target for target in set(targets) if strip_op_name(target) in _QUIET}
     ids: Sequence[str] = columns.get("id", ())
     return [id for id, target in zip(ids, targets, strict=True) if target in quiet]
+
+
+_MOST = 200  # pairs that a saved page answers for
+_JOINING = frozenset(
+    ("product-epilogue", "topk-of-one", "complex-numbers", "attention-by-hand", "copied-matrix")
+)
+"""Rules whose change puts operations into one kernel, or takes away what stands between."""
+
+
+def build_apart_part(report: Report, pair: str) -> wire.ApartPart:
+    """Build the part of a pair `k0|k1`, of all neighbours without one.
+
+    Raises `UsageError` for an id that the record does not have.
+    """
+    a, mark, b = pair.partition("|")
+    if pair and not (a and mark and b):
+        raise UsageError(f"Why apart takes two ids, as in 'apart:k0|k1': {pair!r} is not that.")
+    answers = [explain_apart(report, a, b)] if pair else list_neighbours(report, _MOST)
+    changes = [each for each in opportunities(report) if each.rule in _JOINING]
+    return {"kind": "apart", "answers": [_answer(each, changes) for each in answers]}
+
+
+def _answer(answer: WhyApart, changes: list[Opportunity]) -> wire.WhyApart:
+    concerned = set(answer.concerned)
+    joining = (each.id for each in changes if concerned & set(each.kernels))
+    return convert_row(
+        wire.WhyApart,
+        answer,
+        rejected=None if answer.pair is None else f"f0:{answer.pair}",
+        opportunity=next(joining, None) if answer.is_apart else None,
+    )
+
+
+Columns = Mapping[str, Sequence[Any]]
+
+
+def read_step_columns(report: Report, id: str) -> Columns:
+    """The nodes of the graph after a pass; raises `UsageError` where there is none of that name."""
+    base, steps = _find_steps(report, id)
+    nodes, changed = report.nodes.columns, report.pass_nodes.columns
+    places = {id: row for row, id in enumerate(changed["id"])}
+    found = {nodes["name"][row]: (nodes, row) for row in report.node_rows[base]}
+    for step in steps:
+        for name in step.removed:
+            found.pop(name, None)
+        for name in (*step.added, *step.rewritten):
+            found[name] = changed, places[f"{step.graph_after}:{name}"]
+    inputs = {
+        name: [each.partition(":")[2] for each in table["inputs"][row]]
+        for name, (table, row) in found.items()
+    }
+    names = _sort_names({name: [n for n in own if n in found] for name, own in inputs.items()})
+    columns: dict[str, list[Any]] = {
+        column: [found[name][0][column][found[name][1]] for name in names] for column in nodes
+    }
+    own: dict[str, list[Any]] = {
+        "id": [f"{id}:{name}" for name in names],
+        "graph": [id] * len(names),
+        "inputs": [[f"{id}:{each}" for each in inputs[name]] for name in names],
+    }
+    return columns | own
+
+
+def build_step_changes(report: Report, before: str, after: str) -> ChangesPart:
+    """What the passes between two states of one graph did."""
+    fewer, more = sorted((_find_steps(report, id)[1] for id in (before, after)), key=len)
+    was, now = (read_names(report, id) for id in (before, after))
+    between = (name for step in more[len(fewer) :] for name in step.rewritten)
+    stayed = [name for name in dict.fromkeys(between) if name in was and name in now]
+    return {
+        "kind": "changes",
+        "before": before,
+        "after": after,
+        "added": [f"{after}:{name}" for name in now if name not in was],
+        "removed": [f"{before}:{name}" for name in was if name not in now],
+        "replaced": [([f"{before}:{name}"], [f"{after}:{name}"]) for name in stayed],
+        "kept": len(was & now) - len(stayed),
+    }
+
+
+def read_names(report: Report, id: str) -> KeysView[str]:
+    """The names of the nodes of a recorded graph, or of one that a pass left, in no order."""
+    base, steps = _find_steps(report, id)
+    known = report.nodes.columns["name"]
+    names: dict[str, None] = dict.fromkeys(known[row] for row in report.node_rows[base])
+    for step in steps:
+        for name in step.removed:
+            names.pop(name, None)
+        names |= dict.fromkeys(step.added)
+    return names.keys()
+
+
+def _find_steps(report: Report, id: str) -> tuple[str, tuple[PassStep, ...]]:
+    """The recorded graph, and the passes that led from it to a graph."""
+    base, dot, number = id.partition(".")
+    steps = report.graph_steps.get(base, ())
+    count = int(number) if number.isdecimal() else 0
+    if base not in report.node_rows or (dot and not 0 < count <= len(steps)):
+        raise UsageError(f"There is no graph {id!r} that a pass left.")
+    return base, steps[:count]
+
+
+def _sort_names(reads: Mapping[str, Sequence[str]]) -> list[str]:
+    """The nodes, each behind those that it reads, else in their order."""
+    order: dict[str, None] = {}
+    for first in reads:
+        waiting = [(first, iter(reads[first]))]
+        while waiting:
+            name, inputs = waiting[-1]
+            missing = next((each for each in inputs if each not in order), None)
+            if missing is None:
+                order.setdefault(name)
+                waiting.pop()
+            else:
+                waiting.append((missing, iter(reads[missing])))
+    return list(order)

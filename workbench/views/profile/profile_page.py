@@ -53,13 +53,13 @@ def build_blocks(profile: RunProfile, *, redact: bool = False) -> Document:
         own.sentence,
         blocks,
         tab="Profile",
-        pack=lambda is_page: _pack(profile, is_page=is_page, redact=redact),
+        pack=lambda place: _pack(profile, is_page=place.is_page, redact=redact),
     )
 
 
 def _pack(profile: RunProfile, *, is_page: bool, redact: bool) -> bytes:
     """What the view shows; a page has the records with it."""
-    from workbench.views.pages.report_page import embed_record  # with all that draws a page
+    from workbench.views.pages.packed_report import embed_record  # with all that draws a page
 
     records = profile.records if is_page and not redact else {}
     made = {id: embed_record(each, _ROOM // len(records)) for id, each in records.items()}

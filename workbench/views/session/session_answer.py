@@ -10,6 +10,7 @@ import pandas
 
 from workbench.analysis.session.advice import advice
 from workbench.errors import UsageError
+from workbench.number_text import plural
 from workbench.report.session.session_record import (
     Session,
     has_run_nothing,
@@ -19,7 +20,6 @@ from workbench.report.session.session_record import (
 )
 from workbench.report.session.session_rows import Event, Step
 from workbench.views.charts.sheet import INK, KERNEL_COLOURS, PALE, sheet
-from workbench.views.words.units import plural
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

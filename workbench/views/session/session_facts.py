@@ -5,8 +5,8 @@ from __future__ import annotations
 from heapq import nsmallest
 
 from workbench.analysis.session.advice import explain_slow_steps
+from workbench.number_text import format_seconds, plural
 from workbench.report.session.session_record import Session, was_compiled_before
-from workbench.views.words.units import format_seconds, plural
 
 _SLOWEST = 3
 _ANEW = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from workbench.number_text import plural
 from workbench.report.session.session_record import (
     Session,
     list_compiled,
@@ -14,7 +15,6 @@ from workbench.report.session.session_record import (
 from workbench.report.session.session_rows import place
 from workbench.report.table import Table
 from workbench.views.tables.column import Column, Shown
-from workbench.views.words.units import plural
 
 _COMPILES = (
     Column("No.", "at", "right", is_wide=True),

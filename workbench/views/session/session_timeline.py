@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import log10
 
+from workbench.number_text import format_ms
 from workbench.report.session.session_record import Session
 from workbench.views.charts.sheet import KERNEL_COLOURS, PALE
 from workbench.views.session.session_answer import Bar, bars
-from workbench.views.words.units import format_ms
 
 WIDTH, HEIGHT = 900, 160
 """Of the picture, without its axis."""

@@ -8,16 +8,16 @@ from typing import Any, Literal
 
 from workbench.analysis.sweep.sweep import Sweep
 from workbench.errors import UsageError
-from workbench.report.trials import UNSAVED, Trial
-from workbench.views.wire.codec import shorten
-from workbench.views.wire.sweep_messages import SweepDocument, SweepRow
-from workbench.views.words.units import (
+from workbench.number_text import (
     format_bytes,
     format_seconds,
     format_us,
     number_text,
     plural,
 )
+from workbench.report.trials import UNSAVED, Trial
+from workbench.views.wire.codec import shorten
+from workbench.views.wire.sweep_messages import SweepDocument, SweepRow
 
 VERSION = 1
 MOST_ROWS = 1000

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.analysis.sweep.sweep import CHARTS, Sweep
 from workbench.errors import UsageError, suggest
+from workbench.number_text import format_us
 from workbench.report.paired import SURE, compute_median_interval
 from workbench.report.trials import Trial
 from workbench.views.answers.alternatives_text import list_codes, summarize_rivals
@@ -41,7 +42,6 @@ from workbench.views.tables.column import Column
 from workbench.views.wire.codec import SMALL, pack
 from workbench.views.wire.sweep_messages import SweepDocument, SweepRow
 from workbench.views.words.record_words import short
-from workbench.views.words.units import format_us
 
 if TYPE_CHECKING:
     from anywidget import AnyWidget

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from math import inf, isfinite
 from typing import Any, Literal, cast, get_args
 
+from workbench import number_text as units
 from workbench.views.wire.numerics_messages import INFINITE
 from workbench.views.wire.table_messages import Cell, ColumnKind, ColumnSpec, TableRows
 from workbench.views.wire.table_messages import Unit as WireUnit
-from workbench.views.words import units
 
 CUT = "…"
 Unit = Literal[

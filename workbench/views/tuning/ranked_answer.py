@@ -10,18 +10,17 @@ import pandas
 
 from workbench.analysis.tuning.tuned import RankedConfigs
 from workbench.errors import UsageError
+from workbench.number_text import ABSENT, format_percent, format_us, plural
 from workbench.report import Report
 from workbench.report.machine_rows import RankedConfig
 from workbench.report.measures import measures
-from workbench.views.blocks import Document, Heat, Sentence, Table
+from workbench.views.blocks import HEAT_BYTES, Document, Heat, Sentence, Table
 from workbench.views.charts.sheet import HeatCell, HeatMap, draw_heat_map
 from workbench.views.shown import Shown
-from workbench.views.static_html.grids import HEAT_BYTES
 from workbench.views.tables import data_frames
 from workbench.views.tables.column import Column, exact
 from workbench.views.tuning.config_map import lay_out_map, make_cell
 from workbench.views.words.record_words import list_kernel_ops
-from workbench.views.words.units import ABSENT, format_percent, format_us, plural
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -10,13 +10,12 @@ import pandas
 from workbench.analysis.tuning.candidate import RANKED, Candidate, count_verdicts
 from workbench.analysis.tuning.tuned import Tuned, TunedCase
 from workbench.errors import UsageError
-from workbench.views.blocks import Document, Heat, OnPage, Sentence, Table
+from workbench.number_text import ABSENT, format_percent, format_us
+from workbench.views.blocks import HEAT_BYTES, Document, Heat, OnPage, Sentence, Table
 from workbench.views.charts.sheet import HeatCell, HeatMap, draw_heat_map
 from workbench.views.shown import Shown
-from workbench.views.static_html.grids import HEAT_BYTES
 from workbench.views.tables.column import Column, exact
 from workbench.views.tuning.config_map import lay_out_map, make_cell
-from workbench.views.words.units import ABSENT, format_percent, format_us
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

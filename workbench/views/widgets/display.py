@@ -19,17 +19,18 @@ from workbench.report.report_header import OWN_KERNEL
 from workbench.report.report_holder import ReportHolder
 from workbench.settings import Embed, options
 from workbench.tasks.live_action import LiveAction
+from workbench.views.blocks import SUMMARIES, Document, Listings
 from workbench.views.document import ViewContext, document
 from workbench.views.live_actions import ONLY_A_RECORD, LiveActions, describe_targets
-from workbench.views.pages.report_page import fragment, render_saved_view
+from workbench.views.pages.report_page import build_document
 from workbench.views.panes.pane import choose_pane
 from workbench.views.parts.report_parts import report_part
 from workbench.views.source_marks import SIGNS, annotated
-from workbench.views.static_html.static_report import source_summary
+from workbench.views.static_html.render import keep, summarize
 from workbench.views.text import text
 from workbench.views.wire.gpu_messages import Targets
-from workbench.views.wire.report_messages import Input, Sandbox
-from workbench.views.words.record_words import choose_cost_of_lines, cost_text
+from workbench.views.wire.report_messages import Input, PaneId, Sandbox
+from workbench.views.words.record_words import choose_cost_of_lines, cost_text, share_words
 
 if TYPE_CHECKING:
     from anywidget import AnyWidget
@@ -106,7 +107,8 @@ class Shown(LiveOnly):
     def keep(self, *, embed: Embed, carries_bundle: bool) -> str:
         """The HTML that stays, of a view in which nothing is alive."""
         context = replace(self.context, sandbox=None, targets=None, actions=())
-        return render_saved_view(self.report, context, embed=embed, carries_bundle=carries_bundle)
+        made = build_document(self.report, context)
+        return keep(made, embed=embed, carries_bundle=carries_bundle)
 
     def _ipython_display_(self) -> None:
         shell = find_kernel_shell()
@@ -121,7 +123,10 @@ class Shown(LiveOnly):
         return self.live()
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        return {"text/plain": text(self.report), "text/html": fragment(self.report)}
+        return {
+            "text/plain": text(self.report),
+            "text/html": summarize(build_document(self.report)),
+        }
 
 
 class Annotated:
@@ -142,8 +147,15 @@ class Annotated:
             rows.append(f"{sign} {number:>4} {line:<72} {kernels} {cost}".rstrip())
         return "\n".join(rows)
 
+    def _build_document(self) -> Document:
+        """Every line of the source, however many."""
+        count = len(self.source["lines"])
+        whole = replace(SUMMARIES[0], lines=count, context=count)
+        share = share_words(choose_cost_of_lines(self.source["marks"]))
+        return Document("", [Listings([self.source], legend=share)], levels=(whole,))
+
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        return {"text/plain": repr(self), "text/html": source_summary(self.source)}
+        return {"text/plain": repr(self), "text/html": summarize(self._build_document())}
 
 
 def show(x: Any, context: ViewContext | None = None, *, view: View | None = None) -> Shown:
@@ -191,6 +203,16 @@ def display_record(
         publish(shell, make_live_output(make()))
     html = keep(embed=options.embed, carries_bundle=carries_bundle(shell))
     publish(shell, {"text/plain": repr(record), "text/html": html})
+
+
+def display_pane(record: Any, pane: PaneId) -> None:
+    """Show a record as one pane of the compilation that it is of; see `display_record`.
+
+    The view is that of the compilation where it is alive.
+    """
+    subject = getattr(record, "asked", record.report)
+    shown = show(subject, ViewContext(variable="compiled", pane=pane))
+    display_record(record, shown.live, shown.keep)
 
 
 def show_row(report: Report, part: str, variable: str) -> Any:
@@ -339,7 +361,10 @@ def make_summary_bundle(holder: Any) -> dict[str, str]:
     """Text and HTML of what has a report, as the value of a cell."""
     if displayed().has(holder):
         return {"text/plain": repr(holder)}
-    return {"text/plain": text(holder.report), "text/html": fragment(holder.report)}
+    return {
+        "text/plain": text(holder.report),
+        "text/html": summarize(build_document(holder.report)),
+    }
 
 
 def _count_cells() -> int | None:

@@ -3,6 +3,5 @@
 DOORS = {
     "progress_words": "What a running compilation does, in plain words with counts.",
     "record_words": "What views call the things of a record.",
-    "units": "The quantities that views write most.",
 }
 """What other rooms import of this one."""

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from workbench.device_kinds import TARGETS
+from workbench.number_text import plural
 from workbench.report import Report
 from workbench.views.wire.report_messages import Progress, StepState
-from workbench.views.words.units import plural
 
 _READING: Final = "Reading your code"
 _TRACING: Final = "Tracing the operators"

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from workbench.analysis.cost.costs import CostKind, list_all_costs
+from workbench.analysis.cost.costs import CostKind
 from workbench.analysis.fusion.traffic import strip_operator_name
+from workbench.number_text import format_bytes, format_us, plural
 from workbench.report import Kernel, Report
 from workbench.report.graph_stages import GRAPH_STAGES, is_input_name
 from workbench.report.rows import split_line
 from workbench.views.wire import report_messages as wire
 from workbench.views.wire.table_messages import Unit
-from workbench.views.words.units import format_bytes, format_us, plural
 
 _FILES = 2  # named beside a kernel
-_HEADS: Mapping[CostKind, tuple[str, Unit, bool]] = {  # name, unit, whether it is an estimate
+COST_HEADS: Mapping[CostKind, tuple[str, Unit, bool]] = {  # name, unit, whether it is an estimate
     "time": ("Time", "us", False),
     "bound": ("Bound", "us", True),
     "bytes": ("Bytes", "B", True),
@@ -99,11 +99,6 @@ def _ranges(numbers: list[int]) -> str:
     return ", ".join(str(a) if a == b else f"{a}–{b}" for a, b in spans)
 
 
-def text_of(report: Report, key: str | None) -> str | None:
-    """The text behind a content hash; None when it was not kept."""
-    return None if key is None else report.texts.get(key)
-
-
 def count_captured(report: Report) -> tuple[int, int]:
     """How many graphs Dynamo captured, and how many operations are in them."""
     graphs = {graph.id for graph in report.graphs if graph.stage == "dynamo"}
@@ -123,28 +118,10 @@ def title_of(report: Report) -> str:
     return report.request.name or "compilation"
 
 
-def list_cost_heads(report: Report) -> list[wire.Cost]:
-    """The costs that are known, the one that ranks first."""
-    heads: list[wire.Cost] = []
-    for cost in list_all_costs(report):
-        name, unit, is_estimate = _HEADS[cost.kind]
-        heads.append(
-            {
-                "kind": cost.kind,
-                "name": name,
-                "unit": unit,
-                "source": cost.source,
-                "brief": cost.brief,
-                "is_estimate": is_estimate,
-            }
-        )
-    return heads
-
-
 def choose_cost_of_lines(marks: Iterable[wire.Line]) -> CostKind | None:
     """The best cost that any of these lines has."""
     there = {kind for mark in marks for kind in mark["cost"]}
-    return next((kind for kind in _HEADS if kind in there), None)
+    return next((kind for kind in COST_HEADS if kind in there), None)
 
 
 def cost_text(cost: Mapping[str, float], kind: CostKind | None) -> str:

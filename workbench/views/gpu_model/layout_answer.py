@@ -1,17 +1,45 @@
-"""Who holds which element of a tensor: a square for each, coloured by lane."""
+"""Who holds which element of a tensor: as rows, and as a square for each, coloured by lane."""
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from workbench.analysis.kernel_layouts.kernel_layout import Layout
+from workbench.views.blocks import Document, Sentence, Table
 from workbench.views.charts.sheet import CELL_INK, sheet
+from workbench.views.shown import Shown
+from workbench.views.tables.column import Column
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+_HELD = (
+    Column("Element", "element", "code"),
+    Column("Warp", "warp", "number"),
+    Column("Lane", "lane", "number"),
+    Column("Register", "register", "number"),
+)
+_MOST_HELD = 1000  # registers of a page
 _MOST_NUMBERED = 64  # columns, or rows, whose cells have room for the number of their lane
 _SIDE = 6.0  # inches
+
+
+def build_document(layout: Layout) -> Document:
+    """The sentence, the first elements with who holds each."""
+    rows = [
+        {
+            "element": ", ".join(map(str, holder.element)),
+            "warp": holder.warp,
+            "lane": holder.lane,
+            "register": holder.register,
+        }
+        for holder in islice(layout.list_holders(), _MOST_HELD)
+    ]
+    row = layout.row
+    held = row.registers * row.lanes * row.warps
+    table = Table("Who holds which element", _HELD, rows, ".frame()", omitted=held - len(rows))
+    return Document(f"{row.op}, line {row.line or '?'}", [Sentence(layout.sentence), table])
 
 
 def plot_layout(layout: Layout, warp: int) -> Figure:
@@ -44,3 +72,6 @@ def plot_layout(layout: Layout, warp: int) -> Figure:
         figure.colorbar(image, ax=axes, label=f"lane of warp {warp}")
         axes.set_title(f"{row.op}, line {row.line}: warp {warp} of {row.warps}")
     return figure
+
+
+SHOWN = {"Layout": Shown(document=build_document, plot=plot_layout)}

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from workbench.views.static_html.listing import LONGEST, pieces, split_line_pieces
+from workbench.views.static_html.render import LONGEST, pieces, split_line_pieces
 
 SOURCE = "\n\ndef f(x):\n    '''a\n  b'''\n    return x + 1.5  # hi\n\n"
 

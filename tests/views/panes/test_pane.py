@@ -4,7 +4,7 @@ from collections import Counter
 from pathlib import Path
 
 from workbench.report import Report
-from workbench.views.panes.passes import Passes
+from workbench.views.panes.pane import Passes
 
 RECORDS = Path(__file__).parents[2] / "records"
 
