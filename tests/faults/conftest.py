@@ -25,7 +25,7 @@ from workbench.compiler.aot_files.writing.written_artifact import (
     read_current_versions,
     save_artifact,
 )
-from workbench.compiler.packaging.archive import FIXED, Content, with_members, write_archive
+from workbench.compiler.packaging.writing import FIXED, Content, with_members, write_archive
 
 FOLDER = "data/aotinductor/model"
 

@@ -4,10 +4,9 @@ Each published winner speaks for the configurations near it, the more the liker 
 device are. Where little is known, all configurations are equally likely. The constants are round:
 others near them change the shares in `docs/pages/about/ranked-configurations.md` by a few percent.
 
-Configurations that are known to have won on real GPUs, which the package has.
-
-A line of the file is a problem without its rows: device, values, experts, columns, depth, then for
-each number of rows the tile that won, such as `16:16x64x128w4s3`.
+The package has a file of configurations that are known to have won on real GPUs. A line of it is a
+problem without its rows: device, values, experts, columns, depth, then for each number of rows the
+tile that won, such as `16:16x64x128w4s3`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """One way to open every kind of file: artifacts and packages of ours, and what torch writes.
 
-Files of other programs that are no artifact: said to be what they are, by their own marks.
-
-Pickles are looked at by their opcodes; nothing is unpickled.
+Files of other programs are recognised by their own marks, pickles by their opcodes: nothing is
+unpickled.
 """
 
 from __future__ import annotations
