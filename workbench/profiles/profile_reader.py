@@ -20,10 +20,9 @@ from workbench.errors import ArtifactError, UsageError
 from workbench.file_path import check_file_path
 from workbench.number_text import number_text, plural
 from workbench.profiles.device_times import Busy
-from workbench.profiles.device_work import DeviceWork, Trace
+from workbench.profiles.device_work import DeviceWork, Trace, read_module
 from workbench.profiles.event_batches import EventBatches
 from workbench.profiles.event_columns import Events, TraceColumns
-from workbench.profiles.python_frames import read_module
 from workbench.profiles.trace_stream import TraceStream
 from workbench.profiles.work_tables import build_tables
 from workbench.report.profile.profile_rows import (

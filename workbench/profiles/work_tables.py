@@ -26,12 +26,11 @@ from workbench.analysis.library_kernels.operator_work import (
 )
 from workbench.number_text import number_text
 from workbench.profiles.device_times import Busy, list_launches, list_streams
-from workbench.profiles.device_work import DeviceWork
+from workbench.profiles.device_work import DeviceWork, read_module, read_module_class
 from workbench.profiles.event_columns import Events, Numbers
 from workbench.profiles.idle_gaps import list_gaps
 from workbench.profiles.kernel_rows import KernelRows, list_events, list_kernels, name_thread
 from workbench.profiles.nesting import Nest
-from workbench.profiles.python_frames import read_module, read_module_class
 from workbench.report.profile.profile_rows import (
     PROFILE_TABLES,
     CollectiveTime,

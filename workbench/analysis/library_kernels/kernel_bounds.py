@@ -20,8 +20,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from workbench.analysis.gpu_model.roofline import find_peak_rate
-from workbench.analysis.library_kernels.kernel_work import Work
-from workbench.analysis.library_kernels.library_kernel import LibraryKernel
+from workbench.analysis.library_kernels.library_kernel import LibraryKernel, Work
 from workbench.analysis.library_kernels.operator_call import OperatorCall
 from workbench.errors import UsageError
 from workbench.specs import Gpu

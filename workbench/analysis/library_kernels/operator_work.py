@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from workbench.analysis.library_kernels import product_work
-from workbench.analysis.library_kernels.kernel_work import Work as Work
-from workbench.analysis.library_kernels.kernel_work import unknown
-from workbench.analysis.library_kernels.library_kernel import Kind, LibraryKernel
+from workbench.analysis.library_kernels.library_kernel import Kind, LibraryKernel, unknown
+from workbench.analysis.library_kernels.library_kernel import Work as Work
 from workbench.analysis.library_kernels.operator_call import OperatorCall as OperatorCall
 from workbench.analysis.library_kernels.operator_call import (
     Tensor,

@@ -9,8 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from workbench.analysis.breaks.cures import Cure, find_advice, find_cures
 from workbench.number_text import plural
 from workbench.report import Break, Report
-from workbench.report.session.own_breaks import OWN_CALL, find_step
-from workbench.report.session.session_rows import Compile, SessionBreak
+from workbench.report.session.session_rows import OWN_CALL, Compile, SessionBreak, find_step
 
 _NO_ADVICE = re.compile(
     r"file an issue|report an issue|Dynamo bug|may be possible to|not yet (?:fully )?supported"

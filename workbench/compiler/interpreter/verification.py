@@ -54,10 +54,6 @@ from workbench.compiler.interpreter.checked_program import OTHER_REFERENCE, NotH
 from workbench.compiler.interpreter.checked_program import CheckedProgram as CheckedProgram
 from workbench.compiler.interpreter.checked_program import Peers as Peers
 from workbench.compiler.interpreter.checked_program import reword_errors as reword_errors
-from workbench.compiler.interpreter.device_only import (
-    has_device_operators,
-    run_what_only_a_gpu_has,
-)
 from workbench.compiler.interpreter.interpreted_call import InterpretedCall as InterpretedCall
 from workbench.compiler.interpreter.interpreter_messages import Arena as Arena
 from workbench.compiler.interpreter.interpreter_messages import Products as Products
@@ -68,6 +64,10 @@ from workbench.compiler.interpreter.interpreter_session import KernelFailed as K
 from workbench.compiler.interpreter.interpreter_session import Session as Session
 from workbench.compiler.interpreter.interpreter_session import (
     keep_warm_interpreter as keep_warm_interpreter,
+)
+from workbench.compiler.interpreter.original import (
+    has_device_operators,
+    run_what_only_a_gpu_has,
 )
 from workbench.compiler.interpreter.original import (
     interpret_users_kernels as interpret_users_kernels,

@@ -23,7 +23,7 @@ from torch.export import ExportedProgram
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Patches
 from workbench.compiler.internals.signatures import drop_bad_annotations
-from workbench.compiler.packaging import exported_programs
+from workbench.compiler.packaging import package_request
 from workbench.compiler.packaging.capture_side_effects import (
     check_program_mode,
     check_side_effects,
@@ -101,9 +101,9 @@ def _of_program(program: ExportedProgram, request: ModelRequest) -> Exportable:
             "dynamic_shapes cannot be given for an exported program: its dimensions were declared "
             "when it was exported. Leave it out, or package the module itself."
         )
-    kwargs = exported_programs.check_nesting(program, tuple(request.args), request.kwargs)
+    kwargs = package_request.check_nesting(program, tuple(request.args), request.kwargs)
     request = replace(request, kwargs=kwargs)
-    title = exported_programs.title_of(program)
+    title = package_request.title_of(program)
     inputs = read_inputs(request.original.forward, tuple(request.args), kwargs, title)
     return Exportable(request.original, title, inputs, {}, request)
 
@@ -144,7 +144,7 @@ def export(subject: Exportable) -> Exported:
     if isinstance(subject.request.model, ExportedProgram):
         check_program_mode(title, subject.request.model)
         check_written(title, subject.request.model)
-        return Exported(subject.request.model, any_size=False, notes=(exported_programs.EXPORTED,))
+        return Exported(subject.request.model, any_size=False, notes=(package_request.EXPORTED,))
     with frozen_reads(module) as frozen, watch_state(module) as states:
         program, any_size = _for_every_size(subject)
     with sizes_assumed(not any_size):

@@ -44,6 +44,7 @@ from workbench.compiler.packaging.contracts import (
     build_outputs,
     check_example,
     check_inputs,
+    memory_of,
 )
 from workbench.compiler.packaging.diagnosis import explain_compile
 from workbench.compiler.packaging.exporting import Exportable, Exported, check_exportable, export
@@ -59,7 +60,6 @@ from workbench.compiler.packaging.inductor_library import (
 from workbench.compiler.packaging.outputs import register_node_keys
 from workbench.compiler.packaging.package_request import LATER, Buckets, ModelRequest
 from workbench.compiler.packaging.size_trials import build_untried_contract, tried
-from workbench.compiler.packaging.written_inputs import memory_of
 from workbench.compiler.pipeline.modes import merge_options
 from workbench.compiler.pipeline.pipeline import recorded
 from workbench.compiler.recording.recorder import Recorder

@@ -20,8 +20,13 @@ from workbench.plain_data import parse_json, read_file
 from workbench.report.atomic import write_saved_file
 from workbench.report.presenter import Presented, presenter
 from workbench.report.record import Report
-from workbench.report.session.own_breaks import find_own_breaks
-from workbench.report.session.session_rows import SESSION_TABLES, Compile, Reports, SessionHeader
+from workbench.report.session.session_rows import (
+    SESSION_TABLES,
+    Compile,
+    Reports,
+    SessionHeader,
+    find_own_breaks,
+)
 from workbench.report.table import Table
 from workbench.typed_data import read_row
 
