@@ -74,7 +74,7 @@ class DeviceWork:
         self.trace = trace
         columns = trace.columns
         self.hosts, self.frames = trace.nest(columns.host), trace.nest(columns.python)
-        launch = _find_launches(columns.device, columns.runtime)
+        launch = _look_up(columns.runtime["correlation"], columns.device["correlation"])
         has_launch = launch >= 0
         self.is_launched = bool(has_launch.any())
         kept = has_launch if self.is_launched else np.ones(len(launch), bool)
@@ -226,11 +226,6 @@ def _read_region(name: str) -> str | None:
 def _read_graph(name: str) -> str | None:
     found = _GRAPH.match(name)
     return None if found is None else found[1]
-
-
-def _find_launches(device: Events, runtime: Events) -> Numbers:
-    """The call of the driver with the correlation of each; -1 without one."""
-    return _look_up(runtime["correlation"], device["correlation"])
 
 
 def _look_up(known: Numbers, wanted: Numbers) -> Numbers:

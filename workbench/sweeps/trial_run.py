@@ -295,7 +295,7 @@ def estimate_call(trial: Trial, report: Report) -> Trial:
     """The call by the calibrated model, with launches; where that has none, its bounds added up."""
     told = find_forecast(report)
     if told is None:
-        bounds = _bounds(report)
+        bounds = {r.kernel: r.bound_us for r in report.roofline if r.bound_us is not None}
         known = [bounds[kernel.id] * _calls(kernel) for kernel in report.kernels
                  if kernel.id in bounds]  # fmt: skip
         missing = len(report.kernels) - len(known)
@@ -372,10 +372,6 @@ def parse_changes(report: Report, wanted: Mapping[str, int]) -> dict[str, dict[s
 
 def _calls(kernel: Kernel) -> int:
     return max(kernel.calls, 1)
-
-
-def _bounds(report: Report) -> dict[str, float]:
-    return {row.kernel: row.bound_us for row in report.roofline if row.bound_us is not None}
 
 
 @dataclass

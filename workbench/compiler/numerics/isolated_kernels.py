@@ -131,7 +131,9 @@ class IsolatedKernel:
         made, nodes = torch.fx.Graph(), {}
         for name in self.inputs:
             nodes[name] = made.placeholder(name)
-        inside = {part for node in self.values for part in self._find_inside(node)}
+        inside = {
+            part for node in self.values for part in self.graph.find_inside(node, self.inputs)
+        }
         for name in sorted(inside, key=self.graph.position.__getitem__):
             node = self.graph.nodes[name]
             if isinstance(node.target, UsersLaunch):
@@ -158,9 +160,6 @@ class IsolatedKernel:
         with torch.no_grad():
             eager = self.build()(*self.inputs.values())
         return measure_apart(values[place], eager[place])
-
-    def _find_inside(self, node: str) -> tuple[str, ...]:
-        return self.graph.find_inside(node, self.inputs)
 
 
 class _Isolating(KernelWalk):
