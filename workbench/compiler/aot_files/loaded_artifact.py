@@ -31,7 +31,7 @@ from workbench.compiler.aot_files.generated import PackedKernels
 from workbench.compiler.aot_files.stored_weights import Weights
 from workbench.compiler.captured_code.specialized_values import resolve
 from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.internals.held_logs import hold_logs
+from workbench.compiler.internals.failed_compilation import hold_logs
 from workbench.compiler.internals.torch_state import restore_autocast
 from workbench.errors import ArtifactError, WorkbenchError, describe_error
 from workbench.temporary import make_temporary_folder

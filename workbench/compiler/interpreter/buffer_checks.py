@@ -18,7 +18,7 @@ from workbench.compiler.comparison.judgement import Again, Judge, LeafPair, Tole
 from workbench.compiler.comparison.output_comparison import KernelComparison
 from workbench.compiler.internals.tensor_like import TensorLike
 from workbench.compiler.interpreter.device_operators import random
-from workbench.compiler.interpreter.kernel_draws import ONE_EACH, Drawing
+from workbench.compiler.interpreter.random_draws import ONE_EACH, Drawing
 
 UNDECIDED = "whole numbers differ, which roundings may decide: that is not judged on several ranks"
 

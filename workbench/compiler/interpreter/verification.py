@@ -61,6 +61,7 @@ from workbench.compiler.interpreter.interpreter_session import Before as Before
 from workbench.compiler.interpreter.interpreter_session import Edit as Edit
 from workbench.compiler.interpreter.interpreter_session import Interpreter
 from workbench.compiler.interpreter.interpreter_session import KernelFailed as KernelFailed
+from workbench.compiler.interpreter.interpreter_session import RepeatedLaunches as RepeatedLaunches
 from workbench.compiler.interpreter.interpreter_session import Session as Session
 from workbench.compiler.interpreter.interpreter_session import (
     keep_warm_interpreter as keep_warm_interpreter,
@@ -81,7 +82,6 @@ from workbench.compiler.interpreter.random_draws import (
     Replay,
     has_draws,
 )
-from workbench.compiler.interpreter.repeated_launches import RepeatedLaunches as RepeatedLaunches
 from workbench.compiler.interpreter.serialized_function import Regions as Regions
 from workbench.compiler.interpreter.serialized_function import (
     enter_device_autocast as enter_device_autocast,

@@ -19,6 +19,7 @@ from workbench.compiler.numerics.cones import CannotCompute, Chain, is_in_place,
 from workbench.compiler.numerics.distances import (
     describe_kind,
     is_comparable,
+    list_noisy,
     measure_apart,
     measure_off,
 )
@@ -28,7 +29,6 @@ from workbench.compiler.numerics.gradient_walk import (
     walk_gradients,
 )
 from workbench.compiler.numerics.kernel_walk import KERNELS, KernelWalk
-from workbench.compiler.numerics.noise_floor import list_noisy
 from workbench.compiler.numerics.observed_calls import (
     Observe,
     ObservedCall,

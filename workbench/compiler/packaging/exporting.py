@@ -28,6 +28,9 @@ from workbench.compiler.packaging.capture_side_effects import (
     check_program_mode,
     check_side_effects,
     check_train_mode,
+    check_written,
+    find_outer_functions,
+    state_kept,
     watch_state,
 )
 from workbench.compiler.packaging.diagnosis import explain_export, find_lines, hold_torch_log
@@ -39,12 +42,10 @@ from workbench.compiler.packaging.inputs import (
 )
 from workbench.compiler.packaging.outputs import DataClasses
 from workbench.compiler.packaging.package_request import ModelRequest
-from workbench.compiler.packaging.python_state import find_outer_functions, state_kept
-from workbench.compiler.packaging.written_constants import check_written
 from workbench.compiler.request import callables
 from workbench.compiler.request.callables import resolve
 from workbench.compiler.request.compile_request import check_mapping
-from workbench.compiler.sizes import dim_errors
+from workbench.compiler.sizes import dims
 from workbench.compiler.sizes.shapes import sizes_assumed
 from workbench.compiler.sources.size_symbols import SizeSymbols
 from workbench.compiler.sources.sources import Places
@@ -171,7 +172,7 @@ def _export(subject: Exportable) -> Any:
     try:
         return _captured(subject)
     except Exception as error:  # the capture runs the user's code, which raises whatever it likes
-        lines = _guarded_lines(subject) if dim_errors.is_violated(error) else ()
+        lines = _guarded_lines(subject) if dims.is_violated(error) else ()
         raise explain_export(error, subject.title, subject.sizes, lines) from error
 
 

@@ -17,7 +17,7 @@ from torch.nn import Module
 from workbench.analysis.source.recompile_reasons import Reason, read_reason
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.cpython_costs import gc_throttle
-from workbench.compiler.internals.failed_frames import release_frames
+from workbench.compiler.internals.failed_compilation import release_frames
 from workbench.compiler.internals.older_releases import find_backward_hook, variants
 from workbench.compiler.internals.patches import Patches
 from workbench.compiler.recording.recorder import Recorder
@@ -29,8 +29,7 @@ from workbench.compiler.session.frame_names import (
     frame_of,
     is_users,
 )
-from workbench.compiler.session.kept_calls import MOST_KEPT, keep_call
-from workbench.compiler.session.open_compile import OpenCompile, request_of
+from workbench.compiler.session.open_compile import MOST_KEPT, OpenCompile, keep_call, request_of
 from workbench.compiler.session.steps import HOOK, Steps
 from workbench.compiler.sources.dynamo_messages import RESUMED, explain_own_error, strip_reason
 from workbench.compiler.sources.sources import Places

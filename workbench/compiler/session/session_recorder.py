@@ -16,10 +16,9 @@ from workbench.compiler.recording.recorder import read_environment
 from workbench.compiler.session.compiles import Compiles
 from workbench.compiler.session.fallbacks import Fallbacks
 from workbench.compiler.session.frame_names import Frame, find_calling_frame, is_users
-from workbench.compiler.session.kept_calls import KeptCall as KeptCall
+from workbench.compiler.session.open_compile import KeptCall as KeptCall
 from workbench.compiler.session.open_compile import OpenCompile
-from workbench.compiler.session.regions import Regions
-from workbench.compiler.session.steps import HOOK, Steps
+from workbench.compiler.session.steps import HOOK, Regions, Steps
 from workbench.errors import UsageError
 from workbench.report.record import Report
 from workbench.report.session.session_rows import (
