@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.artifacts.machine.machine_description import Machine, describe_current_machine
-from workbench.artifacts.manifest.manifest_json import Build, SystemNeeds, Versions
+from workbench.artifacts.manifest.manifest import Build, SystemNeeds, Versions
 from workbench.artifacts.manifest.package_manifest import (
     PackagedConstant,
     PackagedModel,

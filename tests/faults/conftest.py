@@ -12,7 +12,7 @@ import torch
 import workbench as wb
 from workbench.artifacts.archive.file_kinds import open_any
 from workbench.artifacts.archive.package_container import encode_report
-from workbench.artifacts.manifest.manifest_json import Build
+from workbench.artifacts.manifest.manifest import Build
 from workbench.artifacts.manifest.package_manifest import (
     PackagedConstant,
     PackagedModel,

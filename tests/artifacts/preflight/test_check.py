@@ -15,8 +15,7 @@ from workbench.artifacts.machine.machine_description import (
     Machine,
     describe_current_machine,
 )
-from workbench.artifacts.manifest.manifest import BuiltFor, GpuKernel, Manifest
-from workbench.artifacts.manifest.manifest_json import Versions
+from workbench.artifacts.manifest.manifest import BuiltFor, GpuKernel, Manifest, Versions
 from workbench.artifacts.preflight.preflight import check_fits, check_requirements
 
 HERE = replace(describe_current_machine(), gpus=(), gpu=False, cuda=None, hip=None)

@@ -19,16 +19,16 @@ from workbench.artifacts.machine.machine_description import (
     Machine,
     describe_current_machine,
 )
-from workbench.artifacts.manifest.manifest_json import Build, SystemNeeds, Versions
+from workbench.artifacts.manifest.manifest import Build, SystemNeeds, Versions
 from workbench.artifacts.manifest.package_manifest import PackagedModel, PackageManifest
 from workbench.artifacts.preflight.check import check
-from workbench.artifacts.preflight.gpu_needs import GpuCode, list_code_rows
 from workbench.artifacts.preflight.package_preflight import (
     check_package_fits,
     choose_variant,
     sort_fitting_variants,
     torch_row,
 )
+from workbench.artifacts.preflight.preflight import GpuCode, list_code_rows
 from workbench.artifacts.zip_files.members import read_frame
 from workbench.errors import ArtifactError
 

@@ -17,13 +17,12 @@ from workbench.artifacts.inspect.inspection import read_facts
 from workbench.artifacts.machine.elf import Libraries, find_undefined, read_libraries
 from workbench.artifacts.machine.machine_description import Machine, find_torch_folder, numbers
 from workbench.artifacts.manifest.manifest import Manifest
-from workbench.artifacts.preflight.gpu_needs import GpuCode, list_code_rows
 from workbench.artifacts.preflight.package_preflight import (
     check_package_requirements,
     list_torch_package_rows,
     sort_fitting_variants,
 )
-from workbench.artifacts.preflight.preflight import check_requirements
+from workbench.artifacts.preflight.preflight import GpuCode, check_requirements, list_code_rows
 from workbench.file_path import check_file_path
 from workbench.number_text import plural
 from workbench.report.presenter import FormerTable, Presented, presenter

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from workbench.artifacts.archive.file_kinds import open_any
-from workbench.artifacts.manifest.manifest_json import Signature, replace_signatures
+from workbench.artifacts.manifest.manifest import Signature, replace_signatures
 from workbench.artifacts.trust.kept_files import (
     check_folder,
     check_secret,

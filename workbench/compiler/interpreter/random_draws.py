@@ -14,8 +14,12 @@ from typing import Any
 
 import torch
 
-from workbench.compiler.captured_graphs.captured import CapturedGraph
-from workbench.compiler.captured_graphs.captured_nodes import CapturedNode, NodeRef, OperatorRef
+from workbench.compiler.captured_graphs.captured import (
+    CapturedGraph,
+    CapturedNode,
+    NodeRef,
+    OperatorRef,
+)
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.interpreter.device_operators import RANDOM
 

@@ -13,8 +13,6 @@ from workbench.compiler.captured_graphs.captured import (
     AS_COMPUTED,
     WITHOUT_BIAS,
     CapturedGraph,
-)
-from workbench.compiler.captured_graphs.captured_nodes import (
     CapturedNode,
     HigherOrderRef,
     OperatorRef,

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from workbench.analysis.numerics.causes import GRADIENT, classify_decomposition
-from workbench.compiler.captured_graphs.captured_nodes import CapturedNode, NodeRef, filled
+from workbench.compiler.captured_graphs.captured import CapturedNode, NodeRef, filled
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.tensor_like import list_tensor_leaves
 from workbench.compiler.numerics.cones import (

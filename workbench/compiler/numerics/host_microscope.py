@@ -11,7 +11,7 @@ from typing import Any, Self
 
 import torch
 
-from workbench.compiler.captured_graphs.captured_nodes import HigherOrderRef, NodeRef
+from workbench.compiler.captured_graphs.captured import HigherOrderRef, NodeRef
 from workbench.compiler.comparison.trial import compute_gradients
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.interpreter.verification import Before, Products

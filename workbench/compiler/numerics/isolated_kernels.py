@@ -12,8 +12,7 @@ import torch
 
 from workbench.analysis.kernel_script.script import write_build
 from workbench.artifacts.programs import find_kernels
-from workbench.compiler.captured_graphs.captured import captured
-from workbench.compiler.captured_graphs.captured_nodes import HigherOrderRef, filled
+from workbench.compiler.captured_graphs.captured import HigherOrderRef, captured, filled
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.interpreter.reference import find_function
 from workbench.compiler.interpreter.verification import Products

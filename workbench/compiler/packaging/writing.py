@@ -20,7 +20,7 @@ from torch.export import ExportedProgram
 
 from workbench.artifacts.archive.file_kinds import open_any
 from workbench.artifacts.archive.package_container import REPORT_SUFFIX, encode_report
-from workbench.artifacts.manifest.manifest_json import Build, Versions
+from workbench.artifacts.manifest.manifest import Build, Versions
 from workbench.artifacts.manifest.package_manifest import (
     FOLDER,
     MANIFEST,

@@ -31,9 +31,8 @@ from workbench.compiler.machine_code.machine_code import MachineCodeRecorder
 from workbench.compiler.packaging.inductor_library import Library, build
 from workbench.compiler.pipeline.pipeline import recorded
 from workbench.compiler.recording.recorder import Recorder
-from workbench.compiler.virtual_gpu.cross_compile import whole_record
+from workbench.compiler.virtual_gpu.cross_compile import add_fidelity, whole_record
 from workbench.compiler.virtual_gpu.device.virtual import OPTIONS, enter_virtual_gpu
-from workbench.compiler.virtual_gpu.fidelity import add_fidelity
 from workbench.compiler.virtual_gpu.worker_messages import CrossPackage, PackageJob
 from workbench.device_kinds import GPU
 from workbench.errors import CaptureError, WorkbenchError, describe_error

@@ -34,8 +34,8 @@ from workbench.handles.running.rank_threads import (
     run_on_ranks,
 )
 from workbench.handles.running.sent_collectives import RanksDisagree, Sent, find_place, say_ranks
-from workbench.handles.running.whole_model import LOSSES as LOSSES
-from workbench.handles.running.whole_model import Whole as Whole
+from workbench.handles.running.whole_rows import LOSSES as LOSSES
+from workbench.handles.running.whole_rows import Whole as Whole
 from workbench.number_text import plural
 from workbench.report.presenter import presenter
 

@@ -20,7 +20,7 @@ from typing import Any
 
 import torch
 
-from workbench.artifacts.manifest.manifest_json import Build
+from workbench.artifacts.manifest.manifest import Build
 from workbench.compiler.aot_files.generated import find_programs
 from workbench.compiler.aot_files.variants.frame_sources import (
     Row,

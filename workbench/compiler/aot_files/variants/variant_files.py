@@ -22,8 +22,7 @@ import workbench.load_steps as load_steps
 from workbench.artifacts.archive import aot_container
 from workbench.artifacts.archive.file_kinds import FRAMES, VARIANTS, OpenedFile, open_any
 from workbench.artifacts.machine.machine_description import describe_current_machine
-from workbench.artifacts.manifest.manifest import Manifest
-from workbench.artifacts.manifest.manifest_json import SystemNeeds
+from workbench.artifacts.manifest.manifest import Manifest, SystemNeeds
 from workbench.artifacts.preflight.preflight import check_fits, choose_build, read_system_needs
 from workbench.artifacts.trust.trust import Trust, TrustStore, check_trust
 from workbench.compiler.aot_files.deserialize import (

@@ -18,8 +18,7 @@ from typing import Any
 import torch
 
 from workbench.artifacts.machine.machine_description import read_cpu_flags
-from workbench.artifacts.manifest.manifest import BuiltFor
-from workbench.artifacts.manifest.manifest_json import Build
+from workbench.artifacts.manifest.manifest import Build, BuiltFor
 from workbench.artifacts.preflight.preflight import BUILD_FLAGS
 from workbench.compiler.aot_files.deserialize import KeptForSaving
 from workbench.compiler.aot_files.generated import (

@@ -22,8 +22,7 @@ import torch
 from workbench import __version__
 from workbench.artifacts.archive import aot_container
 from workbench.artifacts.machine.machine_description import read_torch_build, release
-from workbench.artifacts.manifest.manifest import Manifest
-from workbench.artifacts.manifest.manifest_json import Build, SystemNeeds, Versions
+from workbench.artifacts.manifest.manifest import Build, Manifest, SystemNeeds, Versions
 from workbench.artifacts.manifest.package_manifest import WEIGHTS
 from workbench.artifacts.preflight.preflight import read_system_needs
 from workbench.artifacts.trust.trust import TrustStore
