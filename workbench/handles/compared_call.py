@@ -12,6 +12,7 @@ from workbench.compiler.internals import torch_private as tp
 
 if TYPE_CHECKING:
     from workbench.handles.checked_call import CheckedCall
+    from workbench.report import Report
 
 
 def try_call(
@@ -36,7 +37,7 @@ def try_call(
         original_inputs=original_inputs,
         gradients=made is not None or not compiled.enters_no_grad,
         tolerance=tolerance,
-        drawn=DRAWN if has_other_draws(compiled) else "",
+        drawn=DRAWN if has_other_draws(compiled.report) else "",
     )
 
 
@@ -61,8 +62,8 @@ def _is_filled(cell: Any) -> bool:
     return True
 
 
-def has_other_draws(compiled: CheckedCall) -> bool:
+def has_other_draws(report: Report) -> bool:
     """Whether the generated code draws other random numbers than torch from the same state."""
-    request = compiled.report.request
+    request = report.request
     options = {name.replace("-", "_"): value for name, value in request.options}
     return request.backend == "inductor" and options.get("fallback_random") != "True"

@@ -155,7 +155,7 @@ def _of_compiled(
         folders=shipment.folders,
         saved_s=saved_s,
         notes=notes,
-        draws_otherwise=has_other_draws(compiled),
+        draws_otherwise=has_other_draws(compiled.report),
     )
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import gc
 import threading
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +109,18 @@ def test_weights_that_come_later(later: Any) -> None:
     torch.testing.assert_close(package(*later.args), changed(*later.args).detach())
     loaded = later.load(module=later.module)
     torch.testing.assert_close(loaded(*later.args), later.eager())
+
+
+def test_a_package_that_waits_for_weights_goes_with_its_last_reference(later: Any) -> None:
+    gc.collect()
+    gc.disable()
+    try:
+        package = later.load()
+        container = weakref.ref(package["model"]._container)
+        del package
+        assert container() is None
+    finally:
+        gc.enable()
 
 
 def test_weights_beside_are_mapped_and_compared(tied: Any) -> None:

@@ -12,6 +12,7 @@ import torch
 from torch.utils.checkpoint import checkpoint
 
 import workbench as wb
+from tests.wrong_programs import WRONG, written_input
 from workbench.analysis.numerics import causes
 from workbench.analysis.numerics.numerics_record import read_numerics
 from workbench.compiler.numerics import host_microscope
@@ -19,6 +20,7 @@ from workbench.handles.numerics.live_numerics import look_at_numbers
 from workbench.report import Report
 from workbench.tasks.background_task import Cancelled, Steps
 
+DROPPED = next(one for one in WRONG if one.name == "dropped write to an input")
 ADD = torch.ops.aten.add.Tensor
 
 
@@ -41,6 +43,16 @@ def test_casts_that_fusion_elides_are_found_and_nearer_to_the_truth(chain) -> No
     assert "k0 keeps 6 values in float32 that eager rounds" in chain.sentence
     assert repr(chain).startswith("Numerics(softmax_chain, ")
     assert repr(chain).endswith("none beyond rounding)")
+
+
+def test_an_input_that_the_call_writes_is_looked_at_too() -> None:
+    x = torch.rand(4, 8)
+    right = cases.look(written_input, x)
+    assert [row.output for row in right.outputs] == ["output", "x after the call"]
+    assert [row.own_off for row in right.outputs] == [row.eager_off for row in right.outputs]
+    wrong = cases.look(written_input, x, options={"post_grad_custom_post_pass": DROPPED.fault})
+    assert wrong.sentence.startswith("Farther from float64 than eager in x after the call (")
+    assert [row.differ for row in wrong.outputs] == [0.0, 1.0]
 
 
 def test_a_row_has_how_many_elements_are_how_far_away(chain) -> None:

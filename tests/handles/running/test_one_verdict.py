@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 import workbench as wb
 from tests.wrong_programs import WRONG, WrongProgram
@@ -27,6 +29,8 @@ from workbench.sweeps.strategies import Plan
 from workbench.sweeps.trial_run import run_trial
 
 QUICK = {"dropped write to an input", "wrong running mean", "lost gradient", "swapped outputs"}
+NUMBERS = ("output", "input", "buffer", "attribute", "gradient")
+"""Effects that are numbers, which `wb.numerics` looks at."""
 WITH_OTHER_INPUTS = {"a masked key of 512 attended"}
 """Which one call does not show: compiled code is asked about other numbers. Rehearsals and round
 trips run it elsewhere, once."""
@@ -36,6 +40,14 @@ CASES = [
     pytest.param(each, id=each.name, marks=() if each.name in QUICK else pytest.mark.slow)
     for each in WRONG
 ]
+OF_PACKAGES = [
+    case for case, each in zip(CASES, WRONG, strict=True)
+    if each.effect != "gradient" and each.name != "wrong running mean"
+]  # fmt: skip
+"""A package is compiled for inference."""
+OF_NUMBERS = [
+    case for case, each in zip(CASES, WRONG, strict=True) if each.effect in NUMBERS
+]  # fmt: skip
 OF_ONE_CALL = [case for case in CASES if case.id not in WITH_OTHER_INPUTS]
 
 
@@ -110,3 +122,36 @@ def test_round_trips_agree(wrong: WrongProgram) -> None:
     made = wb.aot_compile(wrong.make(), args, options=wrong.options())
     found = wb.roundtrip(made, args, ways=("ours",)).way("ours")
     assert WORDS[found.ok] == ("not checked" if wrong.name in LAYOUTS else "failed")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("wrong", CASES)
+def test_a_virtual_gpu_agrees(wrong: WrongProgram) -> None:
+    args = wrong.args()
+    made = wb.aot_compile(wrong.make(), args, target="h100", options=wrong.options())
+    found = made.verify(*args)
+    assert found.verdict == ("not checked" if wrong.name in LAYOUTS else "failed"), found.rows
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:.* is not kept up by the package")
+@pytest.mark.parametrize("wrong", OF_PACKAGES)
+def test_packages_agree(wrong: WrongProgram, tmp_path: Path) -> None:
+    """No package keeps a value in an attribute: export says so, and it is not checked."""
+    args, path, model = wrong.args(), tmp_path / "wrong.pt2", wrong.make()
+    if isinstance(model, torch.nn.Module):
+        model.eval()
+    with wb.package(model, args, path=path, options=wrong.options()) as package:
+        found = package.verify(*args)
+    is_open = wrong.name in LAYOUTS or wrong.effect == "attribute"
+    assert found.verdict == ("not checked" if is_open else "failed"), found.rows
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("wrong", OF_NUMBERS)
+def test_a_look_at_the_numbers_calls_none_equal(wrong: WrongProgram) -> None:
+    args = wrong.args()
+    made = wb.aot_compile(wrong.make(), args, options=wrong.options())
+    found = wb.numerics(made, args)
+    assert any(row.differ for row in found.outputs) or found.unlike
+    assert "Equal to eager" not in found.sentence

@@ -409,6 +409,7 @@ def _try(report: Report) -> Forecast | None:
 
 _MODELLED = "By the calibrated model, on the device"
 _ERROR = "Four of five kernels that the fit had not seen lay within; not known of a bound"
+NO_LINE = "no source line"
 
 
 @dataclass(frozen=True, slots=True)
@@ -445,7 +446,7 @@ class LineForecast:
     `us` is with what the line calls, `own_us` without, `bound_us` the least that the roofline
     allows, of all `kernels` that it has a share of. `line` is its number, `code` its text,
     `line_id` its id. `error` is relative, None where that of a
-    kernel is not known. `file` is empty for what belongs to no line.
+    kernel is not known. For work without a source line `file` is empty and `code` says so.
     """
 
     file: str
@@ -535,7 +536,7 @@ def list_lines(report: Report, rows: Iterable[KernelForecast]) -> list[LineForec
     for line, found in parts.items():
         id, number = split_line(line)
         place = None if id not in sources else number
-        code = "" if place is None else _read_line(report, id, place)
+        code = NO_LINE if place is None else _read_line(report, id, place)
         file = "" if id not in sources else sources[id].file
         sums = _sum_parts(found, own[line], total)
         made.append(LineForecast(file, place, code, line_id=line, **sums))

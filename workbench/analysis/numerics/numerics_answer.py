@@ -15,7 +15,7 @@ from workbench.analysis.numerics.causes import (
     UNKNOWN,
 )
 from workbench.number_text import number_text, plural
-from workbench.report.numerics.numerics_rows import Deviation, NumericsOutput
+from workbench.report.numerics.numerics_rows import AFTER_CALL, Deviation, NumericsOutput
 
 BELOW_NOISE = "below the noise"
 _MOST_NAMED = 4  # operators in a sentence; the rows have all
@@ -78,9 +78,10 @@ class Answer:
             which = "Farther from float64 than eager"
             if worst.noise is not None and own <= worst.noise:
                 which += ", but below the noise"
+        where = f" in {worst.output}" if worst.output.endswith(AFTER_CALL) else ""
         of = f" of {worst.rounded}" if worst.rounded else ""
         offs = f"{format_off(own)}{of}, eager {format_off(eager)}"
-        return f"{which} ({offs}){why}."
+        return f"{which}{where} ({offs}){why}."
 
     def _say_zero(self, rows: Sequence[NumericsOutput]) -> str:
         row = rows[0]

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from workbench.compiler.call_state.reachable import list_tensors, walk_reachable
+from workbench.compiler.call_state.reachable import list_tensors, same_tensor, walk_reachable
 from workbench.compiler.calls.paths import Path, leaves, parts
 from workbench.compiler.contract.shared_memory import list_overlapping
 from workbench.compiler.internals import torch_private as tp
@@ -120,6 +120,15 @@ def copy_inputs(inputs: list[Any]) -> list[Any]:
             storages[place] = whole.clone().untyped_storage()
         made.append(TensorLike.of(value).view(storages[place]))
     return made
+
+
+def copy_written(before: Sequence[Any], after: Sequence[Any]) -> dict[int, torch.Tensor]:
+    """Copies of the tensors that are not what they were, by their places."""
+    pairs = enumerate(zip(before, after, strict=True))
+    return {
+        at: now.detach().clone() for at, (old, now) in pairs
+        if isinstance(now, torch.Tensor) and old is not now and not same_tensor(old, now)
+    }  # fmt: skip
 
 
 @contextlib.contextmanager

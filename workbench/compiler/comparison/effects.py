@@ -41,6 +41,8 @@ from workbench.compiler.calls.paths import Path, leaves
 from workbench.compiler.comparison.judgement import GRADIENT, LeafPair, pair_leaves
 from workbench.compiler.internals.tensor_kind import mapped
 
+UNREACHED = "does not reach it"
+"""How the reason ends of state that one of the two cannot have, such as a package's of a module."""
 _SEED = 20
 
 
@@ -216,7 +218,7 @@ def _state_pairs(expected: Effects, actual: Effects) -> Iterator[LeafPair]:
         )
         if left is UNKNOWN or right is UNKNOWN:
             whose = "the compiled code" if right is UNKNOWN else "the reference"
-            yield LeafPair(name, left, right, not_checked=f"{whose} does not reach it")
+            yield LeafPair(name, left, right, not_checked=f"{whose} {UNREACHED}")
         elif (left is GONE) != (right is GONE):
             words = ["removed" if side is GONE else "set" for side in (left, right)]
             why = f"it is {words[0]} by the original and {words[1]} by the compiled code"

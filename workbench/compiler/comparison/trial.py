@@ -28,6 +28,7 @@ from workbench.compiler.comparison.double_precision import (
     follow_in_double,
 )
 from workbench.compiler.comparison.effects import (
+    UNREACHED,
     Effects,
     Subject,
     compute_gradients,
@@ -43,8 +44,8 @@ from workbench.compiler.internals import torch_private as tp
 from workbench.number_text import join_words
 
 __all__ = [
-    "DRAWN", "CallInputs", "Dice", "DoublePrecision", "Effects", "InDouble", "Subject", "Trial",
-    "UnusedElements", "compute_gradients", "follow_in_double", "form_pairs", "pairs",
+    "DRAWN", "UNREACHED", "CallInputs", "Dice", "DoublePrecision", "Effects", "InDouble", "Subject",
+    "Trial", "UnusedElements", "compute_gradients", "follow_in_double", "form_pairs", "pairs",
     "run_in_double_precision", "subject_of",
 ]  # fmt: skip
 CallInputs = tuple[tuple[Any, ...], Mapping[str, Any]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import inf
 from typing import Any
@@ -52,15 +52,13 @@ class Checker:
             replace(tolerance, is_sharp=False), again, undecided="" if is_alone else UNDECIDED
         )
         self._name = "backward" if graph.is_backward else "forward"
-        self._left = Counter(
+        self._turns = _Turns(
             buffer
             for group in graph.writes
             for buffer in {write.buffer for write in group if not write.is_allocation}
         )
-        self._all = Counter(self._left)
         self._in_turn = _list_collective_writes(graph)
-        self._reference = _References(graph, values, drawing, self._times_left, before or {})
-        self._writes_now: set[str] = set()
+        self._reference = _References(graph, values, drawing, self._turns, before or {})
         self.rows: list[KernelComparison] = []
 
     def __call__(
@@ -71,30 +69,25 @@ class Checker:
             name: value
             for name, value in variables.items()
             if isinstance(value, torch.Tensor)
-            and self._left.get(name)
+            and self._turns.left.get(name)
             and (written is None or value.untyped_storage().data_ptr() in written)
         }
-        self._writes_now = {*wrote}
+        self._turns.now = frozenset(wrote)
         for name, value in wrote.items():
-            is_first = self._left[name] == self._all[name]
-            self._left[name] -= 1
+            is_first = not self._turns.count_done(name)
+            self._turns.left[name] -= 1
             self.rows.append(
                 self._compared(step, name, value, self._expected(name, is_first=is_first))
             )
         if not wrote:
             self.rows.append(self._unchecked(step, "", "it wrote to no buffer of the graph"))
 
-    def _times_left(self, name: str) -> tuple[int, int, int]:
-        """How often a buffer will be written to yet, has been, and had been before this step."""
-        done = self._all[name] - self._left[name]
-        return self._left[name], done, max(done - (name in self._writes_now), 0)
-
     def _expected(self, name: str, *, is_first: bool) -> Callable[[], tuple[str, torch.Tensor]]:
         """What a buffer should hold now: in between only its own loops say it, or a collective."""
         if name in self._in_turn:
-            node = self._in_turn[name][self._all[name] - self._left[name] - 1]
+            node = self._in_turn[name][self._turns.count_done(name) - 1]
             return lambda: self._reference.then(name, node, is_first=is_first)
-        if not self._left[name]:
+        if not self._turns.left[name]:
             return lambda: self._reference.value(name)
         return lambda: self._reference.by_loops(name, known=is_first)
 
@@ -126,6 +119,19 @@ class Checker:
         return KernelComparison(step, name, "", dtype, shape, graph=self._name, reason=reason)
 
 
+class _Turns:
+    """How often each buffer will be written to yet and has been; `now` are those of this step."""
+
+    def __init__(self, writes: Iterable[str]):
+        self.left = Counter(writes)
+        self._all = Counter(self.left)
+        self.now: frozenset[str] = frozenset()
+
+    def count_done(self, name: str) -> int:
+        """How often a buffer has been written to."""
+        return self._all[name] - self.left[name]
+
+
 class _References:
     """What each buffer should hold in the end: a node's value, or what its loops compute."""
 
@@ -134,12 +140,12 @@ class _References:
         graph: CapturedGraph,
         values: Mapping[str, Any],
         drawing: Drawing,
-        times_left: Callable[[str], tuple[int, int, int]],
+        turns: _Turns,
         before: Mapping[str, torch.Tensor],
     ):
         self._before = before
         self._graph = graph
-        self._times_left = times_left
+        self._turns = turns
         self._each = drawing.each
         self._values = values
         self._nodes = _final_nodes(graph)
@@ -173,10 +179,10 @@ class _References:
 
     def _storage(self, name: str) -> torch.Tensor:
         """A buffer as it lies in memory now, which may be before a later kernel writes to it."""
-        left, done, done_before = self._times_left(name)
-        if name in self._before and not done_before:  # a step reads an input, then writes it
-            return self._laid_out(name, self._before[name])
-        if left and done:
+        done = self._turns.count_done(name)
+        if name in self._before and done <= (name in self._turns.now):
+            return self._laid_out(name, self._before[name])  # a step reads an input, then writes it
+        if self._turns.left[name] and done:
             return self._laid_out(name, self.by_loops(name, known=done == 1)[1])
         if name not in self._flat:
             self._flat[name] = self._laid_out(name, self.value(name)[1])

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from workbench.compiler.call_state.call_leaves import copy_inputs
+from workbench.compiler.call_state.call_leaves import copy_inputs, copy_written
 from workbench.compiler.captured_graphs.program_parts import Program
 from workbench.compiler.interpreter import serialized_function
 from workbench.compiler.interpreter.gpu_program import extract_kernel_sources, run_on_cpu
@@ -30,8 +30,9 @@ from workbench.compiler.request.callables import Callee
 class InterpretedCall:
     """A program for a GPU with what its graphs were given in one call on the CPU.
 
-    `inputs` and `outputs` are those of the graph that Dynamo captured, `given` those of the
-    generated programs: of the forward, and of the backward where it was run. `sources` are those of
+    `inputs` and `outputs` are those of the graph that Dynamo captured, `written` the
+    inputs that it changed, as it left them, by their places, `given` those of the generated
+    programs: of the forward, and of the backward where it was run. `sources` are those of
     the Triton kernels by the names of their functions. `edit` changes them before they run. With
     `watch_s` every launch is run under watch before, for so many seconds at most: `learn` is told
     what it showed, and nothing keeps it, as its log may have 100 MB.
@@ -45,6 +46,7 @@ class InterpretedCall:
     learn: Learn | None = None
     inputs: tuple[Any, ...] = ()
     outputs: Any = None
+    written: Mapping[int, torch.Tensor] = field(default_factory=dict)
     given: list[list[Any]] = field(default_factory=list)
     sources: dict[str, str] = field(default_factory=dict)
     _graphs: list[Any] = field(default_factory=list)
@@ -76,6 +78,7 @@ class InterpretedCall:
             def called(*given: Any) -> Any:
                 self.inputs = tuple(copy_inputs(list(given)))
                 self.outputs = real(*given)
+                self.written = copy_written(self.inputs, given)
                 return self.outputs
 
             return called

@@ -2,32 +2,18 @@
 
 from __future__ import annotations
 
-import math
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import torch
 
-from workbench.compiler.captured_graphs.captured import HigherOrderRef, NodeRef
+from workbench.compiler.captured_graphs.captured import HigherOrderRef
 from workbench.compiler.comparison.trial import compute_gradients
-from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.interpreter.verification import Before, Products
-from workbench.compiler.numerics.cones import CannotCompute, Chain, is_in_place, name_operator
-from workbench.compiler.numerics.distances import (
-    describe_kind,
-    is_comparable,
-    list_noisy,
-    measure_apart,
-    measure_off,
-)
-from workbench.compiler.numerics.gradient_walk import (
-    differentiate_graph,
-    pair_inputs,
-    walk_gradients,
-)
+from workbench.compiler.numerics.cones import CannotCompute, Chain, is_in_place
+from workbench.compiler.numerics.gradient_walk import walk_gradients
 from workbench.compiler.numerics.kernel_walk import KERNELS, KernelWalk
 from workbench.compiler.numerics.observed_calls import (
     Observe,
@@ -37,16 +23,20 @@ from workbench.compiler.numerics.observed_calls import (
     watch_call,
     watch_programs,
 )
-from workbench.compiler.numerics.precisions import Precision
-from workbench.compiler.numerics.recorded_stages import (
-    JOINT_PASSES,
-    LOWERED,
-    RecordedStages,
-    StageGraph,
+from workbench.compiler.numerics.output_changes import (
+    Ends,
+    add_gradients,
+    compute_ends,
+    compute_written,
+    find_logits,
+    list_outputs,
+    list_stages,
+    list_unlike,
 )
+from workbench.compiler.numerics.precisions import Precision
+from workbench.compiler.numerics.recorded_stages import RecordedStages
 from workbench.compiler.numerics.stage_walk import DECOMPOSITIONS, PASSES, StageWalk, walk_stages
 from workbench.errors import UsageError, read_first_line
-from workbench.number_text import plural
 from workbench.report import Kernel
 from workbench.report.numerics.numerics_rows import Deviation, NumericsOutput, NumericsStage
 from workbench.tasks.progress_events import ProgressCallback, step, tell_count
@@ -150,6 +140,11 @@ class HostProgram:
         """What the captured graph is given, by its placeholders."""
         return self._named(self.stages.captured.placeholders, self.seen.inputs)
 
+    def written_inputs(self) -> dict[str, torch.Tensor]:
+        """What the call left in those that it changed, by their placeholders."""
+        names = self.stages.captured.placeholders
+        return {names[at]: value for at, value in self.seen.written.items()}
+
     def aten_inputs(self) -> dict[str, Any]:
         """What the lowered graph, and those that it was made from, are given."""
         return self._named(self.stages.lowered.placeholders, self.seen.programs[0].inputs)
@@ -246,6 +241,9 @@ def _look_at(program: HostProgram, progress: ProgressCallback | None) -> Finding
         ends = compute_ends(stages, program.inputs, walked.outputs, program.seen.outputs)
         if stages.backward is not None:
             ends = add_gradients(ends, stages, program.inputs, program.joint_inputs(), given[-1])
+        written = Ends((), ())
+        if program.writes:
+            written = compute_written(stages, program.inputs, program.written_inputs())
         order = (DECOMPOSITIONS, PASSES, KERNELS)
         rows = sorted(
             (row for each in found for row in each.rows), key=lambda row: order.index(row.stage)
@@ -254,10 +252,10 @@ def _look_at(program: HostProgram, progress: ProgressCallback | None) -> Finding
         return Findings(
             deviations=tuple(rows),
             stages=tuple(list_stages(stages, ends, inputs, _find_own(rows))),
-            outputs=tuple(list_outputs(ends, stages.captured)),
+            outputs=(*list_outputs(ends, find_logits(stages.captured)), *list_outputs(written)),
             compared=sum(each.compared for each in found),
             not_compared=tuple(why for each in found for why in each.not_compared),
-            unlike=tuple(list_unlike(ends)),
+            unlike=(*list_unlike(ends), *list_unlike(written)),
         )
 
 
@@ -270,7 +268,7 @@ def look_at_outputs(program: HostProgram, outputs: Any) -> Findings:
         raise UsageError(f"The captured graph cannot be run node by node: {error}.") from error
     ends = compute_ends(stages, program.inputs, eager, outputs)
     rows = list_stages(stages, ends, program.aten_inputs, _find_own(()))
-    found = tuple(list_outputs(ends, stages.captured))
+    found = tuple(list_outputs(ends, find_logits(stages.captured)))
     return Findings(
         deviations=(),
         stages=tuple(row for row in rows if row.stage in ("eager", KERNELS)),
@@ -296,303 +294,3 @@ def _find_own(rows: Sequence[Deviation]) -> Mapping[str, tuple[float | None, int
         known = [row.own_off for row in own if row.own_off is not None]
         by_stage[stage] = max(known, default=None), len(own)
     return by_stage
-
-
-_FEWEST_CLASSES = 32
-"""A last dimension of fewer is hardly one of classes whose largest is chosen."""
-_PRODUCTS = ("linear", "matmul", "addmm", "mm", "bmm", "einsum")
-_KEEPS_ORDER = ("float", "to", "contiguous", "getitem", "view", "reshape", "mul", "truediv", "div",
-                "tanh", "squeeze", "unsqueeze", "float32")  # fmt: skip
-_CASTS = ("float", "to", "contiguous", "view", "reshape", "float32", "squeeze", "unsqueeze")
-_TOP = 5
-_MUCH = 64.0  # times eager's rounding: more is none any more
-_NOTHING = 2.0**-24
-"""Of eager's value: float64 rounds 29 bits below float32, which leaves so little of a 0."""
-DRAWN = "the call draws random numbers, other ones each time"
-
-
-@dataclass(frozen=True)
-class Ends:
-    """What a call gives by several ways, as flat lists of tensors and other values.
-
-    `exact` and `noisy` are empty where they could not be computed; `why` has the reason. `names`
-    are those of the gradients, which come last. `rounded` has the 16 bits that an output was
-    rounded to before it was cast to more, by its number.
-    """
-
-    eager: Sequence[Any]
-    program: Sequence[Any]
-    exact: Sequence[Any] = ()
-    noisy: Sequence[Sequence[Any]] = ()
-    why: str = ""
-    names: Sequence[str] = ()
-    rounded: Mapping[int, torch.dtype] = field(default_factory=dict)
-
-    def find_rounding(self, number: int) -> torch.dtype:
-        """The type whose roundings an output has."""
-        own: torch.dtype = self.eager[number].dtype
-        return self.rounded.get(number, own)
-
-    def name(self, number: int) -> str:
-        """What an output, or a gradient behind them, is called."""
-        count = len(self.eager) - len(self.names)
-        if number >= count:
-            return self.names[number - count]
-        return f"output[{number}]" if count > 1 else "output"
-
-
-def compute_ends(
-    stages: RecordedStages, inputs: Callable[[], Mapping[str, Any]], eager: Any, program: Any,
-    *, with_noise: bool = True,
-) -> Ends:  # fmt: skip
-    """Eager's outputs and the program's, with the same in float64 and under noise on all inputs."""
-    captured = stages.captured
-    own = ((n, _find_rounding(captured, out)) for n, out in enumerate(_list_given(captured)))
-    rounded = {number: dtype for number, dtype in own if dtype is not None}
-    ends = Ends(_flatten(eager), _flatten(program), rounded=rounded)
-    if stages.list_random():
-        return replace(ends, why=DRAWN)
-    try:
-        with torch.random.fork_rng():
-            exact = Chain(captured, Precision.WIDE).outputs(inputs())
-            noisy = [
-                tp.TREE_LEAVES.get()(Chain(captured, Precision.SAME).outputs(moved))
-                for moved in (list_noisy(inputs()) if with_noise else ())
-            ]
-    except CannotCompute as error:
-        return replace(ends, why=f"no value in float64 ({error})")
-    return replace(ends, exact=tp.TREE_LEAVES.get()(exact), noisy=noisy)
-
-
-def _flatten(value: Any) -> list[Any]:
-    leaves = tp.TREE_LEAVES.get()(value)
-    return [leaf.detach() if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves]
-
-
-def add_gradients(
-    ends: Ends, stages: RecordedStages, inputs: Callable[[], Mapping[str, Any]],
-    joint_inputs: Mapping[str, Any], program: Any,
-) -> Ends:  # fmt: skip
-    """The same with the gradients of the inputs behind the outputs; `program` has the compiled.
-
-    They are left out where they are others than those of the captured graph, and where it cannot be
-    differentiated as a whole.
-    """
-    captured, joint = stages.captured, stages.aten
-    pairs = {} if joint is None else pair_inputs(captured, joint)
-    got = _flatten(program)
-    if ends.why == DRAWN or len(pairs) != len(got):
-        return ends
-    names = [name for name, one in zip(pairs, got, strict=True) if one is not None]
-    tangents = [value for name, value in joint_inputs.items() if name.startswith("tangents")]
-
-    def differentiate(values: Mapping[str, Any], precision: Precision) -> list[Any]:
-        found = differentiate_graph(captured, values, names, tangents, precision)
-        by_name = dict(zip(names, found, strict=True))
-        return [by_name.get(name) for name in pairs]
-
-    try:
-        eager = differentiate(inputs(), Precision.SAME)
-        exact = differentiate(inputs(), Precision.WIDE) if ends.exact else ()
-        noisy = [differentiate(moved, Precision.SAME) for moved in list_noisy(inputs())]
-    except CannotCompute:
-        return ends
-    return replace(
-        ends, eager=(*ends.eager, *eager), program=(*ends.program, *got),
-        exact=(*ends.exact, *exact),
-        noisy=[(*a, *b) for a, b in zip(ends.noisy, noisy, strict=False)],
-        names=[f"gradient of {_name_input(name)}" for name in pairs],
-    )  # fmt: skip
-
-
-def _name_input(name: str) -> str:
-    """What the user calls an input of the captured graph, as far as its name says it."""
-    ends = r"^[Ll]_+(self_modules_|self_)?|_modules_|_(parameters|buffers)_|_+$"
-    return re.sub(ends, _dot, name).strip(".")
-
-
-def _dot(found: re.Match[str]) -> str:
-    return "." if found[0].strip("_") in ("modules", "parameters", "buffers") else ""
-
-
-def list_unlike(ends: Ends) -> Iterator[str]:
-    """Which outputs are not what eager gives, by their number, sizes and types, in sentences."""
-    count, got = len(ends.eager), len(ends.program)
-    if count != got:
-        yield f"The program returns {plural(got, 'value')} where eager returns {count}."
-    for number, pair in enumerate(zip(ends.eager, ends.program, strict=False)):
-        if any(isinstance(one, torch.Tensor) for one in pair) and not is_comparable(*pair):
-            eager, own = map(describe_kind, pair)
-            yield f"{ends.name(number).capitalize()} is {own} where eager gives {eager}."
-
-
-def list_outputs(ends: Ends, captured: StageGraph) -> Iterator[NumericsOutput]:
-    """A row for each output that is a tensor."""
-    logits = _find_logits(captured)
-    for number, (eager, got) in enumerate(zip(ends.eager, ends.program, strict=False)):
-        if not is_comparable(eager, got) or ends.why == DRAWN:
-            continue
-        apart, dtype = measure_apart(got, eager), eager.dtype
-        rounded = ends.find_rounding(number)
-        exact = ends.exact[number] if number < len(ends.exact) else None
-        noisy = [draw[number] for draw in ends.noisy if number < len(draw)]
-        off: dict[str, Any] = {"eager_off": None, "own_off": None, "noise": None}
-        if isinstance(exact, torch.Tensor) and _vanishes(exact, eager, got):
-            off |= {"eager_from_zero": _largest(eager), "own_from_zero": _largest(got)}
-        elif isinstance(exact, torch.Tensor):
-            off["eager_off"] = measure_off(eager, exact, rounded)
-            off["own_off"] = measure_off(got, exact, rounded)
-        if noisy and dtype.is_floating_point:
-            off["noise"] = max(measure_off(one, eager, rounded) for one in noisy)
-        changes = (
-            _compare_logits(eager, got, noisy) if number in logits and _has_classes(eager) else {}
-        )
-        yield NumericsOutput(
-            ends.name(number), str(dtype).removeprefix("torch."), apart.elements, apart.differ,
-            apart.max_ulp, **off, **changes,
-            rounded=str(rounded).removeprefix("torch.") if rounded is not dtype else "",
-        )  # fmt: skip
-
-
-def _vanishes(exact: torch.Tensor, eager: torch.Tensor, got: torch.Tensor) -> bool:
-    """Whether the exact value is 0 but for rounding in float64: there is no scale to weigh by.
-
-    So is the gradient of a bias in front of a batch norm, of which eager has rounding alone.
-    """
-    if not eager.dtype.is_floating_point or not eager.numel():
-        return False
-    true, given, own = map(_largest, (exact, eager, got))
-    if not true:  # of what is 0, any number is infinitely many roundings off
-        return math.isfinite(given) and math.isfinite(own) and max(given, own) > 0
-    return math.isfinite(given) and true < given * _NOTHING and own <= given * _MUCH
-
-
-def _largest(value: torch.Tensor) -> float:
-    return float(value.detach().double().abs().max())
-
-
-def _find_logits(captured: StageGraph) -> frozenset[int]:
-    """The outputs that a product gives, scaled or in another form at most, by their places."""
-    found = set()
-    for place, name in enumerate(_list_given(captured)):
-        while name and _name_short(captured, name) in _KEEPS_ORDER:
-            name = next(iter(captured.reads[name]), "")
-        if name and _name_short(captured, name) in _PRODUCTS:
-            found.add(place)
-    return frozenset(found)
-
-
-def _list_given(captured: StageGraph) -> list[str]:
-    """The nodes that are returned, in turn; "" for what is none."""
-    outputs = tp.TREE_LEAVES.get()(captured.outputs)
-    return [output.name if isinstance(output, NodeRef) else "" for output in outputs]
-
-
-def _find_rounding(captured: StageGraph, name: str) -> torch.dtype | None:
-    """The 16 bits that an output was rounded to before it was cast to more; None of another."""
-    while name and _name_short(captured, name) in _CASTS:
-        name = next(iter(captured.reads[name]), "")
-        row = captured.rows.get(name)
-        if row is not None and row.dtype in ("float16", "bfloat16"):
-            return getattr(torch, row.dtype)  # type: ignore[no-any-return]
-    return None
-
-
-def _name_short(captured: StageGraph, name: str) -> str:
-    node = captured.nodes[name]
-    return name_operator(node).rpartition(".")[2].strip("_") if node.op.startswith("call") else ""
-
-
-def _has_classes(value: torch.Tensor) -> bool:
-    is_wide = value.dim() >= 2 and value.shape[-1] >= _FEWEST_CLASSES
-    return value.dtype.is_floating_point and is_wide and value.numel() > 0
-
-
-def _compare_logits(
-    eager: torch.Tensor, got: torch.Tensor, noisy: Sequence[torch.Tensor]
-) -> dict[str, Any]:
-    arg_max, top5, kl = _compare_rows(eager, got)
-    by_noise = [_compare_rows(eager, one) for one in noisy]
-    most = [max(column) for column in zip(*by_noise, strict=True)] if by_noise else [None] * 3
-    return {
-        "rows": eager.numel() // eager.shape[-1],
-        "arg_max": arg_max,
-        "top5": top5,
-        "kl": kl,
-        "noise_arg_max": most[0],
-        "noise_top5": most[1],
-        "noise_kl": most[2],
-    }
-
-
-def _compare_rows(one: torch.Tensor, other: torch.Tensor) -> tuple[int, int, float]:
-    """Positions whose largest is another, whose five largest are others, the mean divergence."""
-    first, second = (value.detach().flatten(0, -2).double() for value in (one, other))
-    arg_max = int((first.argmax(-1) != second.argmax(-1)).sum())
-    tops = [value.topk(_TOP, -1).indices.sort(-1).values for value in (first, second)]
-    top5 = int((tops[0] != tops[1]).any(-1).sum())
-    logs = [torch.log_softmax(value, -1) for value in (first, second)]
-    divergence = (logs[0].exp() * (logs[0] - logs[1])).nan_to_num(0.0).sum(-1)
-    return arg_max, top5, max(0.0, float(divergence.mean()))
-
-
-def list_stages(
-    stages: RecordedStages, ends: Ends, aten_inputs: Callable[[], Mapping[str, Any]],
-    own: Mapping[str, tuple[float | None, int]],
-) -> Iterator[NumericsStage]:  # fmt: skip
-    """A row for each stage in order: how far its outputs are from float64, and its own part.
-
-    `own` has, by stage, the most that it departs by itself and how many values do.
-    """
-    yield _stage_row("eager", ends, ends.eager, (None, 0), ends.why)
-    is_training = stages.backward is not None
-    passed = stages.by_stage.get(JOINT_PASSES if is_training else LOWERED)
-    for graph, title in ((stages.aten, "decompositions"), (passed, "passes")):
-        if graph is None:
-            continue
-        given = _run_aten(graph, aten_inputs(), ends)
-        note = given if isinstance(given, str) else ends.why
-        if is_training and title == "passes" and not note:
-            note = "its outputs are those before the post-grad passes"
-        yield _stage_row(title, ends, () if isinstance(given, str) else given, own[title], note)
-    yield _stage_row("kernels", ends, ends.program, own["kernels"], ends.why)
-
-
-def _run_aten(graph: StageGraph, inputs: Mapping[str, Any], ends: Ends) -> Sequence[Any] | str:
-    """The outputs of a graph of aten operators in the places of eager's; or why there are none."""
-    try:
-        with torch.random.fork_rng():
-            given: list[Any] = tp.TREE_LEAVES.get()(Chain(graph, Precision.SAME).outputs(inputs))
-    except CannotCompute as error:
-        return str(error)
-    # what is written to an input comes before the outputs
-    outputs = given[max(0, len(given) - len(ends.eager)) :]
-    pairs = zip(ends.eager, outputs, strict=False)
-    if len(outputs) < len(ends.eager) or not all(_is_alike(a, b) for a, b in pairs):
-        return "its outputs are not those of the call, one by one"
-    return outputs
-
-
-def _is_alike(one: Any, other: Any) -> bool:
-    return not isinstance(one, torch.Tensor) or is_comparable(one, other)
-
-
-def _stage_row(
-    title: str, ends: Ends, given: Sequence[Any], own: tuple[float | None, int], note: str
-) -> NumericsStage:
-    off: list[float] = []
-    apart = []
-    for number, (eager, value) in enumerate(zip(ends.eager, given, strict=False)):
-        if not is_comparable(eager, value) or ends.why == DRAWN:
-            continue
-        apart.append(measure_apart(value, eager))
-        exact = ends.exact[number] if number < len(ends.exact) else None
-        is_rounded = eager.dtype.is_floating_point or eager.dtype.is_complex
-        if not isinstance(exact, torch.Tensor) or not is_rounded:
-            continue
-        if not _vanishes(exact, eager, value):
-            off.append(measure_off(value, exact, ends.find_rounding(number)))
-    total = sum(each.elements for each in apart)
-    differ = sum(each.differ * each.elements for each in apart) / total if total else None
-    ulps = max((each.max_ulp for each in apart), default=None)
-    return NumericsStage(title, max(off, default=None), differ, ulps, *own, note)

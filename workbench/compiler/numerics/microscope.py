@@ -110,7 +110,7 @@ class GpuProgram(HostProgram):
             raise UsageError(
                 f"{failure.kernel} {failure}: there are no numbers to compare. wb.verify says more."
             ) from failure
-        seen = ObservedCall(self._made.inputs, self._made.outputs)
+        seen = ObservedCall(self._made.inputs, self._made.outputs, self._made.written)
         seen.programs = [ProgramCall({}, given) for given in self._made.given]
         if len(seen.programs) < 1 + (self.stages.backward is not None):
             raise UsageError("No backward ran: nothing in the call needs a gradient.")

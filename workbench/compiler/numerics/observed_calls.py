@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from workbench.compiler.call_state.call_leaves import copy_written
 from workbench.compiler.internals import torch_private as tp
 
 _MARKS = ("extern_kernels", "assert_size_stride")  # every generated program has these globals
@@ -32,10 +33,14 @@ class ProgramCall:
 
 @dataclass
 class ObservedCall:
-    """What a call of compiled code did: what Dynamo's graph was given and gave, its programs."""
+    """What a call of compiled code did: what Dynamo's graph was given and gave, its programs.
+
+    `written` are the inputs that it changed, as it left them, by their places.
+    """
 
     inputs: tuple[Any, ...] = ()
     outputs: Any = None
+    written: Mapping[int, torch.Tensor] = field(default_factory=dict)
     programs: list[ProgramCall] = field(default_factory=list)
 
 
@@ -54,6 +59,7 @@ def watch_call(compiled: Any, is_kept: Callable[[Any], bool]) -> Iterator[Observ
         found.inputs = tuple(_copied(args, is_kept))
         with watch_programs(found, is_kept):
             found.outputs = real(*args)
+        found.written = copy_written(found.inputs, args)
         return found.outputs
 
     scope[name] = called

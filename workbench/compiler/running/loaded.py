@@ -94,7 +94,8 @@ class LoadedModel(CompiledCode):
 
         run = self._running()
         self._checked_call = build_call(self.signature, self.contract, run, check=check)
-        self._call = self._checked_call if not self.weights.missing else self._no_weights
+        is_whole = not self.weights.missing
+        self._call = self._checked_call if is_whole else _refuse_without_weights(model.name)
         self._hash = self._hashing(package)
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
@@ -189,7 +190,7 @@ class LoadedModel(CompiledCode):
         if self._refused is not None:
             raise self._refused
         if self.weights.missing:
-            self._no_weights()
+            _refuse_without_weights(self.model.name)()
         slot = self._slots.take()
         try:
             return self._container.run(list(tensors))
@@ -218,12 +219,6 @@ class LoadedModel(CompiledCode):
         given = [laid_out(leaf, tensor) for leaf, tensor in zip(leaves, tensors, strict=True)]
         return self.run_flat(replace(self.contract, leaves=leaves).examine(given))
 
-    def _no_weights(self, /, *args: Any, **kwargs: Any) -> Any:
-        raise UsageError(
-            f"{self.model.name} was packaged without its weights: give them first, "
-            "package.update_weights(model.state_dict())."
-        )
-
     def _refuse(self, error: WorkbenchError) -> None:
         """From now on every call raises."""
 
@@ -248,6 +243,18 @@ class LoadedModel(CompiledCode):
         if self._hash is not None:
             self._hash.stop()
         self.weights.close()
+
+
+def _refuse_without_weights(name: str) -> Callable[..., Any]:
+    """In place of a call: a method of the model would be a circle that keeps its memory."""
+
+    def refuse(*args: Any, **kwargs: Any) -> Any:
+        raise UsageError(
+            f"{name} was packaged without its weights: give them first, "
+            "package.update_weights(model.state_dict())."
+        )
+
+    return refuse
 
 
 def call_opaquely(call: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:

@@ -154,9 +154,8 @@ class LoadedVariants(CompiledCode):
         self._installed = installed
         self._is_same = installed.inlined.checker()
         self._on_miss = on_miss
-        self._lock = threading.Lock()
-        self._missed = 0
-        self._compiled = called(fn, on_miss, self._compile, self._refusal)
+        self._missed = _Missed(installed.name)
+        self._compiled = called(fn, on_miss, self._missed.compile, self._missed.refuse)
 
     @property
     def name(self) -> str:
@@ -176,7 +175,7 @@ class LoadedVariants(CompiledCode):
     @property
     def misses(self) -> int | None:
         """How often no variant fitted; None where that is not counted."""
-        return None if self._on_miss == "eager" else self._missed
+        return None if self._on_miss == "eager" else self._missed.count
 
     @property
     def session(self) -> Session:
@@ -213,25 +212,39 @@ class LoadedVariants(CompiledCode):
         """Take the file's code away from the function, which is compiled as ever from then on."""
         self._installed.uninstall()
 
-    def _compile(self, graph: Any, inputs: Any) -> Any:
-        self._miss()
+    def __repr__(self) -> str:
+        return f"LoadedVariants({self.name}, on_miss={self._on_miss!r}, misses={self.misses})"
+
+
+class _Missed:
+    """What is done where no variant fits, and how often: no part of the variants, to be no circle.
+
+    A circle would keep their code until a garbage collection.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._lock = threading.Lock()
+        self.count = 0
+
+    def compile(self, graph: Any, inputs: Any) -> Any:
+        """A backend: Inductor."""
+        self._add()
         return tp.GET_COMPILER_FN.get()("inductor")(graph, inputs)
 
-    def _refusal(self, guards: str) -> ArtifactError:
-        self._miss()
+    def refuse(self, guards: str) -> ArtifactError:
+        """The error for a call whose first guards that do not hold are these."""
+        self._add()
         why = f" (does not hold: {guards})" if guards else ""
         return ArtifactError(
-            f"No variant of {self.name} in the file fits this call{why}. Record one with "
+            f"No variant of {self._name} in the file fits this call{why}. Record one with "
             "wb.variants, or load with on_miss='compile' or on_miss='eager'. What stands before "
             "the break that it came to has been run."
         )
 
-    def _miss(self) -> None:
+    def _add(self) -> None:
         with self._lock:
-            self._missed += 1
-
-    def __repr__(self) -> str:
-        return f"LoadedVariants({self.name}, on_miss={self._on_miss!r}, misses={self.misses})"
+            self.count += 1
 
 
 def _is_of_compiled_code(error: Exception) -> bool:

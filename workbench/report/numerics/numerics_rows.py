@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+AFTER_CALL = " after the call"
+"""How the output is called that a call leaves in an input: behind the name of the input."""
 _NEARER = 1.25
 """Errors within this factor of one another are alike."""
 
@@ -65,7 +67,7 @@ class NumericsStage:
 
 @dataclass(frozen=True, slots=True)
 class NumericsOutput:
-    """One output of the call: the program, and eager, beside float64.
+    """One output of the call, or an input that it writes to: program and eager beside float64.
 
     `noise` is what one unit in the last place of noise on all inputs and weights of floats does to
     the output of eager: the most of three draws, in roundings. Where the output may be logits (the
