@@ -10,18 +10,15 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
-from workbench.analysis.diff.report_comparison import compare
-from workbench.analysis.expectations.quantities import QUANTITIES, Quantity, Record, read_quantity
-from workbench.analysis.session.session_comparison import compare_sessions
-from workbench.errors import ExpectationError, UsageError
 from workbench.installation import explain_overwritten
-from workbench.report import Report
-from workbench.report.presenter import presenter
-from workbench.report.session.session_record import Session
+
+if TYPE_CHECKING:
+    from workbench.analysis.expectations.quantities import Record
+    from workbench.report.session.session_record import Session
 
 _MARKER = "compiles"
 _FOLDER = "__compiles__"
@@ -181,6 +178,7 @@ class _Contract:
             pytest.fail("\n".join(wrong), pytrace=False)
 
     def _check_one(self, record: Record, number: int) -> None:
+        from workbench.analysis.expectations.baseline import check_baseline, get_suffix
         from workbench.analysis.expectations.expectation import Expectation
 
         Expectation(record).compiled_something().all(self.limits)
@@ -197,56 +195,3 @@ def _file_name(test: str) -> str:
     kept = re.sub(r"[^\w.-]+", "_", test).strip("_")[:_LONGEST]
     digest = hashlib.sha256(test.encode()).hexdigest()[:8]
     return kept if kept == test else f"{kept}-{digest}"
-
-
-_NAMES = ("baseline", "now")
-_TIMES = ("compile_s",)  # another machine's time is no limit
-_SLACK = 0.01  # of bytes: alignment differs between machines
-
-
-def get_suffix(record: Record) -> str:
-    """The suffix of the file of a record."""
-    return "wbs" if isinstance(record, Session) else "wbr"
-
-
-def check_baseline(record: Record, path: Path) -> None:
-    """Raise `ExpectationError` where a number is above that of the baseline, with what differs.
-
-    Raises `UsageError` where there is no baseline.
-    """
-    if not path.exists():
-        raise UsageError(
-            f"There is no baseline {path.parent.name}/{path.name}: run pytest once with "
-            "--compiles-update, and commit what it writes."
-        )
-    before: Record = Session.load(path) if get_suffix(record) == "wbs" else Report.load(path)
-    pairs = [
-        (read_quantity(before, name), read_quantity(record, name))
-        for name in QUANTITIES
-        if name not in _TIMES
-    ]
-    wrong = [sentence for old, new in pairs if (sentence := _sentence(old, new))]
-    if wrong:
-        head = f"It compiles to more than its baseline ({path.name}):"
-        differs = [f"  {line}" for line in _differences(before, record)]
-        raise ExpectationError("\n".join([head, *wrong, "What differs:", *differs]))
-
-
-def _sentence(old: Quantity, new: Quantity) -> str:
-    """What became more, or is not known any more."""
-    if old.value is None:
-        return ""
-    if new.value is None:
-        return f"  {new.name} is not known any more: {new.why}."
-    slack = _SLACK if new.unit == "bytes" else 0.0
-    if new.value <= old.value * (1 + slack):
-        return ""
-    return f"  {new.name}: {new.value:,.0f}, {old.value:,.0f} in the baseline"
-
-
-def _differences(before: Record, now: Record) -> list[str]:
-    if isinstance(before, Session) and isinstance(now, Session):
-        return repr(compare_sessions(before, now, _NAMES)).splitlines()[1:]
-    assert isinstance(before, Report)
-    assert isinstance(now, Report)
-    return list(presenter().sentences(compare(before, now, _NAMES)))
