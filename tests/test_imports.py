@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[1] / "workbench"
 FLOORS = """
 0 errors · number_text · glossary · installation · device_kinds
 0 live_only · load_steps · foreign_text · argument_errors
-0 file_path · temporary · private_folder · process_memory
+0 file_path · temporary · process_memory
 0 plain_data · typed_data · arguments
 0 settings · specs · specs.opcodes · report
 0 compiler.internals

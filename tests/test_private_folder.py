@@ -4,7 +4,7 @@ import stat
 import pytest
 
 from workbench.errors import WorkbenchError
-from workbench.private_folder import make_private_folder
+from workbench.temporary import make_private_folder
 
 
 def mode(path):

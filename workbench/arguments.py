@@ -121,12 +121,6 @@ def _by_name(signature: inspect.Signature, given: Mapping[str, Any]) -> Mapping[
     return found
 
 
-def check_text(name: str, value: str) -> None:
-    """Raise `UsageError` for a text that neither a file nor a page can hold."""
-    if (why := _no_text(value)) is not None:
-        raise UsageError(f"{name} is {shown(value)}: {why}.")
-
-
 def read_answer(name: str, answer: object) -> bool:
     """What a function of the user says of something; a `UsageError` names one without an answer."""
     try:

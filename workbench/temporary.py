@@ -2,13 +2,17 @@
 
 Each is locked while its process lives, and the system lets go of a lock however that ends: what can
 be locked by another process has been left behind, and is removed by the next that makes one.
+
+A private folder stays, and only this user can enter it: what lies in it is run by the compiler.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
+import stat
 import sys
 import tempfile
 import time
@@ -164,3 +168,31 @@ def _own(place: str) -> list[os.DirEntry[str]]:
 def _age(entry: os.DirEntry[str]) -> float:
     """Seconds since it was changed."""
     return time.time() - entry.stat(follow_symlinks=False).st_mtime
+
+
+def make_private_folder(path: Path) -> Path:
+    """Create the folder with mode 0700, or check that the one that exists is ours alone.
+
+    Raises
+    ------
+    WorkbenchError
+        When the path is a link, not a folder, or belongs to another user.
+    OSError
+        When it cannot be created, for example in a read-only home.
+    """
+    with contextlib.suppress(FileExistsError):  # the checks below say what is wrong with it
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    inode = path.lstat()
+    if not stat.S_ISDIR(inode.st_mode):
+        raise WorkbenchError(
+            f"The cache folder {path} is a link, not a folder; code found there would be run. "
+            "Remove it, or name another folder in AOT_WORKBENCH_CACHE."
+        )
+    if inode.st_uid != os.getuid():
+        raise WorkbenchError(
+            f"The cache folder {path} belongs to user {inode.st_uid}, not to you; code found there "
+            "would be run. Remove it, or name another folder in AOT_WORKBENCH_CACHE."
+        )
+    if stat.S_IMODE(inode.st_mode) & 0o077:
+        path.chmod(0o700)
+    return path

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.artifacts.machine.machine_description import Machine, describe_current_machine
-from workbench.artifacts.manifest.manifest_json import Build, SystemNeeds, Versions
+from workbench.artifacts.manifest.manifest import Build, SystemNeeds, Versions
 from workbench.artifacts.manifest.package_manifest import (
     PackagedConstant,
     PackagedModel,
@@ -19,7 +19,7 @@ from workbench.artifacts.manifest.package_manifest import (
     PackageManifest,
 )
 from workbench.artifacts.trust.trust import TrustStore
-from workbench.compiler.packaging.archive import FIXED, Content, with_members, write_archive
+from workbench.compiler.packaging.writing import FIXED, Content, with_members, write_archive
 
 CODE = "data/aotinductor/model"
 LIBRARY, SOURCE, BLOB = f"{CODE}/m.wrapper.so", f"{CODE}/m.wrapper.cpp", f"{CODE}/m_weights.blob"

@@ -25,8 +25,7 @@ from tests.bench.compiled_again import STAGES
 from tests.bench.figure import ROOT
 from workbench.compiler.machine_code import listings
 from workbench.trace_logs.kernel_events import Compilation, KernelLog, number_in, part_of
-from workbench.trace_logs.kernel_log import kernel_log_files
-from workbench.trace_logs.kernel_metadata import describe_constants, list_parameters
+from workbench.trace_logs.kernel_log import describe_constants, kernel_log_files, list_parameters
 from workbench.trace_logs.log_report import opened
 
 PAGE = ROOT / "docs" / "pages" / "about" / "real-code.md"

@@ -28,11 +28,15 @@ from tests.bench.winner_fit import Problems, fit, join, predict_times, read_row
 from tests.bench.winner_noise import compare_again, count_groups
 from tests.bench.winner_work import list_candidates, make_tile, make_work, to_tile, to_tuned
 from workbench.analysis.kernel_time.product_times import FILE
-from workbench.analysis.product_configs.prior import OTHER_GENERATION, OTHER_VENDOR, Prior
-from workbench.analysis.product_configs.published_winners import FILE as PUBLISHED_FILE
-from workbench.analysis.product_configs.published_winners import write_published
+from workbench.analysis.product_configs.prior import FILE as PUBLISHED_FILE
+from workbench.analysis.product_configs.prior import (
+    OTHER_GENERATION,
+    OTHER_VENDOR,
+    Prior,
+    write_published,
+)
 from workbench.analysis.product_configs.tuned_files import Problem
-from workbench.analysis.tuning.model_errors import FILE as ERRORS_FILE
+from workbench.analysis.tuning.tuned import FILE as ERRORS_FILE
 from workbench.specs import Catalogue
 
 ROOT = Path(__file__).parents[2]

@@ -12,7 +12,7 @@ import torch
 import workbench as wb
 from workbench.artifacts.archive.file_kinds import open_any
 from workbench.artifacts.archive.package_container import encode_report
-from workbench.artifacts.manifest.manifest_json import Build
+from workbench.artifacts.manifest.manifest import Build
 from workbench.artifacts.manifest.package_manifest import (
     PackagedConstant,
     PackagedModel,
@@ -25,7 +25,7 @@ from workbench.compiler.aot_files.writing.written_artifact import (
     read_current_versions,
     save_artifact,
 )
-from workbench.compiler.packaging.archive import FIXED, Content, with_members, write_archive
+from workbench.compiler.packaging.writing import FIXED, Content, with_members, write_archive
 
 FOLDER = "data/aotinductor/model"
 

@@ -34,7 +34,7 @@ def save(kind: str, path: Path, letter: str, size: int = 400_000) -> None:
         aot_container.write_artifact(path, manifest, members)
         return
     from workbench.artifacts.manifest.package_manifest import PackageManifest
-    from workbench.compiler.packaging.archive import FIXED, with_members, write_archive
+    from workbench.compiler.packaging.writing import FIXED, with_members, write_archive
 
     parts = {**FIXED, "data/a": content, "data/b": letter.encode()}
     write_archive(path, with_members(PackageManifest("m", ()), parts), parts)

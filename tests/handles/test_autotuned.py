@@ -8,7 +8,7 @@ import torch
 from view_mail import Mailbox
 
 import workbench as wb
-from workbench.handles.autotuned import explain_no_autotune
+from workbench.handles.recompilable import explain_no_autotune
 from workbench.views.widgets.display import show
 
 

@@ -11,7 +11,7 @@ from view_mail import Mailbox
 
 import workbench as wb
 from workbench.errors import UsageError
-from workbench.handles.live_files import start_check, start_save
+from workbench.handles.recompilable import start_check, start_save
 from workbench.views.widgets.display import show
 
 

@@ -17,7 +17,7 @@ from workbench.artifacts.archive.file_kinds import open_any
 from workbench.artifacts.trust.trust import TrustStore
 from workbench.compiler.packaging import writing
 from workbench.compiler.packaging.package_request import ModelRequest
-from workbench.compiler.packaging.packing import Packed
+from workbench.compiler.packaging.writing import Packed
 from workbench.report import Report
 
 X = torch.linspace(-1, 1, 32).reshape(4, 8)

@@ -7,7 +7,7 @@ from IPython.core.interactiveshell import InteractiveShell
 
 from workbench.compiler.request.compile_request import MODES, list_known_gpus
 from workbench.device_kinds import TARGETS
-from workbench.notebook.completion import suggestions
+from workbench.notebook.magics import suggestions
 
 pytestmark = pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")  # Completer.complete
 

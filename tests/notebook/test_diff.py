@@ -10,7 +10,7 @@ import pytest
 from IPython.core.interactiveshell import ExecutionResult, InteractiveShell
 
 from tests.diffs import RECORDS, recorded
-from workbench.notebook.completion import suggestions
+from workbench.notebook.magics import suggestions
 
 Run = Callable[[str], ExecutionResult]
 

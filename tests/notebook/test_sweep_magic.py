@@ -17,7 +17,7 @@ from tests.views.sweep.test_sweep_views import sweep
 from workbench import api
 from workbench.analysis.sweep.sweep import Sweep
 from workbench.notebook import sweep_magic
-from workbench.notebook.completion import suggestions
+from workbench.notebook.magics import suggestions
 from workbench.notebook.sweep_magic import Following
 from workbench.report.trials import Trial
 

@@ -11,7 +11,7 @@ from tests.own_kernels import tie_kernels as ties
 from workbench.analysis.kernel_checks.kernel_check import KernelCheck
 from workbench.compiler.kernel_checks.kernel_checking import Checked, CheckQuestion, check_call
 from workbench.compiler.kernels.kernel_call import KernelCall
-from workbench.handles.own_kernels.kernel_checks import check_kernel
+from workbench.handles.own_kernels.own_kernel import check_kernel
 
 SIZES = (1, 7, 32, 37)
 ROWS = 5

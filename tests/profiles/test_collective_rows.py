@@ -10,7 +10,7 @@ import pytest
 import workbench as wb
 from tests.profiles.synthetic_trace import SyntheticTrace
 from workbench.analysis.cluster.links import Links, estimate_collective, find_links
-from workbench.profiles.collective_rows import Collective, read_collective
+from workbench.profiles.work_tables import Collective, read_collective
 from workbench.specs import Catalogue
 
 SAID = {

@@ -8,7 +8,7 @@ import pytest
 
 import workbench as wb
 from tests.profiles.synthetic_trace import SyntheticTrace, build_step
-from workbench.profiles import host_rows
+from workbench.profiles import work_tables
 
 
 def test_a_step_has_the_device_time_that_was_launched_in_it(tmp_path: Path) -> None:
@@ -34,7 +34,7 @@ def test_memory_is_told_with_its_line(tmp_path: Path) -> None:
 def test_of_very_many_events_of_memory_the_highest_are_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(host_rows, "MOST_MEMORY", 4)
+    monkeypatch.setattr(work_tables, "MOST_MEMORY", 4)
     trace = build_step(1)
     for at in range(100):
         trace.memory(float(at), 1, 900 if at == 57 else at, 2048)

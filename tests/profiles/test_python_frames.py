@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from workbench.profiles.python_frames import (
+from workbench.profiles.device_work import (
     read_module,
     read_module_class,
     read_program_frame,

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, is_dataclass, replace
 import pytest
 
 from docs.generate.tables import meanings, of_reports
-from workbench.analysis.diff.number_changes import FIGURES
-from workbench.analysis.forecast import forecast_rows
+from workbench.analysis.diff.report_comparison import FIGURES
+from workbench.analysis.forecast import forecast
 from workbench.command_line.commands import kernels_of
 from workbench.report import Kernel, Report, Table, machine_rows, rows
 from workbench.report.cluster import cluster_rows
@@ -21,7 +21,7 @@ from workbench.views.tables.columns import COLUMNS, add_numbers, number_of
 
 ROWS = {
     name: each
-    for module in (cluster_rows, profile_rows, forecast_rows, rows, machine_rows)
+    for module in (cluster_rows, profile_rows, forecast, rows, machine_rows)
     for name, each in vars(module).items()
     if is_dataclass(each) and isinstance(each, type) and measures(each)
 }

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import workbench as wb
-from workbench.compiler.cpp_project import cmake_build
+from workbench.compiler.cpp_project import project
 
 X = torch.randn(8, 16)
 
@@ -33,23 +33,23 @@ def test_without_cmake_or_a_compiler_it_is_one_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "CMakeLists.txt").write_text("project(none LANGUAGES CXX)\n")
-    found = {name: cmake_build._tool(name) for name in ("cmake", "ninja")}
-    monkeypatch.setattr(cmake_build, "_tool", {}.get)
+    found = {name: project._tool(name) for name in ("cmake", "ninja")}
+    monkeypatch.setattr(project, "_tool", {}.get)
     with pytest.raises(wb.WorkbenchError, match=r"there is no CMake: pip install cmake\.$"):
-        cmake_build.build(tmp_path, "latency")
+        project.build(tmp_path, "latency")
     if None in found.values():
         pytest.skip("no CMake or no Ninja")
-    monkeypatch.setattr(cmake_build, "_tool", found.get)
+    monkeypatch.setattr(project, "_tool", found.get)
     monkeypatch.delenv("CXX", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(wb.WorkbenchError, match="there is no compiler: install one, such as g"):
-        cmake_build.build(tmp_path, "latency")
+        project.build(tmp_path, "latency")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("weights", ["inside", "later"])
 def test_the_client_gives_the_same_numbers_in_less_memory(tmp_path: Path, weights: str) -> None:
-    if cmake_build._tool("cmake") is None or shutil.which("c++") is None:
+    if project._tool("cmake") is None or shutil.which("c++") is None:
         pytest.skip("no CMake or no compiler")
     package = packaged(tmp_path, weights=weights)
     trip = wb.roundtrip(package, (X,), ways=("eager", "ours", "cpp"))

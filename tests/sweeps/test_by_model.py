@@ -14,7 +14,7 @@ from workbench.report import Report, Table
 from workbench.report.machine_rows import KernelRoofline
 from workbench.report.trials import Trial
 from workbench.specs import Catalogue
-from workbench.sweeps.by_model import estimate_by_configs, estimate_call, parse_changes
+from workbench.sweeps.trial_run import estimate_by_configs, estimate_call, parse_changes
 
 RECORD = Path(__file__).parents[1] / "records" / "norm_h100.wbr"
 

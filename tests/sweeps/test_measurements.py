@@ -14,8 +14,8 @@ import pytest
 import torch
 
 from workbench import process_memory
-from workbench.sweeps import measurements
-from workbench.sweeps.machine_lock import compiling, hold_machine, time_choices_alone
+from workbench.sweeps import trial_run
+from workbench.sweeps.trial_run import compiling, hold_machine, time_choices_alone
 
 MIB = 1 << 20
 
@@ -99,14 +99,14 @@ def test_it_is_what_the_call_takes_at_once_and_not_in_sum() -> None:
         for _ in range(3):
             torch.ones(64 * MIB, dtype=torch.uint8)  # every page is written
 
-    peak = measurements.measure_peak(run)
+    peak = trial_run.measure_peak(run)
     assert peak is not None
     assert 60 * MIB < peak < 100 * MIB
 
 
 def test_what_was_there_before_is_not_counted() -> None:
     kept = torch.ones(64 * MIB, dtype=torch.uint8)
-    peak = measurements.measure_peak(lambda: kept[0].item())
+    peak = trial_run.measure_peak(lambda: kept[0].item())
     assert peak is not None
     assert peak < 8 * MIB
 
@@ -118,17 +118,17 @@ def test_what_only_the_first_call_takes_is_not_counted() -> None:
         if not kept:
             kept.append(torch.ones(64 * MIB, dtype=torch.uint8))
 
-    peak = measurements.measure_peak(run)
+    peak = trial_run.measure_peak(run)
     assert peak is not None
     assert peak < 8 * MIB
 
 
-@pytest.mark.parametrize(("room", "name"), [(measurements, "_CLEAR"), (process_memory, "_STATUS")])
+@pytest.mark.parametrize(("room", "name"), [(trial_run, "_CLEAR"), (process_memory, "_STATUS")])
 def test_a_system_that_does_not_say_gives_none(
     room: ModuleType, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(room, name, tmp_path / "not" / "there")
-    assert measurements.measure_peak(lambda: None) is None
+    assert trial_run.measure_peak(lambda: None) is None
 
 
 def test_a_status_without_the_figure_gives_none(
@@ -136,4 +136,4 @@ def test_a_status_without_the_figure_gives_none(
 ) -> None:
     (tmp_path / "status").write_text("Name:\tpython\n")
     monkeypatch.setattr(process_memory, "_STATUS", tmp_path / "status")
-    assert measurements.measure_peak(lambda: None) is None
+    assert trial_run.measure_peak(lambda: None) is None

@@ -15,7 +15,7 @@ import workbench as wb
 from workbench.artifacts.archive.file_kinds import open_any
 from workbench.command_line.main import main
 from workbench.report.presenter import presenter
-from workbench.trace_logs.kernel_metadata import list_parameters
+from workbench.trace_logs.kernel_log import list_parameters
 from workbench.views.panes.kernels_pane import configs
 
 LOGS = Path(__file__).parents[1] / "records" / "kernel_logs"

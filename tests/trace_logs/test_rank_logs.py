@@ -9,8 +9,8 @@ import pytest
 import workbench as wb
 from workbench.errors import UsageError
 from workbench.trace_logs.kernel_code import parse_program
+from workbench.trace_logs.log_report import _strip
 from workbench.trace_logs.logged_collectives import list_graph_collectives, tell_results
-from workbench.trace_logs.rank_logs import _strip
 
 NO_END = (
     "Torch does not mark the end of a log: what a process compiled after the last record of its "

@@ -2,30 +2,35 @@
 
 from __future__ import annotations
 
+import os
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal
 
 from workbench.arguments import checked
-from workbench.compiler.request.compile_request import list_known_gpus
+from workbench.compiler.request.compile_request import CompileRequest, list_known_gpus
 from workbench.device_kinds import TARGETS
 from workbench.errors import UsageError
 from workbench.handles.compiled_base import CompiledBase
 from workbench.live_only import LivePart
+from workbench.number_text import number_text
+from workbench.tasks.background_task import BackgroundTask, Steps
 
 if TYPE_CHECKING:
     from workbench.analysis.gpu_model.matrix import Matrix
     from workbench.analysis.memory.memory import Memory
     from workbench.analysis.opportunities.opportunity import Opportunity, Tried
     from workbench.analysis.tuning.tuned import RankedConfigs
+    from workbench.artifacts.preflight.check import Check
     from workbench.compiler.comparison.output_comparison import Verification
     from workbench.handles.compiled_base import Recipe
     from workbench.handles.memory.checkpoint import Checkpoint, LiveBudgets
     from workbench.handles.own_kernels.own_kernel import OwnKernel
     from workbench.report.profile_record import Profile
-    from workbench.tasks.background_task import BackgroundTask, Steps
     from workbench.tasks.live_action import LiveAction
     from workbench.tasks.progress_events import ProgressCallback
 
@@ -175,14 +180,13 @@ class Recompilable(CompiledBase, ABC):
     @property
     def live_actions(self) -> tuple[LiveAction, ...]:
         """What a live view can start while this is alive, each with the reason where it cannot."""
-        from workbench.handles import autotuned, live_files
-        from workbench.handles.numerics import numerics_actions
+        from workbench.handles.numerics import live_numerics
         from workbench.handles.own_kernels import kernel_actions
         from workbench.handles.running.profile import describe_profile, start_profile
         from workbench.tasks.live_action import LiveAction
 
         again, budgets = self.retarget, self.live_budgets
-        no_choices = autotuned.explain_no_autotune(self, again.why_not)
+        no_choices = explain_no_autotune(self, again.why_not)
         return (
             LiveAction("retarget", again.start, again.why_not, again.names),
             LiveAction("compare-targets", again.compare, again.why_not, again.names),
@@ -197,21 +201,21 @@ class Recompilable(CompiledBase, ABC):
             ),
             LiveAction(
                 "autotune",
-                lambda: autotuned.start_autotune(self),
+                lambda: start_autotune(self),
                 no_choices,
-                cost=autotuned.COST,
+                cost=COST,
             ),
             LiveAction(
                 "numerics",
-                lambda: numerics_actions.start_comparison(self),
-                numerics_actions.explain_no_comparison(self),
-                cost=numerics_actions.describe_comparison(self),
+                lambda: live_numerics.start_comparison(self),
+                live_numerics.explain_no_comparison(self),
+                cost=live_numerics.describe_comparison(self),
             ),
-            LiveAction("numerics-cure", lambda cure: numerics_actions.start_cure(self, cure)),
+            LiveAction("numerics-cure", lambda cure: live_numerics.start_cure(self, cure)),
             LiveAction(
                 "save",
-                lambda path: live_files.start_save(self, path),
-                cost=live_files.describe_saving(self),
+                lambda path: start_save(self, path),
+                cost=describe_saving(self),
             ),
             LiveAction(
                 "check-kernels",
@@ -219,7 +223,7 @@ class Recompilable(CompiledBase, ABC):
                 kernel_actions.explain_no_check(self),
                 cost=kernel_actions.describe_check(self),
             ),
-            LiveAction("check", lambda machine: live_files.start_check(self, machine)),
+            LiveAction("check", lambda machine: start_check(self, machine)),
         )
 
     @checked
@@ -369,3 +373,102 @@ class Recompilable(CompiledBase, ABC):
                 prior=prior,
                 progress=told,
             )
+
+
+MODE = "max-autotune"
+COST = "Compiles it once more and times each choice on top."
+
+
+def start_autotune(compiled: CompiledBase) -> BackgroundTask[Any]:
+    """Compile with `mode="max-autotune"` in a thread; what is cancelled ends at the next phase."""
+    recipe: Any = compiled.recipe
+
+    def autotuned(call: CompileRequest) -> CompileRequest:
+        return replace(call, options=replace(call.options, mode=MODE))
+
+    def work(steps: Steps) -> Any:
+        made, _, _ = recipe.compile_changed(autotuned, steps)
+        return made
+
+    def stop(thread: threading.Thread) -> None:
+        if compiled.report.request.target not in TARGETS:
+            from workbench.compiler.virtual_gpu.client import keep_warm_worker
+
+            keep_warm_worker().kill_for(thread)
+
+    return BackgroundTask(compiled.report.request.name, work, stop)
+
+
+def explain_no_autotune(compiled: CompiledBase, gone: str | None) -> str | None:
+    """Why nothing could be timed, in a sentence; None where something could."""
+    if gone is not None:
+        return gone
+    request = compiled.report.request
+    if request.backend != "inductor":
+        return f"The backend {request.backend} has no choices to time."
+    return f"It was compiled with {request.mode} already." if _is_tuned(request.mode) else None
+
+
+def _is_tuned(mode: str | None) -> bool:
+    return bool(mode and mode.startswith(MODE))
+
+
+_UNSAVED = "There is no file yet to be compared with a machine: save one first."
+
+
+def start_save(compiled: Any, path: str) -> BackgroundTask[str]:
+    """Write one `.aot` file in a thread; the result is its digest, the report knows it thereafter.
+
+    Raises `UsageError` for a path without a name, and for one where something is already.
+    """
+    name = path.strip()
+    if not os.path.basename(name):
+        raise UsageError("Name the file to write, such as model.aot.")
+    place = os.path.expanduser(name if name.endswith(".aot") else f"{name}.aot")
+    if os.path.exists(place):
+        raise UsageError(f"{place} is there already: choose another name, or remove it first.")
+
+    def work(steps: Steps) -> str:
+        steps("writing the file", 0.0)
+        digest: str = compiled.save(place)
+        return digest
+
+    return BackgroundTask(os.path.basename(place), work, _let_it_end)
+
+
+def start_check(compiled: Any, machine: str) -> BackgroundTask[Check]:
+    """Compare the file of a compilation with this machine, or with one that a file describes.
+
+    Raises `UsageError` where nothing was saved.
+    """
+    path = _find_file(compiled)
+
+    def work(steps: Steps) -> Check:
+        from workbench.artifacts.preflight.check import check
+
+        steps("comparing needs and hashes", 0.0)
+        return check(path, os.path.expanduser(machine.strip()) or None)
+
+    return BackgroundTask(os.path.basename(path), work, _let_it_end)
+
+
+def describe_saving(compiled: Any) -> str:
+    """What saving takes, in a sentence."""
+    module = getattr(compiled, "module", None)
+    size = sum(p.nbytes for p in module.parameters()) if module is not None else 0
+    weights = f", {number_text(size, 'bytes')} of it weights" if size else ""
+    return f"One file is written where the kernel runs{weights}; nothing is run."
+
+
+def _find_file(compiled: Any) -> str:
+    places = [row.value for row in compiled.report.artifact if row.name == "Path"]
+    if not places:
+        raise UsageError(_UNSAVED)
+    path: str = os.path.expanduser(places[0])
+    if not os.path.exists(path):
+        raise UsageError(f"{places[0]} is not there any more: save it again.")
+    return path
+
+
+def _let_it_end(thread: threading.Thread) -> None:
+    """A file is written whole or not at all: what was begun ends before the job does."""

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import PurePosixPath
 from typing import Any
 
 import numpy as np
 
 from workbench.profiles.event_columns import Events, Numbers, TraceColumns
 from workbench.profiles.nesting import Clock, Nest
-from workbench.profiles.python_frames import Frame, read_module, read_program_frame
 
 _REGION = re.compile(r"Torch-Compiled Region(?::? ?(.+))?$")
 _GRAPH = re.compile(r"## Call CompiledFxGraph (\S+) ##")
@@ -73,7 +74,7 @@ class DeviceWork:
         self.trace = trace
         columns = trace.columns
         self.hosts, self.frames = trace.nest(columns.host), trace.nest(columns.python)
-        launch = _find_launches(columns.device, columns.runtime)
+        launch = _look_up(columns.runtime["correlation"], columns.device["correlation"])
         has_launch = launch >= 0
         self.is_launched = bool(has_launch.any())
         kept = has_launch if self.is_launched else np.ones(len(launch), bool)
@@ -227,11 +228,6 @@ def _read_graph(name: str) -> str | None:
     return None if found is None else found[1]
 
 
-def _find_launches(device: Events, runtime: Events) -> Numbers:
-    """The call of the driver with the correlation of each; -1 without one."""
-    return _look_up(runtime["correlation"], device["correlation"])
-
-
 def _look_up(known: Numbers, wanted: Numbers) -> Numbers:
     """The first place of each wanted number among those that are known; -1 for none and for -1."""
     order = np.argsort(known, kind="stable")
@@ -246,3 +242,48 @@ def _invert(order: Numbers) -> Numbers:
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order))
     return place
+
+
+_NUMBERED = re.compile(r"(.+)_\d+$", re.DOTALL)
+_MARK = "nn.Module: "
+_FRAME = re.compile(r"(.+)\((\d+)\): (.*)$", re.DOTALL)
+_LIBRARY = re.compile(r"(^|/)(site-packages/|dist-packages/)?(torch|triton)/|^<|<eval_with_key>")
+_GENERATED = re.compile(
+    r"torchinductor_|torch_compile_cache|/inductor_cache/|(^|/)c[a-z2-7]{51}\.py$"  # by their hash
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A function by its file and the line at which it begins."""
+
+    file: str
+    line: int
+    function: str
+
+    @property
+    def place(self) -> str:
+        """The line as `model.py:12`."""
+        return f"{PurePosixPath(self.file.replace(chr(92), '/')).name}:{self.line}"
+
+
+def read_module(name: str) -> str | None:
+    """The module's class and number, such as `Linear_3`; None for a frame of another kind."""
+    return name[len(_MARK) :] if name.startswith(_MARK) else None
+
+
+def read_module_class(name: str) -> str:
+    """The class of a module without its number: `Linear_3` is a `Linear`."""
+    found = _NUMBERED.match(name)
+    return found[1] if found else name
+
+
+def read_program_frame(name: str) -> Frame | None:
+    """A function of the program; None for one of torch, of Python itself and of generated code."""
+    found = None if name.startswith(("<built-in", _MARK)) else _FRAME.match(name)
+    if found is None or _LIBRARY.search(found[1]) or _GENERATED.search(found[1]):
+        return None
+    top = found[1].partition("/")[0].removesuffix(".py")
+    if top in sys.stdlib_module_names:  # the profiler cuts what is on sys.path
+        return None
+    return Frame(found[1], int(found[2][:9]), found[3])

@@ -178,7 +178,11 @@ class EventBatches:
             if end < 0:
                 return None
             rest = buffer[end + 1 :]
-            is_whole = not rest.strip() if self._is_list else _is_object(b'{"":0' + rest)
+            is_whole = (
+                not rest.strip()
+                if self._is_list
+                else isinstance(parse_loosely(b'{"":0' + rest), dict)
+            )
             if is_whole and (batch := _parse_list(buffer[:end])) is not None:
                 self._buffer = rest
                 return batch
@@ -229,10 +233,6 @@ def _parse_list(content: bytes) -> list[Any] | None:
     except orjson.JSONDecodeError:
         return None
     return made if isinstance(made, list) else None
-
-
-def _is_object(content: bytes) -> bool:
-    return isinstance(parse_loosely(content), dict)
 
 
 def _find_event(buffer: bytes, at: int) -> tuple[int, int | None, int, int]:

@@ -13,8 +13,13 @@ import torch
 
 from workbench.artifacts.archive.file_kinds import open_any
 from workbench.artifacts.manifest.package_manifest import PackagedModel, PackageManifest
-from workbench.compiler.cpp_project.cmake_build import build
-from workbench.compiler.cpp_project.project import INPUTS, Example, read_inputs, write_project
+from workbench.compiler.cpp_project.project import (
+    INPUTS,
+    Example,
+    build,
+    read_inputs,
+    write_project,
+)
 from workbench.compiler.measuring.timing import LONGEST_S, WARM_CALLS
 from workbench.compiler.package_calls.signature import build_outputs
 from workbench.errors import UsageError, WorkbenchError

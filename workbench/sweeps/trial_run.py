@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import ctypes
+import fcntl
 import hashlib
 import json
+import os
 import pickle
 import resource
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import isfinite
 from pathlib import Path
 from statistics import median
@@ -18,27 +21,33 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from workbench.analysis.diff.report_comparison import compute_code_digest
+from workbench.analysis.forecast.forecast import find_forecast, list_kernels
 from workbench.analysis.fusion.traffic import measure_fusion_traffic
+from workbench.analysis.trials.axes import COUNTS, split_parameter
 from workbench.compiler.call_state.call_leaves import copy_all_inputs, restore_state
 from workbench.compiler.comparison.judgement import Tolerance
 from workbench.compiler.comparison.output_comparison import find_largest_error
-from workbench.compiler.internals.local_device import wait_where_used
+from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.internals.local_device import measure_gpu_peak, wait_where_used
+from workbench.compiler.internals.patches import Patches
 from workbench.compiler.pairs.paired_rounds import measure_in_turn
 from workbench.compiler.request.compile_request import CompileRequest
-from workbench.errors import WorkbenchError, describe_error, read_first_line
+from workbench.compiler.virtual_gpu.kernel_choice import find_kernel, list_triton_kernels
+from workbench.errors import UsageError, WorkbenchError, describe_error, read_first_line
 from workbench.handles.compiled import Compiled
 from workbench.handles.dispatch import compile_for_target
+from workbench.handles.kernels.ranked import list_changeable, rank_changed
 from workbench.handles.running.verify import try_call
-from workbench.number_text import number_text
+from workbench.number_text import number_text, plural
+from workbench.process_memory import read_status_bytes
 from workbench.processes.parent import Parent
 from workbench.processes.shipping.shipped_values import unpacked
-from workbench.report import Report
+from workbench.report import Kernel, Report
 from workbench.report.paired import NO_VERDICT, PairedTimes, compute_median_interval
 from workbench.report.trials import UNCHECKED, UNSAVED, Trial
-from workbench.sweeps.by_model import estimate_by_configs, estimate_call
+from workbench.settings import Settings
+from workbench.specs import Gpu
 from workbench.sweeps.case import CallArguments, Case, build_case
-from workbench.sweeps.machine_lock import compiling, hold_machine, time_choices_alone
-from workbench.sweeps.measurements import measure_peak
 from workbench.sweeps.space import Setting
 from workbench.sweeps.strategies import Plan
 from workbench.temporary import make_temporary_folder
@@ -280,3 +289,194 @@ def main(parent: Parent) -> None:
             subject = content["function"], content["args"], content["kwargs"]
             row, report = run_trial(*subject, setting, plan, trial, Path(parcel))
     parent.done((row, None if report is None else report.to_bytes()))
+
+
+def estimate_call(trial: Trial, report: Report) -> Trial:
+    """The call by the calibrated model, with launches; where that has none, its bounds added up."""
+    told = find_forecast(report)
+    if told is None:
+        bounds = {r.kernel: r.bound_us for r in report.roofline if r.bound_us is not None}
+        known = [bounds[kernel.id] * _calls(kernel) for kernel in report.kernels
+                 if kernel.id in bounds]  # fmt: skip
+        missing = len(report.kernels) - len(known)
+        count = plural(len(report.kernels), "kernel")
+        warning = f"no bound for {missing} of {count}" if missing else None
+        return replace(trial, call_us=sum(known) or None, is_model=True, warning=warning)
+    missing = sum(row.source == "bound" for row in told.rows)
+    warnings = (
+        [f"{missing} of {plural(len(told.rows), 'kernel')} at their bound"] if missing else []
+    )
+    if any(row.error is None and row.source == "modelled" for row in told.rows):
+        warnings.append(f"the model's error was not measured on {told.target}")
+    return replace(
+        trial,
+        call_us=told.call_us,
+        low_us=told.least_us,
+        high_us=told.most_us,
+        is_model=True,
+        warning="; ".join(warnings) or None,
+    )
+
+
+def estimate_by_configs(
+    trial: Trial, report: Report, gpu: Gpu, wanted: Mapping[str, int]
+) -> tuple[Trial, Report]:
+    """The model's time of the kernels with these parameters, and the report with what was tried.
+
+    What is not wanted of a kernel stays as Inductor's own configurations have it; of those the best
+    by the model counts. A call of a library takes what a forecast says. Raises `UsageError` for a
+    parameter that no kernel has; the message lists those that there are.
+    """
+    changes = parse_changes(report, wanted)
+    roofs = {row.kernel: row for row in report.own_roofline}
+    others = {row.kernel: row.us or None for row in list_kernels(report, gpu, roofs)}
+    times: list[float | None] = []
+    for kernel in report.kernels:
+        if kernel.id not in changes:
+            times.append(others[kernel.id])
+            continue
+        ranked = rank_changed(report, gpu, kernel.id, changes[kernel.id])
+        report, best = ranked.report, ranked.rows[0]
+        if best.model_us is None:
+            sizes = plural(best.warps, "warp"), plural(best.stages, "stage")
+            asked = filter(None, (best.choice, *sizes))
+            why = best.rejection or best.note or "there is no model for its grid"
+            reason = f"{best.kernel} with {', '.join(asked)}: {why}"
+            return replace(trial, status="failed", reason=reason, is_model=True), report
+        times.append(best.model_us * _calls(kernel))
+    known = [time for time in times if time is not None]
+    missing = len(times) - len(known)
+    count = plural(len(times), "kernel")
+    warning = f"a model has no time for {missing} of {count}" if missing else None
+    return replace(trial, call_us=sum(known) or None, is_model=True, warning=warning), report
+
+
+def parse_changes(report: Report, wanted: Mapping[str, int]) -> dict[str, dict[str, int]]:
+    """What is wanted of each Triton kernel, by its id; "k0.XBLOCK" is wanted of one alone."""
+    kernels = list_triton_kernels(report)
+    sizes = {kernel.id: list_changeable(report, kernel.id) for kernel in kernels}
+    by_kernel: dict[str, dict[str, int]] = {kernel.id: {} for kernel in kernels}
+    for axis, value in sorted(wanted.items(), key=lambda pair: "." in pair[0]):  # the one wins
+        name, parameter = split_parameter(axis)
+        asked = [find_kernel(report, name).id] if name else list(by_kernel)
+        having = [id for id in asked if parameter in (*sizes[id], *COUNTS)]
+        if not having:
+            known = "; ".join(
+                f"{id} has {', '.join((*names, *COUNTS))}" for id, names in sizes.items()
+            )
+            raise UsageError(f"No kernel has {axis} that a sweep may change: {known}.")
+        for id in having:
+            by_kernel[id][parameter] = value
+    return by_kernel
+
+
+def _calls(kernel: Kernel) -> int:
+    return max(kernel.calls, 1)
+
+
+@dataclass
+class Shared:
+    """The machine as a compilation holds it: together with others.
+
+    `waited_s` are the seconds in which it waited for them.
+    """
+
+    handle: int
+    waited_s: float = 0.0
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Hold it alone for a while, as the autotuner does while it times a choice.
+
+        The share is let go first (flock(2): the change is not atomic), so that two compilations
+        that both want the machine alone do not wait for each other.
+        """
+        self._change(fcntl.LOCK_EX)
+        try:
+            yield
+        finally:
+            self._change(fcntl.LOCK_SH)
+
+    def _change(self, kind: int) -> None:
+        start = time.perf_counter()
+        fcntl.flock(self.handle, kind)
+        self.waited_s += time.perf_counter() - start
+
+
+@contextmanager
+def compiling(folder: Path | None = None) -> Iterator[Shared]:
+    """Hold the machine together with other compilations; waits while another process measures."""
+    with _held(folder, fcntl.LOCK_SH) as handle:
+        yield Shared(handle)
+
+
+@contextmanager
+def hold_machine(folder: Path | None = None) -> Iterator[None]:
+    """Hold the machine alone: no other sweep of this user measures or compiles meanwhile."""
+    with _held(folder, fcntl.LOCK_EX):
+        yield
+
+
+@contextmanager
+def _held(folder: Path | None, kind: int) -> Iterator[int]:
+    file = (folder or Settings.from_environment().cache_folder) / "measuring.lock"
+    try:
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        handle = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise WorkbenchError(
+            f"Cannot make {file}, by which measurements wait for each other: {error.strerror}. "
+            "Set AOT_WORKBENCH_CACHE to a folder that is writable."
+        ) from error
+    try:
+        fcntl.flock(handle, kind)  # the system lets go of it when the process ends, however it ends
+        yield handle
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def time_choices_alone(machine: Shared) -> Iterator[None]:
+    """Whatever the autotuner times in this thread, it times with the machine to itself.
+
+    Trials compile beside each other: without this, the choice of a kernel would depend on what the
+    other trials were doing.
+    """
+
+    def make(time: Callable[..., Any]) -> Callable[..., Any]:
+        def timed(*args: Any, **kwargs: Any) -> Any:
+            with machine.alone():
+                return time(*args, **kwargs)
+
+        return timed
+
+    with Patches() as patches:
+        for name in (tp.BENCHMARK_CPU, tp.BENCHMARK_GPU):
+            patches.wrap(name, make)
+        yield
+
+
+_CLEAR = Path("/proc/self/clear_refs")
+_RESET_PEAK = "5"  # proc(5): "reset the peak resident set size (high water mark)"
+
+
+def measure_peak(run: Callable[[], object]) -> int | None:
+    """Bytes that one call has taken at most; None where the system does not say.
+
+    On a GPU it is the allocator's own peak. On the CPU it is the process's resident memory, in
+    whole pages: small tensors come from memory that is there already and count as nothing.
+    """
+    if (peak := measure_gpu_peak(run)) is not None:
+        return peak
+    run()  # what only a first call takes is not counted
+    try:
+        # freed memory goes back to the system, so that taking it again is seen
+        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc's
+        if trim is not None:
+            trim(0)
+        _CLEAR.write_text(_RESET_PEAK)
+        before = read_status_bytes("VmRSS")
+        run()
+        return max(0, read_status_bytes("VmHWM") - before)
+    except (OSError, LookupError):
+        return None

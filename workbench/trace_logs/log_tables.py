@@ -2,20 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
+import orjson
+
+from workbench.artifacts.programs import TensorType, TextNode, parse_graph
 from workbench.compiler.rows.dynamo_rows import list_recompiles
 from workbench.compiler.rows.phase_rows import Mark, nest, part_lanes
+from workbench.compiler.rows.program_rows import (
+    GraphTable,
+    SeenGraph,
+    SeenKernel,
+    add_known,
+    list_kernels,
+    strip_printed,
+    tie_kernels,
+)
 from workbench.compiler.sources.sources import SourceTable
-from workbench.report import TABLES, Guard, Node, Phase, Recompile, Table, TextWriter
+from workbench.report import (
+    TABLES,
+    Buffer,
+    Guard,
+    Kernel,
+    Link,
+    Node,
+    Phase,
+    Recompile,
+    Table,
+    TextWriter,
+    Wrapper,
+)
+from workbench.report.cluster.cluster_rows import Collective
+from workbench.report.graph_stages import BY_RECORD, is_input_name
 from workbench.report.wbr_file import Lazy
-from workbench.trace_logs.content import LogContent
+from workbench.trace_logs.content import LogContent, Piece
 from workbench.trace_logs.dynamo_texts import BreakReader, Resolve, guards, name_begun
-from workbench.trace_logs.log_rows import GraphRows, KernelRows
+from workbench.trace_logs.kernel_code import (
+    CodeBuffer,
+    CodeKernel,
+    LoggedProgram,
+    parse_aoti,
+    parse_program,
+)
 from workbench.trace_logs.log_summary import list_capabilities
+from workbench.trace_logs.logged_collectives import list_collectives, tell_results
 from workbench.trace_logs.source_places import LogPlaces
 
 
@@ -145,3 +178,284 @@ def _resolver(content: LogContent, places: LogPlaces) -> Resolve:
         return known[shortened]
 
     return resolve
+
+
+_EITHER = ("before_post_grad", "after_post_grad")  # stages that forward and backward share
+
+
+@dataclass
+class LogGraph(SeenGraph):
+    """One graph of a log; `places` are the shown files and the lines of its nodes by name."""
+
+    places: dict[str, tuple[str, int]]
+    types: dict[str, TensorType]  # of the nodes by name
+
+    def list_open_sizes(self, values: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
+        """The sizes of its inputs that were left open, with their values."""
+        types = (self.types[name] for name in self.targets if is_input_name(name))
+        dims = dict.fromkeys(str(dim) for type_ in types for dim in type_.shape or ())
+        return tuple((dim, values[dim]) for dim in dims if dim in values)
+
+
+class GraphRows(GraphTable[LogGraph]):
+    """Collects the graphs of several logs."""
+
+    def __init__(self, texts: TextWriter):
+        super().__init__()
+        self._texts = texts
+        self._last: tuple[str, list[TextNode]] = "", []
+
+    def read(self, content: LogContent, places: LogPlaces, prefix: str) -> list[LogGraph]:
+        """Take the graphs of one log, in their order."""
+        return [self._read_graph(piece, places, prefix) for piece in content.graphs]
+
+    def _read_graph(self, piece: Piece, places: LogPlaces, prefix: str) -> LogGraph:
+        text = strip_printed(piece.text())
+        if text != self._last[0]:  # neighbouring stages are often equal
+            self._last = text, parse_graph(text)
+        nodes, stage = self._last[1], BY_RECORD[piece.name]
+        names = {node.name for node in nodes if node.op == "placeholder"}
+        is_late = stage == "backward" or stage in _EITHER
+        graph = LogGraph(
+            self.next_id,
+            stage,
+            None if piece.compile_id is None else prefix + piece.compile_id,
+            is_late and any(name.startswith("tangents_") for name in names),
+            self._texts.add(places.shared(text)),
+            {node.name: node.target for node in nodes},
+            {},
+            {node.name: node.type for node in nodes},
+        )
+        self.add(graph, [_list_values(node, graph, places) for node in nodes])
+        return graph
+
+
+def _list_values(node: TextNode, graph: LogGraph, places: LogPlaces) -> tuple[Any, ...]:
+    """The values of a node's row; its place goes to the graph too."""
+    file = line = None
+    if node.place is not None:
+        file, line = places.shown(node.place[0]), node.place[1]
+        graph.places[node.name] = file, line
+        places.note(node.place[0], line, node.place[2], node.place[3])
+    prefix, type_ = f"{graph.id}:", node.type
+    inputs = tuple(prefix + name for name in node.inputs)
+    return (
+        *(prefix + node.name, graph.id, node.name, node.op, node.target, inputs),
+        *(type_.shape, type_.stride, type_.dtype, type_.device, type_.bytes),
+        *(file, line, None, (), None),
+    )
+
+
+@dataclass(frozen=True)
+class _Lowering:
+    """One generated program with the graphs that it was made from."""
+
+    id: str
+    program: LoggedProgram
+    lowered: LogGraph | None
+    captured: LogGraph | None
+    mapping: dict[str, list[str]]
+    places: LogPlaces
+    wrapper: Wrapper
+    values: Mapping[str, int]  # of the symbols of its compilation
+
+    def nodes(self, kernel: CodeKernel) -> list[tuple[LogGraph, str]]:
+        """The nodes behind a kernel, in the best record that the log has of them."""
+        graph = self.lowered
+        named = [name for handle in kernel.handles for name in self.mapping.get(handle, ())]
+        for names in (named, kernel.nodes):
+            known_names = [name for name in names if graph is not None and name in graph.targets]
+            if graph is not None and known_names:
+                if kernel.language == "extern":
+                    known_names = _choose_called(kernel.name, known_names, graph)
+                return [(graph, name) for name in dict.fromkeys(known_names)]
+        graph = self.captured
+        known = [name for name in kernel.captured if graph is not None and name in graph.targets]
+        return [(graph, name) for name in known] if graph is not None else []
+
+
+class KernelRows:
+    """Collects the kernels of several logs."""
+
+    def __init__(self, texts: TextWriter):
+        self.buffers: list[Buffer] = []
+        self.links: list[Link] = []
+        self.collectives: list[Collective] = []
+        self.compile_ids: dict[str, str] = {}  # of the programs, by their ids
+        self.unexplained = 0  # generated kernels whose nodes are in no record
+        self.foreign = 0  # programs that are not in Python
+        self._texts = texts
+        self._lowerings: list[_Lowering] = []
+
+    def read(
+        self, content: LogContent, places: LogPlaces, graphs: list[LogGraph], prefix: str
+    ) -> None:
+        """Take the generated programs of one log."""
+        mappings = {(piece.after, piece.compile_id): piece for piece in content.mappings}
+        kernel_codes = {(piece.after, piece.compile_id): piece for piece in content.kernel_codes}
+        values = _read_symbols(content)
+        for number, piece in enumerate(content.codes, 1):
+            text = piece.text()
+            others = kernel_codes.get((number, piece.compile_id))
+            if piece.name == "graph_dump":  # of AOTInductor
+                program = parse_aoti(text, "" if others is None else others.text())
+            else:
+                program = parse_program(text)
+            before = graphs[: piece.after]
+            lowered = _last(before, "after_post_grad", piece, content.graphs)
+            captured = _last(before, "dynamo", piece, content.graphs)
+            if captured is None:  # an exported program, which Dynamo did not capture
+                captured = _last(before, "before_pre_grad", piece, content.graphs)
+            id = f"i{len(self._lowerings)}"
+            is_backward = program.is_backward or (lowered is not None and lowered.is_backward)
+            key = self._texts.add(places.shared(text.rstrip("\n")))
+            known = values.get(piece.compile_id, {})
+            sizes = () if lowered is None else lowered.list_open_sizes(known)
+            wrapper = Wrapper(f"w{len(self._lowerings)}", id, is_backward, key, sizes)
+            mapping = _mapping(mappings.get((number, piece.compile_id)))
+            lowering = _Lowering(id, program, lowered, captured, mapping, places, wrapper, known)
+            self._lowerings.append(lowering)
+            self.compile_ids[id] = f"{prefix}{piece.compile_id}"
+            self.foreign += "async_compile" not in text and not program.kernels
+            if lowered is not None:
+                self.links.append(Link(lowered.id, id, "graph-lowered"))
+            _tell_types(program, lowering)
+            self.buffers += [_buffer(lowering, one) for one in program.buffers]
+
+    @property
+    def wrappers(self) -> list[Wrapper]:
+        """The generated programs."""
+        return [lowering.wrapper for lowering in self._lowerings]
+
+    def rows(self, sources: SourceTable) -> list[Kernel]:
+        """The kernels in the order of their first calls, and what they are tied to."""
+        kernels: list[Kernel] = []
+        moved: dict[str, list[str]] = {}
+        for lowering in self._lowerings:
+            program = lowering.program.kernels
+            sizes = {one.name: one.bytes(lowering.values) for one in lowering.program.buffers}
+            seen = (self._see(kernel, lowering, sizes, sources) for kernel in program)
+            rows = list_kernels(seen, first=len(kernels))
+            own = list(zip(program, rows, strict=True))
+            for kernel, row in own:
+                names = (*kernel.reads, *kernel.writes)
+                moved[row.id] = [f"{lowering.id}:{name}" for name in names]
+            kernels += rows
+            buffers = {each.name: each for each in self.buffers if each.graph == lowering.id}
+            self.collectives += list_collectives(own, buffers, len(self.collectives))
+        self.links += tie_kernels(kernels, self.wrappers, moved)
+        return kernels
+
+    def _see(
+        self,
+        kernel: CodeKernel,
+        lowering: _Lowering,
+        sizes: Mapping[str, int | None],
+        sources: SourceTable,
+    ) -> SeenKernel:
+        nodes, text = sorted(lowering.nodes(kernel), key=lambda each: each[1]), kernel.text
+        self.unexplained += not nodes and kernel.language != "extern"
+        places = (graph.places.get(name) for graph, name in nodes)
+
+        def count(names: Iterable[str]) -> int | None:
+            """Bytes of whole buffers; None when the size of none is known."""
+            return add_known(map(sizes.get, names))
+
+        return SeenKernel(
+            name=kernel.name,
+            language=kernel.language,
+            graph=lowering.id,
+            is_backward=lowering.wrapper.is_backward,
+            calls=kernel.calls,
+            text=None if text is None else self._texts.add(lowering.places.shared(text)),
+            nodes={f"{graph.id}:{name}": graph.targets[name] for graph, name in nodes},
+            lines=[sources.line_id(*place) for place in places if place is not None],
+            bytes_read=count(kernel.reads),
+            bytes_written=count(kernel.writes),
+        )
+
+
+def _last(graphs: list[LogGraph], stage: str, piece: Piece, pieces: list[Piece]) -> LogGraph | None:
+    for graph, own in zip(reversed(graphs), reversed(pieces[: len(graphs)]), strict=True):
+        if graph.stage == stage and own.compile_id == piece.compile_id:
+            return graph
+    return None
+
+
+def _mapping(piece: Piece | None) -> dict[str, list[str]]:
+    """The nodes of each kernel by its handle, from torch's own map."""
+    try:
+        data = orjson.loads(piece.raw) if piece is not None else None
+    except ValueError:
+        return {}
+    by_handle = data.get("cppCodeToPost") if isinstance(data, dict) else None
+    rows = by_handle.items() if isinstance(by_handle, dict) else ()
+    return {
+        handle: [name for name in names if isinstance(name, str)]
+        for handle, names in rows
+        if isinstance(names, list)
+    }
+
+
+def _read_symbols(content: LogContent) -> dict[str | None, dict[str, int]]:
+    """By compilation the sizes that were left open, as in the example call."""
+    values: dict[str | None, dict[str, int]] = {}
+    for kind, compile_id, meta in content.symbols:
+        if kind == "create_symbol" and meta["val"].isdecimal():
+            values.setdefault(compile_id, {})[meta["symbol"]] = int(meta["val"])
+    return values
+
+
+def _choose_called(name: str, nodes: list[str], graph: LogGraph) -> list[str]:
+    """Of the nodes that torch ascribes to a library call the one that it computes, if one does."""
+    called = name.removeprefix("torch.ops.").replace("extern_kernels.", "aten.", 1).split(".")[:2]
+    fitting = [each for each in nodes if graph.targets[each].split(".")[:2] == called]
+    return fitting if len(fitting) == 1 else nodes
+
+
+def _tell_types(program: LoggedProgram, lowering: _Lowering) -> None:
+    """Give inputs and the results of library calls what the graph says of their nodes."""
+    types = {} if lowering.lowered is None else lowering.lowered.types
+    for buffer in program.buffers:
+        if buffer.kind == "input" and (known := types.get(buffer.name)) is not None:
+            buffer.dtype, buffer.device = buffer.dtype or known.dtype, known.device
+    buffers = {buffer.name: buffer for buffer in program.buffers}
+    unknown = {name: buffer for name, buffer in buffers.items() if buffer.dtype is None}
+    for kernel in program.kernels:
+        results = [unknown[name] for name in kernel.writes if name in unknown]
+        if kernel.language == "extern" and len(results) == 1:
+            target = kernel.name.removeprefix("torch.ops.")
+            for graph, name in lowering.nodes(kernel):
+                if graph.targets[name] == target and graph is lowering.lowered:
+                    made, known = results[0], types[name]
+                    made.dtype, made.device = known.dtype, known.device
+                    made.shape = known.shape if made.shape is None else made.shape
+    dtypes = {name: type_.dtype for name, type_ in types.items() if type_.dtype}
+    tell_results(program.kernels, buffers, dtypes)
+    for name, before in program.reused.items():
+        buffer, held = buffers[name], buffers[before]
+        buffer.dtype = buffer.dtype or held.dtype
+        buffer.device = buffer.device or held.device
+        buffer.shape = held.shape if buffer.shape is None else buffer.shape
+    devices = {type_.device for type_ in types.values() if type_.device}
+    for buffer in program.buffers:  # the program says "cuda", under a guard that names which
+        own = [each for each in devices if each.startswith(f"{buffer.device}:")]
+        buffer.device = own[0] if len(own) == 1 else buffer.device
+
+
+def _buffer(lowering: _Lowering, buffer: CodeBuffer) -> Buffer:
+    graph = lowering.lowered
+    type_ = None if graph is None else graph.types.get(buffer.name)
+    is_node = type_ is not None and buffer.kind == "input"
+    known = buffer.bytes()
+    return Buffer(
+        id=f"{lowering.id}:{buffer.name}",
+        graph=lowering.id,
+        name=buffer.name,
+        kind=buffer.kind,
+        shape=buffer.shape,
+        dtype=buffer.dtype or (type_.dtype if type_ else None),
+        device=buffer.device,
+        bytes=type_.bytes if known is None and type_ else known,
+        node=f"{graph.id}:{buffer.name}" if graph is not None and is_node else None,
+    )

@@ -3,8 +3,12 @@ from __future__ import annotations
 from typing import Any
 
 from tests.diffs import diff, rows
-from workbench.analysis.diff.checks import compare_breaks, compare_guards, recompile_changes
 from workbench.analysis.diff.difference import counted
+from workbench.analysis.diff.report_comparison import (
+    compare_breaks,
+    compare_guards,
+    recompile_changes,
+)
 from workbench.report import Break, Guard, Recompile, Report, Table
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tests.diffs import diff, recorded, rows
-from workbench.analysis.diff import number_changes
+from workbench.analysis.diff import report_comparison
 from workbench.analysis.diff.report_comparison import compare
 from workbench.report import AutotuneChoice, Kernel, Report, Table
 from workbench.report.machine_rows import Resources
@@ -27,7 +27,7 @@ def test_traffic_is_that_of_all_kernels_and_of_each_match() -> None:
 
 def test_sizes_that_are_not_known_are_not_compared() -> None:
     items = {c.item for c in rows(diff("static", "dynamic"), "traffic")}
-    assert not {number_changes.UNFUSED, number_changes.EAGER} & items
+    assert not {report_comparison.UNFUSED, report_comparison.EAGER} & items
 
 
 def with_registers(report: Report, registers: int) -> Report:

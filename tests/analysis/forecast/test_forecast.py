@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import workbench as wb
-from workbench.analysis.forecast.forecast_rows import KernelForecast, join_errors
+from workbench.analysis.forecast.forecast import KernelForecast, join_errors
 from workbench.report import Kernel
 from workbench.report.cluster.cluster_rows import Collective
 from workbench.report.machine_rows import CudaGraphPart

@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 import workbench as wb
-from workbench.analysis.forecast.forecast_rows import KernelForecast
+from workbench.analysis.forecast.forecast import KernelForecast
 from workbench.report import Kernel, Table
 
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from workbench.analysis.library_kernels.collective_names import name_collective
-from workbench.analysis.library_kernels.kernel_names import is_collective, read_kernel_name
+from workbench.analysis.library_kernels.kernel_names import (
+    is_collective,
+    name_collective,
+    read_kernel_name,
+)
 
 COLLECTIVES = {
     "void <unnamed>::multimem_all_reduce_kernel<c10::BFloat16, (int)16>(...)": (

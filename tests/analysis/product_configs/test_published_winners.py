@@ -7,7 +7,7 @@ import json
 import pytest
 
 from tests.bench.winner_ranks import PUBLISHED, RECORD, SECTIONS, SOURCE, is_better
-from workbench.analysis.product_configs.published_winners import (
+from workbench.analysis.product_configs.prior import (
     is_published_better,
     read_published,
     write_published,

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from tests.analysis.sweep.trials import trial
-from workbench.analysis.sweep.choice import Setting, choose
 from workbench.analysis.sweep.recommendation import (
     Recommendation,
+    Setting,
+    choose,
     choose_recommended,
     code_of,
 )

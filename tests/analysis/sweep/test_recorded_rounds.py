@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from workbench.analysis.sweep.choice import choose
+from workbench.analysis.sweep.recommendation import choose
 from workbench.report.paired import (
     compare_by_original,
     compute_median_interval,

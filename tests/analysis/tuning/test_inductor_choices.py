@@ -9,7 +9,7 @@ from pathlib import Path
 import torch._inductor.codecache as codecache
 
 from workbench.analysis.kernel_configs.triton_source import make_decorator
-from workbench.analysis.tuning.inductor_choices import name_source, save_choice
+from workbench.analysis.tuning.tuned import name_source, save_choice
 
 SOURCE = """
 import triton

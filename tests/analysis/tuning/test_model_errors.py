@@ -8,7 +8,7 @@ from math import floor
 from tests.bench.winner_ranks import ERRORS, GPU, PAGE, RECORD, make_errors, time_configs
 from workbench.analysis.kernel_time import loop_times
 from workbench.analysis.kernel_time.product_times import load_parameters
-from workbench.analysis.tuning.model_errors import describe_error, load_errors
+from workbench.analysis.tuning.tuned import describe_error, load_errors
 from workbench.handles.recompilable import Recompilable
 
 

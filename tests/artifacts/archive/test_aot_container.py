@@ -20,8 +20,7 @@ import pytest
 from workbench.artifacts.archive import aot_container
 from workbench.artifacts.archive.file_kinds import open_any
 from workbench.artifacts.machine.machine_description import Machine, describe_current_machine
-from workbench.artifacts.manifest.manifest import Manifest
-from workbench.artifacts.manifest.manifest_json import Build, Versions
+from workbench.artifacts.manifest.manifest import Build, Manifest, Versions
 from workbench.artifacts.preflight.preflight import BUILD_FLAGS, check_fits
 from workbench.artifacts.trust.trust import TrustStore, check_trust
 from workbench.errors import ArtifactError, TrustError

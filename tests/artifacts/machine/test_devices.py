@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from workbench.artifacts.machine import devices
-from workbench.artifacts.machine.devices import GpuFacts, GpusOfMachine, find_gpus
+from workbench.artifacts.machine import machine_description
+from workbench.artifacts.machine.machine_description import GpuFacts, GpusOfMachine, find_gpus
 
 LIBRARY = """
 #include <string.h>
@@ -45,7 +45,7 @@ def nvml(folder: Path, started: int) -> str:
 def test_every_nvidia_gpu_has_its_name_architecture_and_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(devices, "_NVML", nvml(tmp_path, started=0))
+    monkeypatch.setattr(machine_description, "_NVML", nvml(tmp_path, started=0))
     assert find_gpus() == GpusOfMachine(
         (GpuFacts("NVIDIA H100 80GB HBM3", "sm_90", 85520809984), GpuFacts("NVIDIA L4", "sm_89")),
         driver="570.1",
@@ -58,14 +58,14 @@ def test_without_a_driver_that_starts_the_kernel_is_asked_for_amd_gpus(
     node = tmp_path / "kfd" / "1" / "properties"
     node.parent.mkdir(parents=True)
     node.write_text("gfx_target_version 90402\n")
-    monkeypatch.setattr(devices, "_NVML", nvml(tmp_path, started=9))
+    monkeypatch.setattr(machine_description, "_NVML", nvml(tmp_path, started=9))
     assert find_gpus(tmp_path / "kfd") == GpusOfMachine((GpuFacts("AMD gfx942", "gfx942"),))
 
 
 def test_a_machine_without_drivers_has_no_gpus(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(devices, "_NVML", str(tmp_path / "none.so"))
+    monkeypatch.setattr(machine_description, "_NVML", str(tmp_path / "none.so"))
     assert find_gpus(tmp_path / "kfd") == GpusOfMachine()
 
 

@@ -10,8 +10,12 @@ from pathlib import Path
 import pytest
 
 import workbench as wb
-from workbench.artifacts.machine.devices import GpuFacts, find_amd_gpus
-from workbench.artifacts.machine.machine_description import Machine, describe_current_machine
+from workbench.artifacts.machine.machine_description import (
+    GpuFacts,
+    Machine,
+    describe_current_machine,
+    find_amd_gpus,
+)
 
 H100 = GpuFacts("NVIDIA H100 80GB HBM3", "sm_90", 80 << 30)
 

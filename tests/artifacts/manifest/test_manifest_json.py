@@ -8,8 +8,7 @@ from dataclasses import replace
 import pytest
 
 from tests.artifacts import package_sample as sample
-from workbench.artifacts.manifest.manifest import Manifest
-from workbench.artifacts.manifest.manifest_json import Signature, replace_signatures
+from workbench.artifacts.manifest.manifest import Manifest, Signature, replace_signatures
 from workbench.artifacts.manifest.package_manifest import PackageManifest
 from workbench.errors import ArtifactError
 

@@ -10,10 +10,12 @@ import pytest
 import workbench as wb
 from tests.torchs_file import write_like_torch
 from workbench.artifacts.archive import aot_container
-from workbench.artifacts.machine.devices import GpuFacts
-from workbench.artifacts.machine.machine_description import Machine, describe_current_machine
-from workbench.artifacts.manifest.manifest import BuiltFor, GpuKernel, Manifest
-from workbench.artifacts.manifest.manifest_json import Versions
+from workbench.artifacts.machine.machine_description import (
+    GpuFacts,
+    Machine,
+    describe_current_machine,
+)
+from workbench.artifacts.manifest.manifest import BuiltFor, GpuKernel, Manifest, Versions
 from workbench.artifacts.preflight.preflight import check_fits, check_requirements
 
 HERE = replace(describe_current_machine(), gpus=(), gpu=False, cuda=None, hip=None)

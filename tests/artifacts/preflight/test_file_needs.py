@@ -14,7 +14,7 @@ from workbench.artifacts.inspect.artifact_rows import SymbolFacts
 from workbench.artifacts.machine.elf import Libraries
 from workbench.artifacts.machine.machine_description import Machine, describe_current_machine
 from workbench.artifacts.manifest.manifest import Manifest
-from workbench.artifacts.preflight import file_needs
+from workbench.artifacts.preflight import check
 
 HERE = describe_current_machine()
 ELSEWHERE = replace(HERE, is_here=False, modules=frozenset({"json"}))
@@ -65,10 +65,10 @@ def test_what_the_caller_hands_over_is_named(path: Path) -> None:
 def test_a_library_with_a_runtime_of_its_own_cannot_be_loaded() -> None:
     facts = {field.name: None for field in fields(SymbolFacts)}
     stream = SymbolFacts(**{**facts, "name": "_ZSt4cerr", "exported": True})  # type: ignore[arg-type]
-    (row,) = file_needs._runtime(Libraries(symbols=(stream,)))
+    (row,) = check._runtime(Libraries(symbols=(stream,)))
     assert (row.name, row.verdict) == ("C++ runtime", "fail")
     needed = replace(stream, exported=False)
-    assert list(file_needs._runtime(Libraries(symbols=(needed,)))) == []
+    assert list(check._runtime(Libraries(symbols=(needed,)))) == []
 
 
 @pytest.mark.parametrize("weights", [None, "inside"])

@@ -14,18 +14,21 @@ from tests.artifacts import package_sample as sample
 from tests.artifacts.archive.test_package_container import write_as_torch
 from workbench.artifacts.archive.package_container import read_package_container
 from workbench.artifacts.inspect.inspection import inspect
-from workbench.artifacts.machine.devices import GpuFacts
-from workbench.artifacts.machine.machine_description import Machine, describe_current_machine
-from workbench.artifacts.manifest.manifest_json import Build, SystemNeeds, Versions
+from workbench.artifacts.machine.machine_description import (
+    GpuFacts,
+    Machine,
+    describe_current_machine,
+)
+from workbench.artifacts.manifest.manifest import Build, SystemNeeds, Versions
 from workbench.artifacts.manifest.package_manifest import PackagedModel, PackageManifest
 from workbench.artifacts.preflight.check import check
-from workbench.artifacts.preflight.gpu_needs import GpuCode, list_code_rows
 from workbench.artifacts.preflight.package_preflight import (
     check_package_fits,
     choose_variant,
     sort_fitting_variants,
     torch_row,
 )
+from workbench.artifacts.preflight.preflight import GpuCode, list_code_rows
 from workbench.artifacts.zip_files.members import read_frame
 from workbench.errors import ArtifactError
 

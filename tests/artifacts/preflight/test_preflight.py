@@ -10,8 +10,7 @@ import pytest
 
 from workbench.artifacts.machine.elf import read_library
 from workbench.artifacts.machine.machine_description import Machine, describe_current_machine
-from workbench.artifacts.manifest.manifest import Manifest
-from workbench.artifacts.manifest.manifest_json import Build, SystemNeeds, Versions
+from workbench.artifacts.manifest.manifest import Build, Manifest, SystemNeeds, Versions
 from workbench.artifacts.preflight.preflight import (
     check_requirements,
     choose_build,

@@ -20,7 +20,7 @@ from workbench.artifacts.manifest.manifest import Manifest
 from workbench.artifacts.manifest.package_manifest import PackageManifest
 from workbench.artifacts.trust.trust import TrustStore, check_trust
 from workbench.artifacts.zip_files.members import find_data_start
-from workbench.compiler.packaging.archive import FIXED, with_members, write_archive
+from workbench.compiler.packaging.writing import FIXED, with_members, write_archive
 
 KEY = Ed25519PrivateKey.from_private_bytes(bytes(32))
 OTHER = Ed25519PrivateKey.from_private_bytes(b"x" * 32)

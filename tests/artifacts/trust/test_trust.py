@@ -11,8 +11,7 @@ import pytest
 
 from tests.torchs_file import write_like_torch
 from workbench.artifacts.archive import aot_container
-from workbench.artifacts.manifest.manifest import Manifest
-from workbench.artifacts.manifest.manifest_json import Signature
+from workbench.artifacts.manifest.manifest import Manifest, Signature
 from workbench.artifacts.trust import trust
 from workbench.artifacts.trust.trust import TrustStore, check_trust
 from workbench.errors import ArtifactError, TrustError, UsageError

@@ -22,8 +22,8 @@ from workbench.compiler.call_state.reachable import (
     list_tensors,
     walk_reachable,
 )
-from workbench.compiler.internals.tensor_subclass import find_dense_parts
-from workbench.compiler.packaging.python_state import show_variable, state_of
+from workbench.compiler.internals.tensor_kind import find_dense_parts
+from workbench.compiler.packaging.capture_side_effects import show_variable, state_of
 
 WRITING = samples.list_writing()
 

@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 import workbench as wb
-from workbench.compiler.captured_code.registered_names import find_modules
+from workbench.compiler.captured_code.inlined_code import find_modules
 
 compile_eager = functools.partial(wb.aot_compile, backend="eager", capture="light")
 X = torch.ones(2, 4)

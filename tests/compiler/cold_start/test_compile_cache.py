@@ -23,8 +23,8 @@ from workbench.compiler.cold_start.compile_cache import (
     wrap_without_trial,
 )
 from workbench.compiler.internals import torch_private as tp
-from workbench.private_folder import make_private_folder
 from workbench.settings import Settings
+from workbench.temporary import make_private_folder
 
 VARIABLE = "TORCHINDUCTOR_CACHE_DIR"
 

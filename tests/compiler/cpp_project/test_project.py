@@ -10,7 +10,7 @@ import torch
 from sample_packages import many_inputs
 
 import workbench as wb
-from workbench.artifacts.manifest.manifest_json import Build, Versions
+from workbench.artifacts.manifest.manifest import Build, Versions
 from workbench.artifacts.manifest.package_manifest import (
     PackagedConstant,
     PackagedModel,

@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from workbench.compiler.internals.held_logs import hold_logs
+from workbench.compiler.internals.failed_compilation import hold_logs
 
 LOG = logging.getLogger("torch._guards")
 

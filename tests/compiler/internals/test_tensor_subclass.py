@@ -9,7 +9,7 @@ import torch
 from torch.testing._internal.two_tensor import TwoTensor
 
 from workbench import virtual_cluster
-from workbench.compiler.internals.tensor_subclass import (
+from workbench.compiler.internals.tensor_kind import (
     Flattened,
     find_dense_parts,
     is_flattenable,

@@ -11,7 +11,7 @@ from torch._higher_order_ops.associative_scan import associative_scan
 
 import workbench as wb
 from workbench.compiler.interpreter import device_operators
-from workbench.compiler.interpreter.device_only import run_what_only_a_gpu_has, scan_in_order
+from workbench.compiler.interpreter.original import run_what_only_a_gpu_has, scan_in_order
 
 
 def add(a: Tensor, b: Tensor) -> Tensor:

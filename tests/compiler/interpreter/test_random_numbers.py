@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from workbench.compiler.interpreter.device_operators import draw_integers, draw_philox, random
-from workbench.compiler.interpreter.kernel_draws import Drawing, read_drawing
+from workbench.compiler.interpreter.random_draws import Drawing, read_drawing
 
 
 def test_the_published_answer() -> None:

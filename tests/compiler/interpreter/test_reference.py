@@ -8,8 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from workbench.compiler.captured_graphs.captured import captured
-from workbench.compiler.captured_graphs.captured_nodes import CapturedNode, LoopBody, NodeRef
+from workbench.compiler.captured_graphs.captured import CapturedNode, LoopBody, NodeRef, captured
 from workbench.compiler.internals.tensor_like import TensorLike
 from workbench.compiler.interpreter.buffer_checks import LoopsNotComputed, computed, flattened
 from workbench.compiler.interpreter.reference import GraphRunner

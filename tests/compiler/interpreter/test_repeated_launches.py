@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from workbench.compiler.interpreter.repeated_launches import RepeatedLaunches, digest_launch
+from workbench.compiler.interpreter.interpreter_session import RepeatedLaunches, digest_launch
 
 
 def digest(*given: Any) -> bytes:

@@ -4,8 +4,7 @@ import pytest
 import torch
 from torch.fx.experimental.proxy_tensor import make_fx
 
-from workbench.compiler.captured_graphs.captured import captured
-from workbench.compiler.captured_graphs.captured_nodes import CapturedNode, OperatorRef
+from workbench.compiler.captured_graphs.captured import CapturedNode, OperatorRef, captured
 from workbench.compiler.numerics.cones import (
     CannotCompute,
     Chain,

@@ -6,8 +6,7 @@ from torch.fx.experimental.proxy_tensor import make_fx
 
 from workbench.compiler.captured_graphs.captured import captured
 from workbench.compiler.numerics.cones import IndexedGraph
-from workbench.compiler.numerics.distances import compute_ulps
-from workbench.compiler.numerics.noise_floor import DRAWS, list_noisy, measure_noise
+from workbench.compiler.numerics.distances import DRAWS, compute_ulps, list_noisy, measure_noise
 
 SPECIAL = [0.0, -0.0, float("inf"), -float("inf"), float("nan")]
 

@@ -13,7 +13,7 @@ from tests.compiler.packaging.samples import Attention, OneIsSpecial
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.packaging.inductor_library import build_inductor_options
 from workbench.compiler.packaging.package_request import ModelRequest
-from workbench.compiler.packaging.packing import pack
+from workbench.compiler.packaging.writing import pack
 
 END = "// Compile cmd"  # what torch adds to the files names their folder
 

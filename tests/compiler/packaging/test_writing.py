@@ -22,9 +22,8 @@ from workbench.artifacts.machine.elf_loading import clear_executable_stack
 from workbench.artifacts.manifest.package_manifest import PackageManifest
 from workbench.artifacts.zip_files.members import read_frame
 from workbench.compiler.packaging import inductor_library
-from workbench.compiler.packaging.archive import FIXED, with_members, write_archive
 from workbench.compiler.packaging.package_request import ModelRequest
-from workbench.compiler.packaging.writing import write_package
+from workbench.compiler.packaging.writing import FIXED, with_members, write_archive, write_package
 
 
 @pytest.mark.parametrize("root", ["m", "a-much.longer_name"])

@@ -15,8 +15,7 @@ import workbench as wb
 from tests.artifacts.package_sample import library_with_weights
 from tests.older_releases import since
 from workbench.artifacts.machine.elf_loading import clear_executable_stack
-from workbench.compiler.running.container import BindingContainer
-from workbench.compiler.running.library import Library
+from workbench.compiler.running.container import BindingContainer, Library
 
 FAILING = """
 int AOTInductorModelContainerFreeInactiveConstantBuffer(void *container) { return 1; }

@@ -14,7 +14,7 @@ import torch
 
 import workbench as wb
 from workbench.artifacts.archive.file_kinds import open_any
-from workbench.compiler.running.library import Library
+from workbench.compiler.running.container import Library
 
 
 def other(module: torch.nn.Module) -> torch.nn.Module:

@@ -5,9 +5,13 @@ from dataclasses import replace
 import pytest
 
 from workbench.compiler.interpreter.watched.access_log import Place
-from workbench.compiler.sectors.access_words import WidenedAccess, describe_access, find_trouble
 from workbench.compiler.sectors.sector_counts import Moved
-from workbench.compiler.sectors.seen_accesses import SeenAccess
+from workbench.compiler.sectors.seen_accesses import (
+    SeenAccess,
+    WidenedAccess,
+    describe_access,
+    find_trouble,
+)
 
 GOOD = Moved(8, 4096, 128, 128, 128, 4096, 16, 16, 16, (4,), 0)
 CASES = {

@@ -7,7 +7,7 @@ import torch
 from torch.export import Dim
 
 import workbench as wb
-from workbench.compiler.sizes import dim_errors
+from workbench.compiler.sizes import dims
 
 NORM = (
     "Constraints violated (L['x'].size()[1])! For more information, run with TORCH_LOGS=…\n"
@@ -28,7 +28,7 @@ def refused(function: object, **asked: object) -> list[str]:
 
 
 def test_the_sum_of_a_row_whose_bound_is_beyond_a_piece():
-    told = dim_errors.explained("norm", NORM, {}).splitlines()
+    told = dims.explained("norm", NORM, {}).splitlines()
     assert told[:2] == [
         "dynamic_shapes does not hold for norm:",
         "  - x.shape[1] <= 8192 is declared, but the code needs 2 <= x.shape[1] <= 4096",

@@ -46,8 +46,7 @@ def main(path: str, target: str, release: str, how: str) -> dict[str, object]:
 
 
 def _ours(path: str, spec: object, release: str) -> None:
-    from workbench.artifacts.machine.devices import GpuFacts
-    from workbench.artifacts.machine.machine_description import describe_current_machine
+    from workbench.artifacts.machine.machine_description import GpuFacts, describe_current_machine
     from workbench.compiler.aot_files.loaded_artifact import load_artifact
     from workbench.compiler.aot_files.writing.serialized import serialize
     from workbench.specs import Gpu

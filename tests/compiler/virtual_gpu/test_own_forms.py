@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 
 from tests.compiler.virtual_gpu.gpus import H100
-from workbench.compiler.captured_graphs.captured_nodes import OperatorRef, described
+from workbench.compiler.captured_graphs.captured import OperatorRef, described
 from workbench.compiler.request.compile_request import CompileRequest
 from workbench.compiler.virtual_gpu.client import CrossCompiler
 from workbench.compiler.virtual_gpu.device.fake_cuda_api import _build_of

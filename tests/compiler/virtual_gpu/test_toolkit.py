@@ -10,13 +10,13 @@ from torch.utils import cpp_extension
 
 from workbench.artifacts.machine.elf import read_library
 from workbench.compiler.internals.patches import ProcessPatches
-from workbench.compiler.virtual_gpu import toolkit
+from workbench.compiler.virtual_gpu import gpu_library
 
 
 def test_it_is_torch_s_toolkit_until_it_is_left(tmp_path: Path) -> None:
     before = cpp_extension.CUDA_HOME
     with ProcessPatches() as process_patches:
-        toolkit.make_cuda_toolkit(process_patches, tmp_path)
+        gpu_library.make_cuda_toolkit(process_patches, tmp_path)
         assert str(tmp_path) == cpp_extension.CUDA_HOME
         assert (tmp_path / "include" / "cuda_runtime.h").exists()
     assert before == cpp_extension.CUDA_HOME
@@ -33,7 +33,7 @@ def test_it_is_torch_s_toolkit_until_it_is_left(tmp_path: Path) -> None:
 def test_the_header_takes_blocks_with_and_without_parentheses(tmp_path: Path) -> None:
     """As the headers of CUDA write them: of a device, of a newer one, of the host."""
     (tmp_path / "nv").mkdir()
-    shutil.copy(Path(toolkit.__file__).with_name("nv_target.h"), tmp_path / "nv" / "target")
+    shutil.copy(Path(gpu_library.__file__).with_name("nv_target.h"), tmp_path / "nv" / "target")
     source = tmp_path / "it.cpp"
     source.write_text(
         "#include <nv/target>\n"

@@ -10,7 +10,7 @@ from tests.tasks.cancelling import start_and_cancel
 from workbench.analysis.numerics import causes
 from workbench.analysis.numerics.numerics_cures import describe_price
 from workbench.analysis.numerics.numerics_record import read_numerics
-from workbench.handles.numerics import numerics_actions
+from workbench.handles.numerics import live_numerics
 from workbench.tasks.background_task import Cancelled
 from workbench.views.widgets.display import show
 
@@ -48,7 +48,7 @@ def test_it_ends_before_its_next_step_when_it_is_cancelled(
 ) -> None:
     x, y = cases.draw(8, 8), cases.draw(8, 8, seed=1)
     compiled = wb.aot_compile(cases.pointwise, (x, y), grad=False)
-    task = start_and_cancel(lambda: numerics_actions.start_comparison(compiled), monkeypatch)
+    task = start_and_cancel(lambda: live_numerics.start_comparison(compiled), monkeypatch)
     with pytest.raises(Cancelled):
         task.result()
     assert not len(compiled.report.numerics_stages)
@@ -57,12 +57,12 @@ def test_it_ends_before_its_next_step_when_it_is_cancelled(
 def test_inputs_that_are_gone_and_other_code_are_refused_in_a_sentence() -> None:
     compiled = wb.aot_compile(cases.gelu, (torch.ones(4, 4),), grad=False)
     with pytest.raises(wb.UsageError, match=r"compiled are gone: args\[0\]. Keep them in"):
-        numerics_actions.start_comparison(compiled)
+        live_numerics.start_comparison(compiled)
     with pytest.raises(wb.UsageError, match=r"compiled are gone: args\[0\]. Keep them in"):
         wb.numerics(compiled)
     x = torch.ones(4, 4)
     eager = wb.aot_compile(cases.gelu, (x,), backend="aot_eager", grad=False)
-    assert numerics_actions.explain_no_comparison(eager) == (
+    assert live_numerics.explain_no_comparison(eager) == (
         "The backend aot_eager generated no code to compare."
     )
 
@@ -70,11 +70,11 @@ def test_inputs_that_are_gone_and_other_code_are_refused_in_a_sentence() -> None
 def test_the_code_for_a_virtual_gpu_is_compared_by_the_interpreter() -> None:
     args = cases.draw(8, 32, dtype=cases.BF), cases.draw(32, dtype=cases.BF, seed=1)
     compiled = wb.aot_compile(cases.softmax_chain, args, grad=False, target="h100")
-    assert numerics_actions.explain_no_comparison(compiled) is None
-    assert "by the interpreter" in numerics_actions.describe_comparison(compiled)
-    numerics_actions.start_comparison(compiled).result()
+    assert live_numerics.explain_no_comparison(compiled) is None
+    assert "by the interpreter" in live_numerics.describe_comparison(compiled)
+    live_numerics.start_comparison(compiled).result()
     _, unfused = read_numerics(compiled.report).opportunities
-    numerics_actions.start_cure(compiled, unfused).result()
+    live_numerics.start_cure(compiled, unfused).result()
     (tried,) = compiled.report.numerics_cures
     assert tried.differ_after < tried.differ
     assert tried.kernels_after > tried.kernels == 1

@@ -13,7 +13,7 @@ from tests.own_kernels.kernels import add
 from workbench.analysis.tuning.candidate import Candidate
 from workbench.compiler.kernels.kernel_call import KernelCall
 from workbench.errors import UsageError
-from workbench.handles.own_kernels.measured_configs import measure_best
+from workbench.handles.own_kernels.own_kernel import measure_best
 
 X = torch.ones(64)
 CALL = KernelCall.of(add, (X, X, X, 64), (1,), {"BLOCK": 64})

@@ -12,7 +12,7 @@ import pytest
 
 import workbench as wb
 from tests.artifacts import package_sample as sample
-from workbench.artifacts.manifest.manifest_json import SystemNeeds
+from workbench.artifacts.manifest.manifest import SystemNeeds
 
 ELSEWHERE = SystemNeeds("Plan9", "pdp11", {})
 

@@ -13,8 +13,8 @@ from torch.distributed import _functional_collectives as functional
 
 import workbench as wb
 from tests.handles.running import ranked_programs as programs
+from workbench.handles.running.rank_checks import RankVerification
 from workbench.handles.running.rank_kernels import RankKernel, find_first_wrong
-from workbench.handles.running.rank_results import RankVerification
 from workbench.handles.running.verify import verify_ranks
 
 Edit = Callable[[int], Callable[[str, str], str]]

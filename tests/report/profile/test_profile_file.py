@@ -6,7 +6,7 @@ import pytest
 
 from tests.made_profile import follow, make_profile, run
 from workbench.errors import ArtifactError
-from workbench.report.profile.profile_file import read_content, to_bytes
+from workbench.report.profile.run_profile import read_content, to_bytes
 
 MM, ADD = run("a", "gemm", "aten::mm", (4, 4)), run("b", "add", "aten::add", (4, 4))
 

@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from workbench.analysis.forecast.forecast import Forecast
-from workbench.analysis.forecast.forecast_rows import KernelForecast, LineForecast
+from workbench.analysis.forecast.forecast import Forecast, KernelForecast, LineForecast
 from workbench.views.gpu_model import call_answer
 from workbench.views.static_html.render import write_page
 

@@ -12,8 +12,8 @@ from workbench.errors import UsageError, suggest
 from workbench.number_text import plural
 from workbench.report import Report
 from workbench.report.measures import measure_compile_seconds
-from workbench.report.session.own_breaks import find_own_breaks
 from workbench.report.session.session_record import Session, list_recompiles
+from workbench.report.session.session_rows import find_own_breaks
 
 Record = Report | Session
 Source = Literal["counted", "measured", "model"]

@@ -12,17 +12,13 @@ the sides of a right angle. Launches take up to what the slowest host took that 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from workbench.analysis.forecast.forecast_rows import KernelForecast as KernelForecast
-from workbench.analysis.forecast.forecast_rows import LineForecast as LineForecast
-from workbench.analysis.forecast.forecast_rows import ModuleForecast as ModuleForecast
-from workbench.analysis.forecast.forecast_rows import join_errors as join_errors
-from workbench.analysis.forecast.forecast_rows import list_lines, list_modules
-from workbench.analysis.forecast.network_waits import NetworkWaits, find_waits
+from workbench.analysis.calls.call_tree import join_path, part_kernels, split_path
 from workbench.analysis.forecast.record_work import PROFILED as PROFILED
 from workbench.analysis.forecast.record_work import RecordedWork as RecordedWork
 from workbench.analysis.forecast.record_work import read_record_work as read_record_work
@@ -34,15 +30,111 @@ from workbench.arguments import checked
 from workbench.errors import UsageError
 from workbench.number_text import number_text, plural
 from workbench.report import Kernel, Report
-from workbench.report.cluster.cluster_rows import NETWORK
+from workbench.report.cluster.cluster_rows import (
+    ERRORS,
+    LEAST_CHECKED_BYTES,
+    MOST_CHECKED_NODES,
+    NETWORK,
+    Collective,
+    is_unplaced,
+)
 from workbench.report.machine_rows import KernelRoofline
+from workbench.report.measures import number
 from workbench.report.presenter import Presented, presenter
+from workbench.report.rows import split_line
 from workbench.report.table import Table
 from workbench.settings import Settings
 from workbench.specs import Catalogue, Gpu
 
 if TYPE_CHECKING:
     import pandas
+
+
+@dataclass(frozen=True)
+class NetworkWaits:
+    """µs that kernels wait, by the kernel that does; with `least_us` and `most_us` of them all.
+
+    `most_us` is None where the time of a collective is not known, or was held against no
+    measurement. `est_us` is what all collectives take, waited for or not.
+    """
+
+    by_kernel: Mapping[str, float] = field(default_factory=dict)
+    least_us: float = 0.0
+    most_us: float | None = 0.0
+    est_us: float = 0.0
+    notes: tuple[str, ...] = ()
+
+    @property
+    def us(self) -> float:
+        """All waits together."""
+        return sum(self.by_kernel.values())
+
+    def scale(self, whole_us: float) -> Mapping[str, float]:
+        """The same waits, so much longer or shorter that they come to `whole_us`."""
+        if not self.by_kernel:
+            return {}
+        if not self.us:
+            return dict.fromkeys(self.by_kernel, whole_us / len(self.by_kernel))
+        return {kernel: us * whole_us / self.us for kernel, us in self.by_kernel.items()}
+
+
+def find_waits(report: Report, kernels_us: float, error: float | None) -> NetworkWaits:
+    """The waits of a record whose kernels take `kernels_us`, off by the relative `error`.
+
+    A collective that takes longer is waited for longer by no more than that, and kernels that take
+    less hide less of it by no more than they take less: the ends follow from both together.
+    """
+    rows = list(report.collectives)
+    if not rows:
+        return NetworkWaits()
+    known = [row for row in rows if row.est_us is not None]
+    waits: defaultdict[str, float] = defaultdict(float)
+    unsure = 0.0  # what may be hidden or not
+    for row in known:
+        exposed = 0.0 if is_unplaced(row) else row.exposed_us
+        place = row.wait_kernel or row.kernel
+        if exposed is None or place is None:
+            exposed, unsure = row.est_us or 0.0, unsure + (row.est_us or 0.0)
+        if place is not None:
+            waits[place] += exposed
+    exposed_us, est_us = sum(waits.values()), sum(row.est_us or 0.0 for row in known)
+    hooked = sum(row.est_us or 0.0 for row in known if is_unplaced(row))
+    off = sum((row.est_us or 0.0) * _find_error(row) for row in known if not is_unplaced(row))
+    shorter = (error or 0.0) * kernels_us
+    hidden = max(est_us - hooked - exposed_us, 0.0)
+    most_us = exposed_us + off + min(shorter, hidden) + hooked * (1 + ERRORS[1])
+    nodes = max(row.group_nodes or 1 for row in rows)
+    is_known = len(known) == len(rows) and nodes <= MOST_CHECKED_NODES and error is not None
+    return NetworkWaits(
+        by_kernel=dict(waits),
+        least_us=max(exposed_us - unsure - off - shorter, 0.0),
+        most_us=most_us if is_known else None,
+        est_us=est_us,
+        notes=tuple(_list_wait_notes(rows, hooked, nodes)),
+    )
+
+
+def _find_error(row: Collective) -> float:
+    """The relative error of its time; a small message was held against no measurement."""
+    if (row.bytes or 0) < LEAST_CHECKED_BYTES:
+        return 1.0
+    return ERRORS[min(row.group_nodes or 1, 2) - 1]
+
+
+def _list_wait_notes(rows: list[Collective], hooked: float, nodes: int) -> Iterator[str]:
+    unknown = [row for row in rows if row.est_us is None]
+    if unknown:
+        why = next((row.why for row in unknown if row.why), None)
+        many = plural(len(unknown), "collective")
+        yield f"what {many} take on the network is not in it{f': {why}' if why else ''}"
+    if hooked:
+        took = number_text(hooked * 1e-6, "seconds")
+        yield f"hooks start collectives of {took}: what of it the kernels wait for is not known"
+    if nodes > MOST_CHECKED_NODES:
+        yield (
+            f"collectives over {nodes} nodes were held against no measurement: it may take longer"
+        )
+
 
 MISSING = (
     "guards and the rest of the call's Python, pauses between kernels, copies from and to the "
@@ -313,3 +405,167 @@ def _try(report: Report) -> Forecast | None:
         return forecast(report)
     except UsageError:
         return None
+
+
+_MODELLED = "By the calibrated model, on the device"
+_ERROR = "Four of five kernels that the fit had not seen lay within; not known of a bound"
+NO_LINE = "no source line"
+
+
+@dataclass(frozen=True, slots=True)
+class KernelForecast:
+    """All calls of a kernel in one call of the program; µs on the device.
+
+    `us` is their time by the model, `bound_us` the least that the roofline allows. `source`:
+    "measured", "modelled", "bound" where the model knows nothing of it, or "network" for a
+    collective: `Forecast.waits` has what the kernels wait for it. `error` is relative, 0 of a
+    measured time, None where it was not measured; `kind` says whose error it is: "product",
+    "convolution", "attention", "mover".
+    `why` says what the time rests on.
+    """
+
+    kernel: str  # the kernel, by its id
+    name: str  # its name
+    calls: int
+    us: float = number("Modelled", "us", _MODELLED, default=0.0, source="model")
+    error: float | None = number("± of it", "share", _ERROR, source="model")
+    source: str = "modelled"
+    why: str = ""
+    lines: tuple[str, ...] = ()  # the lines that it computes, by their ids
+    kind: str = ""
+    language: str = ""  # "triton", or "extern" for a call of a library
+    bound_us: float | None = number(
+        "Bound", "us", "The least time that the roofline allows, of all calls", source="model"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class LineForecast:
+    """A source line: its share of the kernels that it ended in, an estimate; µs on the device.
+
+    `us` is with what the line calls, `own_us` without, `bound_us` the least that the roofline
+    allows, of all `kernels` that it has a share of. `line` is its number, `code` its text,
+    `line_id` its id. `error` is relative, None where that of a
+    kernel is not known. For work without a source line `file` is empty and `code` says so.
+    """
+
+    file: str
+    line: int | None
+    code: str = ""
+    us: float = number("Modelled", "us", _MODELLED, default=0.0, source="model")
+    own_us: float = number(
+        "Own", "us", "Without what it calls", default=0.0, source="model"
+    )  # fmt: skip
+    share: float = number("Share", "share", "Of all kernels", default=0.0, source="model")
+    error: float | None = number("± of it", "share", _ERROR, source="model")
+    bound_us: float = number(
+        "Bound", "us", "The least time that the roofline allows", default=0.0, source="model"
+    )
+    kernels: int = 0
+    line_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleForecast:
+    """A module: its share of the kernels that it ended in, an estimate; µs on the device.
+
+    `us` is with the modules in it, `own_us` without, `bound_us` the least that the roofline
+    allows, of all `kernels` that it has a share of; `module` is its path, empty for the call
+    with what belongs to no module, `depth` how many modules it is in. `error` is relative, None
+    where that of a kernel is not known.
+    """
+
+    module: str
+    depth: int
+    us: float = number("Modelled", "us", _MODELLED, default=0.0, source="model")
+    own_us: float = number("Own", "us", "Without the modules in it", default=0.0, source="model")
+    share: float = number("Share", "share", "Of all kernels", default=0.0, source="model")
+    error: float | None = number("± of it", "share", _ERROR, source="model")
+    bound_us: float = number(
+        "Bound", "us", "The least time that the roofline allows", default=0.0, source="model"
+    )
+    kernels: int = 0
+
+
+Parts = list[tuple[KernelForecast, float]]
+"""Kernels, each with the part of it that is meant, from 0 to 1."""
+
+
+def join_errors(parts: Iterable[tuple[KernelForecast, float]]) -> float | None:
+    """The relative error of a sum: kernels of one kind are off alike, kinds each for themselves.
+
+    None where that of a kernel is not known.
+    """
+    total, by_kind = 0.0, defaultdict[str, float](float)
+    for row, part in parts:
+        if row.error is None:
+            return None
+        total += row.us * part
+        by_kind[row.kind] += row.us * part * row.error
+    return math.hypot(*by_kind.values()) / total if total else 0.0
+
+
+def _sum_parts(parts: Parts, own: Parts, total: float) -> dict[str, Any]:
+    """The fields that a line and a module share."""
+    us = sum(row.us * part for row, part in parts)
+    return {
+        "us": us,
+        "own_us": sum(row.us * part for row, part in own),
+        "share": us / total if total else 0.0,
+        "error": join_errors(parts),
+        "bound_us": sum((row.bound_us or 0.0) * part for row, part in parts),
+        "kernels": len({row.kernel for row, _ in parts}),
+    }
+
+
+def list_lines(report: Report, rows: Iterable[KernelForecast]) -> list[LineForecast]:
+    """The lines of the program with what they call, the costliest first."""
+    known = {row.kernel: row for row in rows}
+    parts: dict[str, Parts] = defaultdict(list)
+    own: dict[str, Parts] = defaultdict(list)
+    for kernel, chains in part_kernels(report):
+        whole = sum(chains.values())
+        for (lines, _), weight in chains.items():
+            part = known[kernel.id], weight / whole
+            for line in dict.fromkeys(lines or ("",)):
+                parts[line].append(part)
+            own[lines[-1] if lines else ""].append(part)
+    total = sum(row.us for row in known.values())
+    sources = {source.id: source for source in report.sources}
+    made = []
+    for line, found in parts.items():
+        id, number = split_line(line)
+        place = None if id not in sources else number
+        code = NO_LINE if place is None else _read_line(report, id, place)
+        file = "" if id not in sources else sources[id].file
+        sums = _sum_parts(found, own[line], total)
+        made.append(LineForecast(file, place, code, line_id=line, **sums))
+    return sorted(made, key=lambda row: -row.us)
+
+
+def _read_line(report: Report, id: str, line: int) -> str:
+    source = next(source for source in report.sources if source.id == id)
+    lines = report.texts.get(source.text or "", "").split("\n")
+    place = line - source.first_line
+    return lines[place].strip() if 0 <= place < len(lines) else ""
+
+
+def list_modules(report: Report, rows: Iterable[KernelForecast]) -> list[ModuleForecast]:
+    """The modules as a tree in the order of the program, the call as its root."""
+    known = {row.kernel: row for row in rows}
+    parts: dict[tuple[str, ...], Parts] = defaultdict(list)
+    own: dict[tuple[str, ...], Parts] = defaultdict(list)
+    for kernel, chains in part_kernels(report):
+        whole = sum(chains.values())
+        for (_, module), weight in chains.items():
+            path = split_path(module)
+            for end in range(len(path) + 1):
+                parts[path[:end]].append((known[kernel.id], weight / whole))
+            own[path].append((known[kernel.id], weight / whole))
+    total = sum(row.us for row in known.values())
+    order = {path: place for place, path in enumerate(parts)}
+    tree = sorted(parts, key=lambda path: [order[path[: n + 1]] for n in range(len(path))])
+    return [
+        ModuleForecast(join_path(*path), len(path), **_sum_parts(parts[path], own[path], total))
+        for path in tree
+    ]

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from workbench.analysis.kernel_time.calibration import Choice, choose_calibration
+from workbench.analysis.kernel_time.calibration import choose_calibration
 from workbench.analysis.kernel_time.library_choice import choose_library_kernel
 from workbench.analysis.kernel_time.library_times import estimate_us, is_fitted, name_kind
 from workbench.analysis.kernel_time.loop_times import START_US as START_US
@@ -102,16 +102,12 @@ def _time_known(work: Work, kernel: LibraryKernel, blocks: int | None, gpu: Gpu)
     if choice.calibration.generation == gpu.architecture:
         error = choice.calibration.errors[kind]
         error = error if is_known else min(error * _STRANGE, _WIDEST)
-    parts = [_name_source(choice)]
+    parts = [choice.reason or f"fitted to traces of {choice.calibration.date}"]
     if not is_known:
         parts.append("no kernel of its family was fitted")
     if bound_us is not None and us <= bound_us:
         parts.append("its bound")
     return KernelTime(us, bound_us, error, "; ".join(parts), kind)
-
-
-def _name_source(choice: Choice) -> str:
-    return choice.reason or f"fitted to traces of {choice.calibration.date}"
 
 
 def _time_chosen(work: Work, call: LibraryCall, gpu: Gpu) -> KernelTime:

@@ -13,13 +13,15 @@ read; in between, what exceeds the cache counts twice.
 
 from __future__ import annotations
 
+import math
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
 from workbench.analysis.gpu_model.roofline import find_peak_rate
-from workbench.analysis.library_kernels.kernel_work import Work
-from workbench.analysis.library_kernels.library_kernel import LibraryKernel
-from workbench.analysis.library_kernels.slow_reasons import list_slow_reasons as list_slow_reasons
+from workbench.analysis.library_kernels.library_kernel import LibraryKernel, Work
+from workbench.analysis.library_kernels.operator_call import OperatorCall
 from workbench.errors import UsageError
 from workbench.specs import Gpu
 
@@ -85,3 +87,207 @@ def find_dtype(kernel: LibraryKernel, work: Work) -> str:
     dtype = (kernel.input_dtype if work.is_matrix else None) or work.dtype or "float32"
     is_plain = dtype == "float32" and kernel.input_dtype is None
     return "tf32" if is_plain and work.is_matrix and kernel.has_matrix_units is not False else dtype
+
+
+_GENERATIONS = {
+    "sm_50": "Maxwell",
+    "sm_60": "Pascal",
+    "sm_70": "Volta",
+    "sm_75": "Turing",
+    "sm_80": "Ampere",
+    "sm_86": "Ampere",
+    "sm_89": "Ada",
+    "sm_90": "Hopper",
+    "sm_100": "Blackwell",
+    "sm_120": "Blackwell",
+    "gfx908": "CDNA 1",
+    "gfx90a": "CDNA 2",
+    "gfx942": "CDNA 3",
+    "gfx950": "CDNA 4",
+}
+_ALIGNED_BYTES = 16  # what one load of a matrix should take
+_ITEMSIZES = {"bfloat16": 2, "float16": 2, "float32": 4, "tf32": 4, "float8": 1, "int8": 1}
+_SHORT_K = 64
+_FILLED = 0.5  # of the last wave; with less of it, it is worth a word
+_FEW_WAVES = 4
+_WHOLE_BLOCK = 128 * 128  # results of a tile whose block fills a multiprocessor
+_LITTLE = 1 << 20  # bytes below which latency is all there is
+
+
+def list_slow_reasons(
+    kernel: LibraryKernel,
+    work: Work,
+    gpu: Gpu,
+    *,
+    call: OperatorCall | None = None,
+    blocks: int | None = None,
+) -> list[str]:
+    """Sentences without an end, the gravest first; empty where nothing shows why.
+
+    `blocks` are those that were started, where a profile has them (`LibraryKernel.count_blocks`).
+    """
+    return [
+        *tell_float32(kernel, gpu),
+        *tell_generation(kernel, work, gpu, call),
+        *tell_depth(kernel, work),
+        *tell_waves(kernel, work, gpu),
+        *tell_blocks(kernel, work, gpu, blocks),
+        *tell_rows(kernel, work),
+        *tell_passes(kernel),
+        *tell_strides(kernel, work),
+    ]
+
+
+def tell_float32(kernel: LibraryKernel, gpu: Gpu) -> Iterator[str]:
+    """A product that leaves out the matrix units."""
+    is_plain = kernel.input_dtype == "float32" and kernel.has_matrix_units is False
+    if kernel.kind == "product" and is_plain and gpu.matrix.tf32:
+        yield (
+            "a float32 product without TF32: it leaves out the matrix units; "
+            "torch.set_float32_matmul_precision('high') allows them"
+        )
+
+
+def tell_generation(
+    kernel: LibraryKernel, work: Work, gpu: Gpu, call: OperatorCall | None
+) -> Iterator[str]:
+    """A kernel written for older GPUs, and the size that made the library choose it."""
+    cause = _find_odd_size(kernel, work, call) if kernel.kind == "product" else None
+    own = kernel.architecture
+    if own is None or not _is_older(own, gpu):
+        if cause is not None and kernel.alignment:
+            yield f"its loads take {kernel.alignment} at once (align{kernel.alignment}), {cause}"
+        return
+    if kernel.has_matrix_units is False:  # plain arithmetic is the same in every generation
+        return
+    name = _GENERATIONS.get(own, own)
+    aligned = f" (align{kernel.alignment})" if kernel.alignment else ""
+    article = "an" if name[0] in "A" else "a"
+    told = f"{article} {name} kernel{aligned} on {gpu.architecture}"
+    yield told if cause is None else f"{told}, {cause}"
+
+
+def _is_older(architecture: str, gpu: Gpu) -> bool:
+    """Whether an architecture of the same vendor came before that of the GPU."""
+    order = list(_GENERATIONS)
+    if architecture not in order or gpu.arch not in order:
+        return False
+    is_one_kind = architecture.startswith("gfx") == gpu.arch.startswith("gfx")
+    return (
+        is_one_kind
+        and order.index(architecture) < order.index(gpu.arch)
+        and _GENERATIONS[architecture] != _GENERATIONS[gpu.arch]
+    )
+
+
+def _find_odd_size(kernel: LibraryKernel, work: Work, call: OperatorCall | None) -> str | None:
+    """The size, or the step of a factor, that keeps the loads of a product narrow."""
+    item = _ITEMSIZES.get(kernel.input_dtype or "")
+    if item is None or kernel.alignment is None or work.product is None:
+        return None
+    wanted = _ALIGNED_BYTES // item
+    if kernel.alignment >= wanted:
+        return None
+    _, m, n, k = work.product
+    sizes = {"K": k, "N": n, "M": m}
+    for name in _list_inner(call, sizes):
+        if sizes[name] % wanted:
+            size = sizes[name]
+            padded = math.ceil(size / wanted) * wanted
+            kind = "is odd" if size % 2 else f"is no multiple of {wanted}"
+            return f"since {name} = {size:,} {kind}: pad to {padded:,}"
+    return None
+
+
+def _list_inner(call: OperatorCall | None, sizes: dict[str, int]) -> Iterator[str]:
+    """The sizes along which the factors and the result lie in memory."""
+    factors = [] if call is None else [t for t in call.all_tensors() if len(t.shape) in (2, 3)]
+    if len(factors) >= 2:
+        left, right = factors[-2:]
+        yield "K" if left.strides[-1] == 1 else "M"
+        yield "N" if right.strides[-1] == 1 else "K"
+        yield "N"
+    else:
+        yield from sizes
+
+
+def tell_depth(kernel: LibraryKernel, work: Work) -> Iterator[str]:
+    """A sum too short for what is read and written around it."""
+    if kernel.kind != "product" or kernel.is_helper or work.product is None:
+        return
+    batch, m, n, k = work.product
+    if k <= _SHORT_K and kernel.has_matrix_units and batch * m * n > _LITTLE:
+        step = kernel.tile[2] if kernel.tile and len(kernel.tile) > 2 else None
+        steps = math.ceil(k / step) if step else None
+        told = "few steps" if steps is None else "one step" if steps == 1 else f"{steps} steps"
+        yield f"K = {k} is short: {told} of its loop for each tile of results"
+
+
+def tell_waves(kernel: LibraryKernel, work: Work, gpu: Gpu) -> Iterator[str]:
+    """Tiles that do not fill the multiprocessors to the end."""
+    tiles = count_tiles(kernel, work)
+    if tiles is None or kernel.tile is None or kernel.tile[0] * kernel.tile[1] < _WHOLE_BLOCK:
+        return
+    if tiles < gpu.sms:
+        if tiles <= _FILLED * gpu.sms:
+            yield f"{tiles} tiles for {gpu.sms} multiprocessors: the others wait"
+        return
+    waves, last = divmod(tiles, gpu.sms)
+    if last and waves < _FEW_WAVES and last <= _FILLED * gpu.sms:
+        yield (
+            f"{tiles} tiles on {gpu.sms} multiprocessors: "
+            f"the last of {waves + 1} waves is {last / gpu.sms:.0%} full".replace("%", " %")
+        )
+
+
+def count_tiles(kernel: LibraryKernel, work: Work) -> int | None:
+    """How many tiles a product has; None where its name has none, or blocks share one."""
+    if kernel.kind != "product" or kernel.tile is None or work.product is None:
+        return None
+    if (kernel.split_k and kernel.splits is None) or kernel.stream_k:
+        return None
+    batch, m, n, _ = work.product
+    rows, columns = kernel.tile[:2]
+    # BLAS counts columns first: the tile of a row-by-row product lies across it.
+    ways = (
+        math.ceil(m / rows) * math.ceil(n / columns),
+        math.ceil(m / columns) * math.ceil(n / rows),
+    )
+    return batch * min(ways) * (kernel.splits or 1)
+
+
+def tell_blocks(kernel: LibraryKernel, work: Work, gpu: Gpu, blocks: int | None) -> Iterator[str]:
+    """Fewer blocks than multiprocessors."""
+    if blocks is None or kernel.kind in ("product", "collective", "other"):
+        return
+    if 0 < blocks < gpu.sms // 2 and (work.bytes or 0) > _LITTLE:
+        noun = "block" if blocks == 1 else "blocks"
+        yield f"only {blocks} {noun} on {gpu.sms} multiprocessors"
+
+
+def tell_rows(kernel: LibraryKernel, work: Work) -> Iterator[str]:
+    """Blocks larger than what each has to do."""
+    if work.rows is None or "cunn_SoftMaxForward" not in kernel.name:
+        return
+    rows, length = work.rows
+    if length < 1024 and rows > 1024:
+        yield f"one block for each row of {length} values: most of its threads have nothing to do"
+
+
+_LAYOUTS = re.compile(r"nchwToNhwc|nhwcToNchw|batched_transpose|CNHW2NCHW|NCHW2CNHW")
+
+
+def tell_passes(kernel: LibraryKernel) -> Iterator[str]:
+    """A pass that another way would not need."""
+    if _LAYOUTS.search(kernel.name):
+        yield "it only converts a layout for a convolution: torch.channels_last saves it"
+    elif "collect_statistics" in kernel.name or "batch_norm_backward_reduce" in kernel.name:
+        yield "a pass of its own over the data, for the statistics alone"
+    elif kernel.part == "split sum":
+        yield "it adds up the parts of a product that was split over K"
+
+
+def tell_strides(kernel: LibraryKernel, work: Work) -> Iterator[str]:
+    """Memory that is read across."""
+    if work.is_strided and kernel.kind in ("elementwise", "copy", "reduction"):
+        yield "what it reads and what it writes lie along different dimensions in memory"

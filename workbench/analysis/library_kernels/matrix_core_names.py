@@ -112,7 +112,6 @@ def read_miopen(name: str) -> LibraryKernel | None:
     return None
 
 
-_CK_LETTERS = {"t": "bfloat16", "D": "float16", "f": "float32", "a": "int8"}
 _CK_PARTS: tuple[tuple[str, Part], ...] = (
     ("bwd_weight", "weight gradient"),
     ("bwd_data", "input gradient"),

@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from workbench.analysis.library_kernels.kernel_work import Work, unknown
-from workbench.analysis.library_kernels.library_kernel import LibraryKernel
+from workbench.analysis.library_kernels.library_kernel import LibraryKernel, Work, unknown
 from workbench.analysis.library_kernels.operator_call import OperatorCall, Tensor
 
 Estimator = Callable[[OperatorCall, LibraryKernel], Work]

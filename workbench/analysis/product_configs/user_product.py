@@ -15,10 +15,11 @@ from workbench.analysis.kernel_time.product_times import (
     count_tiles,
     load_parameters,
 )
-from workbench.analysis.product_configs.prior import Prior, weigh_time
-from workbench.analysis.product_configs.published_winners import (
+from workbench.analysis.product_configs.prior import (
+    Prior,
     is_published_better,
     read_published,
+    weigh_time,
 )
 from workbench.analysis.product_configs.tuned_files import (
     Problem,

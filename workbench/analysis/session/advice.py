@@ -31,7 +31,6 @@ from workbench.analysis.session.recompile_patches import group_recompiles as gro
 from workbench.analysis.session.recompile_patches import list_candidates as list_candidates
 from workbench.analysis.session.recompile_patches import list_patches as list_patches
 from workbench.number_text import number_text, plural
-from workbench.report.session.own_breaks import find_own_breaks, find_step, list_compiled
 from workbench.report.session.session_record import Session, list_failed_compiles
 from workbench.report.session.session_rows import (
     NO_GENERATOR,
@@ -40,6 +39,9 @@ from workbench.report.session.session_rows import (
     SessionBreak,
     SessionRecompile,
     Step,
+    find_own_breaks,
+    find_step,
+    list_compiled,
     place,
 )
 

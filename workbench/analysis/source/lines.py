@@ -31,7 +31,6 @@ _FIRST, _LAST = "dynamo", "after_post_grad"
 _FULL = "aten.full.default"
 _VALUE = re.compile(r"aten\.full\.default\(\[[^\]]*\], ([^,)]+)")
 _JUMPS = (ast.Return, ast.Raise, ast.Break, ast.Continue)
-_LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _NESTED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 _COMPUTING = (ast.Call, ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.Subscript, ast.IfExp)
 _SILENT = (*_NESTED, ast.Pass, ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal)

@@ -5,12 +5,15 @@ Everything here was compiled and modelled, not measured, unless it says so.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import inspect
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import inf
+from functools import cache
+from importlib import resources
+from math import floor, inf
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from workbench.analysis.kernel_configs.triton_source import make_decorator
 from workbench.analysis.tuning import tuned_formats as formats
@@ -22,11 +25,11 @@ from workbench.analysis.tuning.candidate import (
     explain_order,
     format_us,
 )
-from workbench.analysis.tuning.inductor_choices import name_source, save_choice
-from workbench.analysis.tuning.model_errors import NO_MODEL, describe_error
 from workbench.arguments import checked
+from workbench.compiler.internals import torch_private as tp
 from workbench.errors import UsageError
 from workbench.number_text import plural
+from workbench.plain_data import parse_toml
 from workbench.report import Report
 from workbench.report.machine_rows import RankedConfig
 from workbench.report.presenter import Presented, presenter
@@ -377,3 +380,100 @@ def _find(case: TunedCase, wanted: int | str) -> Candidate:
         example = case.candidates[0].name if case.candidates else ""
         raise UsageError(f'{many} {wanted!r}: write it as .frame() does, such as "{example}".')
     return found[0]
+
+
+def name_source(text: str, folder: Path) -> Path:
+    """Where Inductor keeps a generated source in a cache folder: its name is made of its text."""
+    key: str = tp.CODECACHE_MODULE.get().get_hash(text.strip())
+    return folder / key[1:3] / f"{key}.py"
+
+
+def save_choice(
+    decorator: Callable[..., Any], values: Mapping[str, Any], warps: int, stages: int
+) -> Path | None:
+    """Write what Inductor reads instead of timing configurations of a kernel, as it writes it.
+
+    `decorator` is what a call such as `triton_heuristics.pointwise(…)` gives. None where Inductor
+    would read no choice: it has one configuration alone, or its caches are off.
+    """
+    held = inspect.getclosurevars(decorator).nonlocals
+    cache, settings = held.get("autotune_cache"), held.get("inductor_meta") or {}
+    if cache is None or cache.local_cache is None:
+        return None
+    cache.artifact_recorder = None  # it would go into what torch.compiler.save_cache_artifacts has
+    is_final = bool(settings.get("coordinate_descent_tuning"))  # else it would be a first guess
+    config = type(held["configs"][0])(dict(values), num_warps=warps, num_stages=stages)
+    cache.save(config, 0, is_final)
+    return Path(cache.local_cache[1])
+
+
+FILE = "tuning_errors.toml"
+"""Where the figures stand, in the data of `workbench.specs`; a part of `tests.bench` writes it."""
+PLAIN, EXPERTS = "product", "product of experts"
+NO_MODEL = (
+    "Compiled, neither measured nor modelled: ordered by spills, occupancy and registers, which "
+    "was never compared with a real GPU."
+)
+"""What is said where no configuration has a time of a model."""
+
+
+@cache
+def load_errors() -> Mapping[str, Any]:
+    """Shares of published winners by kernel and GPU, and what timing on one GPU showed."""
+    content = resources.files("workbench.specs").joinpath("data", FILE).read_bytes()
+    return parse_toml(content)
+
+
+def describe_error(kind: str, gpus: Sequence[str], published: Collection[str] = ()) -> str:
+    """That configurations of this kind are modelled, and how far the model was off before.
+
+    On the `published` of the GPUs published winners had a part in the order.
+    """
+    start = "Modelled, not measured."
+    if not kind.startswith("product"):
+        return f"{start} {describe_generated()}"
+    return " ".join([start, *_describe_products(kind, gpus, published)])
+
+
+def describe_generated() -> str:
+    """How far the first by the model was from the fastest, for kernels that Inductor generates."""
+    timed = load_errors()["generated"]
+    first, five = (" to ".join(f"{each:.2f}" for each in timed[name]) for name in ("first", "five"))
+    return (
+        f"Timed on an {timed['gpu']} for {name_count(timed['kernels'])} kernels of Inductor, the "
+        f"first by this model took {first} times the fastest, the best of its first five {five} "
+        "times; nothing was compared for kernels written by hand."
+    )
+
+
+def name_count(count: int) -> str:
+    """A small number as a word."""
+    return {2: "two", 3: "three", 4: "four", 5: "five"}.get(count, str(count))
+
+
+def _describe_products(kind: str, gpus: Sequence[str], published: Collection[str]) -> Iterator[str]:
+    errors = load_errors()
+    of = "moe" if kind == EXPERTS else "gemm"
+    words = "products of experts" if of == "moe" else "products with scales"
+    unknown = [gpu for gpu in gpus if gpu not in errors[of]]
+    for gpu in gpus:
+        if gpu not in unknown:
+            row, order = errors[of][gpu], ""
+            if gpu in published:
+                row = {**row, **row["published"]}
+                order = " with what won for other sizes"
+            five, fifth = (f"{floor(row[name] * 100 + 1e-6)} %" for name in ("five", "fifth"))
+            yield (
+                f"Of {row['problems']} published winners of {words} on {gpu} {five} were among "
+                f"its first five, {fifth} in its first fifth{order}."
+            )
+    if kind == PLAIN:
+        yield "Products without scales, as this one, were not compared."
+    timed = errors["timed"]
+    yield (
+        f"Timed on {timed['gpu']} for {timed['problems']} {words if of == 'gemm' else 'products'}, "
+        f"its first took {timed['first']:.2f} times the fastest in the middle, the best of its "
+        f"first five at most {timed['within']:.2f} times in {timed['near']}."
+    )
+    if unknown:
+        yield f"On {', '.join(unknown)} it was never compared with a real GPU."

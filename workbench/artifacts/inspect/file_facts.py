@@ -17,8 +17,7 @@ from workbench.artifacts.inspect.artifact_rows import (
     VariantFacts,
 )
 from workbench.artifacts.machine.elf import Libraries
-from workbench.artifacts.manifest.manifest import BuiltFor
-from workbench.artifacts.manifest.manifest_json import Build, SystemNeeds, Versions
+from workbench.artifacts.manifest.manifest import Build, BuiltFor, SystemNeeds, Versions
 from workbench.errors import ArtifactError
 
 if TYPE_CHECKING:

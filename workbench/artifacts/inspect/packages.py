@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 
 from workbench.artifacts.archive.package_container import CODE, OpenedPackage, decode_report
-from workbench.artifacts.inspect import wrapper_code
 from workbench.artifacts.inspect.artifact_rows import (
     ConstantFacts,
     GuardFacts,
@@ -100,8 +100,8 @@ def read_torch_package_facts(package: OpenedPackage) -> Facts:
     values: list[ValueFacts] = []
     for model, sources in models.items():
         for text in sources:
-            constants += wrapper_code.constants(model, text.text or "")
-            values += wrapper_code.values(model, text.text or "")
+            constants += read_constants(model, text.text or "")
+            values += read_values(model, text.text or "")
     return Facts(
         models=[_torch_model(package, model, constants) for model in models],
         values=values,
@@ -239,3 +239,76 @@ def _torch_model(package: OpenedPackage, model: str, constants: list[ConstantFac
         bytes=sum(constant.size or 0 for constant in mine),
         needs_proxy=any(_model_of(n) == model and "proxy" in n for n in package.entries),
     )
+
+
+_FIELD = re.compile(r"^ {4}(constants|inputs|outputs)_info_\[(\d+)\]\.(\w+) = (.*);$", re.MULTILINE)
+_CHECK = re.compile(r"static void check_input_(\d+)\((.*?)^\}", re.MULTILINE | re.DOTALL)
+_DTYPE = re.compile(r"expected_dtype = aoti_torch_dtype_(\w+)\(\)")
+_DEVICE = re.compile(r"expected: \" << \w+ << \"\d+\((\w+)\)")
+_STATIC = re.compile(r"if \((\d+) != \w+_(size|stride)\[(\d+)\]\)")
+_BOUND = re.compile(r"if \(\w+_size\[(\d+)\] ([<>]) (\d+)\)")
+_KIND = re.compile(r"ConstantType::(\w+)")
+
+
+def read_constants(model: str, source: str) -> Iterator[ConstantFacts]:
+    """The constants of a model from the constructor that torch writes."""
+    for row in _fields(source, "constants").values():
+        kind = _KIND.search(row.get("type", ""))
+        size = row.get("data_size", "")
+        yield ConstantFacts(
+            model=model,
+            name=_text(row.get("original_fqn") or row.get("name", "")),
+            kind=kind[1].lower() if kind else "constant",
+            dtype=row.get("dtype", "").removeprefix("cached_torch_dtype_"),
+            shape=f"[{row.get('shape', '').strip('{}')}]",
+            size=int(size) if size.isdigit() else None,
+            place="",
+        )
+
+
+def read_values(model: str, source: str) -> Iterator[ValueFacts]:
+    """Inputs with what torch could check of them (it does not unless told to), and outputs."""
+    checks = {int(match[1]): match[2] for match in _CHECK.finditer(source)}
+    for index, row in _fields(source, "inputs").items():
+        body = checks.get(index, "")
+        dtype, device = _DTYPE.search(body), _DEVICE.search(body)
+        yield ValueFacts(
+            model=model,
+            direction="input",
+            name=_text(row.get("name", "")),
+            kind="Tensor",
+            dtype=dtype[1] if dtype else "",
+            shape=_shape(body),
+            device=device[1] if device else "",
+            stride=_sizes({int(i): n for n, what, i in _STATIC.findall(body) if what == "stride"}),
+        )
+    for row in _fields(source, "outputs").values():
+        yield ValueFacts(model, "output", _text(row.get("name", "")), "Tensor", "", "", "")
+
+
+def _shape(body: str) -> str:
+    sizes = {int(i): n for n, what, i in _STATIC.findall(body) if what == "size"}
+    bounds: dict[int, dict[str, str]] = {}
+    for index, sign, value in _BOUND.findall(body):
+        bounds.setdefault(int(index), {})[sign] = value
+    for index, ends in bounds.items():
+        sizes.setdefault(index, f"{ends.get('<', '')}..{ends.get('>', '')}")
+    return _sizes(sizes)
+
+
+def _sizes(sizes: dict[int, str]) -> str:
+    if not sizes or max(sizes) > 64:
+        return ""
+    return f"[{', '.join(sizes.get(index, 'any') for index in range(max(sizes) + 1))}]"
+
+
+def _fields(source: str, what: str) -> dict[int, dict[str, str]]:
+    by_index: dict[int, dict[str, str]] = {}
+    for kind, index, name, value in _FIELD.findall(source):
+        if kind == what:
+            by_index.setdefault(int(index), {})[name] = value
+    return by_index
+
+
+def _text(value: str) -> str:
+    return value.strip('"')

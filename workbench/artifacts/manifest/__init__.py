@@ -2,7 +2,6 @@
 
 DOORS = {
     "manifest": "What an artifact is, needs, checks and consists of.",
-    "manifest_json": "Manifests as JSON, compared with their types when read.",
     "package_manifest": "What the models of a `.pt2` package take, need and consist of.",
 }
 """What other rooms import of this one."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
-from workbench.artifacts.manifest.manifest_json import (
+from workbench.artifacts.manifest.manifest import (
     Build,
     Member,
     Signature,

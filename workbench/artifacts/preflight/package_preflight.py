@@ -15,11 +15,12 @@ from workbench.artifacts.machine.machine_description import (
     read_toolkit,
     refuse_failed,
 )
-from workbench.artifacts.manifest.manifest_json import SystemNeeds
+from workbench.artifacts.manifest.manifest import SystemNeeds
 from workbench.artifacts.manifest.package_manifest import PackagedModel, PackageManifest
-from workbench.artifacts.preflight.gpu_needs import GpuCode, list_code_rows
 from workbench.artifacts.preflight.preflight import (
+    GpuCode,
     check_instructions,
+    list_code_rows,
     list_device_rows,
     system_rows,
 )

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from workbench.artifacts.manifest.manifest_json import Signature
+from workbench.artifacts.manifest.manifest import Signature
 from workbench.artifacts.trust.kept_files import check_folder, lock_folder, write_whole
 from workbench.errors import ArtifactError, TrustError, UsageError
 from workbench.file_path import check_file_path

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from workbench.artifacts.archive.aot_container import MANIFEST
 from workbench.artifacts.archive.file_kinds import OpenedFile, open_any
 from workbench.artifacts.manifest import package_manifest
-from workbench.artifacts.manifest.manifest_json import Signature
+from workbench.artifacts.manifest.manifest import Signature
 from workbench.artifacts.trust.team_keys import ED25519, TeamKey, read_private_key
 from workbench.artifacts.trust.trust import AnyManifest, add_signature
 from workbench.artifacts.zip_files.members import SEAL_SIZE, Members, read_chunks, seal

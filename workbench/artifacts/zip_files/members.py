@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, BinaryIO
 
-from workbench.artifacts.manifest.manifest_json import Member
+from workbench.artifacts.manifest.manifest import Member
 from workbench.errors import ArtifactError
 
 CHUNK = 1 << 20

@@ -1,4 +1,7 @@
-"""How tensors that code has captured are written into a payload, and read from it."""
+"""How tensors that code has captured are written into a payload, and read from it.
+
+Files name this module, so it stays where it is.
+"""
 
 from __future__ import annotations
 

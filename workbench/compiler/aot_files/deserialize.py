@@ -20,8 +20,7 @@ from typing import Any, SupportsIndex
 
 import workbench.load_steps as load_steps
 from workbench.artifacts.archive.file_kinds import find_pickle_start
-from workbench.artifacts.manifest.manifest import BuiltFor
-from workbench.artifacts.manifest.manifest_json import Build
+from workbench.artifacts.manifest.manifest import Build, BuiltFor
 from workbench.compiler.aot_files.generated import (
     KernelRequest,
     PackedKernels,

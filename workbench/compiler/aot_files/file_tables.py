@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.artifacts.archive.file_kinds import OpenedFile, open_any
-from workbench.artifacts.manifest.manifest import Manifest
-from workbench.artifacts.manifest.manifest_json import Build, Versions
+from workbench.artifacts.manifest.manifest import Build, Manifest, Versions
 from workbench.artifacts.manifest.package_manifest import PackageManifest
 from workbench.artifacts.preflight.check import check
 from workbench.artifacts.trust.trust import TrustStore

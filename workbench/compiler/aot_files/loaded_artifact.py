@@ -17,8 +17,7 @@ import workbench.load_steps as load_steps
 from workbench.artifacts.archive import aot_container
 from workbench.artifacts.archive.file_kinds import OpenedFile, find_pickle_start, open_any
 from workbench.artifacts.machine.machine_description import Machine, describe_current_machine
-from workbench.artifacts.manifest.manifest import Manifest
-from workbench.artifacts.manifest.manifest_json import Build
+from workbench.artifacts.manifest.manifest import Build, Manifest
 from workbench.artifacts.preflight.preflight import check_fits, choose_build
 from workbench.artifacts.trust.trust import Trust, TrustStore, check_trust
 from workbench.compiler.aot_files.deserialize import (
@@ -31,7 +30,7 @@ from workbench.compiler.aot_files.generated import PackedKernels
 from workbench.compiler.aot_files.stored_weights import Weights
 from workbench.compiler.captured_code.specialized_values import resolve
 from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.internals.held_logs import hold_logs
+from workbench.compiler.internals.failed_compilation import hold_logs
 from workbench.compiler.internals.torch_state import restore_autocast
 from workbench.errors import ArtifactError, WorkbenchError, describe_error
 from workbench.temporary import make_temporary_folder

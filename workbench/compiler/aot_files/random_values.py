@@ -1,4 +1,7 @@
-"""Calls of Python's random module that Dynamo takes out of a compiled function, in the file."""
+"""Calls of Python's random module that Dynamo takes out of a compiled function, in the file.
+
+Files name this module, so it stays where it is.
+"""
 
 from __future__ import annotations
 

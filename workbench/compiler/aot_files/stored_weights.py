@@ -19,8 +19,8 @@ from workbench.compiler.captured_code.code_digest import digest
 from workbench.compiler.captured_code.inlined_code import to_function
 from workbench.compiler.guards.guard_words import look_up_place, shown
 from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.internals.tensor_kind import is_flattenable
 from workbench.compiler.internals.tensor_like import TensorLike
-from workbench.compiler.internals.tensor_subclass import is_flattenable
 from workbench.errors import ArtifactError
 
 _PLAIN = frozenset(

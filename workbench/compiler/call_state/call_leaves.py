@@ -14,8 +14,8 @@ from workbench.compiler.call_state.reachable import list_tensors, same_tensor, w
 from workbench.compiler.calls.paths import Path, leaves, parts
 from workbench.compiler.contract.shared_memory import list_overlapping
 from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.internals.tensor_kind import find_dense_parts, is_flattenable
 from workbench.compiler.internals.tensor_like import PLAIN, TensorLike
-from workbench.compiler.internals.tensor_subclass import find_dense_parts, is_flattenable
 from workbench.errors import UsageError
 
 STRIDES = "strides of "

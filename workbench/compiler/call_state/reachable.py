@@ -33,7 +33,7 @@ from workbench.compiler.call_state.entries import (
     list_slots,
     read_dictionary,
 )
-from workbench.compiler.internals.tensor_subclass import find_dense_parts, mapped
+from workbench.compiler.internals.tensor_kind import find_dense_parts, mapped
 from workbench.compiler.internals.users_modules import is_users
 
 MOST = 50_000

@@ -2,7 +2,6 @@
 
 DOORS = {
     "captured": "Keeps the graphs of a compilation, with what its kernels write.",
-    "captured_nodes": "The nodes of such a graph: operators, references, bodies of loops.",
     "program_parts": "A compiled program, taken apart so that another process can keep or run it.",
 }
 """What other rooms import of this one."""

@@ -23,8 +23,8 @@ from workbench.compiler.cold_start.partial_pch import PartialPch, precompiling
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Patches
 from workbench.errors import WorkbenchError
-from workbench.private_folder import make_private_folder
 from workbench.settings import Settings
+from workbench.temporary import make_private_folder
 
 _HEADERS = "precompiled_headers"
 _NAMELESS = "without-key-"

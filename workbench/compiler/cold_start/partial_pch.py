@@ -18,7 +18,7 @@ from pathlib import Path
 import torch
 
 from workbench.compiler.internals import torch_private as tp
-from workbench.private_folder import make_private_folder
+from workbench.temporary import make_private_folder
 
 PATIENCE_SECONDS = 0.7
 """How long a kernel waits for a header that is nearly built; it saves about a second."""

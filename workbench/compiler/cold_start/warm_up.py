@@ -15,10 +15,10 @@ from typing import IO
 
 from workbench.errors import WorkbenchError
 from workbench.live_only import LivePart
-from workbench.private_folder import make_private_folder
 from workbench.processes.child import Child
 from workbench.processes.parent import Parent
 from workbench.settings import Settings
+from workbench.temporary import make_private_folder
 
 _BUSY = 75  # EX_TEMPFAIL: another process is at it
 

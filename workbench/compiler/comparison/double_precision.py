@@ -15,7 +15,7 @@ import torch
 from workbench.compiler.call_state.reachable import same_tensor
 from workbench.compiler.comparison.roundings import round_by_chance
 from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.internals.tensor_subclass import is_flattenable
+from workbench.compiler.internals.tensor_kind import is_flattenable
 
 EIGHT_BITS = (
     torch.float8_e4m3fn, torch.float8_e5m2, torch.float8_e4m3fnuz, torch.float8_e5m2fnuz,

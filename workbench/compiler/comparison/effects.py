@@ -39,7 +39,7 @@ from workbench.compiler.call_state.reachable import (
 )
 from workbench.compiler.calls.paths import Path, leaves
 from workbench.compiler.comparison.judgement import GRADIENT, LeafPair, pair_leaves
-from workbench.compiler.internals.tensor_subclass import mapped
+from workbench.compiler.internals.tensor_kind import mapped
 
 UNREACHED = "does not reach it"
 """How the reason ends of state that one of the two cannot have, such as a package's of a module."""

@@ -47,7 +47,7 @@ def _turn() -> threading.RLock:
 
 def _preserved() -> Iterator[None]:
     codes = _codes()  # held until the end: another one cannot get the place of one that is gone
-    before = {id(code): _compiled(code) for code in codes}
+    before = {id(code): [entry.code for entry in _entries(code)] for code in codes}
     for code in codes:
         if not before[id(code)]:
             _reset(code)
@@ -81,10 +81,6 @@ def _entries(code: CodeType) -> list[Any]:
     """What is compiled for a code now; not to be kept: torch frees it under whoever holds it."""
     entries = tp.CACHE_ENTRIES.find()
     return [] if entries is None else list(entries(code))
-
-
-def _compiled(code: CodeType) -> list[CodeType]:
-    return [entry.code for entry in _entries(code)]
 
 
 def _reset(code: CodeType) -> None:

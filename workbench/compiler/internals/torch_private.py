@@ -655,7 +655,6 @@ TRITON_HELPERS = _runtime("triton_helpers:", "functions of the device library in
 TRITON_COMPAT = _runtime("triton_compat:", "functions of the device library in kernels")
 GRID_EXPR = _runtime("triton_heuristics:GridExpr", "the grid of an interpreted kernel")
 DYNAMO_UTILS = _dynamo("utils:", "streams of a device that is not there")
-AUTOCAST_ENTER = Name("torch:autocast.__enter__", "telling which device's autocast a call uses")
 SYMPY_PRINTER = Name(
     "torch.utils._sympy.printers:PythonPrinter", "index expressions of loops as text"
 )

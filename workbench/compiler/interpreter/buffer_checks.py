@@ -12,13 +12,19 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from workbench.compiler.captured_graphs.captured import AS_COMPUTED, CapturedGraph, Write
-from workbench.compiler.captured_graphs.captured_nodes import CapturedNode, LoopBody, filled
+from workbench.compiler.captured_graphs.captured import (
+    AS_COMPUTED,
+    CapturedGraph,
+    CapturedNode,
+    LoopBody,
+    Write,
+    filled,
+)
 from workbench.compiler.comparison.judgement import Again, Judge, LeafPair, Tolerance
 from workbench.compiler.comparison.output_comparison import KernelComparison
 from workbench.compiler.internals.tensor_like import TensorLike
 from workbench.compiler.interpreter.device_operators import random
-from workbench.compiler.interpreter.kernel_draws import ONE_EACH, Drawing
+from workbench.compiler.interpreter.random_draws import ONE_EACH, Drawing
 
 UNDECIDED = "whole numbers differ, which roundings may decide: that is not judged on several ranks"
 

@@ -27,8 +27,7 @@ from workbench.compiler.interpreter.interpreter_session import (
     KernelFailed,
     Session,
 )
-from workbench.compiler.interpreter.kernel_draws import read_drawing
-from workbench.compiler.interpreter.random_draws import Draws, DrawsDifferError
+from workbench.compiler.interpreter.random_draws import Draws, DrawsDifferError, read_drawing
 from workbench.compiler.interpreter.reference import GraphRunner
 from workbench.compiler.request.callables import Callee
 from workbench.errors import UsageError, WorkbenchError

@@ -13,8 +13,6 @@ from workbench.compiler.captured_graphs.captured import (
     AS_COMPUTED,
     WITHOUT_BIAS,
     CapturedGraph,
-)
-from workbench.compiler.captured_graphs.captured_nodes import (
     CapturedNode,
     HigherOrderRef,
     OperatorRef,
@@ -22,7 +20,7 @@ from workbench.compiler.captured_graphs.captured_nodes import (
 )
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.interpreter.device_operators import RANDOM, STAND_INS, random
-from workbench.compiler.interpreter.kernel_draws import ONE_EACH, Drawing
+from workbench.compiler.interpreter.random_draws import ONE_EACH, Drawing
 
 _HALVES = (torch.float32, torch.float16, torch.bfloat16)
 

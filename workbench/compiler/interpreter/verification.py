@@ -54,10 +54,6 @@ from workbench.compiler.interpreter.checked_program import OTHER_REFERENCE, NotH
 from workbench.compiler.interpreter.checked_program import CheckedProgram as CheckedProgram
 from workbench.compiler.interpreter.checked_program import Peers as Peers
 from workbench.compiler.interpreter.checked_program import reword_errors as reword_errors
-from workbench.compiler.interpreter.device_only import (
-    has_device_operators,
-    run_what_only_a_gpu_has,
-)
 from workbench.compiler.interpreter.interpreted_call import InterpretedCall as InterpretedCall
 from workbench.compiler.interpreter.interpreter_messages import Arena as Arena
 from workbench.compiler.interpreter.interpreter_messages import Products as Products
@@ -65,9 +61,14 @@ from workbench.compiler.interpreter.interpreter_session import Before as Before
 from workbench.compiler.interpreter.interpreter_session import Edit as Edit
 from workbench.compiler.interpreter.interpreter_session import Interpreter
 from workbench.compiler.interpreter.interpreter_session import KernelFailed as KernelFailed
+from workbench.compiler.interpreter.interpreter_session import RepeatedLaunches as RepeatedLaunches
 from workbench.compiler.interpreter.interpreter_session import Session as Session
 from workbench.compiler.interpreter.interpreter_session import (
     keep_warm_interpreter as keep_warm_interpreter,
+)
+from workbench.compiler.interpreter.original import (
+    has_device_operators,
+    run_what_only_a_gpu_has,
 )
 from workbench.compiler.interpreter.original import (
     interpret_users_kernels as interpret_users_kernels,
@@ -81,7 +82,6 @@ from workbench.compiler.interpreter.random_draws import (
     Replay,
     has_draws,
 )
-from workbench.compiler.interpreter.repeated_launches import RepeatedLaunches as RepeatedLaunches
 from workbench.compiler.interpreter.serialized_function import Regions as Regions
 from workbench.compiler.interpreter.serialized_function import (
     enter_device_autocast as enter_device_autocast,

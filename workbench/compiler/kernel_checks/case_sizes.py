@@ -198,7 +198,7 @@ class _Sizes:
         chosen: dict[int, None] = {}
         why = ""
         for name, value in self.numbers.items():
-            if value < 3 or value not in dims or _is_number_of_others(name):
+            if value < 3 or value not in dims or _OTHERS.search(name):
                 continue
             if not any(value % block == 0 for block in self.blocks):
                 continue
@@ -302,10 +302,6 @@ class _Sizes:
         known |= {a * b for a in sizes for b in self._covers()}
         if any(count > 1 and count not in known for count in self.grid):
             raise _Unsure("the grid is a tuple that does not follow from a size")
-
-
-def _is_number_of_others(name: str) -> bool:
-    return bool(_OTHERS.search(name))
 
 
 def _comes_of(value: float, size: int) -> bool:

@@ -11,8 +11,8 @@ from typing import Any
 
 import torch
 
-from workbench.compiler.captured_graphs.captured import CapturedGraph
-from workbench.compiler.captured_graphs.captured_nodes import (
+from workbench.compiler.captured_graphs.captured import (
+    CapturedGraph,
     CapturedNode,
     HigherOrderRef,
     OperatorRef,

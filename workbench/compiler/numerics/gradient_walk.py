@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from workbench.analysis.numerics.causes import GRADIENT, classify_decomposition
-from workbench.compiler.captured_graphs.captured_nodes import CapturedNode, NodeRef, filled
+from workbench.compiler.captured_graphs.captured import CapturedNode, NodeRef, filled
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.tensor_like import list_tensor_leaves
 from workbench.compiler.numerics.cones import (
@@ -24,8 +24,7 @@ from workbench.compiler.numerics.cones import (
     is_random,
     name_operator,
 )
-from workbench.compiler.numerics.distances import measure_off
-from workbench.compiler.numerics.noise_floor import list_noisy
+from workbench.compiler.numerics.distances import list_noisy, measure_off
 from workbench.compiler.numerics.part_rows import Place, TwoWays
 from workbench.compiler.numerics.precisions import Precision
 from workbench.compiler.numerics.recorded_stages import (

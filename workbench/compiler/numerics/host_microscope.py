@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import torch
 
-from workbench.compiler.captured_graphs.captured_nodes import HigherOrderRef
+from workbench.compiler.captured_graphs.captured import HigherOrderRef
 from workbench.compiler.comparison.trial import compute_gradients
 from workbench.compiler.interpreter.verification import Before, Products
 from workbench.compiler.numerics.cones import CannotCompute, Chain, is_in_place

@@ -12,8 +12,7 @@ import torch
 
 from workbench.analysis.kernel_script.script import write_build
 from workbench.artifacts.programs import find_kernels
-from workbench.compiler.captured_graphs.captured import captured
-from workbench.compiler.captured_graphs.captured_nodes import HigherOrderRef, filled
+from workbench.compiler.captured_graphs.captured import HigherOrderRef, captured, filled
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.interpreter.reference import find_function
 from workbench.compiler.interpreter.verification import Products
@@ -131,7 +130,9 @@ class IsolatedKernel:
         made, nodes = torch.fx.Graph(), {}
         for name in self.inputs:
             nodes[name] = made.placeholder(name)
-        inside = {part for node in self.values for part in self._find_inside(node)}
+        inside = {
+            part for node in self.values for part in self.graph.find_inside(node, self.inputs)
+        }
         for name in sorted(inside, key=self.graph.position.__getitem__):
             node = self.graph.nodes[name]
             if isinstance(node.target, UsersLaunch):
@@ -158,9 +159,6 @@ class IsolatedKernel:
         with torch.no_grad():
             eager = self.build()(*self.inputs.values())
         return measure_apart(values[place], eager[place])
-
-    def _find_inside(self, node: str) -> tuple[str, ...]:
-        return self.graph.find_inside(node, self.inputs)
 
 
 class _Isolating(KernelWalk):

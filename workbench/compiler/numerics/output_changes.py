@@ -11,17 +11,17 @@ from typing import Any
 import torch
 
 from workbench.compiler.call_state.reachable import same_tensor
-from workbench.compiler.captured_graphs.captured_nodes import NodeRef
+from workbench.compiler.captured_graphs.captured import NodeRef
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.numerics.cones import CannotCompute, Chain, is_in_place, name_operator
 from workbench.compiler.numerics.distances import (
     describe_kind,
     is_comparable,
+    list_noisy,
     measure_apart,
     measure_off,
 )
 from workbench.compiler.numerics.gradient_walk import differentiate_graph, pair_inputs
-from workbench.compiler.numerics.noise_floor import list_noisy
 from workbench.compiler.numerics.precisions import Precision
 from workbench.compiler.numerics.recorded_stages import (
     JOINT_PASSES,

@@ -24,11 +24,11 @@ from workbench.compiler.numerics.distances import (
     is_comparable,
     is_equal,
     measure_apart,
+    measure_noise,
     measure_off,
     measure_relative,
     name_kinds,
 )
-from workbench.compiler.numerics.noise_floor import measure_noise
 from workbench.compiler.numerics.precisions import LOW, Precision, find_factors
 from workbench.compiler.numerics.recorded_stages import StageGraph
 from workbench.compiler.numerics.users_launches import UsersLaunch, UsersReference

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from workbench.artifacts.programs import Call, Share, find_kernels, read_program, split_parts
-from workbench.compiler.captured_graphs.captured_nodes import CapturedNode, NodeRef
+from workbench.compiler.captured_graphs.captured import CapturedNode, NodeRef
 from workbench.compiler.numerics.cones import IndexedGraph
 from workbench.compiler.numerics.users_launches import UsersLaunch
 from workbench.report import Kernel, Node, Report

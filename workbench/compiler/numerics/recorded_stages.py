@@ -8,8 +8,7 @@ from operator import getitem
 from typing import Any
 
 from workbench.analysis.numerics.causes import RANDOM, guess_rounding
-from workbench.compiler.captured_graphs.captured import CapturedGraph
-from workbench.compiler.captured_graphs.captured_nodes import NodeRef
+from workbench.compiler.captured_graphs.captured import CapturedGraph, NodeRef
 from workbench.compiler.numerics.cones import IndexedGraph, is_random, name_operator
 from workbench.compiler.numerics.program_writes import KernelWrites, list_writes
 from workbench.compiler.numerics.users_launches import (

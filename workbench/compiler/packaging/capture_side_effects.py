@@ -3,26 +3,32 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import inspect
+import io
+import operator
 import re
 import textwrap
+import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 
-from workbench.compiler.call_state.reachable import Snapshot, Variable, same_tensor
+from workbench.compiler.call_state.call_leaves import copy_all_inputs, leaves_of, restore_state
+from workbench.compiler.call_state.reachable import (
+    Replaced,
+    Snapshot,
+    Variable,
+    same_tensor,
+    walk_reachable,
+)
+from workbench.compiler.comparison.judgement import Judge, pair_leaves
+from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.signatures import signature_of
 from workbench.compiler.packaging.diagnosis import explain_refusal
-from workbench.compiler.packaging.python_state import (
-    holding,
-    is_state_dependent,
-    show_variable,
-    state_of,
-)
-from workbench.compiler.packaging.written_constants import KEEP, check_written
 from workbench.compiler.sources.sources import Places
 from workbench.errors import CaptureError
 
@@ -260,3 +266,196 @@ def _effect(node: ast.AST, scope: Mapping[str, Any]) -> str:
         if node.func.attr in _CHANGES and isinstance(container, list | dict | set):
             return outside
     return ""
+
+
+KEEP = (
+    "keep the value in a tensor: self.register_buffer('name', torch.zeros(())) and "
+    "self.name.add_(1), which a package carries on; or take it as an input"
+)
+_UNKEPT = (
+    "the line writes into a tensor that is no buffer of the model, and that the program reads: a "
+    "package keeps up buffers alone, so the value of the capture would be used for ever"
+)
+_STATISTICS = ("running_mean", "running_var")  # torch's schemas of batch norm leave the writes out
+_STATISTICS_FLAGS = ("train", "training", "use_input_stats")
+
+
+def check_written(title: str, program: Any) -> None:
+    """Raise `CaptureError` for tensors that the program writes into, but are no buffers.
+
+    AOTInductor keeps no such tensor: for some of the writes it raises an assertion of its own.
+    """
+    if written := [*dict.fromkeys(_written(program))]:
+        raise CaptureError(explain_refusal(title, written, _UNKEPT, KEEP))
+
+
+def _written(program: Any) -> Iterator[str]:
+    """The lines that write in place into a tensor from outside of the code, or a view of one.
+
+    A tensor that is made in the code is copied in each call (`lift_fresh_copy`), and is no such.
+    """
+    signature = program.graph_signature.inputs_to_lifted_tensor_constants
+    roots: set[Any] = set()
+    storages: set[int] = set()
+    places = Places()
+    for node in program.graph.nodes:
+        if node.op == "placeholder" and node.name in signature:
+            roots.add(node)
+            storages |= _storages(node)
+        if roots.isdisjoint(node.all_input_nodes):
+            continue
+        schema = getattr(node.target, "_schema", None)
+        if schema is None:
+            if node.target is operator.getitem and _storages(node) & storages:
+                roots.add(node)
+            continue
+        values = list(_given(node, schema))
+        is_write = any(roots & set(_nodes(value)) for value in _targets(schema, values))
+        if is_write and not str(node.target).startswith("aten.detach_"):  # which changes no value
+            frame = places.innermost(node.meta.get("stack_trace") or "")
+            where = "a tensor" if frame is None else f"{frame.file}:{frame.line}"
+            yield f"{where} ({node.target} writes into it)"
+        is_view = any(one.alias_info is not None for one in schema.returns)
+        if is_view and (not _storages(node) or _storages(node) & storages):
+            roots.add(node)
+
+
+def _given(node: Any, schema: Any) -> Iterator[tuple[Any, Any]]:
+    """Each argument of an operator that was given, with its value."""
+    for index, argument in enumerate(schema.arguments):
+        if index < len(node.args):
+            yield argument, node.args[index]
+        elif argument.name in node.kwargs:
+            yield argument, node.kwargs[argument.name]
+
+
+def _targets(schema: Any, given: Sequence[tuple[Any, Any]]) -> Iterator[Any]:
+    """The arguments that are written into, also those of which torch's schema does not say so."""
+    flags = {one.name: value for one, value in given}
+    keeps = any(flags.get(name) is True for name in _STATISTICS_FLAGS)
+    for argument, value in given:
+        is_written = argument.alias_info is not None and argument.alias_info.is_write
+        if is_written or (keeps and argument.name in _STATISTICS):
+            yield value
+
+
+def _nodes(value: Any) -> Iterator[Any]:
+    if isinstance(value, list | tuple):
+        for part in value:
+            yield from _nodes(part)
+    elif isinstance(value, torch.fx.Node):
+        yield value
+
+
+def _storages(node: Any) -> set[int]:
+    """The memory of what a node gives: fake tensors share it as the real ones do."""
+    value = node.meta.get("val")
+    values = value if isinstance(value, list | tuple) else (value,)
+    return {
+        tp.storage_of(one)
+        for one in values
+        if isinstance(one, torch.Tensor) and one.layout is torch.strided
+    }
+
+
+_CALLED = (types.FunctionType, types.BuiltinFunctionType, types.MethodType)
+_OUTSIDE = ("closure", "global")
+_HELD = ("parameter", "buffer")
+"""Kinds of places that a capture itself fills with fake tensors, and empties."""
+_OWN = frozenset(vars(torch.nn.Module()))
+
+
+def state_of(module: torch.nn.Module) -> Snapshot:
+    """The values of every place; containers are noted, tensors are not copied."""
+    reached = walk_reachable([("", module)]).without_values()
+    holders = [holder for holder in reached.holders if holder.kind not in _HELD]
+    return Snapshot.of(replace(reached, holders=holders))
+
+
+def show_variable(one: Replaced) -> str:
+    """The variable that holds a value, as the module's code names it."""
+    kind, name, *_ = one.variable
+    return f"self.{name}" if kind == "attribute" else name
+
+
+def find_outer_functions(module: torch.nn.Module) -> list[Replaced]:
+    """The places in variables outside of functions that hold functions."""
+    return [
+        Replaced(holder, key, value, value)
+        for holder in walk_reachable([("", module)]).holders
+        if holder.kind in _OUTSIDE
+        for key, value in holder.read().items()
+        if isinstance(value, _CALLED)
+    ]
+
+
+@contextmanager
+def holding(replaced: Sequence[Replaced]) -> Iterator[None]:
+    """The places with what they held after a call, real tensors in place of fake ones."""
+    try:
+        for one in replaced:
+            one.put(_real(one.after))
+        yield
+    finally:
+        for one in replaced:
+            one.put(one.before)
+
+
+def _real(value: Any) -> Any:
+    if isinstance(value, tp.FAKE_TENSOR.get()):
+        shape = [size if isinstance(size, int) else int(size.node.hint) for size in value.shape]
+        count = torch.Size(shape).numel()
+        numbers = torch.arange(count, device=value.device) % 89 + 3
+        return numbers.reshape(shape).to(value.dtype)
+    if isinstance(value, dict):
+        return {key: _real(part) for key, part in value.items()}
+    return type(value)(map(_real, value)) if type(value) in (list, tuple) else value
+
+
+@contextmanager
+def state_kept(module: torch.nn.Module) -> Iterator[None]:
+    """Everything as it was before, also the fake tensors gone that a capture left behind."""
+    before, hooks = state_of(module), [(each, dict(each)) for each in _hooks(module)]
+    try:
+        yield
+    finally:
+        before.restore()
+        for now, then in hooks:
+            if now.keys() != then.keys():
+                now.clear()
+                now.update(then)
+
+
+def _hooks(module: torch.nn.Module) -> Iterator[dict[int, Any]]:
+    """The dictionaries with the hooks of every part: a first call may install some."""
+    for part in module.modules():
+        yield from (value for key, value in vars(part).items() if "_hooks" in key and key in _OWN)
+    yield tp.BUFFER_HOOKS.get()  # a failed export leaves one for every module
+
+
+def is_state_dependent(
+    module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> bool:
+    """Whether the model gives something else after a call with other inputs, as no cache does.
+
+    It runs silently; its state, its buffers and the random state are as they were.
+    """
+
+    def call(*, other: bool = False) -> Any:
+        given, named = copy_all_inputs(tuple(args), kwargs)
+        if other:
+            for _, leaf in leaves_of((given, named)):
+                if isinstance(leaf, torch.Tensor) and leaf.is_floating_point():
+                    leaf.mul_(-0.5).add_(1)
+        with restore_state(module):
+            torch.manual_seed(0)
+            return leaves_of(copy_all_inputs((module(*given, **named),), {}))
+
+    with contextlib.redirect_stdout(io.StringIO()), torch.no_grad():
+        with state_kept(module):
+            first = call()
+        with state_kept(module):
+            call(other=True)
+            second = call()
+    rows = Judge().judge([*pair_leaves("output", first, second)])
+    return any(row.verdict == "failed" for row in rows)

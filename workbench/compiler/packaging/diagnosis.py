@@ -13,7 +13,7 @@ from typing import Any
 
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import hold_messages, hold_torch_warnings
-from workbench.compiler.sizes import dim_errors
+from workbench.compiler.sizes import dims
 from workbench.compiler.sources.size_symbols import (
     BRANCH,
     NUMBER,
@@ -70,7 +70,7 @@ def explain_export(
         return CaptureError(
             explain_refusal(title, lines, explain_data_dependence(words, sizes) or words, cure)
         )
-    if dim_errors.is_violated(error):
+    if dims.is_violated(error):
         return CaptureError(_violated(title, words, sizes, guarded))
     if isinstance(error, tp.CONSTRAINT_VIOLATION.get()):
         return UsageError(f"The example inputs do not fit dynamic_shapes: {in_words(words)}.")
@@ -133,8 +133,8 @@ def _violated(title: str, words: str, sizes: SizeSymbols, guarded: Sequence[str]
     cure = f"declare {'; '.join(suggested)}" if suggested else _NO_FIX
     if any(re.search(r"= [01]$", line) for line in suggested):
         cure = "use an example input whose size there is 2 or more: torch keeps 0 and 1 as they are"
-    shown = dim_errors.list_conditions(head, {size.place: size.line for size in sizes.fixed()})
-    return "\n".join([f"{dim_errors.HEAD}{title}:", *shown, *places, f"  Cure: {cure}."])
+    shown = dims.list_conditions(head, {size.place: size.line for size in sizes.fixed()})
+    return "\n".join([f"{dims.HEAD}{title}:", *shown, *places, f"  Cure: {cure}."])
 
 
 def _first_lines(words: str, most: int = 4) -> str:

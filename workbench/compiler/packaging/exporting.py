@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import os
+import random
+import sys
+import threading
+import time
 import traceback
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
+from unittest import mock
 
 import torch
 from torch.export import ExportedProgram
@@ -16,11 +23,14 @@ from torch.export import ExportedProgram
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Patches
 from workbench.compiler.internals.signatures import drop_bad_annotations
-from workbench.compiler.packaging import exported_programs
+from workbench.compiler.packaging import package_request
 from workbench.compiler.packaging.capture_side_effects import (
     check_program_mode,
     check_side_effects,
     check_train_mode,
+    check_written,
+    find_outer_functions,
+    state_kept,
     watch_state,
 )
 from workbench.compiler.packaging.diagnosis import explain_export, find_lines, hold_torch_log
@@ -31,14 +41,11 @@ from workbench.compiler.packaging.inputs import (
     read_inputs,
 )
 from workbench.compiler.packaging.outputs import DataClasses
-from workbench.compiler.packaging.outside_values import frozen_reads
 from workbench.compiler.packaging.package_request import ModelRequest
-from workbench.compiler.packaging.python_state import state_kept
-from workbench.compiler.packaging.written_constants import check_written
 from workbench.compiler.request import callables
 from workbench.compiler.request.callables import resolve
 from workbench.compiler.request.compile_request import check_mapping
-from workbench.compiler.sizes import dim_errors
+from workbench.compiler.sizes import dims
 from workbench.compiler.sizes.shapes import sizes_assumed
 from workbench.compiler.sources.size_symbols import SizeSymbols
 from workbench.compiler.sources.sources import Places
@@ -95,9 +102,9 @@ def _of_program(program: ExportedProgram, request: ModelRequest) -> Exportable:
             "dynamic_shapes cannot be given for an exported program: its dimensions were declared "
             "when it was exported. Leave it out, or package the module itself."
         )
-    kwargs = exported_programs.check_nesting(program, tuple(request.args), request.kwargs)
+    kwargs = package_request.check_nesting(program, tuple(request.args), request.kwargs)
     request = replace(request, kwargs=kwargs)
-    title = exported_programs.title_of(program)
+    title = package_request.title_of(program)
     inputs = read_inputs(request.original.forward, tuple(request.args), kwargs, title)
     return Exportable(request.original, title, inputs, {}, request)
 
@@ -138,7 +145,7 @@ def export(subject: Exportable) -> Exported:
     if isinstance(subject.request.model, ExportedProgram):
         check_program_mode(title, subject.request.model)
         check_written(title, subject.request.model)
-        return Exported(subject.request.model, any_size=False, notes=(exported_programs.EXPORTED,))
+        return Exported(subject.request.model, any_size=False, notes=(package_request.EXPORTED,))
     with frozen_reads(module) as frozen, watch_state(module) as states:
         program, any_size = _for_every_size(subject)
     with sizes_assumed(not any_size):
@@ -165,7 +172,7 @@ def _export(subject: Exportable) -> Any:
     try:
         return _captured(subject)
     except Exception as error:  # the capture runs the user's code, which raises whatever it likes
-        lines = _guarded_lines(subject) if dim_errors.is_violated(error) else ()
+        lines = _guarded_lines(subject) if dims.is_violated(error) else ()
         raise explain_export(error, subject.title, subject.sizes, lines) from error
 
 
@@ -211,3 +218,65 @@ def _guarded_lines(subject: Exportable) -> tuple[str, ...]:
         patches.observe(tp.LOG_GUARD, "package", before=note)
         _captured(subject)
     return tuple(lines)
+
+
+_CLOCKS = ("time", "time_ns", "perf_counter", "perf_counter_ns", "monotonic", "monotonic_ns")
+_DRAWS = ("random", "uniform", "randint", "randrange", "choice", "gauss", "normalvariate")
+_BETWEEN = frozenset(
+    function.__code__.co_filename for function in (os.getenv, Mapping.get, Mapping.__contains__)
+)
+
+
+@contextmanager
+def frozen_reads(module: torch.nn.Module) -> Iterator[list[str]]:
+    """A sentence for each line of the user that reads the environment, a clock or random numbers.
+
+    They are seen while they run, in this thread: torch.export runs a model's Python once.
+    """
+    lines: dict[str, None] = {}
+    sentences: list[str] = []
+    places, thread = Places(), threading.get_ident()
+
+    def note(what: str) -> None:
+        frame = sys._getframe(2)
+        while frame.f_back is not None and frame.f_code.co_filename in _BETWEEN:
+            frame = frame.f_back
+        file = frame.f_code.co_filename
+        if threading.get_ident() == thread and places.is_own(file):
+            lines[f"{what} is frozen at capture: {file}:{frame.f_lineno}"] = None
+
+    def watched(function: Callable[..., Any], what: str) -> Callable[..., Any]:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            note(what)
+            return function(*args, **kwargs)
+
+        return call
+
+    wrapped = {
+        getattr(owner, name): (owner, name, watched(getattr(owner, name), f"{title}.{name}()"))
+        for owner, title, names in ((time, "time", _CLOCKS), (random, "random", _DRAWS))
+        for name in names
+    }
+    with ExitStack() as stack:
+        stack.enter_context(_environment_watched(note))
+        for owner, name, call in wrapped.values():
+            stack.enter_context(mock.patch.object(owner, name, call))
+        for place in find_outer_functions(module):  # from time import time
+            if place.before in wrapped:
+                place.put(wrapped[place.before][2])
+                stack.callback(place.put, place.before)
+        yield sentences
+    sentences += lines
+
+
+@contextmanager
+def _environment_watched(note: Callable[[str], None]) -> Iterator[None]:
+    kind = type(os.environ)
+    read = kind.__getitem__
+
+    def getitem(environment: Any, key: Any) -> Any:
+        note(f"the environment variable {key}")
+        return read(environment, key)
+
+    with mock.patch.object(kind, "__getitem__", getitem):
+        yield

@@ -17,7 +17,7 @@ from workbench.analysis.source.caught_errors import find_caught_errors
 from workbench.compiler.call_state.call_leaves import copy_all_inputs, restore_state
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.dynamo_state import preserved
-from workbench.compiler.internals.failed_frames import release_frames
+from workbench.compiler.internals.failed_compilation import release_frames
 from workbench.compiler.internals.patches import Patches, hold_messages, hold_torch_warnings
 from workbench.compiler.measuring.silence import silent
 from workbench.compiler.recording.recorder import Recorder

@@ -11,7 +11,7 @@ import torch
 
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.recording.recorder import Recorder
-from workbench.compiler.sizes import dim_errors
+from workbench.compiler.sizes import dims
 from workbench.compiler.sources.dynamo_messages import (
     explain_own_error,
     explain_refused_when_lowered,
@@ -82,8 +82,8 @@ def _words(error: Exception, name: str, recorder: Recorder) -> str:
             "serialize_compile_artifacts and deserialize_compile_artifacts, or use "
             "backend='inductor', 'aot_eager' or 'eager'."
         )
-    if dim_errors.is_violated(error):
-        return dim_errors.explained(name, words, {s.place: s.line for s in sizes.fixed()})
+    if dims.is_violated(error):
+        return dims.explained(name, words, {s.place: s.line for s in sizes.fixed()})
     if _NO_GRAPH.search(words):
         return (
             f"{name} computes no tensor, so there is nothing to compile: call it as it is, or "

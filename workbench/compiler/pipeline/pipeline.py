@@ -50,7 +50,7 @@ from workbench.compiler.guards.inlined_places import ask_environment, find_inlin
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.cpython_costs import gc_throttle, large_stack_chunk
 from workbench.compiler.internals.dynamo_state import patch_torch, restore_automatic_dynamic
-from workbench.compiler.internals.failed_frames import release_frames
+from workbench.compiler.internals.failed_compilation import release_frames
 from workbench.compiler.internals.local_device import has_gpu
 from workbench.compiler.internals.older_releases import add_builtins_to_globals
 from workbench.compiler.internals.patches import hold_messages

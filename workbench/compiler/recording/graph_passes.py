@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -11,13 +11,6 @@ from typing import Any
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Hook, Patches
 from workbench.compiler.internals.torch_private import Name
-from workbench.compiler.recording.pass_changes import (
-    Calls,
-    Changes,
-    compare,
-    list_inputs,
-    read_calls,
-)
 from workbench.compiler.recording.stage_graphs import GraphRecorder
 from workbench.report.rows import BETWEEN_PASSES, PassStage, PassStep
 
@@ -303,3 +296,54 @@ def _name_pass(name: str, function: Any) -> tuple[str, str | None]:
 def _name_function(function: Any) -> str:
     name = getattr(function, "__qualname__", type(function).__qualname__)
     return str(name).rpartition("<locals>.")[2]
+
+
+Calls = Mapping[str, tuple[Any, ...]]
+"""By name of a node, in the order of the graph: what it is, what it calls, with what."""
+
+
+@dataclass(frozen=True)
+class Changes:
+    """The names of nodes that came, went, or call something else; false where nothing differs."""
+
+    added: tuple[str, ...]
+    removed: tuple[str, ...]
+    rewritten: tuple[str, ...]
+    is_moved: bool  # whether those that stayed stand in another order
+
+    def __bool__(self) -> bool:
+        return bool(self.added or self.removed or self.rewritten or self.is_moved)
+
+    @property
+    def shown(self) -> frozenset[str]:
+        """Those that are there afterwards and were not there so before."""
+        return frozenset((*self.added, *self.rewritten))
+
+
+def read_calls(graph: Any) -> Calls:
+    """What the nodes of an FX graph call now."""
+    return {node.name: (node.op, node.target, node.args, node.kwargs) for node in graph.nodes}
+
+
+def list_inputs(calls: Calls) -> list[str]:
+    """The names of the placeholders."""
+    return [name for name, call in calls.items() if call[0] == "placeholder"]
+
+
+def compare(before: Calls, after: Calls) -> Changes:
+    """How the second differs from the first; nodes are told by their names."""
+    stayed = [name for name in before if name in after]
+    return Changes(
+        added=tuple(name for name in after if name not in before),
+        removed=tuple(name for name in before if name not in after),
+        rewritten=tuple(name for name in stayed if not _are_same(before[name], after[name])),
+        is_moved=stayed != [name for name in after if name in before],
+    )
+
+
+def _are_same(was: tuple[Any, ...], now: tuple[Any, ...]) -> bool:
+    """Whether two calls are the same: as objects, and as text where these differ.
+
+    To compare a SymInt would add a guard.
+    """
+    return all(a is b or repr(a) == repr(b) for a, b in zip(was, now, strict=True))

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import hashlib
+import mmap
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
@@ -15,18 +19,18 @@ from torch.compiler import is_compiling
 import workbench.load_steps as load_steps
 from workbench.artifacts.archive.package_container import OpenedPackage
 from workbench.artifacts.manifest.package_manifest import PackagedConstant, PackagedModel
+from workbench.compiler.contract.contract import list_problems
 from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.internals.local_device import find_current_gpu, has_gpu
+from workbench.compiler.internals.local_device import find_current_gpu, has_gpu, wait_for_gpu
+from workbench.compiler.internals.tensor_like import TensorLike
 from workbench.compiler.running.container import (
     BINDING_NOTE,
     BindingContainer,
     Container,
     NativeContainer,
 )
-from workbench.compiler.running.mapped import BackgroundHash, map_constants
 from workbench.compiler.running.model_files import Unpacking
 from workbench.compiler.running.slots import Slots
-from workbench.compiler.running.weight_swap import CONSTANT, Weights
 from workbench.device_kinds import CPU, is_gpu
 from workbench.errors import (
     ArtifactError,
@@ -35,7 +39,7 @@ from workbench.errors import (
     WorkbenchError,
     wrap_failed_call,
 )
-from workbench.live_only import CompiledCode
+from workbench.live_only import CompiledCode, LivePart
 from workbench.number_text import plural
 
 if TYPE_CHECKING:
@@ -327,3 +331,282 @@ def _rows_of(container: Container) -> dict[str, PackagedConstant]:
         for constant in container.constants
         if constant.name in tensors
     }
+
+
+_CHUNK = 4 << 20
+_HEAD_START_S = 0.25  # the first call, most often right after loading, has the processor to itself
+
+
+def map_constants(
+    package: OpenedPackage, constants: Iterable[PackagedConstant]
+) -> dict[str, torch.Tensor]:
+    """Tensors over the bytes in the file, by the library's names; nothing is read yet.
+
+    The mapping is private: what a library writes into a buffer stays in memory. A file that is
+    shortened while it is mapped ends the process at the next access, as with every mapping:
+    replace packages, do not overwrite them.
+    """
+    maps: dict[str, tuple[mmap.mmap, int]] = {}
+    by_name: dict[str, torch.Tensor] = {}
+    for constant in constants:
+        if constant.member is None:
+            continue
+        if constant.member not in maps:
+            maps[constant.member] = _mapped(package, constant.member)
+        by_name[constant.name] = _tensor(constant, *maps[constant.member])
+    return by_name
+
+
+def _mapped(package: OpenedPackage, member: str) -> tuple[mmap.mmap, int]:
+    """A private mapping of a member, and where in it the member starts."""
+    offset = package.offset(member)
+    start = offset - offset % mmap.ALLOCATIONGRANULARITY
+    size = offset - start + package.size(member)
+    if package.size(member) == 0:
+        return mmap.mmap(-1, 1), 0
+    try:
+        mapping = mmap.mmap(package.file.fileno(), size, access=mmap.ACCESS_COPY, offset=start)
+    except (OSError, ValueError) as error:
+        raise ArtifactError(
+            f"The weights in the package cannot be mapped ({error}). Copy the file to a disk of "
+            "this machine."
+        ) from error
+    return mapping, offset - start
+
+
+def _tensor(constant: PackagedConstant, content: mmap.mmap, start: int) -> torch.Tensor:
+    dtype = getattr(torch, constant.dtype)
+    if constant.size == 0:
+        return TensorLike(constant.shape, constant.stride, dtype).empty()
+    place, count = start + constant.offset, constant.size // dtype.itemsize
+    if _reach(constant) > count:
+        raise ArtifactError(
+            f"The package is damaged: {constant.fqn} does not fit in its {constant.size} bytes. "
+            "Get the file again."
+        )
+    if place % dtype.itemsize:
+        copied = torch.frombuffer(bytearray(content[place : place + constant.size]), dtype=dtype)
+        return copied.as_strided(constant.shape, constant.stride)
+    flat = torch.frombuffer(content, dtype=dtype, count=count, offset=place)
+    return flat.as_strided(constant.shape, constant.stride)
+
+
+def _reach(constant: PackagedConstant) -> int:
+    """How many elements from the first one the tensor spans."""
+    if any(stride < 0 for stride in constant.stride) or 0 in constant.shape:
+        return 0 if 0 in constant.shape else 1 << 62
+    return 1 + sum((n - 1) * s for n, s in zip(constant.shape, constant.stride, strict=True))
+
+
+class BackgroundHash:
+    """Hashes members of an open package in a thread; a difference is told once.
+
+    It starts after a moment, or as soon as somebody waits for it. It reads the file itself, not
+    the mapping: what a library has written in memory is its own.
+    """
+
+    def __init__(
+        self,
+        package: OpenedPackage,
+        members: Iterable[str],
+        tell: Callable[[ArtifactError], None],
+    ) -> None:
+        self._stop, self._begin = Event(), Event()
+        self._tell = tell
+        self._error: ArtifactError | None = None
+        facts = {n: (package.offset(n), package.size(n), package.hash_of(n)) for n in members}
+        handle = os.dup(package.file.fileno())
+        self._thread = Thread(
+            target=self._run, args=(handle, facts), name="hash of a package", daemon=True
+        )
+        self._thread.start()
+
+    def _run(self, handle: int, facts: Mapping[str, tuple[int, int, str | None]]) -> None:
+        self._begin.wait(_HEAD_START_S)
+        try:
+            for name, (offset, size, expected) in facts.items():
+                digest = self._hash(handle, offset, size)
+                if digest is not None and digest != expected:
+                    self._error = ArtifactError(
+                        f"The package is damaged: {name} does not have the hash that the manifest "
+                        "gives. What was computed with it may be wrong. Get the file again."
+                    )
+                    self._tell(self._error)
+                    return
+        finally:
+            os.close(handle)
+
+    def _hash(self, handle: int, offset: int, size: int) -> str | None:
+        """The hash of a stretch of the file; None when told to stop."""
+        digest: Any = hashlib.sha256()
+        end = offset + size
+        while offset < end and (chunk := os.pread(handle, min(_CHUNK, end - offset), offset)):
+            if self._stop.is_set():
+                return None
+            digest.update(chunk)
+            offset += len(chunk)
+        return str(digest.hexdigest())
+
+    def wait(self) -> None:
+        """Until all is compared; raises `ArtifactError` when something differs."""
+        self._begin.set()
+        self._thread.join()
+        if self._error is not None:
+            raise self._error
+
+    def stop(self) -> None:
+        """End the thread early."""
+        self._stop.set()
+        self._begin.set()
+        self._thread.join()
+
+
+CONSTANT, BUFFER = "constant", "buffer"
+
+
+@dataclass(eq=False)
+class Weights(LivePart):
+    """All weights of one model, in two sets: one is filled while the other is in use.
+
+    A call sees one set from its start to its end. Between two sets it waits for the calls that
+    run, for the time of a pointer swap. `rows` are its constants by the library's names.
+    """
+
+    model: str
+    rows: Mapping[str, PackagedConstant]
+    container: Container
+    slots: Slots
+    device: torch.device
+    _lock: Lock = field(default_factory=Lock)
+    _now: dict[str, torch.Tensor] = field(default_factory=dict)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names in the module of what can be replaced."""
+        return tuple(row.fqn for row in self.rows.values() if row.kind != CONSTANT)
+
+    @property
+    def missing(self) -> list[str]:
+        """The names of what the library needs and nobody has given yet."""
+        return [row.fqn for name, row in self.rows.items() if name not in self._now]
+
+    def keep_own(self) -> None:
+        """Use what the library itself holds."""
+        self.container.fold(inactive=False)
+        self._now = self.container.current()
+
+    def start(self, tensors: Mapping[str, torch.Tensor]) -> None:
+        """Hand over the first weights, which nobody can be using yet; some may come later."""
+        self._now = dict(tensors)
+        if not self.missing:
+            self.container.set_weights(self._now, inactive=False)
+            self.container.fold(inactive=False)
+
+    def update(self, state: Any, *, partial: bool) -> None:
+        """Swap in new weights; raises `UsageError` naming each one that does not fit."""
+        given = _read_state(state)
+        with self._lock:
+            self.slots.require_open()
+            fresh = self._checked(given, partial=partial)
+            everything = {**self._now, **fresh}
+            if lacks := self.rows.keys() - everything.keys():
+                raise UsageError(
+                    f"{self.model} was packaged without {', '.join(sorted(lacks))}, which no "
+                    "state_dict holds: package it again."
+                )
+            if self._now.keys() != self.rows.keys():  # the file held none: nothing was called
+                self.container.set_weights(everything, inactive=False)
+                self.container.fold(inactive=False)
+            else:
+                self._swap(everything)
+            self._now = everything
+
+    def close(self) -> None:
+        """Wait for running calls and for new weights on their way, then free the model."""
+        with self._lock:
+            self.slots.close(self.container.close)
+
+    def _swap(self, everything: dict[str, torch.Tensor]) -> None:
+        container = self.container
+        container.set_weights(everything, inactive=True)
+        if not any(constant.folded for constant in container.constants):
+            container.fold(inactive=True)  # only says that there is nothing to compute
+            with self.slots.all():
+                container.swap()
+        else:
+            with self.slots.all():
+                self._fold_and_swap()
+        if is_gpu(self.device):
+            wait_for_gpu(self.device)
+        replaced = all(everything[name] is not tensor for name, tensor in self._now.items())
+        container.forget_inactive(all_replaced=replaced)
+
+    def _fold_and_swap(self) -> None:
+        try:
+            self.container.fold(inactive=True)
+        except BaseException:
+            # a runner is left with the new weights: swapping there and back sets all of them
+            self.container.swap()
+            self.container.swap()
+            raise
+        self.container.swap()
+
+    def _checked(
+        self, given: Mapping[str, torch.Tensor], *, partial: bool
+    ) -> dict[str, torch.Tensor]:
+        problems: list[str] = []
+        fresh: dict[str, torch.Tensor] = {}
+        known: set[str] = set()
+        for name, row in self.rows.items():
+            if row.kind == CONSTANT:
+                continue
+            names = (row.fqn, *row.aliases)
+            known.update(names)
+            values = {n: given[n] for n in names if n in given}
+            if not values:
+                if not partial and not (row.kind == BUFFER and name in self._now):
+                    problems.append(f"{row.fqn}: it is missing")
+                continue
+            problems.extend(_problems(row, values))
+            fresh[name] = next(iter(values.values()))
+        if partial:
+            problems += [f"{n}: the model has no such weight" for n in given if n not in known]
+        if problems:
+            raise UsageError(
+                f"These weights do not fit {self.model}; nothing was changed:\n"
+                f"{list_problems(problems)}"
+            )
+        likes = {n: TensorLike.named(r.shape, r.stride, r.dtype) for n, r in self.rows.items()}
+        # in memory of their own, laid out as the library expects
+        return {n: likes[n].empty(self.device).copy_(v.detach()) for n, v in fresh.items()}
+
+
+def _read_state(state: Any) -> dict[str, torch.Tensor]:
+    """The tensors of a state_dict or of a module, whose tied and unsaved ones count too."""
+    if isinstance(state, torch.nn.Module):
+        named: Callable[..., Any] = state.named_parameters
+        return {
+            **dict(named(remove_duplicate=False)),
+            **dict(state.named_buffers(remove_duplicate=False)),
+        }
+    if not isinstance(state, Mapping):
+        raise UsageError(
+            f"update_weights takes a state_dict or a module, not a {type(state).__name__}."
+        )
+    wrong = [name for name, value in state.items() if not isinstance(value, torch.Tensor)]
+    if wrong:
+        raise UsageError(f"update_weights takes tensors: {wrong[0]} is none.")
+    return dict(state)
+
+
+def _problems(row: PackagedConstant, values: Mapping[str, torch.Tensor]) -> Iterator[str]:
+    for name, value in values.items():
+        shape, dtype = list(value.shape), str(value.dtype).removeprefix("torch.")
+        if (tuple(shape), dtype) != (row.shape, row.dtype):
+            yield f"{name}: expected {row.dtype} {list(row.shape)}, got {dtype} {shape}"
+            return
+    (first, value), *others = values.items()
+    for name, other in others:
+        same = other.data_ptr() == value.data_ptr() or torch.equal(other, value)
+        if not same:
+            yield f"{name}: it is one tensor with {first}, but two different ones were given"

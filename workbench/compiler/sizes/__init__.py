@@ -3,5 +3,4 @@
 DOORS = {
     "dims": "A declared dimension, and the relations that guards on sizes state.",
     "shapes": "dynamic_shapes matched with the inputs, and marks on the examples.",
-    "dim_errors": "A range that does not hold, in words.",
 }

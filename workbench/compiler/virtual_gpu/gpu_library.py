@@ -1,10 +1,17 @@
-"""The library of a package for a virtual GPU, in the worker: the program moved and compiled."""
+"""The library of a package for a virtual GPU, in the worker: the program moved and compiled.
+
+No CUDA toolkit is needed: the headers are those that come with Triton. Libraries are only named:
+what a linker needs of libcuda and libtorch_cuda are their functions' names, which stand in headers,
+as in the stubs of NVIDIA's toolkit. The real ones are found where the library is loaded.
+"""
 
 from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator, Mapping
+import shutil
+import subprocess
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +19,7 @@ from typing import Any
 
 import torch
 from torch.export.passes import move_to_device_pass
+from torch.utils import cpp_extension
 
 from workbench.artifacts.manifest.package_manifest import PackagedConstant
 from workbench.compiler.cold_start.compile_cache import start_fast
@@ -23,10 +31,8 @@ from workbench.compiler.machine_code.machine_code import MachineCodeRecorder
 from workbench.compiler.packaging.inductor_library import Library, build
 from workbench.compiler.pipeline.pipeline import recorded
 from workbench.compiler.recording.recorder import Recorder
-from workbench.compiler.virtual_gpu.cross_compile import whole_record
+from workbench.compiler.virtual_gpu.cross_compile import add_fidelity, whole_record
 from workbench.compiler.virtual_gpu.device.virtual import OPTIONS, enter_virtual_gpu
-from workbench.compiler.virtual_gpu.fidelity import add_fidelity
-from workbench.compiler.virtual_gpu.toolkit import make_cuda_toolkit
 from workbench.compiler.virtual_gpu.worker_messages import CrossPackage, PackageJob
 from workbench.device_kinds import GPU
 from workbench.errors import CaptureError, WorkbenchError, describe_error
@@ -179,3 +185,59 @@ class PackagedKernels:
         """Bytes of a thread's stack; those that cannot be read come last."""
         stack: int | None = read_usage(result.kernel, self._gpu).get("stack")
         return 1 << 30 if stack is None else stack
+
+
+_DRIVER = re.compile(r"\bcu[A-Z]\w*(?=\()")
+_SHIM = re.compile(r"\baoti_torch_\w*cuda\w*(?=\()")
+_SHIM_HEADERS = ("generated/c_shim_cuda.h", "c/shim.h")
+_TARGET_HEADER = Path(__file__).with_name("nv_target.h")
+_LIMIT_S = 120
+
+
+def make_cuda_toolkit(process_patches: ProcessPatches, folder: Path) -> None:
+    """Have torch build CUDA libraries with a toolkit that is made in `folder`.
+
+    Raises `CaptureError` where Triton's headers or a compiler are missing.
+    """
+    _headers(folder / "include")
+    libraries = folder / "lib64"
+    libraries.mkdir()
+    driver = (folder / "include" / "cuda.h").read_text()
+    shim = Path(torch.__file__).parent / "include" / "torch" / "csrc" / "inductor" / "aoti_torch"
+    functions = "".join((shim / name).read_text() for name in _SHIM_HEADERS)
+    _stub(libraries / "libcuda.so", "libcuda.so.1", _DRIVER.findall(driver))
+    _stub(libraries / "libtorch_cuda.so", "libtorch_cuda.so", _SHIM.findall(functions))
+    process_patches.attribute(cpp_extension, "CUDA_HOME", str(folder))
+
+
+def _headers(to: Path) -> None:
+    """Links to Triton's headers, and what they include from a part that Triton leaves out."""
+    import triton.backends.nvidia as nvidia
+
+    source = Path(nvidia.__path__[0]) / "include"
+    if not (source / "cuda_runtime.h").exists():
+        raise CaptureError(
+            "A package for a virtual GPU is built with CUDA's headers, which this Triton "
+            "lacks: install the release of Triton that torch names."
+        )
+    shutil.copytree(source, to, copy_function=lambda name, link: Path(link).symlink_to(name))
+    if not (to / "nv").exists():
+        (to / "nv").mkdir()
+        shutil.copy(_TARGET_HEADER, to / "nv" / "target")
+
+
+def _stub(to: Path, name: str, functions: Iterable[str]) -> None:
+    """A library of that name whose functions do nothing: it is linked against, never loaded."""
+    compiler = next(filter(None, map(shutil.which, ("g++", "clang++", "c++"))), None)
+    if compiler is None:
+        raise CaptureError(
+            "A package for a virtual GPU is built with a C++ compiler, and there is none: "
+            "install g++ or clang++ (on Debian: apt-get install g++)."
+        )
+    lines = [f'extern "C" void {function}() {{}}' for function in sorted({*functions})]
+    source = to.with_suffix(".cpp")
+    source.write_text("\n".join(lines))
+    command = [compiler, "-shared", "-fPIC", "-O0", f"-Wl,-soname,{name}"]
+    subprocess.run(
+        [*command, "-o", str(to), str(source)], check=True, capture_output=True, timeout=_LIMIT_S
+    )

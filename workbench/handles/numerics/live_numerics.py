@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,7 +25,9 @@ from workbench.analysis.numerics.numerics_record import (
     ProgramsApart,
     add_cures,
     add_numerics,
+    read_numerics,
 )
+from workbench.analysis.opportunities.opportunity import Opportunity
 from workbench.arguments import checked
 from workbench.compiler.call_state.call_leaves import restore_state
 from workbench.compiler.calls.paths import Path as LeafPath
@@ -31,16 +35,29 @@ from workbench.compiler.calls.paths import leaves
 from workbench.compiler.comparison.judgement import say_overflow
 from workbench.compiler.contract.contract import Contract
 from workbench.compiler.internals.older_releases import list_strict_numerics
-from workbench.compiler.numerics.comparisons import Batch, compare_rows, find_batch
+from workbench.compiler.numerics.comparisons import (
+    Batch,
+    KeptCall,
+    compare_calls,
+    compare_outputs,
+    compare_rows,
+    find_batch,
+    keep_call,
+    list_unlike,
+    load_call,
+)
 from workbench.compiler.numerics.isolated_kernels import IsolatedKernel, isolate, write_repro
 from workbench.compiler.numerics.microscope import HostProgram, look_at
+from workbench.device_kinds import TARGETS
 from workbench.errors import UsageError, WorkbenchError, read_first_line
-from workbench.file_path import check_file_path
+from workbench.file_path import check_file_path, explain_no_path
 from workbench.handles.compiled_base import CompiledBase
-from workbench.handles.numerics.watched_numbers import FROM_FILE, watch_numbers
+from workbench.handles.numerics.cure_trials import try_cure
+from workbench.handles.numerics.watched_numbers import FROM_FILE, find_own_inputs, watch_numbers
 from workbench.handles.running.progress_line import follow_in_a_line
 from workbench.report.numerics.numerics_rows import NumericsCure, NumericsProof
 from workbench.report.presenter import presenter
+from workbench.tasks.background_task import BackgroundTask, Steps
 from workbench.tasks.progress_events import ProgressCallback
 
 if TYPE_CHECKING:
@@ -251,8 +268,6 @@ def compare_numbers(
     progress: ProgressCallback | None = None,
 ) -> ProgramsApart:  # fmt: skip
     """Where a program and another part first on the same call; see `compare_programs`."""
-    from workbench.handles.numerics.two_programs import compare_programs
-
     return compare_programs(compiled, other, args, kwargs, progress)
 
 
@@ -286,3 +301,103 @@ def say_cause(
     if {*wrong} <= {row.output for row in found.outputs if overflows_in_eager(row)}:
         return say_overflow(sorted(wrong))
     return f"{stage} No part of it departs by more than rounding from its own inputs. {found}"
+
+
+def compare_programs(
+    compiled: CompiledBase,
+    other: CompiledBase | str | PathLike[str],
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+    progress: ProgressCallback | None = None,
+) -> ProgramsApart:
+    """Where two programs part, the other of which may have run elsewhere and left a file.
+
+    Raises `UsageError` for what is neither, and where both were not given the same.
+    """
+    if not isinstance(other, CompiledBase) and explain_no_path(other) is not None:
+        raise UsageError(
+            f"against is of type {type(other).__name__}: expected what aot_compile made, or the "
+            "path of a file that numerics(x, args).save_values(path) wrote."
+        )
+    notes: list[str] = []
+
+    def kept(each: CompiledBase) -> KeptCall:
+        with watch_numbers(each, args, kwargs, progress) as (program, own):
+            notes.extend(own)
+            return keep_call(program, each.name)
+
+    one = kept(compiled)
+    two = (
+        kept(other) if isinstance(other, CompiledBase) else load_call(Path(check_file_path(other)))
+    )
+    if one.place != two.place:
+        notes.append(f"They ran with {one.place} and with {two.place}.")
+    values = tuple(compare_calls(one, two))
+    outputs = tuple(compare_outputs(one, two, values))
+    remarks = tuple(dict.fromkeys(notes))
+    unlike = tuple(list_unlike(one, two))
+    return ProgramsApart(one.name, two.name, values, outputs, remarks, unlike)
+
+
+_FROM_FILE = (
+    "It was loaded from a file, which holds code and no graphs: compile the call itself with "
+    "`wb.aot_compile(fn, args)`."
+)
+
+
+def explain_no_comparison(compiled: Any) -> str | None:
+    """Why a view cannot compare the numbers with eager's, in a sentence; None where it can."""
+    if compiled.recipe is None:
+        return _FROM_FILE
+    if not len(compiled.report.kernels):
+        return f"The backend {compiled.report.request.backend} generated no code to compare."
+    return None
+
+
+def describe_comparison(compiled: Any) -> str:
+    """What the comparison takes, in a sentence."""
+    if compiled.target in TARGETS:
+        return "About 60 calls of eager; nothing is compiled where its graphs are at hand."
+    return "About 60 calls of eager; every Triton kernel runs once on the CPU, by the interpreter."
+
+
+def start_comparison(compiled: Any) -> BackgroundTask[Any]:
+    """Look at the numbers on the inputs of its compilation; the report has them thereafter.
+
+    Cancelling ends it before its next step. Raises `UsageError` where the inputs are gone: zeros
+    in their place would say nothing.
+    """
+    return _start(
+        compiled, lambda args, kwargs, steps: look_at_numbers(compiled, args, kwargs, steps)
+    )
+
+
+def start_cure(compiled: Any, cure: Opportunity) -> BackgroundTask[Any]:
+    """Compile the call with an option, compare and time it; the report has what came of it.
+
+    Raises `UsageError` as `start_comparison` does.
+    """
+
+    def work(args: tuple[Any, ...], kwargs: dict[str, Any], steps: Steps) -> NumericsCure:
+        found = read_numerics(compiled.report)
+        assert found is not None  # the cure is one of its rows
+        look = partial(look_at_numbers, args=args, kwargs=kwargs, progress=steps)
+        tried = try_cure(compiled, found, cure, look, steps)
+        compiled.update(add_cures(compiled.report, [tried]))
+        return tried
+
+    return _start(compiled, work)
+
+
+def _start(compiled: Any, work: Any) -> BackgroundTask[Any]:
+    if (why := explain_no_comparison(compiled)) is not None:
+        raise UsageError(why)
+    find_own_inputs(compiled)
+
+    def look(steps: Steps) -> Any:
+        return compiled.recipe.called(lambda args, kwargs: work(args, kwargs, steps))
+
+    def let_it_end(thread: threading.Thread) -> None:
+        """The next step that is told ends it."""
+
+    return BackgroundTask(compiled.name, look, let_it_end)

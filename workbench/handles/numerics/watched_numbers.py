@@ -20,7 +20,7 @@ from workbench.compiler.call_state.call_leaves import (
 from workbench.compiler.calls.paths import Path as LeafPath
 from workbench.compiler.calls.paths import leaves
 from workbench.compiler.contract.shared_memory import list_overlapping
-from workbench.compiler.internals.tensor_subclass import is_flattenable
+from workbench.compiler.internals.tensor_kind import is_flattenable
 from workbench.compiler.numerics.microscope import (
     HostProgram,
     StagesMissing,

@@ -21,7 +21,7 @@ from workbench.compiler.kernel_checks.kernel_checking import (
 from workbench.compiler.kernels.kernel_call import KernelCall
 from workbench.compiler.kernels.kernel_variants import StandIn, Variant, list_variants
 from workbench.compiler.memory_layouts.laid_tensors import LaidKernel, LaidTensor
-from workbench.compiler.sectors.access_words import (
+from workbench.compiler.sectors.seen_accesses import (
     SeenAccess,
     WidenedAccess,
     describe_access,

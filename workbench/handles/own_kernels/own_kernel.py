@@ -9,14 +9,28 @@ from functools import cached_property, partial
 from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
+import torch
+
+from workbench.analysis.kernel_checks.kernel_check import KernelCheck, add_check
+from workbench.analysis.tuning.candidate import Candidate, format_us
+from workbench.analysis.tuning.tuned import Tuned, TunedCase
 from workbench.arguments import checked
+from workbench.compiler.internals.local_device import find_current_gpu, has_gpu
+from workbench.compiler.kernel_checks.kernel_checking import CheckQuestion as CheckQuestion
+from workbench.compiler.kernel_checks.kernel_checking import check_call
 from workbench.compiler.kernels.kernel_call import KernelCall
+from workbench.compiler.measuring.timing import DeviceClock
 from workbench.compiler.request.compile_request import list_known_gpus
 from workbench.errors import UsageError, WorkbenchError
+from workbench.handles.local_gpu import describe_local_gpu
+from workbench.handles.own_kernels.kernel_report import add_work, record_source
 from workbench.live_only import LiveOnly
+from workbench.number_text import plural
 from workbench.report import Report
+from workbench.report.machine_rows import CheckedCase, KernelFinding
 from workbench.report.report_holder import ReportHolder
 from workbench.specs import Gpu
+from workbench.tasks.progress_events import ProgressCallback
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -24,11 +38,9 @@ if TYPE_CHECKING:
     import pandas
 
     from workbench.analysis.gpu_model.matrix import Matrix
-    from workbench.analysis.kernel_checks.kernel_check import KernelCheck
     from workbench.analysis.kernel_layouts.kernel_layout import Layout
     from workbench.analysis.tuning.tuned import RankedConfigs, Tuned
     from workbench.tasks.live_action import LiveAction
-    from workbench.tasks.progress_events import ProgressCallback
 
 
 class OwnKernel(LiveOnly, ReportHolder):
@@ -69,7 +81,6 @@ class OwnKernel(LiveOnly, ReportHolder):
     def _compile(self, progress: ProgressCallback | None = None) -> Report:
         if self._report is None:
             from workbench.handles.own_kernels.compiling import compile_call
-            from workbench.handles.own_kernels.kernel_checks import keep_check
 
             made, found = compile_call(self.call, self.gpu, progress), self._check
             self._report = made if found is None else keep_check(made, found.findings, found.cases)
@@ -271,8 +282,6 @@ class OwnKernel(LiveOnly, ReportHolder):
         >>> c.ok
         True
         """
-        from workbench.handles.own_kernels.kernel_checks import CheckQuestion, check_kernel
-
         question = CheckQuestion(reference, writes, fresh, cases, sample, time_limit, triton_viz)
         found = check_kernel(self.call, self.target, question, self._report, progress)
         if self._report is not None:
@@ -354,7 +363,6 @@ class OwnKernel(LiveOnly, ReportHolder):
         ['ranked', 'ranked']
         """
         from workbench.handles.kernels.compare_targets import find_target_gpus
-        from workbench.handles.own_kernels.measured_configs import measure_best
         from workbench.handles.own_kernels.tuning import tune
         from workbench.handles.running.progress_line import follow_in_a_line
 
@@ -406,3 +414,129 @@ class OwnKernel(LiveOnly, ReportHolder):
             print(f"{self!r}\n{type(error).__name__}: {error}")
         else:
             shown._ipython_display_()
+
+
+def check_kernel(
+    call: KernelCall,
+    target: str,
+    question: CheckQuestion,
+    report: Report | None = None,
+    progress: ProgressCallback | None = None,
+) -> KernelCheck:
+    """Check one kernel; `report` is the record to add to, else it holds the source alone."""
+    found = check_call(call, question, progress)
+    kept = keep_check(report or record_source(call, target), found.findings, found.cases)
+    return KernelCheck(kept, found.findings, found.cases)
+
+
+def keep_check(
+    report: Report, findings: Sequence[KernelFinding], cases: Sequence[CheckedCase]
+) -> Report:
+    """The record with what was found, and with what the run of the given call has counted."""
+    kept = add_check(report, findings, cases)
+    given = cases[0] if cases and not cases[0].case else None
+    if given is None or given.least_read_bytes is None or not len(kept.kernels):
+        return kept
+    return add_work(kept, given)
+
+
+Timer = Callable[[KernelCall, Candidate], float]
+"""The seconds of one launch of a call in a configuration."""
+
+FEW = 5
+"""Configurations that are timed where True stands for their number."""
+_WARM, _REPEATS = 3, 20
+
+
+def measure_best(
+    call: KernelCall, tuned: Tuned, count: int, time_call: Timer | None = None
+) -> Tuned:
+    """The same with the times of the first `count` of each case that this machine can run.
+
+    Raises `UsageError` without the GPU, and for tensors without numbers. `time_call` stands for the
+    device.
+    """
+    if time_call is None:
+        _refuse_elsewhere(tuned)
+        time_call = time_on_gpu
+    if call.is_data_free:
+        raise UsageError(
+            f"{call.name}: a tensor is on meta and holds no numbers, so that nothing can be timed. "
+            "Leave measure out, or call it with tensors."
+        )
+    if any(getattr(config, "pre_hook", None) for config in call.configs):
+        raise UsageError(
+            f"{call.name}: its configurations have a pre_hook, which measure does not run. Leave "
+            "measure out: write_triton gives the first few to time with your autotuner."
+        )
+    count = FEW if count is True else count
+    cases, missed = [], []
+    for case in tuned.cases:
+        others = [n for n, v in case.sizes.items() if call.arguments.get(n, v) != v]
+        if others:
+            missed.append(f"{case.name} was not measured: the tensors are of another size.")
+            cases.append(case)
+            continue
+        made = _measure_case(call, case, count, time_call)
+        cases.append(made)
+        missed.append(describe_miss(made))
+    return replace(tuned, cases=tuple(cases), missed=tuple(missed))
+
+
+def _refuse_elsewhere(tuned: Tuned) -> None:
+    names = {case.gpu.name for case in tuned.cases}
+    if not has_gpu():
+        raise UsageError(
+            f"measure needs {' and '.join(sorted(names))} in this machine, which has no GPU. "
+            "Leave it out: write_triton gives the first few to time elsewhere."
+        )
+    here = describe_local_gpu()[0].spec.name
+    if names != {here}:
+        raise UsageError(f"measure needs target={here!r}, the GPU of this machine.")
+
+
+def _measure_case(call: KernelCall, case: TunedCase, count: int, time_call: Timer) -> TunedCase:
+    timed = {each.key: 1e6 * time_call(call, each) for each in case.ranked[:count]}
+    return replace(
+        case,
+        candidates=tuple(
+            replace(each, measured_us=timed.get(each.key)) if each.rank else each
+            for each in case.candidates
+        ),
+    )
+
+
+def describe_miss(case: TunedCase) -> str:
+    """Which of those that were timed is the fastest, and how far the model's first is from it."""
+    timed = [(each.measured_us, each) for each in case.ranked if each.measured_us is not None]
+    if not timed:
+        return f"Nothing was measured on {case.name}."
+    us, fastest = min(timed, key=lambda pair: pair[0])
+    first = timed[0][0]
+    words = (
+        f"Measured on {case.name}: of {plural(len(timed), 'configuration')} that were timed "
+        f"{fastest.name} is the fastest, {format_us(us)}, place {fastest.rank} by the model"
+    )
+    if fastest.model_us:
+        words += f", which gave it {format_us(fastest.model_us)}"
+    return f"{words}. The model's first takes {first / us:.2f} times that. The rest was not timed."
+
+
+def time_on_gpu(call: KernelCall, candidate: Candidate) -> float:
+    """The least seconds of several launches on the GPU of this machine, in its own time."""
+    device, clock = find_current_gpu(), DeviceClock()
+    arguments = {
+        name: value.to(device) if isinstance(value, torch.Tensor) else value
+        for name, value in call.arguments.items()
+    }
+    own = {**dict(candidate.values), "num_warps": candidate.warps, "num_stages": candidate.stages}
+    meta = call.all_meta(own)
+    launch = call.jit[call.resolve_grid(own)]
+    times: Sequence[float] = []
+    for _ in range(_WARM + _REPEATS):
+        start = clock.now()
+        launch(**arguments, **meta)
+        end = clock.now()
+        clock.wait()
+        times = [*times, clock.between(start, end) * 1e-9]
+    return min(times[_WARM:])

@@ -40,7 +40,7 @@ from workbench.handles.running.rank_threads import (
     Rank,
 )
 from workbench.handles.running.sent_collectives import Sent, Sizes
-from workbench.handles.running.whole_model import Whole as Whole
+from workbench.handles.running.whole_rows import Whole as Whole
 from workbench.handles.running.whole_rows import WholeRows
 from workbench.report import Report
 

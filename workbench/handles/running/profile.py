@@ -194,7 +194,7 @@ def profile(
                 pairs = measure_in_turn(original.run, subject.run, patience)
                 if seconds is None:
                     operators = tuple(time_operators(original, repeats))
-    call_us, spread_us = _median_us(calls), _spread(calls) * 1e6
+    call_us, spread_us = statistics.median(calls) * 1e6, _spread(calls) * 1e6
     eager_us = None if pairs is None else statistics.median(pairs.before_us)
     rows = tuple(_rows(runs, programs, report, machine, call_us))
     by_events = (f"{_BY_EVENTS}: {why}",) if why else ()
@@ -340,10 +340,6 @@ def _spread(values: Sequence[float]) -> float:
         return 0.0
     low, _, high = statistics.quantiles(values, n=4)
     return high - low
-
-
-def _median_us(seconds: Sequence[float]) -> float:
-    return statistics.median(seconds) * 1e6
 
 
 def _clock_note(

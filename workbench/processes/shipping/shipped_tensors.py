@@ -22,8 +22,8 @@ import torch
 
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.shipped_operators import DefinedOperator, LibraryOperator
+from workbench.compiler.internals.tensor_kind import Flattened, is_flattenable
 from workbench.compiler.internals.tensor_like import PLAIN, TensorLike
-from workbench.compiler.internals.tensor_subclass import Flattened, is_flattenable
 from workbench.device_kinds import CPU, GPU
 from workbench.errors import UsageError
 

@@ -1,7 +1,6 @@
 """The record of a running program: its compiles, recompiles, breaks, calls and steps."""
 
 DOORS = {
-    "own_breaks": "The graph breaks of a session that are the program's own.",
     "session_record": "What a running program compiled and called, as plain data.",
     "session_rows": "Where a session was recorded, the rows of its tables, its reports.",
 }

@@ -9,7 +9,7 @@ import torch
 
 import workbench as wb
 from tests.variant_samples import scored
-from workbench.compiler.aot_files.variants.view_bases import ViewBases, find_needless_parts
+from workbench.compiler.aot_files.variants.recorded_variants import ViewBases, find_needless_parts
 from workbench.errors import ArtifactError
 
 SIZE, BASE = "L['x'].size()[0]", "L['x']._base.size()[0]"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from workbench.compiler.interpreter.watched.watching_memory import WatchingMemory
+from workbench.compiler.interpreter.watched.watched_run import WatchingMemory
 
 
 def test_what_dataclasses_write_is_no_line_of_a_kernel() -> None:

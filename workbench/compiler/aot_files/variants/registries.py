@@ -35,14 +35,10 @@ def is_registry(value: Any) -> bool:
     module = sys.modules.get(kind.__module__)
     return (
         module is not None
-        and _is_installed(module)
+        and is_library_file(getattr(module, "__file__", None) or "")
         and _name_in(module, value) is not None
         and all(type(key) in (str, int) for key in dict.keys(value))
     )
-
-
-def _is_installed(module: ModuleType) -> bool:
-    return is_library_file(getattr(module, "__file__", None) or "")
 
 
 def _name_in(module: ModuleType, value: object) -> str | None:

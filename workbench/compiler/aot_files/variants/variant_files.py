@@ -9,7 +9,7 @@ import os
 import pickle
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -22,8 +22,7 @@ import workbench.load_steps as load_steps
 from workbench.artifacts.archive import aot_container
 from workbench.artifacts.archive.file_kinds import FRAMES, VARIANTS, OpenedFile, open_any
 from workbench.artifacts.machine.machine_description import describe_current_machine
-from workbench.artifacts.manifest.manifest import Manifest
-from workbench.artifacts.manifest.manifest_json import SystemNeeds
+from workbench.artifacts.manifest.manifest import Manifest, SystemNeeds
 from workbench.artifacts.preflight.preflight import check_fits, choose_build, read_system_needs
 from workbench.artifacts.trust.trust import Trust, TrustStore, check_trust
 from workbench.compiler.aot_files.deserialize import (
@@ -174,7 +173,11 @@ def install_variants(
         with make_temporary_folder() as folder:
             content, libraries = _unpacked(opened, manifest, folder)
             load_steps.begin(load_steps.REBUILD)
-            with ensure_writable_cache(folder / "cache"), _explained(name), _with_gradients():
+            with (
+                ensure_writable_cache(folder / "cache"),
+                explained(name, "record the function again with wb.variants"),
+                _with_gradients(),
+            ):
                 entry = _read(content, libraries)
                 package = tp.COMPILE_PACKAGE.get()(target, entry.dynamo)
                 _require_free(name, package)
@@ -283,10 +286,6 @@ def _require_entries(path: str, manifest: Manifest) -> None:
 def read_noted(manifest: Manifest) -> tuple[Entries, ...]:
     """What libraries have noted down here of what a file's code reads, to be taken along."""
     return read_entries(manifest.contract.get(_REGISTRIES, ()))
-
-
-def _explained(path: str) -> AbstractContextManager[None]:
-    return explained(path, "record the function again with wb.variants")
 
 
 @contextmanager

@@ -12,8 +12,7 @@ from types import ModuleType
 from typing import Any
 
 from workbench.artifacts.machine.machine_description import read_cpu_flags
-from workbench.artifacts.manifest.manifest import BuiltFor
-from workbench.artifacts.manifest.manifest_json import Build
+from workbench.artifacts.manifest.manifest import Build, BuiltFor
 from workbench.artifacts.preflight.preflight import BUILD_FLAGS
 from workbench.compiler.aot_files.captured_tensors import CapturedTensors
 from workbench.compiler.aot_files.deserialize import KeptForSaving

@@ -2,31 +2,45 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import cache
+from linecache import getline
 from pathlib import Path
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any
 
 import numpy as np
+import torch
+import triton
 
 from workbench.compiler.interpreter.triton.triton_kernels import (
     BatchedBuilder,
+    Memory,
     OutOfBoundsError,
     PromiseBroken,
+    read_memory,
     run_grid,
+    write_memory,
 )
-from workbench.compiler.interpreter.watched.access_log import AccessLog, list_grains
+from workbench.compiler.interpreter.watched.access_log import (
+    LIMIT,
+    Access,
+    AccessLog,
+    Kind,
+    Place,
+    compact_access,
+    list_grains,
+)
 from workbench.compiler.interpreter.watched.arena import Arena
 from workbench.compiler.interpreter.watched.race_search import find_faults, list_read_first
-from workbench.compiler.interpreter.watched.watched_call import Watch, Watched
-from workbench.compiler.interpreter.watched.watching_memory import (
-    NeedsOrderError,
-    WatchingMemory,
-)
+from workbench.compiler.interpreter.watched.watched_call import Fault, Watch, Watched
 from workbench.compiler.kernels.kernel_call import name_tensors, unship
 
 Array = np.ndarray[Any, Any]
@@ -192,3 +206,245 @@ def _find_written(log: AccessLog) -> dict[str, Array]:
         reached = found.setdefault(held.name, np.zeros(-(-held.span // held.size), dtype=np.int8))
         reached[list_grains(access, held.size)] |= 1 if access.kind == "write" else 2
     return {name: reached == 1 for name, reached in found.items()}
+
+
+_MOST_PROGRAMS = 256  # that a fault names
+_NOT_USERS = (
+    "<string>",  # what dataclasses write for Triton's own; a kernel has a source that can be read
+    str(Path(__file__).parents[3]) + os.sep,
+    *(str(Path(module.__file__ or "").parent) + os.sep for module in (triton, np, torch)),
+)
+
+
+class NeedsOrderError(Exception):
+    """Programs wait for one another by atomics, so they have to run one after the other."""
+
+
+@dataclass
+class _Outside:
+    """Accesses of one line outside of one argument: the first, and how many there are."""
+
+    fault: Fault
+    count: int = 0
+    programs: set[int] = field(default_factory=set)
+
+
+class WatchingMemory(Memory):
+    """The memory of one run in an arena; `grid` has the programs by axis."""
+
+    def __init__(self, arena: Arena, builder: BatchedBuilder, grid: tuple[int, int, int]):
+        super().__init__(arena.tensors.values())
+        self._arena, self._builder, self._grid = arena, builder, grid
+        self._accesses: list[Access] = []
+        self._outside: dict[tuple[str, str, int], _Outside] = {}
+        self._places: dict[Place, int] = {}
+        self._marked = self._bytes = self._step = self._epoch = self._programs = 0
+        self._before: dict[tuple[str, str, int], tuple[int, set[int]]] = {}
+        self.has_exchange = self.is_full = False
+        self.strays: set[int] = set()  # places that reach what no argument leads to
+
+    @property
+    def faults(self) -> list[Fault]:
+        """What is out of bounds, by line and argument."""
+        return [
+            replace(each.fault, count=each.count,
+                    programs=tuple(sorted(each.programs)[:_MOST_PROGRAMS]))
+            for each in self._outside.values()
+        ]  # fmt: skip
+
+    def make_log(self, programs: int, *, is_sample: bool) -> AccessLog:
+        """What was noted of so many programs."""
+        held = tuple(part.held for part in self._arena.parts)
+        return AccessLog(
+            self._grid, held, tuple(self._places), tuple(self._accesses),
+            dict(self._builder.operations), programs, not (self.is_full or is_sample),
+        )  # fmt: skip
+
+    # accesses
+
+    def load(self, pointers: Array, mask: Array, other: Array, dtype: np.dtype[Any]) -> Array:
+        """Read what lies in the arguments, take `other` elsewhere."""
+        allowed = self._admit("read", pointers, mask, dtype.itemsize)
+        return read_memory(pointers, allowed, other, dtype)
+
+    def store(self, pointers: Array, values: Array, mask: Array) -> None:
+        """Write what lies in the arguments, and note the values."""
+        noted = len(self._accesses)
+        allowed = self.keep(pointers, mask, values.dtype)
+        for place in range(noted, len(self._accesses)):
+            bits = np.ascontiguousarray(values).view(f"u{values.dtype.itemsize}")
+            self._bytes += bits.nbytes
+            self._accesses[place] = replace(self._accesses[place], values=bits)
+        write_memory(np.ascontiguousarray(pointers), values, allowed)
+
+    def keep(
+        self, pointers: Array, mask: Array, dtype: np.dtype[Any], kind: str = "write",
+        *, orders: bool = False,
+    ) -> Array:  # fmt: skip
+        """Check and note a write, remember what it overwrites; return where it may be done."""
+        if kind == "exchange":
+            self.has_exchange = True
+            if self._builder.batch > 1:
+                raise NeedsOrderError
+        what: Kind = "write" if kind == "write" else "atomic"
+        allowed = self._admit(what, pointers, mask, dtype.itemsize, orders=orders)
+        self._epoch += orders  # its lanes wait for one another
+        pointers, allowed = np.ascontiguousarray(pointers), np.ascontiguousarray(allowed)
+        return super().keep(pointers, allowed, dtype)
+
+    def take_pointers(self, pointers: Array) -> Array:
+        """Those into another process are moved to where they meet nothing of this one."""
+        places = np.searchsorted(self._arena.starts, pointers, side="right") - 1
+        is_own = (places >= 0) & (pointers < self._arena.ends[np.maximum(places, 0)])
+        moved: Array = np.where(is_own, pointers, pointers | np.uint64(1 << 63))
+        return moved
+
+    def part_epochs(self) -> None:
+        """What was written before is seen by all lanes of the program."""
+        self._epoch += 1
+
+    def mark(self) -> None:
+        """Let stand what was done, and what was noted."""
+        super().mark()
+        self._marked = len(self._accesses)
+        self._before = {key: (o.count, set(o.programs)) for key, o in self._outside.items()}
+
+    def undo(self) -> None:
+        """Programs that went different ways are run again: forget what they did."""
+        super().undo()
+        self._bytes -= sum(access.nbytes for access in self._accesses[self._marked :])
+        del self._accesses[self._marked :]
+        for key in list(self._outside):
+            if key not in self._before:
+                del self._outside[key]
+            else:
+                self._outside[key].count, self._outside[key].programs = self._before[key]
+
+    def _check(self, *_: Any) -> None:
+        """Has been done by `_admit`, which knows the views and not only the storages."""
+
+    def _admit(
+        self, kind: Kind, pointers: Array, mask: Array, size: int, *, orders: bool = False
+    ) -> Array:
+        """The mask without what is outside, which is reported; the rest is noted."""
+        self._step += 1
+        if not pointers.size:
+            return mask
+        part = self._find_whole(int(pointers.min()), int(pointers.max()), size)
+        if part is None:
+            used = pointers[mask]
+            if not used.size:
+                return mask
+            part = self._find_whole(int(used.min()), int(used.max()), size)
+        if part is not None:
+            self._log(kind, part, pointers, mask, size, orders)
+            return mask
+        return self._sort_out(kind, pointers, mask, size, orders)
+
+    def _find_whole(self, first: int, last: int, size: int) -> int | None:
+        """The part without holes that both addresses lie in."""
+        place = int(np.searchsorted(self._arena.starts, np.uint64(first), side="right")) - 1
+        if place < 0:
+            return None
+        part = self._arena.parts[place]
+        return place if part.inside is None and last + size <= part.end else None
+
+    def _sort_out(self, kind: Kind, pointers: Array, mask: Array, size: int, orders: bool) -> Array:
+        """Element by element, which argument it lies in."""
+        arena = self._arena
+        place = np.searchsorted(arena.starts, pointers, side="right") - 1
+        good = (place >= 0) & (pointers + np.uint64(size) <= arena.ends[np.maximum(place, 0)])
+        for number, part in enumerate(arena.parts):
+            if part.inside is not None:
+                here = good & (place == number)
+                good[here] = part.inside[pointers[here] - np.uint64(part.start)]
+        allowed: Array = mask & good
+        for number in np.unique(place[allowed]):
+            self._log(kind, int(number), pointers, allowed & (place == number), size, orders)
+        outside = mask & ~good
+        if outside.any():
+            self._report(kind, pointers, outside, size)
+        return allowed
+
+    def _log(
+        self, kind: Kind, number: int, pointers: Array, mask: Array, size: int, orders: bool
+    ) -> None:
+        if self._bytes > LIMIT:
+            self.is_full = True
+            return
+        access = compact_access(
+            kind, self._find_place(), number, size, self._step, self._epoch, self._number(),
+            pointers, mask, self._arena.parts[number].start, orders=orders,
+            handovers=self._builder.handovers,
+        )  # fmt: skip
+        self._bytes += access.nbytes
+        self._accesses.append(access)
+
+    def _report(self, kind: Kind, pointers: Array, outside: Array, size: int) -> None:
+        rows = np.argwhere(outside)
+        first = rows[0]
+        owner = self._arena.find_owner(int(pointers[tuple(first)]))
+        if owner is None:
+            self.strays.add(self._find_place())
+            return
+        part, offset = owner
+        numbers = self._number()
+        key = kind, part.held.name, self._find_place()
+        is_each = len(pointers) == 1  # what is the same for all programs is done by each
+        programs = numbers if is_each else numbers[np.unique(rows[:, 0])]
+        if key not in self._outside:
+            self._outside[key] = _Outside(Fault(
+                "out of bounds", key[2], part.held.name, kind, offset,
+                int(programs[0]), tuple(map(int, first[1:])),
+            ))  # fmt: skip
+        found = self._outside[key]
+        found.count += len(rows) * (len(numbers) if is_each else 1)
+        if len(found.programs) < _MOST_PROGRAMS:
+            found.programs.update(map(int, programs))
+
+    # where
+
+    def _number(self) -> Array:
+        """The programs of the batch, counted along the first axis of the grid, then the others."""
+        x, y, z = self._builder.programs
+        width, height, depth = self._grid
+        if width * height * depth < 1 << 31:  # the log has one for each program and access
+            made: Array = (x + width * (y + height * z)).astype(np.int32)
+            return made
+        wide: Array = x + width * (y.astype(np.int64) + height * z.astype(np.int64))
+        return wide
+
+    def _find_place(self) -> int:
+        """The innermost line of the user's code that asks for the access."""
+        frame: Any = sys._getframe(1)
+        while frame is not None and frame.f_code.co_filename.startswith(_NOT_USERS):
+            frame = frame.f_back
+        place = Place("", 0)
+        if frame is not None:
+            place = find_place(frame.f_code, frame.f_code.co_filename, frame.f_lasti)
+        return self._places.setdefault(place, len(self._places))
+
+    def find_stop(self, error: BaseException) -> int:
+        """The innermost line of the user's code that raised, -1 where there is none."""
+        found = -1
+        trace = error.__traceback__
+        while trace is not None:
+            code = trace.tb_frame.f_code
+            if not code.co_filename.startswith(_NOT_USERS):
+                place = find_place(code, code.co_filename, trace.tb_lasti)
+                found = self._places.setdefault(place, len(self._places))
+            trace = trace.tb_next
+        return found
+
+
+@cache
+def find_place(code: CodeType, file: str, instruction: int) -> Place:
+    """Where an instruction stands; Triton compiles kernels without their indentation.
+
+    The same text in two files is one key to CPython, which compares code without its file.
+    """
+    positions = list(code.co_positions())[instruction // 2]
+    line, column = positions[0], positions[2]
+    head = getline(file, code.co_firstlineno)
+    indent = len(head) - len(head.lstrip())
+    return Place(file, line or 0, 0 if column is None else column + indent + 1, code.co_name)

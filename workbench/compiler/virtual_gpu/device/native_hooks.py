@@ -13,8 +13,8 @@ import sys
 from pathlib import Path
 
 from workbench.errors import WorkbenchError
-from workbench.private_folder import make_private_folder
 from workbench.settings import Settings
+from workbench.temporary import make_private_folder
 
 _SOURCES = tuple(Path(__file__).with_name(name) for name in ("hooks.cpp", "attention.cpp"))
 _BEFORE = ("libtorch_global_deps.so", "libc10.so", "libtorch_cpu.so")

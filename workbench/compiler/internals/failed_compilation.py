@@ -1,9 +1,17 @@
-"""Lets go of what the frames of a failed compilation hold, before a collection does it."""
+"""What a failed compilation leaves: frames that hold tensors, and lines that torch logs.
+
+Frames let go of what they hold before a collection does it. torch prints twenty lines in red, such
+as "Error while creating guard", before it raises the same: they are held back, since our error says
+it and has torch's within.
+"""
 
 from __future__ import annotations
 
+import logging
 import os
+import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from types import TracebackType
 
 import torch
@@ -48,3 +56,27 @@ def _clear(trace: TracebackType) -> None:
         trace.tb_frame.clear()
     except RuntimeError:  # it still runs, and will let go of its own when it ends
         return
+
+
+@contextmanager
+def hold_logs() -> Iterator[None]:
+    """Hold back what torch says of guards in this thread until the block ends without an error."""
+    loggers = [logging.getLogger(row.module) for row in tp.GUARD_LOGGERS]
+    held: list[logging.LogRecord] = []
+    thread = threading.get_ident()
+
+    def keep(record: logging.LogRecord) -> bool:
+        is_ours = record.thread == thread
+        if is_ours:
+            held.append(record)
+        return not is_ours
+
+    for logger in loggers:
+        logger.addFilter(keep)
+    try:
+        yield
+    finally:
+        for logger in loggers:
+            logger.removeFilter(keep)
+    for record in held:
+        logging.getLogger(record.name).handle(record)
