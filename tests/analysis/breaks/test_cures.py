@@ -17,7 +17,7 @@ from workbench.analysis.breaks.cures import advise, find_cures
 from workbench.analysis.session.advice import advice
 from workbench.handles.rehearsing.rehearse import BrokenCall, Inputs
 from workbench.report import Break
-from workbench.report.session.own_breaks import find_own_breaks
+from workbench.report.session.session_rows import find_own_breaks
 
 Function = Callable[..., Any]
 

@@ -22,7 +22,7 @@ from workbench.analysis.breaks.rewrites import find_rewrites
 from workbench.analysis.changes.change import Change, Setting
 from workbench.report import Break, Report
 from workbench.report.rows import REFUSED_CALL, REFUSED_GRAPH
-from workbench.report.session.own_breaks import OWN_CALL
+from workbench.report.session.session_rows import OWN_CALL
 
 _SCALARS = "capture_scalar_outputs"
 _SHAPES = "capture_dynamic_output_shape_ops"

@@ -7,9 +7,14 @@ from collections.abc import Collection, Mapping, Sequence
 from workbench.analysis.breaks.cures import advise
 from workbench.number_text import plural
 from workbench.report import Break, Report
-from workbench.report.session.own_breaks import find_step
 from workbench.report.session.session_record import Session, has_run_nothing
-from workbench.report.session.session_rows import NO_GENERATOR, Compile, SessionBreak, place
+from workbench.report.session.session_rows import (
+    NO_GENERATOR,
+    Compile,
+    SessionBreak,
+    find_step,
+    place,
+)
 
 _NEVER = (
     "no function that torch.compile returned was called: call what it returns, which is another "
