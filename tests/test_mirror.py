@@ -29,7 +29,7 @@ WHOLE_WAYS = {
     "wild": "every causal language model of transformers",
 }
 """Folders that mirror no room, each with what its tests go through."""
-MOST_WITHOUT_TWIN = 1 / 4
+MOST_WITHOUT_TWIN = 1 / 3
 """As a share of the tests of rooms: a full module has its tests in more than one file."""
 
 

@@ -1,3 +1,5 @@
+"""What Tab completes behind a magic."""
+
 from __future__ import annotations
 
 from typing import Any

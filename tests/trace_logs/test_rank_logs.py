@@ -1,3 +1,5 @@
+"""Logs of several ranks, one beside the other."""
+
 from __future__ import annotations
 
 import re

@@ -46,7 +46,7 @@ def find_file(kind: str) -> Kinds | None:  # noqa: C901 (a table, and its import
         case "Tuned":
             from workbench.views.tuning.tuned_answer import SHOWN
         case "Numerics" | "ProgramsApart":
-            from workbench.views.numerics.numerics_answer import SHOWN
+            from workbench.views.numerics.numerics_document import SHOWN
         case "Opportunity" | "Tried":
             from workbench.views.answers.alternatives_text import SHOWN
         case "MissedBudget" | "RoundTrip":

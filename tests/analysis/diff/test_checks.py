@@ -1,3 +1,5 @@
+"""How the checks of two records differ."""
+
 from __future__ import annotations
 
 from typing import Any

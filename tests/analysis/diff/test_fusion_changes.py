@@ -1,3 +1,5 @@
+"""Which pairs two compilations fused differently, and why."""
+
 from __future__ import annotations
 
 from dataclasses import replace

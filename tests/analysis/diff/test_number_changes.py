@@ -1,3 +1,5 @@
+"""Numbers of two records beside one another."""
+
 from __future__ import annotations
 
 from dataclasses import replace

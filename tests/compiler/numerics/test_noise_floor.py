@@ -1,3 +1,5 @@
+"""Noise of one unit in the last place, on the inputs of a graph."""
+
 from __future__ import annotations
 
 import pytest

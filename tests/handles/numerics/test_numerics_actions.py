@@ -1,3 +1,5 @@
+"""What a live view starts about numbers."""
+
 from __future__ import annotations
 
 import numerics_cases as cases

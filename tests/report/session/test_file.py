@@ -1,3 +1,5 @@
+"""The file of a session: written, read, refused where it is damaged."""
+
 from __future__ import annotations
 
 import json

@@ -36,7 +36,7 @@ from workbench.views.blocks import (
 from workbench.views.charts.calls_chart import encode_picture
 from workbench.views.document import ViewContext, document
 from workbench.views.memory.memory_answer import list_memory_blocks
-from workbench.views.numerics.numerics_answer import list_numerics_blocks
+from workbench.views.numerics.numerics_document import list_numerics_blocks
 from workbench.views.pages.packed_report import pack_report
 from workbench.views.pages.redaction import redact as without_sources
 from workbench.views.panes.pane import choose_pane
