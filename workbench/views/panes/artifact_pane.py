@@ -130,7 +130,7 @@ def _saved_file(report: Report, saved: tuple[str, int] | None, context: ViewCont
             convert_row(ContractLeaf, row, id=f"Z:c{n}") for n, row in enumerate(report.contract)
         ],
         "requirements": [
-            convert_row(Requirement, row, id=f"Z:r{n}", tone=_TONES[row.verdict])
+            convert_row(Requirement, row, id=f"Z:r{n}", tone=_TONES.get(row.verdict, "plain"))
             for n, row in enumerate(needs)
         ],
         "ways": list_ways(report.roundtrip, report.roundtrip_phases),
