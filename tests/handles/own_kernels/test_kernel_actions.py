@@ -41,8 +41,8 @@ def test_empty_panes_of_a_kernel_are_filled_from_its_view() -> None:
     mail = Mailbox(shown.live())
     before = mail.ask("document")[1]
     assert before["actions"]["check-kernels"] is before["actions"]["accesses"] is None
-    assert find_pane(before, "checks")["empty"]["line"] == "k.check(reference)"
-    assert find_pane(before, "accesses")["empty"]["line"] == 'k.frame("accesses")'
+    assert find_pane(before, "checks")["empty"]["action"]["line"] == "k.check(reference)"
+    assert find_pane(before, "accesses")["empty"]["action"]["line"] == 'k.frame("accesses")'
     mail.ask("check-kernels")
     mail.ask("accesses")
     assert shown.live_actions is not None
