@@ -188,13 +188,17 @@ class Heat(Block):
 
 @dataclass(frozen=True)
 class Code(Block):
-    """A source, folded where it has a title; `call` gives it where it does not fit, or is None."""
+    """A source, folded where it has a title; `call` gives it where it does not fit, or is None.
+
+    `anchor` is how the address of a page ends that leads to it.
+    """
 
     text: str | None
     title: str = ""
     facts: str = ""
     language: str = "text"
     call: str = ""
+    anchor: str = ""
 
 
 @dataclass(frozen=True)

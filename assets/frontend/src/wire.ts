@@ -1605,11 +1605,13 @@ export interface Recompile {
 
 /**
  * One bar of the flame chart; `words` say plainly what torch's `name` does, `share` of all.
+ * `tip` has both, for where the words are cut.
  */
 export interface Phase {
   id: string;
   name: string;
   words: string;
+  tip?: string;
   start_s: number;
   duration_s: number;
   self_s: number;

@@ -17,7 +17,7 @@ import torch
 import workbench as wb
 from tests.compiler.virtual_gpu.gpus import H100, MI300X
 from workbench.analysis.numerics import causes
-from workbench.compiler.numerics.host_microscope import look_at
+from workbench.compiler.numerics.findings import look_at
 from workbench.compiler.numerics.microscope import GpuProgram, open_gpu_program
 from workbench.compiler.request.compile_request import CompileOptions, CompileRequest
 from workbench.compiler.virtual_gpu.client import CrossCompiler

@@ -12,7 +12,7 @@ import torch
 
 from workbench.analysis.numerics import causes
 from workbench.analysis.numerics.causes import Cause, judge
-from workbench.compiler.numerics.part_rows import _measured_row
+from workbench.compiler.numerics.distances import _measured_row
 
 VALUES = (0.0, 1.0, -1.0, inf, -inf, nan)
 BESIDE = 2.0  # an element that all agree on, and that gives a scale

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from workbench.compiler.numerics.program_writes import (
+from workbench.compiler.numerics.recorded_stages import (
     KernelWrites,
     find_call,
     list_unwritten,

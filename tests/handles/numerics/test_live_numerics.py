@@ -15,7 +15,7 @@ import workbench as wb
 from tests.wrong_programs import WRONG, written_input
 from workbench.analysis.numerics import causes
 from workbench.analysis.numerics.numerics_record import read_numerics
-from workbench.compiler.numerics import host_microscope
+from workbench.compiler.numerics import findings
 from workbench.handles.numerics.live_numerics import look_at_numbers
 from workbench.report import Report
 from workbench.tasks.background_task import Cancelled, Steps
@@ -248,7 +248,7 @@ def test_an_error_in_the_middle_undoes_every_hook(decoder, monkeypatch) -> None:
     def fail(*_args, **_kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(host_microscope, "walk_stages", fail)
+    monkeypatch.setattr(findings, "walk_stages", fail)
     with pytest.raises(KeyboardInterrupt):
         wb.numerics(compiled, (ids,))
     assert dict(compiled.aot_fn.fn.__globals__) == scope

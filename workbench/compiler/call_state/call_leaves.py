@@ -122,6 +122,15 @@ def copy_inputs(inputs: list[Any]) -> list[Any]:
     return made
 
 
+def copy_tensor(value: torch.Tensor) -> torch.Tensor:
+    """A copy that lies in memory as the original does; `clone` closes the gaps of a part."""
+    if value.layout is not torch.strided or not value.numel():
+        return value.detach().clone()
+    reach = sum((size - 1) * step for size, step in zip(value.shape, value.stride(), strict=True))
+    whole = value.detach().as_strided((reach + 1,), (1,))
+    return whole.clone().as_strided(value.shape, value.stride())
+
+
 def copy_written(before: Sequence[Any], after: Sequence[Any]) -> dict[int, torch.Tensor]:
     """Copies of the tensors that are not what they were, by their places."""
     pairs = enumerate(zip(before, after, strict=True))

@@ -24,8 +24,7 @@ from workbench.compiler.numerics.cones import (
     is_random,
     name_operator,
 )
-from workbench.compiler.numerics.distances import list_noisy, measure_off
-from workbench.compiler.numerics.part_rows import Place, TwoWays
+from workbench.compiler.numerics.distances import Place, TwoWays, list_noisy, measure_off
 from workbench.compiler.numerics.precisions import Precision
 from workbench.compiler.numerics.recorded_stages import (
     BACKWARD,

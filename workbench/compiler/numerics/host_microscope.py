@@ -2,59 +2,163 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+import ast
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
+from types import FrameType, SimpleNamespace
 from typing import Any, Self
 
 import torch
 
+from workbench.compiler.call_state.call_leaves import copy_tensor, copy_written
 from workbench.compiler.captured_graphs.captured import HigherOrderRef
 from workbench.compiler.comparison.trial import compute_gradients
+from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.interpreter.verification import Before, Products
-from workbench.compiler.numerics.cones import CannotCompute, Chain, is_in_place
-from workbench.compiler.numerics.gradient_walk import walk_gradients
-from workbench.compiler.numerics.kernel_walk import KERNELS, KernelWalk
-from workbench.compiler.numerics.observed_calls import (
-    Observe,
-    ObservedCall,
-    copy_tensor,
-    run_observed,
-    watch_call,
-    watch_programs,
-)
-from workbench.compiler.numerics.output_changes import (
-    Ends,
-    add_gradients,
-    compute_ends,
-    compute_written,
-    find_logits,
-    list_outputs,
-    list_stages,
-    list_unlike,
-)
-from workbench.compiler.numerics.precisions import Precision
+from workbench.compiler.numerics.cones import is_in_place
+from workbench.compiler.numerics.kernel_walk import KernelWalk
 from workbench.compiler.numerics.recorded_stages import RecordedStages
-from workbench.compiler.numerics.stage_walk import DECOMPOSITIONS, PASSES, StageWalk, walk_stages
 from workbench.errors import UsageError, read_first_line
 from workbench.report import Kernel
-from workbench.report.numerics.numerics_rows import Deviation, NumericsOutput, NumericsStage
-from workbench.tasks.progress_events import ProgressCallback, step, tell_count
+
+_MARKS = ("extern_kernels", "assert_size_stride")  # every generated program has these globals
+_OBSERVER = "_observe"
+_LIBRARY = ("extern_kernels.", "torch.ops.", "aten.", "inductor_ops.", "_quantized.")
+
+Observe = Callable[[str, Mapping[str, Any]], None]
+"""A step of a program by its name, and the tensors that it was given or gave, by variable."""
 
 
-@dataclass(frozen=True)
-class Findings:
-    """What was found of one call; `compared` counts values, `not_compared` says what was not.
+@dataclass
+class ProgramCall:
+    """One call of a generated program: its globals, and what it was given."""
 
-    `unlike` says which outputs are of other sizes or types than eager's.
+    scope: dict[str, Any]
+    inputs: list[Any]
+
+
+@dataclass
+class ObservedCall:
+    """What a call of compiled code did: what Dynamo's graph was given and gave, its programs.
+
+    `written` are the inputs that it changed, as it left them, by their places.
     """
 
-    deviations: tuple[Deviation, ...]
-    stages: tuple[NumericsStage, ...]
-    outputs: tuple[NumericsOutput, ...]
-    compared: int
-    not_compared: tuple[str, ...]
-    unlike: tuple[str, ...] = ()
+    inputs: tuple[Any, ...] = ()
+    outputs: Any = None
+    written: Mapping[int, torch.Tensor] = field(default_factory=dict)
+    programs: list[ProgramCall] = field(default_factory=list)
+
+
+@contextmanager
+def watch_call(compiled: Any, is_kept: Callable[[Any], bool]) -> Iterator[ObservedCall]:
+    """Note what the graph and the programs of `compiled` are given while the block runs.
+
+    Inputs are copied before they are used, but for those of which `is_kept` says that nothing
+    writes to them. What is replaced is put back, whatever happens.
+    """
+    found = ObservedCall()
+    scope, name = compiled.aot_fn.fn.__globals__, tp.artifacts_of(compiled.aot_fn).backend_id
+    real = scope[name]
+
+    def called(*args: Any) -> Any:
+        found.inputs = tuple(_copied(args, is_kept))
+        with watch_programs(found, is_kept):
+            found.outputs = real(*args)
+        found.written = copy_written(found.inputs, args)
+        return found.outputs
+
+    scope[name] = called
+    try:
+        yield found
+    finally:
+        scope[name] = real
+
+
+@contextmanager
+def watch_programs(
+    found: ObservedCall, is_kept: Callable[[Any], bool] = lambda value: False
+) -> Iterator[None]:
+    """Note each generated program that runs in the block, with copies of what it is given."""
+
+    def watch(frame: FrameType, event: str, argument: object) -> None:
+        inside = frame.f_globals
+        if event != "call" or frame.f_code.co_name != "call":
+            return
+        if all(mark in inside for mark in _MARKS) and "args" in frame.f_locals:
+            copied = _copied(frame.f_locals["args"], is_kept)
+            found.programs.append(ProgramCall(inside, copied))
+
+    before = sys.getprofile()
+    sys.setprofile(watch)
+    try:
+        yield
+    finally:
+        # a profiler written in C, such as cProfile, cannot be put back from Python
+        sys.setprofile(before if callable(before) else None)
+
+
+def _copied(values: Sequence[Any], is_kept: Callable[[Any], bool]) -> list[Any]:
+    return [copy_tensor(v) if isinstance(v, torch.Tensor) and not is_kept(v) else v for v in values]
+
+
+def run_observed(
+    source: str, scope: Mapping[str, Any], inputs: Sequence[Any], kernels: frozenset[str],
+    observe: Observe,
+) -> Any:  # fmt: skip
+    """Run a generated program with its own kernels, and tell what each step leaves.
+
+    Nothing is compiled: its functions are read again from its text, with a call of `observe`
+    behind each step, and see the globals of the program that is loaded. Returns what it returns.
+    """
+    functions = [
+        node for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.FunctionDef) and (
+            node.name == "call" or node.name.startswith("partition_")
+        )
+    ]  # fmt: skip
+    space = {**scope, _OBSERVER: observe}
+    rewriter = _Observing(kernels)
+    made = [rewriter.visit(node) for node in functions]
+    tree = ast.fix_missing_locations(ast.Module(made, []))
+    exec(compile(tree, "observed program", "exec", dont_inherit=True), space)
+    parts = sorted(name for name in space if name.startswith("partition_"))
+    owner = SimpleNamespace(partitions=[space[name] for name in parts])
+    call = next(node for node in functions if node.name == "call")
+    receiver = (owner,) if len(call.args.args) > 1 else ()
+    with torch.no_grad():
+        return space["call"](*receiver, list(inputs))
+
+
+class _Observing(ast.NodeTransformer):
+    """After every kernel and library call the observer is told of the variables in it."""
+
+    def __init__(self, kernels: frozenset[str]):
+        self._kernels = kernels
+
+    def visit_Expr(self, node: ast.Expr) -> Any:
+        return self._observed(node)
+
+    def visit_Assign(self, node: ast.Assign) -> Any:
+        return self._observed(node)
+
+    def _observed(self, node: ast.Expr | ast.Assign) -> Any:
+        step = self._name_step(node.value)
+        if step is None:
+            return node
+        names = sorted({part.id for part in ast.walk(node) if isinstance(part, ast.Name)})
+        values = f"{{n: v for n, v in locals().items() if n in {names!r}}}"
+        return [node, ast.parse(f"{_OBSERVER}({step!r}, {values})").body[0]]
+
+    def _name_step(self, value: ast.AST) -> str | None:
+        if isinstance(value, ast.Subscript) and isinstance(value.value, ast.Name):
+            return f"{value.value.id}[]"  # a part of what a library call gave
+        if not isinstance(value, ast.Call):
+            return None
+        text = ast.unparse(value.func).removesuffix(".run")
+        return text if text in self._kernels or text.startswith(_LIBRARY) else None
 
 
 @dataclass
@@ -202,95 +306,3 @@ def _telling(name: str, kernel: Callable[..., Any], before: Before) -> Callable[
         return kernel(*args)
 
     return called
-
-
-def look_at(program: HostProgram, progress: ProgressCallback | None = None) -> Findings:
-    """Compare every stage and every kernel with what it was made from, and the outputs.
-
-    Raises `UsageError` where the captured graph cannot be run node by node.
-    """
-    with program.running_users_code():
-        return _look_at(program, progress)
-
-
-def _look_at(program: HostProgram, progress: ProgressCallback | None) -> Findings:
-    stages = program.stages
-
-    def tell(done: int, of: int) -> None:
-        tell_count(progress, done, of, "node")
-
-    with step(progress, "decompositions and passes"):
-        try:
-            walked = walk_stages(stages, program.inputs(), program.aten_inputs(), tell)
-        except CannotCompute as error:
-            raise UsageError(
-                f"The captured graph cannot be run node by node, so that there is nothing to "
-                f"compare with: {error}. wb.verify compares the whole call."
-            ) from error
-    found: list[StageWalk | KernelWalk] = [walked]
-    if stages.backward is not None:
-        with step(progress, "decompositions and passes of the backward"):
-            found.append(_walk_backward(program, tell))
-    given = []
-    for part in filter(None, (program, program.backward)):
-        walk = part.start_walk(lambda done, of: tell_count(progress, done, of, "kernel"))
-        with step(progress, "kernels" + " of the backward" * part.stages.is_backward):
-            given.append(part.walk_kernels(walk))
-        found.append(walk)
-    with step(progress, "outputs"):
-        ends = compute_ends(stages, program.inputs, walked.outputs, program.seen.outputs)
-        if stages.backward is not None:
-            ends = add_gradients(ends, stages, program.inputs, program.joint_inputs(), given[-1])
-        written = Ends((), ())
-        if program.writes:
-            written = compute_written(stages, program.inputs, program.written_inputs())
-        order = (DECOMPOSITIONS, PASSES, KERNELS)
-        rows = sorted(
-            (row for each in found for row in each.rows), key=lambda row: order.index(row.stage)
-        )
-        inputs = program.joint_inputs if stages.backward is not None else program.aten_inputs
-        return Findings(
-            deviations=tuple(rows),
-            stages=tuple(list_stages(stages, ends, inputs, _find_own(rows))),
-            outputs=(*list_outputs(ends, find_logits(stages.captured)), *list_outputs(written)),
-            compared=sum(each.compared for each in found),
-            not_compared=tuple(why for each in found for why in each.not_compared),
-            unlike=(*list_unlike(ends), *list_unlike(written)),
-        )
-
-
-def look_at_outputs(program: HostProgram, outputs: Any) -> Findings:
-    """The outputs of other code for the same call, beside eager's and float64."""
-    stages = program.stages
-    try:
-        eager = Chain(stages.captured, Precision.SAME).outputs(program.inputs())
-    except CannotCompute as error:
-        raise UsageError(f"The captured graph cannot be run node by node: {error}.") from error
-    ends = compute_ends(stages, program.inputs, eager, outputs)
-    rows = list_stages(stages, ends, program.aten_inputs, _find_own(()))
-    found = tuple(list_outputs(ends, find_logits(stages.captured)))
-    return Findings(
-        deviations=(),
-        stages=tuple(row for row in rows if row.stage in ("eager", KERNELS)),
-        outputs=found,
-        compared=len(found),
-        not_compared=(),
-        unlike=tuple(list_unlike(ends)),
-    )
-
-
-def _walk_backward(program: HostProgram, tell: Callable[[int, int], None]) -> StageWalk:
-    try:
-        return walk_gradients(program.stages, program.joint_inputs(), tell)
-    except CannotCompute as error:
-        return StageWalk(not_compared=[f"the decompositions and passes of the backward: {error}"])
-
-
-def _find_own(rows: Sequence[Deviation]) -> Mapping[str, tuple[float | None, int]]:
-    """By stage the most that it departs by itself, and how many values do."""
-    by_stage = {}
-    for stage in (DECOMPOSITIONS, PASSES, KERNELS):
-        own = [row for row in rows if row.stage == stage]
-        known = [row.own_off for row in own if row.own_off is not None]
-        by_stage[stage] = max(known, default=None), len(own)
-    return by_stage

@@ -12,6 +12,7 @@ import torch
 
 from workbench.analysis.kernel_script.script import write_build
 from workbench.artifacts.programs import find_kernels
+from workbench.compiler.call_state.call_leaves import copy_tensor
 from workbench.compiler.captured_graphs.captured import HigherOrderRef, captured, filled
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.interpreter.reference import find_function
@@ -20,7 +21,6 @@ from workbench.compiler.numerics.cones import Chain, IndexedGraph, select_known
 from workbench.compiler.numerics.distances import Apart, measure_apart, measure_off
 from workbench.compiler.numerics.host_microscope import HostProgram
 from workbench.compiler.numerics.kernel_walk import KernelWalk
-from workbench.compiler.numerics.observed_calls import copy_tensor
 from workbench.compiler.numerics.precisions import Precision
 from workbench.compiler.numerics.recorded_stages import StageGraph
 from workbench.compiler.numerics.users_launches import UsersLaunch

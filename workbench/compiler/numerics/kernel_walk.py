@@ -10,10 +10,9 @@ import torch
 
 from workbench.analysis.numerics.causes import FALLBACK_RANDOM, RANDOM, Cause
 from workbench.compiler.numerics.cones import select_known
-from workbench.compiler.numerics.part_rows import MOST_NAMED, Place, compare_value
+from workbench.compiler.numerics.distances import MOST_NAMED, Place, compare_value
 from workbench.compiler.numerics.precisions import Precision
-from workbench.compiler.numerics.program_writes import View, find_call
-from workbench.compiler.numerics.recorded_stages import RecordedStages
+from workbench.compiler.numerics.recorded_stages import RecordedStages, View, find_call
 from workbench.report import Kernel
 from workbench.report.numerics.numerics_rows import Deviation
 

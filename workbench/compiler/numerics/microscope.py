@@ -22,15 +22,14 @@ from workbench.compiler.interpreter.verification import (
     interpret_users_kernels,
 )
 from workbench.compiler.numerics.cones import name_operator
+from workbench.compiler.numerics.findings import look_at as look_at
+from workbench.compiler.numerics.findings import look_at_outputs as look_at_outputs
 from workbench.compiler.numerics.host_microscope import HostProgram as HostProgram
-from workbench.compiler.numerics.host_microscope import look_at as look_at
-from workbench.compiler.numerics.host_microscope import look_at_outputs as look_at_outputs
+from workbench.compiler.numerics.host_microscope import Observe, ObservedCall, ProgramCall
 from workbench.compiler.numerics.kernel_walk import KernelWalk, Target
-from workbench.compiler.numerics.observed_calls import Observe, ObservedCall, ProgramCall
 from workbench.compiler.numerics.precisions import Precision, find_factors
-from workbench.compiler.numerics.program_writes import read_signature
 from workbench.compiler.numerics.recorded_stages import StagesMissing as StagesMissing
-from workbench.compiler.numerics.recorded_stages import read_stages
+from workbench.compiler.numerics.recorded_stages import read_signature, read_stages
 from workbench.compiler.numerics.recorded_stages import say_without_numbers as say_without_numbers
 from workbench.compiler.numerics.users_launches import (
     Launch,

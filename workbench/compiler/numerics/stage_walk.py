@@ -19,7 +19,7 @@ import torch
 from workbench.analysis.numerics.causes import UNKNOWN, Cause, classify_decomposition
 from workbench.compiler.captured_graphs.captured import NodeRef, filled
 from workbench.compiler.numerics.cones import CannotCompute, Chain, select_known
-from workbench.compiler.numerics.part_rows import Place, TwoWays, compare_value
+from workbench.compiler.numerics.distances import Place, TwoWays, compare_value
 from workbench.compiler.numerics.precisions import Precision
 from workbench.compiler.numerics.recorded_stages import (
     BACKWARD,

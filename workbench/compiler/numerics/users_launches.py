@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 
+from workbench.compiler.call_state.call_leaves import copy_tensor
 from workbench.compiler.captured_graphs.captured import (
     CapturedGraph,
     CapturedNode,
@@ -23,7 +24,6 @@ from workbench.compiler.captured_graphs.captured import (
     filled,
 )
 from workbench.compiler.internals.signatures import signature_of
-from workbench.compiler.numerics.observed_calls import copy_tensor
 from workbench.compiler.numerics.precisions import Precision
 from workbench.errors import UsageError, read_first_line, suggest
 

@@ -19,12 +19,12 @@ from workbench.compiler.numerics.microscope import look_at_outputs
 from workbench.handles.compiled_base import CompiledBase
 from workbench.handles.numerics.live_numerics import LiveNumerics as LiveNumerics
 from workbench.handles.numerics.live_numerics import compare_numbers as compare_numbers
+from workbench.handles.numerics.live_numerics import find_own_inputs as find_own_inputs
 from workbench.handles.numerics.live_numerics import look_at_numbers as look_at_numbers
 from workbench.handles.numerics.live_numerics import minify as minify
 from workbench.handles.numerics.live_numerics import say_cause as say_cause
+from workbench.handles.numerics.live_numerics import watch_numbers
 from workbench.handles.numerics.minified import Minified as Minified
-from workbench.handles.numerics.watched_numbers import find_own_inputs as find_own_inputs
-from workbench.handles.numerics.watched_numbers import watch_numbers
 from workbench.report import Report
 from workbench.tasks.progress_events import ProgressCallback, step
 

@@ -223,29 +223,30 @@ def _show_kernels(report: Report, shown: wire.Document) -> _Found | None:
 def _list_codes(report: Report) -> Iterator[Code]:
     """The sources of kernels and wrappers and each kernel's assembly, each text once."""
     room, seen = PAGE.texts, set()
-    for title, key, language in _list_texts(report):
+    for title, key, language, anchor in _list_texts(report):
         text = find_text(report.texts, key)
         if text is None or key in seen or text.count("\n") >= room:
             continue
         seen.add(key)
         lines = text.count("\n") + 1
         room -= lines
-        yield Code(text, title, plural(lines, "line"), language)
+        yield Code(text, title, plural(lines, "line"), language, anchor=anchor)
 
 
-def _list_texts(report: Report) -> Iterator[tuple[str, str | None, str]]:
+def _list_texts(report: Report) -> Iterator[tuple[str, str | None, str, str]]:
+    """Each text with its title, its key, its language, and the id that leads to it."""
     for kernel in report.kernels:
         language = "cpp" if kernel.language == "cpp" else "python"
-        yield f"{kernel.id} {kernel.name}", kernel.text, language
+        yield f"{kernel.id} {kernel.name}", kernel.text, language, kernel.id
     for wrapper in report.wrappers:
         side = ", backward" if wrapper.is_backward else ""
-        yield f"The program that calls them{side}", wrapper.text, "python"
+        yield f"The program that calls them{side}", wrapper.text, "python", ""
     first: set[str] = set()
     for row in report.assembly:
         if row.stage in _ASSEMBLY and row.kernel not in first:
             first.add(row.kernel)
             language = "ptx" if row.stage == "ptx" else "text"
-            yield f"{row.stage.upper()} of {row.kernel}", row.text, language
+            yield f"{row.stage.upper()} of {row.kernel}", row.text, language, ""
 
 
 def _show_graphs(report: Report, shown: wire.Document) -> _Found | None:

@@ -27,6 +27,7 @@ def document(report: Report, context: ViewContext) -> Content:
             wire.Phase,
             phase,
             words=words,
+            tip=words if words == phase.name else f"{words}: {phase.name}",
             start_s=round(phase.start_s - start, 6),
             side=side(phase),
             share=phase.duration_s / whole if whole else 0.0,

@@ -106,7 +106,7 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
         Column("Guard that failed", "reason", width="minmax(120px, 2fr)"),
     ),
     "phases": (
-        Column("Phase", "name", width="minmax(120px, 2fr)", written="words"),
+        Column("Phase", "name", width="minmax(120px, 2fr)", written="words", full="tip"),
         _SIDE,
         Column("Thread", "thread", width="minmax(60px, 0.5fr)", look="mut", is_wide=True),
         number_of(Phase, "start_s", "76px", "start"),

@@ -347,11 +347,15 @@ class Recompile(TypedDict):
 
 
 class Phase(TypedDict):
-    """One bar of the flame chart; `words` say plainly what torch's `name` does, `share` of all."""
+    """One bar of the flame chart; `words` say plainly what torch's `name` does, `share` of all.
+
+    `tip` has both, for where the words are cut.
+    """
 
     id: str
     name: str
     words: str
+    tip: NotRequired[str]
     start_s: float
     duration_s: float
     self_s: float

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 import workbench as wb
-from workbench.compiler.numerics.output_changes import Ends, list_unlike
+from workbench.compiler.numerics.findings import Ends, list_unlike
 
 
 @pytest.mark.parametrize(

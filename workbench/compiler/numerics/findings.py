@@ -1,4 +1,4 @@
-"""The outputs of a call, of the program and of eager beside float64, and whether it matters."""
+"""Looks at one call: every stage, every kernel, and the outputs beside eager and float64."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -21,7 +22,13 @@ from workbench.compiler.numerics.distances import (
     measure_apart,
     measure_off,
 )
-from workbench.compiler.numerics.gradient_walk import differentiate_graph, pair_inputs
+from workbench.compiler.numerics.gradient_walk import (
+    differentiate_graph,
+    pair_inputs,
+    walk_gradients,
+)
+from workbench.compiler.numerics.host_microscope import HostProgram
+from workbench.compiler.numerics.kernel_walk import KERNELS, KernelWalk
 from workbench.compiler.numerics.precisions import Precision
 from workbench.compiler.numerics.recorded_stages import (
     JOINT_PASSES,
@@ -29,8 +36,16 @@ from workbench.compiler.numerics.recorded_stages import (
     RecordedStages,
     StageGraph,
 )
+from workbench.compiler.numerics.stage_walk import DECOMPOSITIONS, PASSES, StageWalk, walk_stages
+from workbench.errors import UsageError
 from workbench.number_text import plural
-from workbench.report.numerics.numerics_rows import AFTER_CALL, NumericsOutput, NumericsStage
+from workbench.report.numerics.numerics_rows import (
+    AFTER_CALL,
+    Deviation,
+    NumericsOutput,
+    NumericsStage,
+)
+from workbench.tasks.progress_events import ProgressCallback, step, tell_count
 
 _FEWEST_CLASSES = 32
 """A last dimension of fewer is hardly one of classes whose largest is chosen."""
@@ -370,3 +385,108 @@ def _stage_row(
     differ = sum(each.differ * each.elements for each in apart) / total if total else None
     ulps = max((each.max_ulp for each in apart), default=None)
     return NumericsStage(title, max(off, default=None), differ, ulps, *own, note)
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What was found of one call; `compared` counts values, `not_compared` says what was not.
+
+    `unlike` says which outputs are of other sizes or types than eager's.
+    """
+
+    deviations: tuple[Deviation, ...]
+    stages: tuple[NumericsStage, ...]
+    outputs: tuple[NumericsOutput, ...]
+    compared: int
+    not_compared: tuple[str, ...]
+    unlike: tuple[str, ...] = ()
+
+
+def look_at(program: HostProgram, progress: ProgressCallback | None = None) -> Findings:
+    """Compare every stage and every kernel with what it was made from, and the outputs.
+
+    Raises `UsageError` where the captured graph cannot be run node by node.
+    """
+    with program.running_users_code():
+        return _look_at(program, progress)
+
+
+def _look_at(program: HostProgram, progress: ProgressCallback | None) -> Findings:
+    stages = program.stages
+
+    tell = partial(tell_count, progress, thing="node")
+    with step(progress, "decompositions and passes"):
+        try:
+            walked = walk_stages(stages, program.inputs(), program.aten_inputs(), tell)
+        except CannotCompute as error:
+            raise UsageError(
+                f"The captured graph cannot be run node by node, so that there is nothing to "
+                f"compare with: {error}. wb.verify compares the whole call."
+            ) from error
+    found: list[StageWalk | KernelWalk] = [walked]
+    if stages.backward is not None:
+        with step(progress, "decompositions and passes of the backward"):
+            found.append(_walk_backward(program, tell))
+    given = []
+    for part in filter(None, (program, program.backward)):
+        walk = part.start_walk(partial(tell_count, progress, thing="kernel"))
+        with step(progress, "kernels" + " of the backward" * part.stages.is_backward):
+            given.append(part.walk_kernels(walk))
+        found.append(walk)
+    with step(progress, "outputs"):
+        ends = compute_ends(stages, program.inputs, walked.outputs, program.seen.outputs)
+        if stages.backward is not None:
+            ends = add_gradients(ends, stages, program.inputs, program.joint_inputs(), given[-1])
+        written = Ends((), ())
+        if program.writes:
+            written = compute_written(stages, program.inputs, program.written_inputs())
+        order = (DECOMPOSITIONS, PASSES, KERNELS)
+        rows = sorted(
+            (row for each in found for row in each.rows), key=lambda row: order.index(row.stage)
+        )
+        inputs = program.joint_inputs if stages.backward is not None else program.aten_inputs
+        return Findings(
+            deviations=tuple(rows),
+            stages=tuple(list_stages(stages, ends, inputs, _find_own(rows))),
+            outputs=(*list_outputs(ends, find_logits(stages.captured)), *list_outputs(written)),
+            compared=sum(each.compared for each in found),
+            not_compared=tuple(why for each in found for why in each.not_compared),
+            unlike=(*list_unlike(ends), *list_unlike(written)),
+        )
+
+
+def look_at_outputs(program: HostProgram, outputs: Any) -> Findings:
+    """The outputs of other code for the same call, beside eager's and float64."""
+    stages = program.stages
+    try:
+        eager = Chain(stages.captured, Precision.SAME).outputs(program.inputs())
+    except CannotCompute as error:
+        raise UsageError(f"The captured graph cannot be run node by node: {error}.") from error
+    ends = compute_ends(stages, program.inputs, eager, outputs)
+    rows = list_stages(stages, ends, program.aten_inputs, _find_own(()))
+    found = tuple(list_outputs(ends, find_logits(stages.captured)))
+    return Findings(
+        deviations=(),
+        stages=tuple(row for row in rows if row.stage in ("eager", KERNELS)),
+        outputs=found,
+        compared=len(found),
+        not_compared=(),
+        unlike=tuple(list_unlike(ends)),
+    )
+
+
+def _walk_backward(program: HostProgram, tell: Callable[[int, int], None]) -> StageWalk:
+    try:
+        return walk_gradients(program.stages, program.joint_inputs(), tell)
+    except CannotCompute as error:
+        return StageWalk(not_compared=[f"the decompositions and passes of the backward: {error}"])
+
+
+def _find_own(rows: Sequence[Deviation]) -> Mapping[str, tuple[float | None, int]]:
+    """By stage the most that it departs by itself, and how many values do."""
+    by_stage = {}
+    for stage in (DECOMPOSITIONS, PASSES, KERNELS):
+        own = [row for row in rows if row.stage == stage]
+        known = [row.own_off for row in own if row.own_off is not None]
+        by_stage[stage] = max(known, default=None), len(own)
+    return by_stage
