@@ -351,6 +351,7 @@ export interface CodeBlock {
   language: string;
   text: string | null;
   call: string;
+  anchor?: string;
 }
 
 /**

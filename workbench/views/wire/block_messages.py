@@ -115,6 +115,7 @@ class CodeBlock(TypedDict):
     language: str
     text: str | None
     call: str
+    anchor: NotRequired[str]
 
 
 class ChangesBlock(TypedDict):
