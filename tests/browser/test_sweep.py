@@ -122,7 +122,7 @@ def running(open_notebook: Callable[..., Notebook]) -> Notebook:
 def test_while_it_runs_rows_open_and_cancel_keeps_what_is_done(running: Notebook) -> None:
     cell = running.cell(1)
     view = cell.locator(".wb.sweep")
-    view.get_by_text("Best so far").wait_for()
+    view.get_by_text("that are timed: faster than the original").wait_for(timeout=LONG)
     view.get_by_text("1 running").wait_for()
     done = view.get_by_role("row").filter(has_text="done")
     done.first.click()

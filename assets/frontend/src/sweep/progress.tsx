@@ -1,4 +1,4 @@
-// How far a sweep is: a bar, words, Cancel, the best so far; at its end the answer.
+// How far a sweep is: a bar, words, Cancel, how many are faster; at its end the answer.
 
 import { plural, seconds } from "../format";
 import { useSince } from "../progress/progress";
