@@ -5,6 +5,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import numerics_cases as cases
 import pytest
@@ -53,6 +54,44 @@ def test_an_input_that_the_call_writes_is_looked_at_too() -> None:
     wrong = cases.look(written_input, x, options={"post_grad_custom_post_pass": DROPPED.fault})
     assert wrong.sentence.startswith("Farther from float64 than eager in x after the call (")
     assert [row.differ for row in wrong.outputs] == [0.0, 1.0]
+
+
+def _clamp(x: torch.Tensor) -> torch.Tensor:
+    torch.nn.functional.hardtanh(x, -0.1, 0.1, True)
+    return x.exp()
+
+
+def _norm(x: torch.Tensor, mean: torch.Tensor, variance: torch.Tensor) -> torch.Tensor:
+    return torch.nn.functional.batch_norm(x, mean, variance, training=True)
+
+
+def _multiply_into(x: torch.Tensor, product: torch.Tensor) -> torch.Tensor:
+    torch.mul(x, 2, out=product)
+    return x + 1
+
+
+def _raise_in_place(x: torch.Tensor) -> torch.Tensor:
+    x **= 2
+    return x + 0
+
+
+@pytest.mark.parametrize(
+    ("function", "sizes", "written"),
+    [
+        (_multiply_into, [(4,), (4,)], ["product"]),
+        (_norm, [(8, 4), (4,), (4,)], ["mean", "variance"]),
+        (_clamp, [(8,)], ["x"]),
+        (_raise_in_place, [(8,)], ["x"]),
+    ],
+)
+def test_a_write_that_an_argument_asks_for_is_seen(
+    function: Any, sizes: list[tuple[int, ...]], written: list[str]
+) -> None:
+    inputs = [torch.rand(*size) + 0.5 for size in sizes]
+    wrong = cases.look(function, *inputs, options={"post_grad_custom_post_pass": DROPPED.fault})
+    lost = [row.output for row in wrong.outputs if row.differ == 1.0]
+    assert lost == [f"{name} after the call" for name in written]
+    assert wrong.sentence.startswith("Farther from float64 than eager in ")
 
 
 def test_a_row_has_how_many_elements_are_how_far_away(chain) -> None:

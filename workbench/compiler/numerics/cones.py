@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Generator, Mapping
-from contextlib import AbstractContextManager
-from operator import iadd, iand, imul, ior, isub, itruediv, setitem
+from contextlib import AbstractContextManager, suppress
+from operator import (
+    iadd,
+    iand,
+    ifloordiv,
+    ilshift,
+    imod,
+    imul,
+    ior,
+    ipow,
+    irshift,
+    isub,
+    itruediv,
+    ixor,
+    setitem,
+)
 from typing import Any
 
 import torch
@@ -31,7 +46,9 @@ _RANDOM = frozenset({
 _NOT_RANDOM = frozenset({"backward", "nll"})
 """Words of an operator beside one of chance: it takes what was drawn, or a loss."""
 _EMPTY = re.compile(r"(?:^|\.)(?:new_)?empty(?:_like|_strided|_permuted)?(?:\.|$)")
-_IN_PLACE = frozenset({setitem, iadd, isub, imul, itruediv, ior, iand})
+_IN_PLACE = frozenset({
+    setitem, iadd, iand, ifloordiv, ilshift, imod, imul, ior, ipow, irshift, isub, itruediv, ixor,
+})  # fmt: skip
 
 
 _REFUSALS = (RuntimeError, NotImplementedError, TypeError, ValueError, IndexError,
@@ -144,7 +161,24 @@ def is_in_place(node: CapturedNode) -> bool:
     name = name_operator(node)
     if node.op == "call_method":
         return name.endswith("_") and not name.endswith("__")
-    return node.target in _IN_PLACE or (node.op == "call_function" and name.endswith("_"))
+    if node.op != "call_function":
+        return False
+    return node.target in _IN_PLACE or name.endswith("_") or _is_told_to_write(node)
+
+
+def _is_told_to_write(node: CapturedNode) -> bool:
+    """Whether an argument makes a function of torch write, such as `out` or `inplace`."""
+    given = dict(node.kwargs)
+    with suppress(TypeError, ValueError):  # of a function in C++ nobody knows the signature
+        names = inspect.signature(node.target).parameters
+        given |= dict(zip(names, node.args, strict=False))
+    is_learning = given.get("training", given.get("use_input_stats")) is True
+    return (
+        given.get("out") is not None
+        or given.get("inplace") is True
+        or given.get("max_norm") is not None  # an embedding scales the rows that are longer
+        or (is_learning and given.get("running_mean") is not None)
+    )
 
 
 class Cone:
