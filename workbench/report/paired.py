@@ -168,7 +168,7 @@ class PairedTimes:
             return "The generated code is identical: it was not timed against itself."
         saved = f"{_time(self.saved_us.low)} to {_time(self.saved_us.high)}" if len(self) else ""
         if self.verdict == "too noisy to say":
-            what = f" The saving lies between {saved}." if len(self) >= FEWEST else ""
+            what = f" The saving is {saved}." if len(self) >= FEWEST else ""
             return f"Too noisy to say: {self.doubt}.{what}"
         of = f"of {_time(statistics.median(self.before_us))}"
         if self.verdict == "no difference":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -171,11 +172,13 @@ def compute_written(
             if name in program or not same_tensor(before[name], eager[name])
         ]  # fmt: skip
         noisy = [_leave(captured, moved, Precision.SAME, places) for moved in list_noisy(before)]
-        # what an operator of higher order writes inside is not seen in float64
-        is_seen = any(map(is_in_place, captured.graph.nodes))
-        exact = _leave(captured, inputs(), Precision.WIDE, places) if is_seen else {}
-    except CannotCompute:
-        return Ends((), ())
+    except CannotCompute as error:
+        return Ends((), (), why=f"what the call leaves in its inputs: {error}")
+    exact: dict[str, Any] = {}
+    # what an operator of higher order writes inside is not seen in float64
+    if any(map(is_in_place, captured.graph.nodes)):
+        with suppress(CannotCompute):  # then its rows say of no distance from float64
+            exact = _leave(captured, inputs(), Precision.WIDE, places)
     return Ends(
         [eager[name] for name in places], [program.get(name, before[name]) for name in places],
         [exact[name] for name in places if exact],
@@ -450,7 +453,10 @@ def _look_at(program: HostProgram, progress: ProgressCallback | None) -> Finding
             stages=tuple(list_stages(stages, ends, inputs, _find_own(rows))),
             outputs=(*list_outputs(ends, find_logits(stages.captured)), *list_outputs(written)),
             compared=sum(each.compared for each in found),
-            not_compared=tuple(why for each in found for why in each.not_compared),
+            not_compared=(
+                *(why for each in found for why in each.not_compared),
+                *([written.why] if written.why not in ("", DRAWN) else []),
+            ),
             unlike=(*list_unlike(ends), *list_unlike(written)),
         )
 
