@@ -12,6 +12,7 @@ import torch
 import workbench as wb
 from workbench.analysis.changes.tried_change import Counts, TriedChange, weigh
 from workbench.analysis.session.advice import Advice, advice
+from workbench.handles.rehearsing import recompile_trials
 
 SCALE = 1
 
@@ -224,6 +225,20 @@ def test_what_cannot_be_tried_counts_no_recompiles() -> None:
     """Seen: "3 → 0 recompiles in 4 calls … It raises UsageError"."""
     made = TriedChange("refused", "It raises KeyError: 'x'.", Counts(1, 0, 3))
     assert made.sentence == "It raises KeyError: 'x'."
+
+
+def test_a_change_of_a_function_that_cannot_be_copied_is_not_checked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    session, found, _kept = record(run_list)
+
+    def refuse(*_: Any) -> Any:
+        raise wb.UsageError("append_to is a lambda. Change the line yourself and compile again.")
+
+    monkeypatch.setattr(recompile_trials, "rewrite_callable", refuse)
+    made = session.start_patch(found.patches[0].id).result()
+    assert made.verdict == "not checked"
+    assert made.sentence.startswith("Not applied: append_to is a lambda.")
 
 
 def test_what_is_gone_is_said() -> None:

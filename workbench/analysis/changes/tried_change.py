@@ -45,8 +45,7 @@ class TriedChange:
     """A change beside the code as it is; counts are None where nothing could be counted.
 
     `checked` says what was compared with which tolerance, or why not. `patch` is a unified diff,
-    empty where no line is known. Of a session `calls` were made again, with a `backend`; they are
-    0 where the changed code raises.
+    empty where no line is known. Of a session `calls` were made again, with a `backend`.
     """
 
     verdict: Verdict
@@ -112,12 +111,14 @@ def try_change(
     try:
         ran = run(made)
     except Exception as error:  # the change is wrong here
-        return TriedChange("refused", f"It raises {read_first_line(error)}.", before, patch=patch)
+        return TriedChange(
+            "refused", f"It raises {describe_in_one_line(error)}.", before, patch=patch
+        )
     verdict = weigh(ran.agrees, before, ran.counts)
     tried = TriedChange(verdict, ran.checked, before, ran.counts, patch)
     return confirm(made, tried)
 
 
-def read_first_line(error: Exception) -> str:
+def describe_in_one_line(error: Exception) -> str:
     """What an error says, in one line without a full stop."""
     return describe_error(error).partition("\n")[0].rstrip(".")

@@ -21,7 +21,7 @@ from workbench.analysis.changes.tried_change import (
     Counts,
     Ran,
     TriedChange,
-    read_first_line,
+    describe_in_one_line,
     try_change,
 )
 from workbench.analysis.session.advice import RecompilePatch, group_recompiles, list_patches
@@ -122,13 +122,16 @@ def try_patch(
         except UsageError as error:
             return TriedChange("not checked", str(error), patch=diff)
         except Exception as error:  # of the program, whose state is another one by now
-            why = f"The calls cannot be made again: {read_first_line(error)}."
+            why = f"The calls cannot be made again: {describe_in_one_line(error)}."
             return TriedChange("not checked", why, patch=diff)
         steps(f"making {plural(len(calls), 'call')} again, with the change", 0.0)
 
         def run(edits: tuple[Edit, ...]) -> Ran:
             change = replace(patch.change, edits=edits)
-            after = _run(known, replace(patch, change=change))
+            try:
+                after = _run(known, replace(patch, change=change))
+            except UsageError as error:  # the function cannot be copied
+                return Ran(None, f"Not applied: {error}", before)
             agrees, checked = _compare(patch, expected.leaves, again.leaves, after.leaves)
             return Ran(agrees, checked, after.counts)
 

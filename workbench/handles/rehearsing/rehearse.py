@@ -16,7 +16,7 @@ from workbench.analysis.changes.tried_change import (
     Ran,
     TriedChange,
     Verdict,
-    read_first_line,
+    describe_in_one_line,
     try_change,
 )
 from workbench.analysis.opportunities.rehearsed_cures import Rehearsal, RehearsedCure
@@ -107,14 +107,14 @@ class BrokenCall:
             outcome(self._target, self._inputs)  # raises what the function itself raises
             name = resolve(self._target).name
             # an operator in a graph raises when the graph runs, outside of the `try` around it
-            raise UsageError(_CAUGHT.format(name, read_first_line(error))) from error
+            raise UsageError(_CAUGHT.format(name, describe_in_one_line(error))) from error
 
     def describe_compiled(self) -> str:
         """What became of the call itself when Inductor compiled and ran it, without a full stop."""
         try:
             compiled = run_compiled_outcome(self._target, self._inputs, fullgraph=True)
         except Exception as error:
-            return f"Inductor fails on it: {read_first_line(error)}"
+            return f"Inductor fails on it: {describe_in_one_line(error)}"
         agrees, checked = difference(*self._expected, compiled, judge=self._judge)
         head = "Inductor compiles it, and it runs" if agrees else "compiled by Inductor"
         return f"{head}. {checked}".rstrip(".")
@@ -198,7 +198,7 @@ class BrokenCall:
                     copy.target, self._inputs, fullgraph=left.breaks == 0
                 )
         except Exception as error:
-            why = read_first_line(error)
+            why = describe_in_one_line(error)
             if self._expected_compiled is None:
                 return replace(seen, verdict="not checked", checked=f"{_NOT_COMPILED} ({why}).")
             return replace(seen, verdict="refused", checked=f"It raises {why}.", after=None)
