@@ -100,7 +100,7 @@ def test_the_line_that_had_it_compiled_again_has_a_patch_that_is_tried(
     view.get_by_role("tab", name="What to change").click()
     sentence = view.locator(".ses-advice p").first.inner_text()
     assert "in order 0 → 1 → 2 → 3; self.seen += 1 changes it (cell " in sentence
-    lines = view.locator(".ses-patch pre").inner_text().split("\n")
+    lines = view.locator(".proposed pre").inner_text().split("\n")
     assert lines[1:] == [
         "- self.seen = 0",
         "+ self.register_buffer('seen', torch.tensor(0), persistent=False)",
@@ -172,7 +172,7 @@ def test_lines_that_stand_above_a_function_of_a_cell_are_tried_too(
         notebook.ended(cell)
     view = one_view(notebook.cell(2))
     view.get_by_role("tab", name="What to change").click()
-    lines = view.locator(".ses-patch pre").inner_text()
+    lines = view.locator(".proposed pre").inner_text()
     assert "def add_to_history(self):" in lines
     view.get_by_role("button", name="Try it").click()
     said = view.locator(".msg", has_text="Tried.")

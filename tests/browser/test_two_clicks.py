@@ -161,7 +161,7 @@ def test_why_it_was_compiled_again_by_shape(reader: Open) -> None:
     sentence = own.read(own.page.locator(".ses-advice p").first)
     assert "doubled was compiled 1 more time" in sentence
     assert "since x.size()[0] was 6, not 4 (test_two_clicks.py:" in sentence
-    patch = own.read(own.page.locator(".ses-patch").first)
+    patch = own.read(own.page.locator(".proposed").first)
     assert "dynamic=True" in patch or "torch._dynamo.maybe_mark_dynamic(x, 0)" in patch
 
 
@@ -170,7 +170,7 @@ def test_why_it_was_compiled_again_by_state(reader: Open) -> None:
     own.click(own.page.get_by_role("tab", name="What to change"))
     sentence = own.read(own.page.locator(".ses-advice p").first)
     assert "in order 0 → 1 → 2 → 3; self.seen += 1 changes it (test_two_clicks.py:" in sentence
-    assert "self.register_buffer('seen'" in own.read(own.page.locator(".ses-patch").first)
+    assert "self.register_buffer('seen'" in own.read(own.page.locator(".proposed").first)
 
 
 def test_an_opened_recompile_says_first_why_it_was_compiled_again(reader: Open) -> None:

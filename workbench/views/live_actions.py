@@ -15,10 +15,11 @@ from workbench.report import Report
 from workbench.specs import Catalogue
 from workbench.tasks.live_action import LiveAction
 from workbench.views.job_queue import AskedJob, JobQueue
+from workbench.views.wire.advice_messages import CureQuestion, TrialQuestion
 from workbench.views.wire.artifact_messages import FileQuestion, MachineQuestion
 from workbench.views.wire.gpu_messages import TargetChoice, TargetQuestion, Targets
 from workbench.views.wire.memory_messages import BudgetQuestion
-from workbench.views.wire.report_messages import CureQuestion, Progress, Task, TrialQuestion
+from workbench.views.wire.report_messages import Progress, Task
 
 if TYPE_CHECKING:
     from workbench.analysis.opportunities.opportunity import Opportunity, Tried

@@ -33,8 +33,8 @@ export function isAwake({ kind, lost }: Pick<Host, "kind" | "lost">): boolean {
 
 /** What would be asked for, to know it again among what was. */
 export interface Wanted {
-  ask: string;
-  question?: Question;
+  readonly ask: string;
+  readonly question?: Question;
 }
 
 /** Why nothing can be started at this moment, or null; `reason` is why it never can. */
@@ -93,7 +93,8 @@ export function hostSignals(): Pick<Host, "document" | "failure" | "progress" | 
   };
 }
 
-const ASLEEP =
+/** Why a saved view can do nothing. */
+export const ASLEEP =
   "This needs the session that compiled it: run the cell again, or load the saved report.";
 
 export function pageHost(embedded: Embedded, kind: "page" | "saved" = "page"): Host {

@@ -31,6 +31,55 @@ export interface Access {
 }
 
 /**
+ * The opportunity to try, by its id.
+ */
+export interface TrialQuestion {
+  opportunity: string;
+}
+
+/**
+ * The patch of a session's recompiles to try, by its id.
+ */
+export interface PatchQuestion {
+  id: string;
+}
+
+/**
+ * The cure to try: the id of its break, and its position in the list of cures.
+ */
+export interface CureQuestion {
+  id: string;
+  cure: number;
+}
+
+/**
+ * What trying a change showed, in words; `patch` is its unified diff, or empty.
+ */
+export interface ChangeOutcome {
+  words: string;
+  tone: Tone;
+  patch: string;
+}
+
+/**
+ * One way to change the program. `lines` are signs and texts of a small diff: "-" and "+", " "
+ * for a line that stays, "@" for a place that the next lines are at, "" for code that stands by
+ * itself. `code` is the text to copy. `ask` with `question` tries it; `why_not` says why it
+ * cannot be tried here. `outcome` is None until it was tried.
+ */
+export interface ProposedChange {
+  id: string;
+  title: string;
+  why: string;
+  lines: (["-" | "+" | " " | "@" | "", string])[];
+  code: string;
+  ask: string;
+  question: TrialQuestion | CureQuestion | PatchQuestion;
+  why_not: string | null;
+  outcome: ChangeOutcome | null;
+}
+
+/**
  * The times of one side in µs of a call, in the order of the pairs. `middle` are the ends of
  * the middle half: a quarter of the runs is below, a quarter above.
  */
@@ -80,9 +129,7 @@ export interface TriedChange {
  * `short` its first part; `sure_words` say what `sure` means. `predicted_us` are µs of a call
  * that it is predicted to save: lowest, middle, highest; None where nobody can say.
  * `predicted_by` says in a few words where they are from. `line_id` and `place` are the line
- * that it is about. `before` and `after` are lines of a rewrite, without `before` what to
- * write; `action` are the arguments that change. `why_not` says why it cannot be tried here, or
- * is None.
+ * that it is about.
  */
 export interface Opportunity {
   id: string;
@@ -97,10 +144,7 @@ export interface Opportunity {
   source: string;
   line_id: string | null;
   place: string | null;
-  before: string[];
-  after: string[];
-  action: string | null;
-  why_not: string | null;
+  change: ProposedChange;
   tried: TriedChange | null;
 }
 
@@ -1092,20 +1136,6 @@ export interface Deviation {
 }
 
 /**
- * A change that may take deviations away; `effect` and `price` are None where it was not tried.
- * `why_not` says why it cannot be tried here, or is None.
- */
-export interface NumericsCure {
-  id: string;
-  option: string;
-  action: string;
-  text: string;
-  effect: string | null;
-  price: string | null;
-  why_not: string | null;
-}
-
-/**
  * What was found: the sentence, five questions with their answers, a bar for each stage.
  * `first` is the id of the deviation that the answers are about, `cure` that of its cure.
  */
@@ -1115,7 +1145,7 @@ export interface NumericsFound {
   first: string | null;
   cure: string | null;
   stages: StageBar[];
-  cures: NumericsCure[];
+  cures: ProposedChange[];
 }
 
 /**
@@ -1516,38 +1546,7 @@ export interface Break {
   explanation: string;
   hints: string[];
   count: number;
-  cures: Cure[];
-}
-
-/**
- * One change: what it does, the lines before and after, all that is written for it. `tried`
- * says what became of it in a copy, with `tone`, and `patch` is its unified diff; they are None
- * and empty where nobody has tried it.
- */
-export interface Cure {
-  title: string;
-  text: string;
-  before: string[];
-  after: string[];
-  code: string;
-  tried: string | null;
-  tone: Tone;
-  patch: string;
-}
-
-/**
- * Which patch of a session's recompiles is to be tried.
- */
-export interface PatchQuestion {
-  id: string;
-}
-
-/**
- * Which cure is to be tried: the id of its break, and its place there.
- */
-export interface CureQuestion {
-  id: string;
-  cure: number;
+  cures: ProposedChange[];
 }
 
 /**
@@ -1857,13 +1856,6 @@ export interface GuardQuestion {
 }
 
 /**
- * The id of the opportunity to try.
- */
-export interface TrialQuestion {
-  opportunity: string;
-}
-
-/**
  * A request of the front end; every one gets exactly one `Answer` with the same id.
  */
 export interface Ask {
@@ -1978,45 +1970,18 @@ export interface SessionBar {
 }
 
 /**
- * A line, at `place`, and the lines in its place.
- */
-export interface SessionEdit {
-  place: string;
-  before: string;
-  after: string[];
-}
-
-/**
- * One way to write a cure, asked to be tried by its `id`. `above` are lines over the function,
- * `before_call` those before each call, in the names of the function's arguments, where the
- * line that calls is not known. `tried` says what came of it, null where it was not tried;
- * `patch` is the unified diff.
- */
-export interface SessionPatch {
-  id: string;
-  title: string;
-  why: string;
-  above: string[];
-  edits: SessionEdit[];
-  before_call: string[];
-  tried: string | null;
-  tone: Tone;
-  patch: string;
-}
-
-/**
  * What to change in a sentence, with the ways to write it.
  */
 export interface SessionChange {
   sentence: string;
-  patches: SessionPatch[];
+  patches: ProposedChange[];
 }
 
 /**
  * A session as far as it is. `title` counts what happened, `facts` say how it was recorded.
  * `scale` are lines of the picture: how high, and their words. `slow` are sentences on the
  * slowest steps. `can_open` are ids of the compiles that have a report. `changes` are the
- * sentences of `advice` with their patches, `why_not_tried` why none of these can be tried.
+ * sentences of `advice` with their patches.
  */
 export interface SessionDocument {
   version: number;
@@ -2027,7 +1992,6 @@ export interface SessionDocument {
   notes: string[];
   advice: string[];
   changes: SessionChange[];
-  why_not_tried: string | null;
   slow: string[];
   bars: SessionBar[];
   scale: [number, string][];

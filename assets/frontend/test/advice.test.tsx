@@ -5,7 +5,7 @@ import { act } from "preact/test-utils";
 import { beforeEach, expect, test, vi } from "vitest";
 import { idle } from "../src/host";
 import { Memory } from "../src/memory";
-import { Advice, parted } from "../src/overview/advice";
+import { Advice } from "../src/overview/advice";
 import { axisOf, beyond, placeOn, savingWords } from "../src/overview/axis";
 import type { Store } from "../src/store";
 import type { Opportunity } from "../src/wire";
@@ -23,10 +23,20 @@ const CHANGE: Opportunity = {
   source: "Counted: the bytes.",
   line_id: "L:s0:93",
   place: "model.py:93",
-  before: ["    return x.t().contiguous() @ y"],
-  after: ["    return x.t() @ y"],
-  action: null,
-  why_not: null,
+  change: {
+    id: "o0",
+    title: "Leave .contiguous() out",
+    why: "It writes a copy.",
+    lines: [
+      ["-", "return x.t().contiguous() @ y"],
+      ["+", "return x.t() @ y"],
+    ],
+    code: "return x.t() @ y",
+    ask: "try",
+    question: { opportunity: "o0" },
+    why_not: null,
+    outcome: null,
+  },
   tried: null,
 };
 
@@ -41,7 +51,7 @@ beforeEach(() => {
   const view = {
     memory,
     pane: signal("overview"),
-    host: { part, progress, lost: signal(null) },
+    host: { kind: "live", part, progress, lost: signal(null) },
     select,
   };
   store = { ...view, doc: signal({ variable: "fast" }) } as unknown as Store;
@@ -77,7 +87,7 @@ test("what can be tried is asked for, what cannot says why", async () => {
   await click("Leave .contiguous() out");
   await click("Try it");
   expect(part).toHaveBeenCalledWith("try", { opportunity: "o0" });
-  await draw({ why_not: "The function is not alive here." });
+  await draw({ change: { ...CHANGE.change, why_not: "The function is not alive here." } });
   await click("Try it");
   expect(part).toHaveBeenCalledTimes(1);
   expect(document.body.textContent).toContain("The function is not alive here.");
@@ -164,9 +174,4 @@ test("an interval of noise does not squash the axis: it ends in an arrow, its wo
   expect(placeOn(axis, 30_000)).toBe(placeOn(axis, 300));
   expect(savingWords(noise)[1]).toContain("to −30.0 ms");
   expect(axisOf([noise])).toEqual({ least: -9000, most: 30_000 }); // nothing else to draw it for
-});
-
-test("what to do stands before why", () => {
-  expect(parted(CHANGE.text)).toEqual(["Leave .contiguous() out", "It writes a copy."]);
-  expect(parted("Compile again.")).toEqual(["Compile again", ""]);
 });

@@ -33,7 +33,6 @@ const SHOWN: SessionDocument = {
   notes: [],
   advice: [],
   changes: [],
-  why_not_tried: null,
   slow: [],
   bars: BARS,
   scale: [],
@@ -55,7 +54,7 @@ function stateOf(kind: "live" | "saved"): [SessionState, string[]] {
       asked.push(id);
       return Promise.reject(new Error("There is none."));
     },
-    ask: () => Promise.reject(new Error("It is not asked.")),
+    part: () => Promise.reject(new Error("It is not asked.")),
     cancel() {},
     close() {},
   };

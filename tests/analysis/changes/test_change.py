@@ -12,6 +12,7 @@ from workbench.analysis.changes.change import (
     Setting,
     apply_edits,
     read_settings,
+    split_text,
     write_diff,
 )
 from workbench.errors import UsageError
@@ -105,3 +106,10 @@ def test_code_has_the_lines_and_then_the_settings() -> None:
     ]
     written = Change(settings=read_settings([("mode", "max-autotune"), ("a.b", 1), ("c", 2)]))
     assert written.code == "mode='max-autotune', options={'a.b': 1, 'c': 2}"
+
+
+def test_what_a_change_does_stands_before_why() -> None:
+    assert split_text("Leave .contiguous() out: it writes a copy.") == (
+        "Leave .contiguous() out", "It writes a copy.",
+    )  # fmt: skip
+    assert split_text("Compile again.") == ("Compile again", "")

@@ -35,13 +35,13 @@ def test_a_view_is_filled_by_a_comparison_and_its_cure_gets_a_price(tmp_path, mo
     found = document["numerics"]
     assert found["answers"][4][1].startswith("Not measured: ")
     cure, unfused = found["cures"]
-    assert unfused["option"] == "compiled.with_fusion(unfused=['k0'])"
-    assert (cure["price"], cure["why_not"]) == (None, None)
+    assert unfused["title"] == "compiled.with_fusion(unfused=['k0'])"
+    assert (cure["outcome"], cure["why_not"]) == (None, None)
     mail.ask("numerics-cure", question={"opportunity": cure["id"]})
     shown.live_actions.join(240)
     found = mail.ask("document")[1]["numerics"]
     assert found["answers"][4][1].startswith("A call takes ")
-    assert found["cures"][0]["price"].endswith("(a model).")
+    assert found["cures"][0]["outcome"]["words"].endswith("(a model).")
     assert [row.option for row in compiled.report.numerics_cures] == [causes.EMULATE]
 
 

@@ -37,7 +37,7 @@ def test_rows_stand_by_their_cause_and_are_linked() -> None:
         'wb.numerics(compiled, args).repro("k0", "k0.py", node="mul_2")',
     ]
     assert row["cures"] == [cure["id"] for cure in shown["numerics"]["cures"]] == ["n0", "n1"]
-    assert [cure["option"] for cure in shown["numerics"]["cures"]] == [
+    assert [cure["title"] for cure in shown["numerics"]["cures"]] == [
         "emulate_precision_casts=True", "compiled.with_fusion(unfused=['k0'])",
     ]  # fmt: skip
     assert shown["deviations"][4]["cures"] == []

@@ -214,8 +214,11 @@ def test_patches_wait_for_their_turn_and_what_fails_says_so() -> None:
     mail.view.jobs.join(30)
     assert found.begun == patches
     shown = shown_by(mail.view)["changes"]
-    tried = {each["id"]: each["tried"] for one in shown for each in one["patches"]}
-    assert (tried[patches[0]], tried[patches[1]]) == (None, "2 → 0 recompiles.")
+    tried = {each["id"]: each["outcome"] for one in shown for each in one["patches"]}
+    assert tried[patches[0]] is None
+    assert tried[patches[1]] == {
+        "words": "2 → 0 recompiles.", "tone": "captured", "patch": "- a\n+ b",
+    }  # fmt: skip
     (failed,) = mail.view.progress["failed"]
     assert failed["words"].endswith("the calls are gone")
 

@@ -20,17 +20,18 @@ def test_a_cure_is_tried_and_its_patch_shown() -> None:
     mail = Mailbox(show(wb.explain(printing, (x,))).live())
     _, shown = mail.ask("document")
     assert shown["actions"]["cure"] is None
-    assert [cure["tried"] for cure in shown["breaks"][0]["cures"]] == [None] * 3
+    assert [cure["outcome"] for cure in shown["breaks"][0]["cures"]] == [None] * 3
     answer, _ = mail.ask("cure", question={"id": "b0", "cure": 0})
     assert answer["error"] is None
     assert mail.view.progress["task"] == "trial"
     mail.view._live_actions.join(60)
     _, shown = mail.ask("document")
     first, second, third = shown["breaks"][0]["cures"]
-    assert first["tried"].startswith("It helps. 2 graphs, 1 break before, now 1 graph, 0 breaks.")
-    assert (first["tone"], second["tried"]) == ("captured", None)
-    assert "+    if not torch.compiler.is_compiling():" in first["patch"]
-    assert third["after"][0] == "print_outside = torch.compiler.disable(print)"
+    outcome = first["outcome"]
+    assert outcome["words"].startswith("It helps. 2 graphs, 1 break before, now 1 graph, 0 breaks.")
+    assert (outcome["tone"], second["outcome"]) == ("captured", None)
+    assert "+    if not torch.compiler.is_compiling():" in outcome["patch"]
+    assert third["lines"][0] == ["+", "print_outside = torch.compiler.disable(print)"]
 
 
 def test_the_rewrite_of_the_overview_can_be_tried_too() -> None:
@@ -38,7 +39,7 @@ def test_the_rewrite_of_the_overview_can_be_tried_too() -> None:
     mail = Mailbox(show(wb.explain(printing, (x,))).live())
     _, shown = mail.ask("document")
     row = next(each for each in shown["advice"]["rows"] if each["rule"] == "break-rewrite")
-    assert row["why_not"] is None
+    assert row["change"]["why_not"] is None
     mail.ask("try", question={"opportunity": row["id"]})
     mail.view._live_actions.join(60)
     _, shown = mail.ask("document")
@@ -50,6 +51,12 @@ def test_a_record_alone_has_the_cures_but_tries_none() -> None:
     mail = Mailbox(show(wb.explain(printing, (torch.ones(3),)).report).live())
     _, shown = mail.ask("document")
     assert "not alive here" in shown["actions"]["cure"]
-    assert shown["breaks"][0]["cures"][0]["before"] == ['    print("in between")']
+    (cure, *_) = shown["breaks"][0]["cures"]
+    assert cure["lines"] == [
+        ["-", 'print("in between")'],
+        ["+", "if not torch.compiler.is_compiling():"],
+        ["+", "    print('in between')"],
+    ]  # fmt: skip
+    assert "not alive here" in cure["why_not"]
     answer, _ = mail.ask("cure", question={"id": "b0", "cure": 0})
     assert "not alive here" in (answer["error"] or "")

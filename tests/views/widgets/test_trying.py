@@ -56,7 +56,7 @@ def mail(made: Made) -> Mailbox:
 
 def test_what_was_measured_stands_beside_what_was_predicted(mail: Mailbox, made: Made) -> None:
     _, shown = mail.ask("document")
-    first = next(row for row in shown["advice"]["rows"] if row["why_not"] is None)
+    first = next(row for row in shown["advice"]["rows"] if row["change"]["why_not"] is None)
     assert first["tried"] is None
     answer, _ = mail.ask("try", question={"opportunity": first["id"]})
     assert answer["error"] is None
@@ -83,7 +83,7 @@ def test_what_was_measured_stands_beside_what_was_predicted(mail: Mailbox, made:
 
 def test_one_that_runs_can_be_cancelled(mail: Mailbox) -> None:
     _, shown = mail.ask("document")
-    first = next(row for row in shown["advice"]["rows"] if row["why_not"] is None)
+    first = next(row for row in shown["advice"]["rows"] if row["change"]["why_not"] is None)
     mail.ask("try", question={"opportunity": first["id"]})
     mail.ask("cancel")
     mail.view._live_actions.join(10)
@@ -95,7 +95,7 @@ def test_one_that_runs_can_be_cancelled(mail: Mailbox) -> None:
 def test_a_record_alone_says_why_nothing_can_be_tried(sample_report: Report) -> None:
     mail = Mailbox(show(sample_report).live())
     _, shown = mail.ask("document")
-    assert all(row["why_not"] is not None for row in shown["advice"]["rows"])
+    assert all(row["change"]["why_not"] is not None for row in shown["advice"]["rows"])
     answer, _ = mail.ask("try", question={"opportunity": "o0"})
     assert "not alive here" in (answer["error"] or "")
     answer, _ = mail.ask("tried:o0")

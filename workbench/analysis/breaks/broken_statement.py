@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import ast
 import copy
-import re
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from workbench.analysis.changes.change import Change, Edit
+from workbench.analysis.changes.change import Change, Edit, split_text
 from workbench.report import Break, Report
 
 CureKind = Literal["rewrite", "move", "option", "explicit"]
-_HEAD = re.compile(r"[.:] ")  # what a cure is in a few words ends there
 
 
 @dataclass(frozen=True)
@@ -32,12 +30,12 @@ class Cure:
     @property
     def title(self) -> str:
         """What it does, in a few words."""
-        return _HEAD.split(self.text, maxsplit=1)[0].removesuffix(".")
+        return split_text(self.text)[0]
 
     @property
     def why(self) -> str:
         """The rest of the text, with what it takes or costs."""
-        return "".join(_HEAD.split(self.text, maxsplit=1)[1:])
+        return split_text(self.text)[1]
 
 
 @dataclass(frozen=True)

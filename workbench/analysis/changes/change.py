@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import linecache
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -91,6 +92,7 @@ _WRITTEN: Mapping[str, Callable[[Any], str]] = {
     "float32_matmul_precision": lambda value: f"torch.set_float32_matmul_precision({value!r})",
 }
 """How a setting is written that is no option of Inductor."""
+_HEAD = re.compile(r"[.:] ")
 _OF_PROGRAM = ("dtype", "memory_format", "float32_matmul_precision")
 
 
@@ -143,6 +145,13 @@ class Change:
     def overlaps(self, other: Change) -> bool:
         """Whether both change a line that is the same."""
         return any(edit.overlaps(its) for edit in self.edits for its in other.edits)
+
+
+def split_text(text: str) -> tuple[str, str]:
+    """What a change does in a few words, and the rest: a colon or a full stop is between them."""
+    what, *rest = _HEAD.split(text, maxsplit=1)
+    why = "".join(rest)
+    return what.removesuffix("."), why[:1].upper() + why[1:]
 
 
 def apply_edits(lines: Sequence[str], edits: Iterable[Edit]) -> list[str]:

@@ -164,7 +164,10 @@ def _show_overview(report: Report, shown: wire.Document) -> _Found:
                 [f"{row['text']} ({_say_doubt(row)})" for row in rows],
                 "What to change",
                 heads=[row["saving"] for row in rows],
-                codes=["\n".join(_list_changes(row)) for row in rows],
+                codes=[
+                    "\n".join(f"{sign} {line}".lstrip() for sign, line in row["change"]["lines"])
+                    for row in rows
+                ],
                 is_minor=True,
             )
         )
@@ -177,13 +180,6 @@ def _show_overview(report: Report, shown: wire.Document) -> _Found:
 
 def _say_doubt(row: Opportunity) -> str:
     return f"{row['sure']}, {row['place']}" if row["place"] else row["sure"]
-
-
-def _list_changes(row: Opportunity) -> Iterator[str]:
-    if row["action"] or row["after"]:
-        yield from (f"- {line}" for line in row["before"])
-        sign = "+ " if row["before"] else ""
-        yield from [row["action"]] if row["action"] else (f"{sign}{line}" for line in row["after"])
 
 
 def _show_breaks(report: Report, shown: wire.Document) -> _Found | None:

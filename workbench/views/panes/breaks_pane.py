@@ -8,13 +8,14 @@ from collections.abc import Iterator, Sequence
 from workbench.analysis.breaks.broken_statement import Cure
 from workbench.analysis.breaks.cures import find_cures
 from workbench.analysis.cost.line_shares import list_line_ids
-from workbench.analysis.opportunities.rehearsed_cures import RehearsedCure
 from workbench.device_kinds import TARGETS
 from workbench.report import Guard, Node, Report, Request
 from workbench.report.record import select_rows
 from workbench.views.answers.alternatives_text import TONES, describe_cure
 from workbench.views.panes.pane import Content, Pane, ViewContext, missing
+from workbench.views.proposed_changes import list_change_lines
 from workbench.views.wire import report_messages as wire
+from workbench.views.wire.advice_messages import ProposedChange
 from workbench.views.wire.codec import convert_row
 
 _DTYPES = (
@@ -51,7 +52,7 @@ def _breaks(report: Report, context: ViewContext) -> list[wire.Break]:
             item,
             line_id=line_of.get((item.file, item.line)),
             cures=[
-                _cure(cure, context.cures.get((item.id, number)))
+                _propose(cure, item.id, number, context)
                 for number, cure in enumerate(find_cures(report, item))
             ],
         )
@@ -59,17 +60,20 @@ def _breaks(report: Report, context: ViewContext) -> list[wire.Break]:
     ]
 
 
-def _cure(cure: Cure, tried: RehearsedCure | None) -> wire.Cure:
-    change = cure.change
+def _propose(cure: Cure, item: str, number: int, context: ViewContext) -> ProposedChange:
+    tried = context.cures.get((item, number))
     return {
+        "id": f"{item}:{number}",
         "title": cure.title,
-        "text": cure.why[:1].upper() + cure.why[1:],
-        "before": [*change.before],
-        "after": [*change.above, *change.after],
-        "code": change.code,
-        "tried": None if tried is None else describe_cure(tried),
-        "tone": "plain" if tried is None else TONES[tried.verdict],
-        "patch": "" if tried is None else tried.patch,
+        "why": cure.why,
+        "lines": list_change_lines(cure.change),
+        "code": cure.change.code,
+        "ask": "cure",
+        "question": {"id": item, "cure": number},
+        "why_not": context.why_not["cure"],
+        "outcome": None
+        if tried is None
+        else {"words": describe_cure(tried), "tone": TONES[tried.verdict], "patch": tried.patch},
     }
 
 

@@ -14,15 +14,18 @@ from workbench.analysis.numerics.numerics_cures import (
     name_change,
     name_option,
 )
-from workbench.analysis.numerics.numerics_record import Numerics, read_numerics
+from workbench.analysis.numerics.numerics_record import read_numerics
+from workbench.analysis.opportunities.opportunity import Opportunity
 from workbench.device_kinds import TARGETS
 from workbench.number_text import number_text, plural
 from workbench.report import Report
-from workbench.report.numerics.numerics_rows import Deviation
+from workbench.report.numerics.numerics_rows import Deviation, NumericsCure
 from workbench.views.block_wire import write_action
 from workbench.views.blocks import Action, Own, Rows, Sentence
 from workbench.views.panes.pane import Content, Pane, ViewContext, can_be_called, missing
+from workbench.views.proposed_changes import list_code_lines
 from workbench.views.wire import numerics_messages as wire
+from workbench.views.wire.advice_messages import ProposedChange
 from workbench.views.wire.codec import convert_row
 
 _NOT_COMPARED = (
@@ -45,7 +48,7 @@ def document(report: Report, context: ViewContext) -> Content:
             empty["offer"] = "Compare…"
         return Content({"numerics": None, "deviations": []}, empty=empty)
     rows = found.sorted
-    cures = _list_cures(found, context)
+    tried = {cure.option: cure for cure in found.tried}
     changes = found.opportunities
     lines = list_line_ids(report)
     deviations = [
@@ -77,7 +80,7 @@ def document(report: Report, context: ViewContext) -> Content:
         "stages": [
             _bar(stage.stage, rows, ids) for stage in found.stages if stage.stage != "eager"
         ],
-        "cures": cures,
+        "cures": [_propose(each, tried.get(name_option(each)), context) for each in changes],
     }
     return Content(
         {"numerics": data, "deviations": deviations},
@@ -98,19 +101,24 @@ def document(report: Report, context: ViewContext) -> Content:
     )
 
 
-def _list_cures(found: Numerics, context: ViewContext) -> list[wire.NumericsCure]:
-    tried = {cure.option: cure for cure in found.tried}
-    return [
-        convert_row(
-            wire.NumericsCure,
-            cure,
-            option=name_change(cure),
-            effect=None if (row := tried.get(name_option(cure))) is None else describe_effect(row),
-            price=None if row is None else describe_price(row),
-            why_not=context.why_not["numerics-cure"],
-        )
-        for cure in found.opportunities
-    ]
+def _propose(cure: Opportunity, tried: NumericsCure | None, context: ViewContext) -> ProposedChange:
+    return {
+        "id": cure.id,
+        "title": name_change(cure),
+        "why": cure.text,
+        "lines": list_code_lines(cure.action),
+        "code": cure.action,
+        "ask": "numerics-cure",
+        "question": {"opportunity": cure.id},
+        "why_not": context.why_not["numerics-cure"],
+        "outcome": None
+        if tried is None
+        else {
+            "words": f"{describe_effect(tried)} {describe_price(tried)}",
+            "tone": "captured" if tried.helps else "plain",
+            "patch": "",
+        },
+    }
 
 
 def _write(row: Deviation, report: Report, context: ViewContext) -> str:

@@ -12,6 +12,7 @@ from pathlib import PurePath
 from statistics import median, quantiles
 
 from workbench.analysis.calls.call_tree import CostRow, list_call_rows, list_module_rows
+from workbench.analysis.changes.change import split_text
 from workbench.analysis.cost.costs import list_all_costs, list_costs
 from workbench.analysis.cost.identical_kernels import grouped
 from workbench.analysis.fusion.fusion import list_before_fusion
@@ -45,6 +46,7 @@ from workbench.views.answers.alternatives_text import (
 from workbench.views.overview.answer import answer
 from workbench.views.panes.artifact_pane import file_of
 from workbench.views.panes.pane import Content, Pane, ViewContext, missing
+from workbench.views.proposed_changes import list_change_lines, list_code_lines
 from workbench.views.source_marks import sources
 from workbench.views.wire import advice_messages as advice_wire
 from workbench.views.wire import report_messages as wire
@@ -272,10 +274,26 @@ def _row(change: Opportunity, context: ViewContext) -> advice_wire.Opportunity:
         source=sentence(change.source),
         sure_words=f"{sentence(change.sure, '')}: {SURE[change.sure]}",
         place=file if change.line is None else f"{file}:{change.line}",
-        action=change.action if change.settings else None,
-        why_not=change.why_not or context.why_not["try"],
+        change=_propose(change, context),
         tried=None if tried is None else _tried(change, tried),
     )
+
+
+def _propose(change: Opportunity, context: ViewContext) -> advice_wire.ProposedChange:
+    """What to write; `tried` of the row has what was measured of it."""
+    title, why = split_text(change.text)
+    is_written = bool(change.before or change.settings)
+    return {
+        "id": change.id,
+        "title": title,
+        "why": why,
+        "lines": list_change_lines(change.change) if is_written else list_code_lines(change.action),
+        "code": change.action,
+        "ask": "try",
+        "question": {"opportunity": change.id},
+        "why_not": change.why_not or context.why_not["try"],
+        "outcome": None,
+    }
 
 
 def sentence(text: str, end: str = ".") -> str:

@@ -9,17 +9,17 @@ from typing import Literal
 from workbench.analysis.session.advice import Advice, RecompilePatch, advice, explain_slow_steps
 from workbench.report.session.session_record import Session
 from workbench.report.session.session_rows import place
+from workbench.views.proposed_changes import list_change_lines
 from workbench.views.session.session_answer import counts
 from workbench.views.session.session_facts import explain_slowest, facts, notes
 from workbench.views.session.session_lists import tables
 from workbench.views.session.session_timeline import timeline
 from workbench.views.tables.column import pack_table
-from workbench.views.wire.report_messages import Tone
+from workbench.views.wire.advice_messages import ChangeOutcome, ProposedChange
 from workbench.views.wire.session_messages import (
     SessionBar,
     SessionChange,
     SessionDocument,
-    SessionPatch,
 )
 from workbench.views.wire.table_messages import TableRows
 
@@ -33,10 +33,10 @@ Status = Literal["running", "done"]
 
 @dataclass(frozen=True)
 class Trials:
-    """What became of patches, by their ids: words, tone, diff; `why_not` is why none is tried."""
+    """The outcomes of patches by their ids; `why_not` is why none can be tried."""
 
     why_not: str | None
-    tried: Mapping[str, tuple[str, Tone, str]]
+    tried: Mapping[str, ChangeOutcome]
 
 
 NOT_HERE = Trials("The program is not here: a patch is tried in the notebook that recorded it.", {})
@@ -65,7 +65,6 @@ def document(
         "notes": notes(session, is_running=is_running),
         "advice": [one.sentence for one in changes],
         "changes": [_change(one, trials) for one in changes],
-        "why_not_tried": trials.why_not,
         "slow": explain_slowest(session),
         "bars": bars,
         "scale": scale,
@@ -78,22 +77,17 @@ def _change(one: Advice, trials: Trials) -> SessionChange:
     return {"sentence": one.sentence, "patches": [_patch(each, trials) for each in one.patches]}
 
 
-def _patch(patch: RecompilePatch, trials: Trials) -> SessionPatch:
-    tried = trials.tried.get(patch.id)
-    words, tone, diff = tried or (None, "plain", "")
+def _patch(patch: RecompilePatch, trials: Trials) -> ProposedChange:
     return {
         "id": patch.id,
         "title": patch.title,
         "why": patch.why,
-        "above": list(patch.change.above),
-        "edits": [
-            {"place": place(each.file, each.line), "before": each.before[0], "after": [*each.after]}
-            for each in patch.change.edits
-        ],
-        "before_call": list(patch.change.before_call),
-        "tried": words,
-        "tone": tone,
-        "patch": diff,
+        "lines": list_change_lines(patch.change, lambda edit: place(edit.file, edit.line)),
+        "code": patch.change.code,
+        "ask": "try-patch",
+        "question": {"id": patch.id},
+        "why_not": trials.why_not,
+        "outcome": trials.tried.get(patch.id),
     }
 
 

@@ -18,8 +18,9 @@ from workbench.views.job_queue import IDLE, AskedJob, JobQueue
 from workbench.views.session.session_document import Status, Trials, document
 from workbench.views.widgets.display import show_row
 from workbench.views.widgets.request_widget import RequestWidget
+from workbench.views.wire.advice_messages import ChangeOutcome, PatchQuestion
 from workbench.views.wire.codec import pack
-from workbench.views.wire.report_messages import PatchQuestion, Progress, Tone
+from workbench.views.wire.report_messages import Progress
 from workbench.views.wire.session_messages import SessionDocument
 
 _OPEN = 4  # reports that are kept in memory
@@ -41,7 +42,7 @@ class SessionView(RequestWidget):
         live: Session | None = None,
     ) -> None:
         """`live` is the session whose program is here, so that patches can be tried on it."""
-        self._live, self._tried = live or session, dict[str, tuple[str, Tone, str]]()
+        self._live, self._tried = live or session, dict[str, ChangeOutcome]()
         super().__init__(session=pack(self._document(session, status, variable)))
         self.cell, self.variable = "", variable
         self._shown = session
@@ -67,7 +68,11 @@ class SessionView(RequestWidget):
             raise UsageError(f"There is no patch {id!r} in this session.")
 
         def show(made: Any) -> None:
-            self._tried[id] = (made.sentence, TONES[made.verdict], made.patch)
+            self._tried[id] = {
+                "words": made.sentence,
+                "tone": TONES[made.verdict],
+                "patch": made.patch,
+            }
             self.session = pack(self._document(self._shown, "done", self.variable))
 
         def follow(progress: Progress) -> None:

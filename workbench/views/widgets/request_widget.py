@@ -15,13 +15,9 @@ from ipywidgets import Widget, widget_serialization
 from workbench.errors import UsageError, WorkbenchError
 from workbench.typed_data import Misfit, read_value
 from workbench.views.live_actions import ACTIONS
+from workbench.views.wire.advice_messages import PatchQuestion
 from workbench.views.wire.codec import bundle, pack, read_bundle_bytes
-from workbench.views.wire.report_messages import (
-    Answer,
-    CancelQuestion,
-    GuardQuestion,
-    PatchQuestion,
-)
+from workbench.views.wire.report_messages import Answer, CancelQuestion, GuardQuestion
 from workbench.views.wire.sweep_messages import RowQuestion, RowsQuestion
 
 _QUESTIONS: Mapping[str, type] = {

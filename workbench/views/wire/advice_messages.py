@@ -1,4 +1,4 @@
-"""What to do next: at most five opportunities, and what became of those that were tried.
+"""What to change, and what trying it showed; of opportunities at most five.
 
 See `document.py`. The part `tried:o0` is the difference of one that was tried, a `DiffDocument`.
 """
@@ -6,6 +6,55 @@ See `document.py`. The part `tried:o0` is the difference of one that was tried, 
 from __future__ import annotations
 
 from typing import Literal, TypedDict
+
+from workbench.views.wire.table_messages import Tone
+
+
+class TrialQuestion(TypedDict):
+    """The opportunity to try, by its id."""
+
+    opportunity: str
+
+
+class PatchQuestion(TypedDict):
+    """The patch of a session's recompiles to try, by its id."""
+
+    id: str
+
+
+class CureQuestion(TypedDict):
+    """The cure to try: the id of its break, and its position in the list of cures."""
+
+    id: str
+    cure: int
+
+
+class ChangeOutcome(TypedDict):
+    """What trying a change showed, in words; `patch` is its unified diff, or empty."""
+
+    words: str
+    tone: Tone
+    patch: str
+
+
+class ProposedChange(TypedDict):
+    """One way to change the program.
+
+    `lines` are signs and texts of a small diff: "-" and "+", " " for a line that stays, "@" for
+    a place that the next lines are at, "" for code that stands by itself. `code` is the text to
+    copy. `ask` with `question` tries it; `why_not` says why it cannot be tried here. `outcome` is
+    None until it was tried.
+    """
+
+    id: str
+    title: str
+    why: str
+    lines: list[tuple[Literal["-", "+", " ", "@", ""], str]]
+    code: str
+    ask: str
+    question: TrialQuestion | CureQuestion | PatchQuestion
+    why_not: str | None
+    outcome: ChangeOutcome | None
 
 
 class TimedRuns(TypedDict):
@@ -62,9 +111,7 @@ class Opportunity(TypedDict):
     `saving` is a range in a sentence, `short` its first part; `sure_words` say what `sure` means.
     `predicted_us` are µs of a call that it is predicted to save: lowest, middle, highest; None
     where nobody can say. `predicted_by` says in a few words where they are from.
-    `line_id` and `place` are the line that it is about. `before` and `after` are lines of a
-    rewrite, without `before` what to write; `action` are the arguments that change. `why_not` says
-    why it cannot be tried here, or is None.
+    `line_id` and `place` are the line that it is about.
     """
 
     id: str
@@ -79,10 +126,7 @@ class Opportunity(TypedDict):
     source: str
     line_id: str | None
     place: str | None
-    before: list[str]
-    after: list[str]
-    action: str | None
-    why_not: str | None
+    change: ProposedChange
     tried: TriedChange | None
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TypedDict
 
+from workbench.views.wire.advice_messages import ProposedChange
+
 INFINITE = 1e300
 
 
@@ -64,21 +66,6 @@ class Deviation(TypedDict):
     write: str
 
 
-class NumericsCure(TypedDict):
-    """A change that may take deviations away; `effect` and `price` are None where it was not tried.
-
-    `why_not` says why it cannot be tried here, or is None.
-    """
-
-    id: str
-    option: str
-    action: str
-    text: str
-    effect: str | None
-    price: str | None
-    why_not: str | None
-
-
 class NumericsFound(TypedDict):
     """What was found: the sentence, five questions with their answers, a bar for each stage.
 
@@ -90,4 +77,4 @@ class NumericsFound(TypedDict):
     first: str | None
     cure: str | None
     stages: list[StageBar]
-    cures: list[NumericsCure]
+    cures: list[ProposedChange]

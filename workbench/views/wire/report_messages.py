@@ -18,7 +18,13 @@ from __future__ import annotations
 from typing import Literal, NotRequired, TypedDict
 
 from workbench.views.wire.access_messages import Access
-from workbench.views.wire.advice_messages import Advice
+from workbench.views.wire.advice_messages import (
+    Advice,
+    CureQuestion,
+    PatchQuestion,
+    ProposedChange,
+    TrialQuestion,
+)
 from workbench.views.wire.artifact_messages import FileQuestion, MachineQuestion, SavedFile
 from workbench.views.wire.block_messages import ActionBlock, Block, CardSpec
 from workbench.views.wire.check_messages import CheckFinding, Checks
@@ -262,37 +268,7 @@ class Break(TypedDict):
     explanation: str
     hints: list[str]
     count: int
-    cures: list[Cure]
-
-
-class Cure(TypedDict):
-    """One change: what it does, the lines before and after, all that is written for it.
-
-    `tried` says what became of it in a copy, with `tone`, and `patch` is its unified diff; they are
-    None and empty where nobody has tried it.
-    """
-
-    title: str
-    text: str
-    before: list[str]
-    after: list[str]
-    code: str
-    tried: str | None
-    tone: Tone
-    patch: str
-
-
-class PatchQuestion(TypedDict):
-    """Which patch of a session's recompiles is to be tried."""
-
-    id: str
-
-
-class CureQuestion(TypedDict):
-    """Which cure is to be tried: the id of its break, and its place there."""
-
-    id: str
-    cure: int
+    cures: list[ProposedChange]
 
 
 class Guard(TypedDict):
@@ -606,12 +582,6 @@ class GuardQuestion(TypedDict):
     """The edited inputs that the guard sandbox asks about."""
 
     inputs: list[Input]
-
-
-class TrialQuestion(TypedDict):
-    """The id of the opportunity to try."""
-
-    opportunity: str
 
 
 class Ask(TypedDict):

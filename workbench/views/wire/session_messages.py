@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Literal, TypedDict
 
-from workbench.views.wire.report_messages import Tone
+from workbench.views.wire.advice_messages import ProposedChange
 from workbench.views.wire.table_messages import TableRows
 
 
@@ -28,38 +28,11 @@ class SessionBar(TypedDict):
     rows: list[str]
 
 
-class SessionEdit(TypedDict):
-    """A line, at `place`, and the lines in its place."""
-
-    place: str
-    before: str
-    after: list[str]
-
-
-class SessionPatch(TypedDict):
-    """One way to write a cure, asked to be tried by its `id`.
-
-    `above` are lines over the function, `before_call` those before each call, in the names of the
-    function's arguments, where the line that calls is not known. `tried` says what came of it, null
-    where it was not tried; `patch` is the unified diff.
-    """
-
-    id: str
-    title: str
-    why: str
-    above: list[str]
-    edits: list[SessionEdit]
-    before_call: list[str]
-    tried: str | None
-    tone: Tone
-    patch: str
-
-
 class SessionChange(TypedDict):
     """What to change in a sentence, with the ways to write it."""
 
     sentence: str
-    patches: list[SessionPatch]
+    patches: list[ProposedChange]
 
 
 class SessionDocument(TypedDict):
@@ -67,8 +40,7 @@ class SessionDocument(TypedDict):
 
     `title` counts what happened, `facts` say how it was recorded. `scale` are lines of the picture:
     how high, and their words. `slow` are sentences on the slowest steps. `can_open` are ids of the
-    compiles that have a report. `changes` are the sentences of `advice` with their patches,
-    `why_not_tried` why none of these can be tried.
+    compiles that have a report. `changes` are the sentences of `advice` with their patches.
     """
 
     version: int
@@ -79,7 +51,6 @@ class SessionDocument(TypedDict):
     notes: list[str]
     advice: list[str]
     changes: list[SessionChange]
-    why_not_tried: str | None
     slow: list[str]
     bars: list[SessionBar]
     scale: list[tuple[float, str]]

@@ -1,14 +1,14 @@
 // One graph break: the line, why it stops there, what to do, and changes to try and to copy.
 
 import { useRef } from "preact/hooks";
+import { Proposed } from "../changes/change";
 import type { Store } from "../store";
-import { Button, Copy, Message, Prose } from "../ui/basics";
+import { Button, Prose } from "../ui/basics";
 import { Python } from "../ui/highlight";
 import { useReveal } from "../ui/kept";
 import { REVEAL } from "../ui/virtual";
 import { baseName } from "../ui/words";
 import type { Break } from "../wire";
-import { Change, Result, TryIt } from "./change";
 
 export function BreakCard({ store, item }: { store: Store; item: Break }) {
   const isSelected = store.selected.value === item.id;
@@ -48,8 +48,8 @@ export function BreakCard({ store, item }: { store: Store; item: Break }) {
         </pre>
         {!item.cures.length && <Torchs item={item} />}
       </div>
-      {item.cures.map((_, at) => (
-        <Remedy key={at} store={store} item={item} at={at} />
+      {item.cures.map((change, at) => (
+        <Proposed key={change.id} host={store.host} change={change} isOpen={!at} />
       ))}
       {item.cures.length > 0 && (
         <details>
@@ -90,35 +90,5 @@ function Place({ store, item }: { store: Store; item: Break }) {
     <Button look="link" tip={item.file} press={go}>
       {words}
     </Button>
-  );
-}
-
-/** One change, open where it is the first. */
-function Remedy({ store, item, at }: { store: Store; item: Break; at: number }) {
-  const { title, text, tried, tone, patch, code, ...cure } = item.cures[at]!;
-  return (
-    <details open={!at}>
-      <summary>{title}</summary>
-      {text && (
-        <p>
-          <Prose text={text} />
-        </p>
-      )}
-      <Change {...cure} text={code} />
-      <Result isThere={tried !== null}>
-        {tried === null ? (
-          <TryIt
-            store={store}
-            ask="cure"
-            question={{ id: item.id, cure: at }}
-            reason={store.doc.value!.actions.cure ?? null}
-          />
-        ) : (
-          <Message note={{ title: "Tried.", text: tried, tone }}>
-            {patch && <Copy quiet text={patch} label="Copy patch" title="Copy the unified diff" />}
-          </Message>
-        )}
-      </Result>
-    </details>
   );
 }

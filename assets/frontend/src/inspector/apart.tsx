@@ -1,7 +1,7 @@
 // Why are two things apart? One sentence, what would join them, the scheduler's own words.
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import { TryIt } from "../breaks/change";
+import { TryIt } from "../changes/change";
 import { kindOf } from "../ids";
 import type { Store } from "../store";
 import { useAnswer } from "../ui/asked";
@@ -152,14 +152,7 @@ function Said({ store, answer, isOfPair }: SaidProps) {
             <Prose text={change?.text ?? help ?? "Nothing is known that would join them."} />
             {change && <span class="mut">{` ${change.short}`}</span>}
           </p>
-          {change && (
-            <TryIt
-              store={store}
-              ask="try"
-              question={{ opportunity: change.id }}
-              reason={change.why_not}
-            />
-          )}
+          {change && <TryIt host={store.host} change={change.change} />}
           {!change && help?.includes(TUNED) && <MaxAutotune store={store} words="Try it" />}
         </>
       )}

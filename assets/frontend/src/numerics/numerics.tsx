@@ -1,10 +1,10 @@
 // A bar for each stage that may depart from eager, five questions answered, what to change.
 
-import { TryIt } from "../breaks/change";
+import { ChangeLines, TryIt } from "../changes/change";
 import { writtenIn } from "../format";
 import type { Store } from "../store";
-import { Copy, Prose } from "../ui/basics";
-import type { NumericsCure, StageBar } from "../wire";
+import { Prose } from "../ui/basics";
+import type { ProposedChange, StageBar } from "../wire";
 import "./numerics.css";
 
 export function Answers({ store }: { store: Store }) {
@@ -20,7 +20,9 @@ export function Answers({ store }: { store: Store }) {
             <dt>{question}</dt>
             <dd>
               <Prose text={answer} />
-              {at === 4 && cure && !cure.price && <Try store={store} cure={cure} />}
+              {at === 4 && cure && !cure.outcome && (
+                <TryIt host={store.host} change={cure} isShort />
+              )}
             </dd>
           </>
         ))}
@@ -30,37 +32,17 @@ export function Answers({ store }: { store: Store }) {
   );
 }
 
-function Try({ store, cure }: { store: Store; cure: NumericsCure }) {
-  return (
-    <TryIt
-      store={store}
-      ask="numerics-cure"
-      question={{ opportunity: cure.id }}
-      reason={cure.why_not}
-      isShort
-    />
-  );
-}
-
 /** Changes that may take deviations away, with what each removes and costs, or its trial. */
-function Prices({ store, cures }: { store: Store; cures: readonly NumericsCure[] }) {
+function Prices({ store, cures }: { store: Store; cures: readonly ProposedChange[] }) {
   if (!cures.length) return null;
   return (
     <table class="prices" aria-label="Other options">
       {cures.map((cure) => (
         <tr key={cure.id}>
-          <th scope="row" class="mono" data-tip={cure.text}>
-            {cure.option}
+          <th scope="row" class="mono" data-tip={cure.why}>
+            {cure.title}
           </th>
-          <td>
-            {cure.price ? (
-              <>
-                {cure.effect} <span class="mut">{cure.price}</span>
-              </>
-            ) : (
-              <Try store={store} cure={cure} />
-            )}
-          </td>
+          <td>{cure.outcome?.words ?? <TryIt host={store.host} change={cure} isShort />}</td>
         </tr>
       ))}
     </table>
@@ -68,15 +50,12 @@ function Prices({ store, cures }: { store: Store; cures: readonly NumericsCure[]
 }
 
 /** An option, what it removes and costs, or the button that measures it. */
-export function CurePrice({ store, cure }: { store: Store; cure: NumericsCure }) {
+export function CurePrice({ store, cure }: { store: Store; cure: ProposedChange }) {
   return (
     <>
-      <p class="mono">{cure.action}</p>
-      <p>{cure.price ? `${cure.effect} ${cure.price}` : cure.text}</p>
-      <div class="row">
-        <Copy text={cure.action} label="Copy option" />
-        {!cure.price && <Try store={store} cure={cure} />}
-      </div>
+      <ChangeLines change={cure} />
+      <p>{cure.outcome?.words ?? cure.why}</p>
+      {!cure.outcome && <TryIt host={store.host} change={cure} isShort />}
     </>
   );
 }

@@ -15,7 +15,7 @@ export interface RecordsHost<Shown> {
   readonly progress: Signal<Progress>;
   /** The record of a row; a rejection is an `Error` with a sentence for the reader. */
   row(id: string): Promise<Host>;
-  ask<T>(name: string, question?: Question): Promise<T>;
+  part<T>(name: string, question?: Question): Promise<T>;
   /** Ends what runs, or one of several jobs. */
   cancel(job?: number): void;
   close(): void;
@@ -50,7 +50,7 @@ export function liveRecords<Shown>(model: Model, trait: string): RecordsHost<Sho
     document,
     lost,
     progress,
-    ask,
+    part: ask,
     cancel: (job) => void ask("cancel", job === undefined ? undefined : { job }).catch(() => {}),
     async row(row) {
       const part = <T>(name: string) => ask<T>("row", { row, part: name });
@@ -98,7 +98,7 @@ export function readRecords<Shown>(
     lost: signal(null),
     progress: signal(idle()),
     row: (id) => (records[id] ? Promise.resolve(pageHost(records[id], kind)) : refuse()),
-    ask: refuse,
+    part: refuse,
     cancel() {},
     close() {},
   };

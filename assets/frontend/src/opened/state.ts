@@ -31,7 +31,7 @@ export class Opening {
   compare(a: string, b: string): Promise<void> {
     const title = `${a} and ${b}`;
     return this.present(title, async () => {
-      const shown = await this.host.ask<DiffDocument>("compare-rows", { rows: [a, b] });
+      const shown = await this.host.part<DiffDocument>("compare-rows", { rows: [a, b] });
       return { kind: "diff", title, state: new DiffState(shown) };
     });
   }

@@ -1,10 +1,9 @@
 // What to change: the changes that save most, each with its line, and tried in place.
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import { Change, TryIt } from "../breaks/change";
+import { ChangeLines, TryIt, whyNotTried } from "../changes/change";
 import { DiffShell } from "../diff/shell";
 import { DiffState } from "../diff/state";
-import { whyNot } from "../host";
 import type { Store } from "../store";
 import { useAttempt } from "../ui/asked";
 import { Button, Frame, Problem, Prose } from "../ui/basics";
@@ -71,7 +70,7 @@ interface RowProps {
 
 function Row({ store, item, axis, isOpen, turn }: RowProps) {
   const { line_id, place, tried } = item;
-  const [what, why] = parted(item.text);
+  const { title, why } = item.change;
   const [saving, source] = savingWords(item);
   const isGrey = !!tried?.times && !isClear(tried.times);
   return (
@@ -87,7 +86,7 @@ function Row({ store, item, axis, isOpen, turn }: RowProps) {
           >
             <Icon name={isOpen ? "down" : "right"} />
             <span class="cut">
-              <Prose text={what} />
+              <Prose text={title} />
             </span>
           </button>
           <div class="why">
@@ -111,13 +110,7 @@ function Row({ store, item, axis, isOpen, turn }: RowProps) {
         {tried ? (
           <Compare store={store} tried={tried} />
         ) : (
-          <TryIt
-            store={store}
-            ask="try"
-            question={{ opportunity: item.id }}
-            reason={item.why_not}
-            isShort
-          />
+          <TryIt host={store.host} change={item.change} isShort />
         )}
       </div>
       {tried?.times && <Pairs times={tried.times} agrees={tried.agrees} />}
@@ -126,22 +119,14 @@ function Row({ store, item, axis, isOpen, turn }: RowProps) {
   );
 }
 
-/** What to do, and why: the text has both, with a colon or a full stop between. */
-export function parted(text: string): [what: string, why: string] {
-  const at = text.search(/[:.] /);
-  if (at < 0) return [text.replace(/\.$/, ""), ""];
-  const why = text.slice(at + 2);
-  return [text.slice(0, at), why.slice(0, 1).toUpperCase() + why.slice(1)];
-}
-
 function Details({ store, item }: { store: Store; item: Opportunity }) {
-  const why = whyNot(store.host, item.why_not, { ask: "try", question: { opportunity: item.id } });
+  const why = whyNotTried({ host: store.host, change: item.change });
   return (
     <div class="more">
       <p>
         <Prose text={item.text} />
       </p>
-      <Change {...item} text={item.action ?? item.after.join("\n")} />
+      <ChangeLines change={item.change} />
       {!item.tried && <p>{item.saving}</p>}
       <p class="mut">{`${item.source} ${item.sure_words}`}</p>
       {item.tried ? (

@@ -1,5 +1,6 @@
 // The view of a session: its timeline above its tables and what to change; or one compile, opened.
 
+import { Proposed } from "../changes/change";
 import { isAwake } from "../host";
 import { Openable, useReturn } from "../opened/opened";
 import { JobStrip } from "../progress/job";
@@ -12,7 +13,6 @@ import { Prose } from "../ui/basics";
 import type { SessionDocument, TableRows } from "../wire";
 import "./session.css";
 import { ADVICE, type Row, type SessionState } from "./state";
-import { Change } from "./patches";
 import { Timeline } from "./timeline";
 
 const KEYS: readonly KeyWords[] = [
@@ -141,7 +141,14 @@ function Advice({ state, doc }: { state: SessionState; doc: SessionDocument }) {
   return (
     <div class="scroll ses-advice">
       {changes.map((change) => (
-        <Change key={change.sentence} state={state} doc={doc} change={change} />
+        <section key={change.sentence}>
+          <p>
+            <Prose text={change.sentence} />
+          </p>
+          {change.patches.map((patch, at) => (
+            <Proposed key={patch.id} host={state.host} change={patch} isOpen={!at} />
+          ))}
+        </section>
       ))}
       {(doc.bars.length > 1 ? doc.slow : []).map((sentence) => (
         <p key={sentence}>

@@ -96,7 +96,7 @@ export class SweepState implements Selecting {
   async cancel(): Promise<void> {
     this.isCancelling.value = true;
     try {
-      await this.host.ask("cancel");
+      await this.host.part("cancel");
     } catch {
       // it has ended meanwhile, or the kernel was not listening: the words beside the button say so
     }
