@@ -18,8 +18,9 @@ import pytest
 ROOT = Path(__file__).parents[1] / "workbench"
 
 FLOORS = """
+0 worlds
 0 errors · number_text · glossary · installation · device_kinds
-0 live_only · load_steps · foreign_text · argument_errors
+0 live_only · load_steps · foreign_text · argument_errors · host
 0 file_path · temporary · process_memory
 0 plain_data · typed_data · arguments
 0 settings · specs · specs.opcodes · report
@@ -48,7 +49,7 @@ FLOORS = """
 1 artifacts.machine · artifacts.records · analysis.diff · compiler.cold_start
 1 analysis.profile_changes · analysis.profile_matches
 1 artifacts.trust · analysis.sweep · analysis.opportunities · analysis.session · analysis.ranks
-1 analysis.expectations · analysis.kernel_checks · analysis.kernel_layouts · analysis.numerics
+1 analysis.expectations · analysis.kernel_checks · analysis.kernel_layouts
 1 artifacts.inspect
 1 artifacts.preflight
 2 compiler.comparison
@@ -70,9 +71,15 @@ FLOORS = """
 4 compiler.interpreter
 4 compiler.kernel_checks
 4 compiler.sectors
-4 compiler.numerics
+5 handles.base
 5 handles
 6 sweeps · roundtrips
+6 worlds.numerics.rows
+6 worlds.numerics.findings
+6 worlds.numerics.computing
+6 worlds.numerics.questions
+6 worlds.numerics.views
+6 worlds.numerics
 7 api · machine · demo
 8 notebook · command_line · pytest_plugin
 8 __main__
@@ -233,6 +240,7 @@ def test_a_room_imports_lower_floors_only() -> None:
 OPEN = {
     "workbench.report": "the rows and records that every floor speaks in",
     "workbench.compiler.internals": "torch's private names, a module for each thing that it does",
+    "workbench.views.kit": "what records, panes and worlds show themselves with",
     "workbench.views.wire": "the messages of the view, a type for each, with a twin in TypeScript",
 }
 """Rooms of plain types, a vocabulary: whoever names a type of theirs enters. Their number only

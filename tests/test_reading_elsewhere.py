@@ -15,8 +15,8 @@ import pytest
 
 import workbench as wb
 from tests.reading_elsewhere import LACKS, RECORDS
-from workbench.api.host import require_torch
 from workbench.errors import WorkbenchError
+from workbench.host import require_torch
 
 ROOT = Path(__file__).parents[1]
 

@@ -46,14 +46,17 @@ _HOMES = {
 
 def __getattr__(name: str) -> Any:
     if name == "__all__":
-        listed = (_module(module).__all__ for module in _listed())
+        listed = (_module(module).__all__ for module in ("workbench.errors", "workbench.api"))
         return sorted([*_HOMES, *(public for names in listed for public in names)])
     if not name.startswith("_"):
         _warn_of_other_owner()
-        for module in (_HOMES[name],) if name in _HOMES else _listed():
-            home = _module(module)
-            if name in _HOMES or name in home.__all__:
-                return getattr(home, name)
+        home = _module(_HOMES.get(name, "workbench.errors"))
+        if name in _HOMES or name in home.__all__:
+            return getattr(home, name)
+        try:
+            return getattr(_module("workbench.api"), name)
+        except AttributeError as error:
+            raise AttributeError(f"module 'workbench' has no attribute {name!r}") from error
     raise AttributeError(f"module 'workbench' has no attribute {name!r}")
 
 
@@ -62,13 +65,6 @@ def _warn_of_other_owner() -> None:
     from workbench.installation import warn_of_other_owner
 
     warn_of_other_owner()
-
-
-def _listed() -> tuple[str, ...]:
-    """Modules whose `__all__` is public here."""
-    from workbench.api import MODULES
-
-    return ("workbench.errors", *MODULES)
 
 
 def _module(name: str) -> Any:

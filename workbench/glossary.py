@@ -1,5 +1,7 @@
 """What every word over a column and beside a figure means, said once in `terms.json`.
 
+A world says its own in the `terms.json` of its folder.
+
 The tips of the view, the page of the documentation, the reference of the tables and the command
 `workbench words` read it. A section is the table, the card or the page that a word stands on; `*`
 stands for the words that a record brings, such as names of GPUs.
@@ -12,6 +14,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+
+from workbench.worlds.world import list_worlds
 
 ANYWHERE, ANY_WORD = "anywhere", "*"
 FILE = Path(__file__).with_name("terms.json")
@@ -46,6 +50,9 @@ class Term:
 def read_glossary() -> Mapping[tuple[str, str], Term]:
     """Every term by its place and its word, in the order of the file."""
     sections = json.loads(FILE.read_text(encoding="utf-8"))
+    for world in list_worlds():
+        if world.terms.exists():
+            sections |= json.loads(world.terms.read_text(encoding="utf-8"))
     return {
         (place, word): Term(place, word, *said)
         for place, words in sections.items()

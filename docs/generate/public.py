@@ -17,15 +17,14 @@ from workbench.api import (
     evaluation,
     files,
     kernels,
-    numbers,
     programs,
     views,
 )
+from workbench.worlds.world import list_worlds
 
 _MODULES = {
     compilation: ("compile", "Compile"),
     evaluation: ("measure", "Check and measure"),
-    numbers: ("numbers", "Numbers"),
     kernels: ("kernels", "Your own kernels"),
     clusters: ("clusters", "Clusters"),
     files: ("files", "Files"),
@@ -67,7 +66,7 @@ _ALONE = {
 def pages() -> list[Page]:
     """The names at a glance, then a page for each module of the API."""
     rows, made, seen = [], [], set()
-    for module, (name, title) in _MODULES.items():
+    for module, (name, title) in (_MODULES | _list_world_modules()).items():
         functions = [Named(f"wb.{n}", f"{module.__name__}.{n}") for n in module.__all__]
         classes = [each for each in _given(module) if each.path not in seen]
         seen |= {each.path for each in classes}
@@ -82,6 +81,15 @@ def pages() -> list[Page]:
     rows += [f"| [`wb.{name}`](messages.md#errors) | {_first(getattr(errors, name))} |"
              for name in errors.__all__]  # fmt: skip
     return [Page("reference/index.md", "Python API", _HEAD + "\n".join(rows) + "\n"), *made]
+
+
+def _list_world_modules() -> dict[ModuleType, tuple[str, str]]:
+    """The modules of the worlds' names, each a page that is called like its world."""
+    return {
+        import_module(module): (world.name, world.title)
+        for world in list_worlds()
+        for module in dict.fromkeys(world.names.values())
+    }
 
 
 def _given(module: ModuleType) -> Iterable[Named]:

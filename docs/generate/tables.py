@@ -30,7 +30,7 @@ from workbench.report.machine_rows import MatrixCell, RankedConfig, Resources
 from workbench.report.measures import measures
 from workbench.report.profile.profile_rows import PROFILE_TABLES
 from workbench.report.profile_record import KernelTime, OperatorTime
-from workbench.report.tables import TABLES, Tables
+from workbench.report.tables import TABLES, list_tables
 from workbench.report.trials import Trial
 from workbench.specs import Gpu
 from workbench.views.sweep.sweep_tables import FIGURES
@@ -95,7 +95,7 @@ def of_reports() -> tuple[Frame, ...]:
     found = []
     for name in sorted((*TABLES, *DERIVED)):
         row = DERIVED[name].row_type if name in DERIVED else TABLES[name]
-        about = "Worked out from the record." if name in DERIVED else vars(Tables)[name].__doc__
+        about = "Worked out from the record." if name in DERIVED else list_tables()[name].__doc__
         columns = tuple(dict.fromkeys((*FIRST_COLUMNS.get(name, ()), *_fields(row))))
         found.append(Frame(f'frame("{name}")', about or "", row, columns))
     return tuple(found)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from docs.generate.pages import Page
 from workbench.glossary import ANY_WORD, ANYWHERE, Term, read_glossary
-from workbench.views.panes.registry import PANES
+from workbench.views.panes.registry import list_panes
 
 _HEAD = """# Words
 
@@ -74,7 +74,7 @@ def _section(place: str) -> list[str]:
 
 
 def _row(term: Term) -> str:
-    titles: dict[str, str] = {pane.id: pane.title for pane in PANES}
+    titles: dict[str, str] = {pane.id: pane.title for pane in list_panes()}
     word = titles.get(term.word, term.word) if term.place == "chips" else term.word
     name = "*any other*" if word == ANY_WORD else word
     return f"| {name} | {term.what}. | {term.unit} | {term.source} |"

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import Any, get_args
+from typing import Any
 from urllib.parse import urlencode
 
 from workbench.report import Report
 from workbench.views.document import ViewContext, document
+from workbench.views.panes.registry import list_panes
 from workbench.views.parts.fusion_part import build_pairs_part
-from workbench.views.wire import report_messages as wire
 
-PANES: tuple[str, ...] = get_args(wire.PaneId)
+PANES: tuple[str, ...] = tuple(pane.id for pane in list_panes())
 
 
 def addresses(report: Report, page: str) -> dict[str, str]:

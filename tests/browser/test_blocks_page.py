@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from tests.browser.axe import violations
-from tests.views.test_blocks import COLUMNS, DRAWN, EACH, ROWS
-from workbench.views.block_wire import add_view
-from workbench.views.blocks import Block, Document, Rows, Section, Table, Timeline
+from tests.views.kit.test_blocks import COLUMNS, DRAWN, EACH, ROWS
+from workbench.views.kit.block_wire import add_view
+from workbench.views.kit.blocks import Block, Document, Rows, Section, Table, Timeline
 from workbench.views.static_html.render import write_page
 
 BLOCKS: list[Block] = [

@@ -12,8 +12,8 @@ from tests.browser.axe import violations
 from tests.browser.cells import Notebook
 from tests.browser.driving import one_view
 from tests.browser.panes import open_pane, show
-from workbench.analysis.numerics.numerics_record import QUESTIONS, read_numerics
 from workbench.report import Report
+from workbench.worlds.numerics.findings.numerics_record import QUESTIONS, read_numerics
 
 REPORT = Report.load(Path(__file__).parents[1] / "records" / "numerics.wbr")
 

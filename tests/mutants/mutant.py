@@ -40,16 +40,21 @@ class Mutant:
 
 def list_mutants(file: str, source: str) -> Iterator[Mutant]:
     """Every fault that can be put into the functions of a file, each on one line."""
+    lines = [line.encode() for line in source.splitlines()]
     for function in ast.walk(ast.parse(source)):
         if isinstance(function, ast.FunctionDef):
             first = min([function.lineno, *(one.lineno for one in function.decorator_list)])
             for node in _own_nodes(function):
-                before = ast.get_source_segment(source, node)
                 after = _changed(node)
-                if before is None or after is None or "\n" in before or before == after:
+                if after is None or not isinstance(node, ast.expr | ast.stmt):
                     continue
-                place = (node.lineno, node.col_offset)  # type: ignore[attr-defined]
-                yield Mutant(file, f"{file}:{first}", *place, before, after)
+                line, column = node.lineno, node.col_offset
+                if node.end_lineno != line:
+                    continue
+                # ast.get_source_segment splits the whole source for every node: minutes in all
+                before = lines[line - 1][column : node.end_col_offset].decode()
+                if before != after:
+                    yield Mutant(file, f"{file}:{first}", line, column, before, after)
 
 
 def _own_nodes(function: ast.FunctionDef) -> Iterator[ast.AST]:

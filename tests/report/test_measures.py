@@ -17,7 +17,7 @@ from workbench.report.measures import Place, describe, measures, number
 from workbench.report.profile import profile_rows
 from workbench.views.document import document
 from workbench.views.tables.column import Column
-from workbench.views.tables.columns import COLUMNS, add_numbers, number_of
+from workbench.views.tables.columns import add_numbers, list_columns, number_of
 
 ROWS = {
     name: each
@@ -62,7 +62,7 @@ def test_a_column_has_title_unit_and_hint_of_its_field() -> None:
     }
     column = number_of(Load, "wait_us", key="wait", hint="Of all threads")
     assert (column.value({"wait_us": 2.0}), column.hint) == (2.0, "Of all threads")
-    read = next(column for column in COLUMNS["costs"] if column.key == "bytes_read")
+    read = next(column for column in list_columns()["costs"] if column.key == "bytes_read")
     assert (read.title, read.unit) == (measures(Kernel)["bytes_read"].title, "B")
 
 

@@ -22,7 +22,8 @@ from workbench.report.presenter import FormerTable, Presented, presenter
 from workbench.report.requirement_rows import Requirement
 from workbench.views.answers import fragments
 from workbench.views.charts import report_charts
-from workbench.views.presenters import find_file, find_shown
+from workbench.views.kit.shown import Shown
+from workbench.views.presenters import find_shown
 from workbench.views.tables import data_frames
 
 
@@ -54,10 +55,10 @@ def test_an_unknown_kind_says_what_it_lacks() -> None:
         presenter().display(Unknown("a"))
 
 
-VIEWS = Path(wb.__file__).parent / "views"
+PACKAGE = Path(wb.__file__).parent
 SHOWING = sorted(
-    ".".join(("workbench", *file.relative_to(VIEWS.parent).with_suffix("").parts))
-    for file in VIEWS.rglob("*.py")
+    ".".join(("workbench", *file.relative_to(PACKAGE).with_suffix("").parts))
+    for file in PACKAGE.rglob("*.py")
     if "\nSHOWN = {" in file.read_text(encoding="utf-8")
 )
 
@@ -66,7 +67,7 @@ SHOWING = sorted(
 def test_each_kind_that_a_file_shows_is_found_and_is_a_document(name: str) -> None:
     shown = import_module(name).SHOWN
     for kind, own in shown.items():
-        assert find_file(kind) is shown, kind
+        assert find_shown(type(kind, (), {})()) is own, kind
         aspects = asdict(own)
         assert aspects.pop("pane") in (None, "numerics")
         assert all(callable(aspect) for aspect in aspects.values() if aspect is not None), kind
@@ -75,7 +76,7 @@ def test_each_kind_that_a_file_shows_is_found_and_is_a_document(name: str) -> No
 
 def test_the_files_that_show_a_kind_are_many() -> None:
     assert len(SHOWING) >= 18
-    assert find_file("Unheard") is None
+    assert find_shown(type("Unheard", (), {})()) == Shown()
 
 
 def test_a_kind_is_shown_as_what_it_derives_from() -> None:

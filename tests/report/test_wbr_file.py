@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from workbench.errors import ArtifactError
+from workbench.errors import ArtifactError, UsageError
 from workbench.report import SCHEMA, Report, TextWriter
 from workbench.report.wbr_file import LazyTexts
 
@@ -46,8 +46,10 @@ def test_unknown_record_kinds_are_kept(sample_report: Report) -> None:
     data = sample_report.to_json()
     data["tables"]["constellations"] = {"columns": {"id": ["c0"]}}
     again = Report.from_json(data)
-    assert again.extra["constellations"] == {"columns": {"id": ["c0"]}}
-    assert Report.from_json(again.to_json()).extra == again.extra
+    assert again.extra["unknown_tables"] == {"constellations": {"columns": {"id": ["c0"]}}}
+    assert again.to_json() == data
+    with pytest.raises(UsageError, match="has a table 'constellations', but nothing that is inst"):
+        again.frame("constellations")
 
 
 @pytest.mark.parametrize(

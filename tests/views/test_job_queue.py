@@ -17,7 +17,7 @@ from workbench.tasks.background_task import BackgroundTask
 from workbench.tasks.live_action import LiveAction
 from workbench.views.document import ViewContext
 from workbench.views.job_queue import AskedJob, JobQueue
-from workbench.views.live_actions import ACTIONS
+from workbench.views.kit.live_actions import list_actions
 from workbench.views.widgets.display import show
 
 
@@ -208,6 +208,6 @@ def test_a_view_that_cannot_be_told_keeps_no_job_from_its_turn() -> None:
 
 
 def test_whatever_a_view_can_be_asked_for_has_a_word_for_what_it_does() -> None:
-    for id, action in ACTIONS.items():
+    for id, action in list_actions().items():
         job = AskedJob(id, None, "f", action.task, False, Mock(), Mock(), Mock())
         assert job.doing.endswith("ing f")

@@ -13,13 +13,13 @@ from sample_report import make
 import workbench as wb
 from workbench.analysis.budgets.budgets import BudgetPoint, Budgets
 from workbench.analysis.kernel_layouts.kernel_layout import Layout
-from workbench.analysis.numerics.numerics_record import read_numerics
 from workbench.analysis.opportunities.opportunity import Cost, Tried
 from workbench.analysis.opportunities.rules import opportunities
 from workbench.report import Report
 from workbench.report.machine_rows import KernelLayout
 from workbench.report.roundtrip import MissedBudget
 from workbench.views.presenters import VIEWS
+from workbench.worlds.numerics.findings.numerics_record import read_numerics
 
 RECORDS = Path(__file__).parents[1] / "records"
 POINTS = (

@@ -1,12 +1,18 @@
 from __future__ import annotations
 
-from workbench.views.typescript import TARGET, typescript
+from workbench.views.typescript import list_files, typescript
 
 
 def test_the_types_of_the_front_end_are_current() -> None:
-    assert TARGET.read_text(encoding="utf-8") == typescript(), (
-        "the wire changed: run python -m workbench.views.typescript"
-    )
+    stale = [path for path, text in list_files().items() if path.read_text("utf-8") != text]
+    assert not stale, "the wire changed: run python -m workbench.views.typescript"
+
+
+def test_a_world_has_its_own_types_and_adds_to_the_document() -> None:
+    (text,) = [text for path, text in list_files().items() if path.parent.name == "numerics"]
+    assert 'import type { ProposedChange } from "../../wire";' in text
+    assert 'declare module "../../wire" {' in text
+    assert "    deviations: Deviation[];" in text
 
 
 def test_every_form_of_the_wire_has_its_typescript() -> None:

@@ -9,6 +9,7 @@ from importlib import import_module
 
 TYPE_CHECKING = False  # as in `typing`
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
 
     from workbench.api.clusters import *  # noqa: F403
@@ -16,9 +17,9 @@ if TYPE_CHECKING:
     from workbench.api.evaluation import *  # noqa: F403
     from workbench.api.files import *  # noqa: F403
     from workbench.api.kernels import *  # noqa: F403
-    from workbench.api.numbers import *  # noqa: F403
     from workbench.api.programs import *  # noqa: F403
     from workbench.api.views import *  # noqa: F403
+    from workbench.worlds.names import *  # noqa: F403
 
 MODULES = (
     "workbench.api.files",
@@ -26,7 +27,6 @@ MODULES = (
     "workbench.api.evaluation",
     "workbench.api.kernels",
     "workbench.api.clusters",
-    "workbench.api.numbers",
     "workbench.api.programs",
     "workbench.api.views",
 )
@@ -37,11 +37,21 @@ DOORS = {
 """What other rooms import of this one beside its names."""
 
 
+def list_world_names() -> Mapping[str, str]:
+    """The names that worlds add, each with the module that defines it."""
+    from workbench.worlds.world import gather
+
+    return gather(lambda world: world.names, {})
+
+
 def __getattr__(name: str) -> Any:
     if name == "__all__":
-        return [public for module in MODULES for public in import_module(module).__all__]
+        own = [public for module in MODULES for public in import_module(module).__all__]
+        return [*own, *list_world_names()]
     if not name.startswith("_"):
         for module in map(import_module, MODULES):
             if name in module.__all__:
                 return getattr(module, name)
+        if (home := list_world_names().get(name)) is not None:
+            return getattr(import_module(home), name)
     raise AttributeError(f"module 'workbench.api' has no attribute {name!r}")

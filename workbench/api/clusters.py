@@ -7,9 +7,9 @@ from concurrent.futures import Executor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from workbench.api.host import require_torch
 from workbench.arguments import checked
 from workbench.errors import UsageError
+from workbench.host import require_torch
 
 if TYPE_CHECKING:
     from torch.distributed.device_mesh import DeviceMesh

@@ -7,8 +7,8 @@ from dataclasses import replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from workbench.api.host import require_torch
 from workbench.arguments import checked
+from workbench.host import require_torch
 
 if TYPE_CHECKING:
     from workbench.analysis.opportunities.rehearsed_cures import Rehearsal

@@ -9,9 +9,9 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 from weakref import finalize
 
-from workbench.api.host import require_torch
 from workbench.arguments import checked
 from workbench.errors import ArtifactError, UsageError
+from workbench.host import require_torch
 
 if TYPE_CHECKING:
     from workbench.artifacts.inspect.artifact_report import ArtifactReport

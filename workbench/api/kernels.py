@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from workbench.api.host import require_torch
 from workbench.arguments import checked
+from workbench.host import require_torch
 
 if TYPE_CHECKING:
     from workbench.handles.own_kernels.own_kernel import OwnKernel

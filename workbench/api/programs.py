@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from workbench.api.host import require_torch
 from workbench.arguments import checked
+from workbench.host import require_torch
 
 if TYPE_CHECKING:
     from workbench.handles.programs.session import LiveSession

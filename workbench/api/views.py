@@ -58,16 +58,20 @@ def show(x: Any) -> Any:
     """
     from workbench.analysis.diff.difference import Diff
     from workbench.analysis.layers.fit import Fit
-    from workbench.analysis.numerics.numerics_record import ProgramsApart
     from workbench.analysis.profile_matches.profile_difference import ProfileDiff
     from workbench.analysis.sweep.sweep import Sweep
+    from workbench.report.presenter import Presented
     from workbench.report.profile.run_profile import RunProfile
+    from workbench.report.record import Report
     from workbench.report.session.session_record import Session
     from workbench.views.widgets.display import show as run
 
     shown = getattr(x, "session", x)
-    own = Diff | Fit | ProfileDiff | ProgramsApart | RunProfile | Session | Sweep
-    return shown if isinstance(shown, own) else run(x)
+    own = Diff | Fit | ProfileDiff | RunProfile | Session | Sweep
+    is_alone = isinstance(shown, Presented) and not hasattr(shown, "report")
+    if isinstance(shown, own) or (is_alone and not isinstance(shown, Report)):
+        return shown
+    return run(x)
 
 
 @overload

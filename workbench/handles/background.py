@@ -15,8 +15,8 @@ from workbench.compiler.request.callables import BoundCall, Callee, resolve
 from workbench.compiler.request.compile_request import CompileRequest
 from workbench.compiler.virtual_gpu.client import CrossCompiler, pack_job
 from workbench.errors import WorkbenchError
+from workbench.handles.base.compiled_base import Recipe
 from workbench.handles.compiled import Compiled
-from workbench.handles.compiled_base import Recipe
 from workbench.handles.compiled_module import make_compiled, wrap_compiled
 from workbench.handles.cross_compiled import CrossCompiled
 from workbench.handles.files.load import load_compiled

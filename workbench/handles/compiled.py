@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.arguments import checked
 from workbench.file_path import check_file_path
-from workbench.handles.checked_call import CheckedCall
+from workbench.handles.base.checked_call import CheckedCall
 from workbench.handles.recompilable import Recompilable
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from workbench.handles.compiled import Compiled
 
 if TYPE_CHECKING:
     from workbench.compiler.pipeline.pipeline import CompiledCode
-    from workbench.handles.compiled_base import LateReport, Recipe
+    from workbench.handles.base.compiled_base import LateReport, Recipe
     from workbench.report import Report
 
 

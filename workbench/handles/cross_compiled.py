@@ -23,7 +23,7 @@ from workbench.tasks.progress_events import ProgressCallback
 if TYPE_CHECKING:
     from workbench.analysis.kernel_checks.kernel_check import KernelCheck
     from workbench.compiler.comparison.output_comparison import Verification
-    from workbench.handles.compiled_base import Recipe
+    from workbench.handles.base.compiled_base import Recipe
 
 
 class CrossCompiled(Recompilable):

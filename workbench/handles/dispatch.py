@@ -28,9 +28,9 @@ from workbench.compiler.request.callables import BoundCall
 from workbench.compiler.request.compile_request import CompileOptions, CompileRequest, FusionChoice
 from workbench.device_kinds import is_gpu
 from workbench.errors import ArtifactError, RefusedCall, UsageError
+from workbench.handles.base.compiled_base import CompiledBase, Recipe
 from workbench.handles.chosen_fusion import compile_again, refuse_for_other_torch
 from workbench.handles.compiled import Compiled
-from workbench.handles.compiled_base import CompiledBase, Recipe
 from workbench.handles.compiled_module import make_compiled, unwrap_originals
 from workbench.handles.hook_collectives import add_hook_collectives, read_hooks
 from workbench.report import Report

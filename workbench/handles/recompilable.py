@@ -15,10 +15,11 @@ from workbench.arguments import checked
 from workbench.compiler.request.compile_request import CompileRequest, list_known_gpus
 from workbench.device_kinds import TARGETS
 from workbench.errors import UsageError
-from workbench.handles.compiled_base import CompiledBase
+from workbench.handles.base.compiled_base import CompiledBase
 from workbench.live_only import LivePart
 from workbench.number_text import number_text
 from workbench.tasks.background_task import BackgroundTask, Steps
+from workbench.worlds.world import list_worlds
 
 if TYPE_CHECKING:
     from workbench.analysis.gpu_model.matrix import Matrix
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from workbench.analysis.tuning.tuned import RankedConfigs
     from workbench.artifacts.preflight.check import Check
     from workbench.compiler.comparison.output_comparison import Verification
-    from workbench.handles.compiled_base import Recipe
+    from workbench.handles.base.compiled_base import Recipe
     from workbench.handles.memory.checkpoint import Checkpoint, LiveBudgets
     from workbench.handles.own_kernels.own_kernel import OwnKernel
     from workbench.report.profile_record import Profile
@@ -180,7 +181,6 @@ class Recompilable(CompiledBase, ABC):
     @property
     def live_actions(self) -> tuple[LiveAction, ...]:
         """What a live view can start while this is alive, each with the reason where it cannot."""
-        from workbench.handles.numerics import live_numerics
         from workbench.handles.own_kernels import kernel_actions
         from workbench.handles.running.profile import describe_profile, start_profile
         from workbench.tasks.live_action import LiveAction
@@ -206,13 +206,6 @@ class Recompilable(CompiledBase, ABC):
                 cost=COST,
             ),
             LiveAction(
-                "numerics",
-                lambda: live_numerics.start_comparison(self),
-                live_numerics.explain_no_comparison(self),
-                cost=live_numerics.describe_comparison(self),
-            ),
-            LiveAction("numerics-cure", lambda cure: live_numerics.start_cure(self, cure)),
-            LiveAction(
                 "save",
                 lambda path: start_save(self, path),
                 cost=describe_saving(self),
@@ -224,6 +217,7 @@ class Recompilable(CompiledBase, ABC):
                 cost=kernel_actions.describe_check(self),
             ),
             LiveAction("check", lambda machine: start_check(self, machine)),
+            *(each for world in list_worlds() for each in world.list_starters(self)),
         )
 
     @checked

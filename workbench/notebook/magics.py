@@ -59,6 +59,7 @@ from workbench.report import Report
 from workbench.report.report_holder import ReportHolder
 from workbench.views.document import ViewContext
 from workbench.views.widgets.display import displayed, show
+from workbench.worlds.world import list_worlds
 
 Present = Callable[..., None]
 _CALL = argument("call", nargs="*", help="the call, as you would write it: model(x, k=y)")
@@ -73,6 +74,7 @@ class WorkbenchMagics(Magics):
     """The magics: `%aot_compile`, `%aot_kernel` and the others, each with its help."""
 
     found: Mapping[str, Mapping[str, Any]] = {}  # the magics that were there before ours
+    more: Sequence[Any] = ()  # those of worlds
     matcher: Any = None
     warm_up: Any = None
     shell: Any  # an InteractiveShell; IPython's own annotation allows None
@@ -421,10 +423,11 @@ def _path(text: str, magic: str, example: str = "model.aot") -> str:
 
 
 def load(shell: InteractiveShell) -> None:
-    """Register the magics and their completion; warm the compiler's cache for a person."""
+    """Register the magics, also of worlds, and completion; warm the compiler's cache."""
     magics = WorkbenchMagics(shell)
     magics.found = {kind: dict(table) for kind, table in shell.magics_manager.magics.items()}
-    shell.register_magics(magics)
+    magics.more = [each(shell) for world in list_worlds() for each in world.list_magics()]
+    shell.register_magics(magics, *magics.more)
     if shell.Completer is not None:
         magics.matcher = matcher(shell)
         shell.Completer.custom_matchers.append(magics.matcher)
@@ -440,11 +443,13 @@ def unload(shell: InteractiveShell) -> None:
         return
     if magics.warm_up is not None:
         magics.warm_up.stop()
-    for kind, names in magics.magics.items():
-        for name in names:
-            manager.magics[kind].pop(name, None)
-            if name in magics.found[kind]:
-                manager.magics[kind][name] = magics.found[kind][name]
+    for registered in (magics, *magics.more):
+        manager.registry.pop(type(registered).__name__, None)
+        for kind, names in registered.magics.items():
+            for name in names:
+                manager.magics[kind].pop(name, None)
+                if name in magics.found[kind]:
+                    manager.magics[kind][name] = magics.found[kind][name]
     if shell.Completer is not None and magics.matcher in shell.Completer.custom_matchers:
         shell.Completer.custom_matchers.remove(magics.matcher)
 

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
+from functools import cache
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
@@ -13,7 +14,6 @@ import workbench.report.cluster.cluster_rows as cluster_rows
 import workbench.report.file_rows as file_rows
 import workbench.report.machine_rows as machine_rows
 import workbench.report.memory_rows as memory_rows
-import workbench.report.numerics.numerics_rows as numerics_rows
 import workbench.report.requirement_rows as requirement_rows
 import workbench.report.rows as rows
 from workbench.report.report_header import Environment, Outcome, Request
@@ -21,6 +21,7 @@ from workbench.report.rivals import Rivals, list_rivals
 from workbench.report.rows import Lowering
 from workbench.report.table import KeptRows, Table
 from workbench.report.texts import Texts
+from workbench.worlds.world import World, gather
 
 if TYPE_CHECKING:
     import matplotlib.figure
@@ -63,6 +64,19 @@ class Tables:
     """Base of a report: its tables by name, in the order in which they are listed."""
 
     tables: Mapping[str, Table[Any]]
+
+    if not TYPE_CHECKING:  # every misspelt attribute would be a table for a type checker
+
+        def __getattr__(self, name: str) -> Table[Any]:
+            """A table of a world."""
+            table = None if name.startswith("_") else list_tables().get(name)
+            if table is None:
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            return table.__get__(self, type(self))
+
+    def read_table(self, name: str, row_type: type[Row]) -> Table[Row]:
+        """A table of a world by name, with rows of its data class."""
+        return list_tables()[name].__get__(self, type(self))
 
     @contextmanager
     def rows_kept(self) -> Iterator[None]:
@@ -138,16 +152,6 @@ class Tables:
     eager_memory = TableOf(
         memory_rows.EagerMemory, "What eager would hold, where that was counted."
     )
-    numerics = TableOf(
-        numerics_rows.Deviation,
-        "Values that a part computes otherwise than eager, where that was asked for.",
-    )
-    numerics_stages = TableOf(
-        numerics_rows.NumericsStage, "What each stage does to the numbers of the outputs."
-    )
-    numerics_outputs = TableOf(
-        numerics_rows.NumericsOutput, "The outputs of the call and of eager, beside float64."
-    )
     kernel_findings = TableOf(
         machine_rows.KernelFinding,
         "What is wrong in hand-written kernels that were run under watch.",
@@ -158,9 +162,6 @@ class Tables:
     accesses = TableOf(machine_rows.MemoryAccess, "What the memory sees of each line of a kernel.")
     layouts = TableOf(
         machine_rows.KernelLayout, "Who holds which element of the tensors of a kernel."
-    )
-    numerics_cures = TableOf(
-        numerics_rows.NumericsCure, "Options that change the numbers, where they were tried."
     )
     artifact = TableOf(
         file_rows.ArtifactFact, "What the file is that it was saved to or loaded from."
@@ -186,10 +187,41 @@ class Tables:
     links = TableOf(rows.Link, "Pairs of ids that belong together.")
 
 
-TABLES: Mapping[str, type] = {
-    name: table.row_type for name, table in vars(Tables).items() if isinstance(table, TableOf)
-}
+class _AllTables(Mapping[str, type]):
+    """Those of `Tables`, then those of the worlds, which are asked at the first use."""
+
+    def __getitem__(self, name: str) -> type:
+        return list_tables()[name].row_type
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(list_tables())
+
+    def __len__(self) -> int:
+        return len(list_tables())
+
+
+@cache
+def list_tables() -> Mapping[str, TableOf[Any]]:
+    """Every table of a report by name, with what it holds."""
+    own = {name: each for name, each in vars(Tables).items() if isinstance(each, TableOf)}
+    return gather(_read_tables, own)
+
+
+def _read_tables(world: World) -> Mapping[str, TableOf[Any]]:
+    return {name: _name_table(name, *said) for name, said in world.list_tables().items()}
+
+
+def _name_table(name: str, row_type: type, doc: str) -> TableOf[Any]:
+    table: TableOf[Any] = TableOf(row_type, doc)
+    table.name = name
+    return table
+
+
+TABLES: Mapping[str, type] = _AllTables()
 """Every table of a report by name; a name is also what `Report.frame` takes."""
+
+UNKNOWN = "unknown_tables"
+"""Where `Report.extra` keeps the tables that nothing here reads: they are saved again as tables."""
 
 ARTIFACT_TABLES = ("artifact", "members", "contract", "requirements")
 """The tables that a file's manifest gives."""
@@ -224,9 +256,12 @@ class ReportBase(Tables, ABC):
             "environment": asdict(self.environment),
             "request": asdict(self.request),
             "outcome": asdict(self.outcome),
-            "tables": {name: table.to_json() for name, table in self.tables.items()},
+            "tables": {
+                **{name: table.to_json() for name, table in self.tables.items()},
+                **self.extra.get(UNKNOWN, {}),
+            },
             "texts": texts.to_json(),
-            "extra": dict(self.extra),
+            "extra": {name: part for name, part in self.extra.items() if name != UNKNOWN},
         }
 
     @abstractmethod

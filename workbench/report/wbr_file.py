@@ -12,7 +12,7 @@ from workbench.errors import ArtifactError
 from workbench.plain_data import parse_json
 from workbench.report.report_header import SCHEMA, Environment, Outcome, Request
 from workbench.report.table import Table
-from workbench.report.tables import TABLES
+from workbench.report.tables import TABLES, UNKNOWN
 from workbench.report.texts import Texts
 from workbench.typed_data import read_row, read_value
 
@@ -127,7 +127,8 @@ def _fields(
         header = read_row(_Header, data)
     except ValueError as error:
         raise ArtifactError(f"The report is damaged: its header: {error}.") from error
-    return {**vars(header), "tables": tables, "texts": texts, "extra": {**header.extra, **unknown}}
+    extra = {**header.extra, **({UNKNOWN: unknown} if unknown else {})}
+    return {**vars(header), "tables": tables, "texts": texts, "extra": extra}
 
 
 def _pack(value: Any) -> bytes:

@@ -10,12 +10,12 @@ from workbench.number_text import plural
 from workbench.report import TABLES, Report
 from workbench.report.record import describe_state
 from workbench.report.report_header import OWN_KERNEL
-from workbench.views.block_wire import list_blocks
 from workbench.views.cards import list_cards
-from workbench.views.live_actions import explain_not_started, find_asleep, list_costs
+from workbench.views.kit.block_wire import list_blocks
+from workbench.views.kit.live_actions import explain_not_started, find_asleep, list_costs
 from workbench.views.panes.pane import ViewContext as ViewContext
-from workbench.views.panes.registry import PANES
-from workbench.views.tables.columns import COLUMNS, specs
+from workbench.views.panes.registry import list_panes
+from workbench.views.tables.columns import list_columns, specs
 from workbench.views.wire import report_messages as wire
 from workbench.views.wire.codec import convert_row, no_collection
 
@@ -28,7 +28,7 @@ def document(report: Report, context: ViewContext | None = None) -> wire.Documen
 
 def _document(report: Report, here: ViewContext) -> wire.Document:
     verdict, tone = _verdict(report)
-    contents = [(pane, pane.document(report, here)) for pane in PANES]
+    contents = [(pane, pane.document(report, here)) for pane in list_panes()]
     omitted = {name: report.tables[name].omitted for name in TABLES if name in report.tables}
     useless = {id: why for _, content in contents for id, why in content.why_not.items()}
     made: dict[str, Any] = {
@@ -77,7 +77,7 @@ def _tables(made: Mapping[str, Any]) -> dict[str, Sequence[Mapping[str, Any]]]:
         "costs": made["kernels"],
         **dict.fromkeys(_OF_PARTS, ()),  # which have their columns with them
     }
-    return {name: rows[name] for name in COLUMNS}
+    return {name: rows[name] for name in list_columns()}
 
 
 def _verdict(report: Report) -> tuple[str, wire.Tone]:

@@ -11,8 +11,9 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from workbench.report.table import Table
-from workbench.views.blocks import Code, Document
-from workbench.views.shown import Shown, refuse
+from workbench.views.kit.blocks import Code, Document
+from workbench.views.kit.shown import Shown, refuse
+from workbench.worlds.world import list_worlds
 
 if TYPE_CHECKING:
     import anywidget
@@ -45,8 +46,6 @@ def find_file(kind: str) -> Kinds | None:  # noqa: C901 (a table, and its import
             from workbench.views.tuning.ranked_answer import SHOWN
         case "Tuned":
             from workbench.views.tuning.tuned_answer import SHOWN
-        case "Numerics" | "ProgramsApart":
-            from workbench.views.numerics.numerics_document import SHOWN
         case "Opportunity" | "Tried":
             from workbench.views.answers.alternatives_text import SHOWN
         case "MissedBudget" | "RoundTrip":
@@ -79,6 +78,10 @@ def find_shown(record: Any) -> Shown:
         file = find_file(kind)
         if file is not None:
             return file[kind]
+        for world in list_worlds():
+            shown: Shown | None = world.find_shown(kind)
+            if shown is not None:
+                return shown
     return Shown()
 
 

@@ -21,9 +21,9 @@ from workbench.report import Kernel, Report
 from workbench.report.measures import count_guards
 from workbench.report.report_header import KERNEL_LOG, OWN_KERNEL
 from workbench.views.answers.alternatives_text import format_shortest_saving
-from workbench.views.blocks import Document
+from workbench.views.kit.blocks import Document
+from workbench.views.kit.shown import Shown
 from workbench.views.overview.answer import answer_text
-from workbench.views.shown import Shown
 from workbench.views.words.record_words import (
     cost_text,
     count_captured,

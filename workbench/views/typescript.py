@@ -1,9 +1,10 @@
-"""The TypeScript types of the front end, generated from the files of `wire/`.
+"""The TypeScript types of the front end, generated from the files of `wire/` and of the worlds.
 
 Beside the types stand the titles of the panes, which are there before the document is, and the
-words for what became of a line.
+words for what became of a line. A world whose folder has `views/messages.py` gets a `wire.ts` of
+its own, whose `Document` joins that of the view; `worlds.ts` lists the folders of the front end.
 
-`python -m workbench.views.typescript` writes `assets/frontend/src/wire.ts` of a checkout.
+`python -m workbench.views.typescript` writes them into `assets/frontend/src` of a checkout.
 """
 
 from __future__ import annotations
@@ -17,30 +18,88 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from workbench.views.panes.registry import PANES
+from workbench.views.panes.registry import list_panes
 from workbench.views.source_marks import WORDS
+from workbench.worlds.world import list_worlds
 
-TARGET = Path(__file__).parents[2] / "assets" / "frontend" / "src" / "wire.ts"
+SOURCES = Path(__file__).parents[2] / "assets" / "frontend" / "src"
+TARGET = SOURCES / "wire.ts"
 WIRE = Path(__file__).parent / "wire"
 _NO_TYPES = ("__init__.py", "codec.py")
-_HEAD = "// Generated from workbench/views/wire/*.py by `python -m workbench.views.typescript`.\n"
+_HEAD = "// Generated from {} by `python -m workbench.views.typescript`.\n"
 _PLAIN = {"str": "string", "int": "number", "float": "number", "bool": "boolean", "None": "null"}
 
 
 def typescript() -> str:
     """The literals, aliases and TypedDicts of the wire as TypeScript declarations."""
-    parts = [_HEAD]
-    files = sorted(file for file in WIRE.glob("*.py") if file.name not in _NO_TYPES)
-    texts = (file.read_text(encoding="utf-8") for file in files)
-    for statement in (each for text in texts for each in ast.parse(text).body):
-        if isinstance(statement, ast.ClassDef):
-            parts.append(_interface(statement))
-        elif isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
-            parts.append(_assigned(statement.targets[0].id, statement.value))
-    titles: dict[str, str] = {pane.id: pane.title for pane in PANES}
+    parts = [_HEAD.format("workbench/views/wire/*.py")]
+    for file in sorted(file for file in WIRE.glob("*.py") if file.name not in _NO_TYPES):
+        parts += _declarations(file).values()
+    titles: dict[str, str] = {pane.id: pane.title for pane in list_panes()}
     parts.append(_constant("TITLES", "Record<PaneId, string>", titles))
     parts.append(_constant("WORDS", 'Record<Line["state"], string>', WORDS))
     return "\n".join(parts)
+
+
+def _declarations(file: Path) -> dict[str, str]:
+    """What a file of messages declares, by name."""
+    found = {}
+    for statement in ast.parse(file.read_text(encoding="utf-8")).body:
+        if isinstance(statement, ast.ClassDef):
+            found[statement.name] = _interface(statement)
+        elif isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
+            name = statement.targets[0].id
+            found[name] = _assigned(name, statement.value)
+    return found
+
+
+def list_world_messages() -> dict[str, Path]:
+    """The files of messages of the worlds that have a folder in the front end, by world."""
+    files = {world.name: world.folder / "views" / "messages.py" for world in list_worlds()}
+    return {name: file for name, file in files.items() if (SOURCES / "worlds" / name).is_dir()}
+
+
+def write_world(name: str, file: Path) -> str:
+    """The messages of one world; what it adds to the document of a report joins `Document`."""
+    found = _declarations(file)
+    document = found.pop("Document", None)
+    body = "\n".join(found.values())
+    known = set(re.findall(r"^export (?:interface|type|const) (\w+)", typescript(), re.MULTILINE))
+    used = sorted(known & set(re.findall(r"\b[A-Z]\w+\b", _without_comments(body))) - set(found))
+    parts = [_HEAD.format(f"workbench/worlds/{name}/views/messages.py")]
+    if used:
+        parts.append(f'import type {{ {", ".join(used)} }} from "../../wire";\n')
+    parts.append(body)
+    if document is not None:
+        inner = textwrap.indent(document.removeprefix("export "), "  ")
+        inner = inner.replace("  export interface", "  interface")
+        parts.append(f'declare module "../../wire" {{\n{inner}}}\n')
+    return "\n".join(parts)
+
+
+def _without_comments(text: str) -> str:
+    return re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
+
+
+def list_folders() -> str:
+    """The module of the front end that imports the folder of every world that has one."""
+    names = [world.name for world in list_worlds() if (SOURCES / "worlds" / world.name).is_dir()]
+    imports = [f'import {{ world as {name} }} from "./worlds/{name}/register";' for name in names]
+    head = _HEAD.format("the folders of src/worlds")
+    return "\n".join((head, *imports, "", f"export const WORLDS = [{', '.join(names)}];", ""))
+
+
+def list_terms() -> str:
+    """The module of the front end that imports the words of every world of the checkout."""
+    root = SOURCES.parents[2]
+    files = {
+        world.name: world.terms.relative_to(root).as_posix()
+        for world in list_worlds()
+        if world.terms.exists() and world.terms.is_relative_to(root)
+    }
+    imports = [f'import {name} from "../../../{file}";' for name, file in files.items()]
+    head = _HEAD.format("workbench/worlds/*/terms.json")
+    return "\n".join((head, *imports, "", f"export const TERMS = [{', '.join(files)}];", ""))
 
 
 def _constant(name: str, kind: str, values: Mapping[Any, str]) -> str:
@@ -108,10 +167,26 @@ def _literal(node: ast.expr) -> str:
 
 
 def main() -> None:
-    """Write the file and say where."""
-    TARGET.parent.mkdir(parents=True, exist_ok=True)
-    TARGET.write_text(typescript(), encoding="utf-8")
-    sys.stdout.write(f"wrote {TARGET.relative_to(TARGET.parents[3])}\n")
+    """Write the files and say where."""
+    for path, text in list_files().items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        sys.stdout.write(f"wrote {path.relative_to(SOURCES.parents[2])}\n")
+
+
+def list_files() -> dict[Path, str]:
+    """Every generated file with its text."""
+    worlds = {
+        SOURCES / "worlds" / name / "wire.ts": write_world(name, file)
+        for name, file in list_world_messages().items()
+        if file.exists()
+    }
+    return {
+        TARGET: typescript(),
+        SOURCES / "worlds.ts": list_folders(),
+        SOURCES / "worldterms.ts": list_terms(),
+        **worlds,
+    }
 
 
 if __name__ == "__main__":

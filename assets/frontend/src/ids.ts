@@ -24,18 +24,21 @@ const FORMS = [
   [/^r\d+$/, "ranked"],
   [/^s\d+$/, "source"],
   [/^m\d+$/, "storage"],
-  [/^d\d+$/, "deviation"],
   [/^h\d+$/, "finding"],
   [/^x\d+$/, "access"],
   [/^n\d+$/, "collective"],
   [/^Z:/, "saved"],
 ] as const;
 
-export type Kind = (typeof FORMS)[number][1] | "unknown";
+/** What belongs to a world is called by its kind: `deviation.3`. */
+const OF_WORLD = /^([a-z]{3,}(?:-[a-z]+)*)\.\d+$/;
+
+/** One of the forms, "unknown", or a kind of a world. */
+export type Kind = (typeof FORMS)[number][1] | "unknown" | (string & {});
 
 export function kindOf(id: string): Kind {
   for (const [form, kind] of FORMS) if (form.test(id)) return kind;
-  return "unknown";
+  return OF_WORLD.exec(id)?.[1] ?? "unknown";
 }
 
 /** The number after the last colon: a line number of `L:`, `K:`, `W:` and `A:` ids. */

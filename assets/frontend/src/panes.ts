@@ -1,4 +1,5 @@
 // The panes of the view of a report; a new one is registered here and by the same id in Python.
+// Those of the worlds come last.
 
 import { accesses } from "./accesses/register";
 import { artifact } from "./artifact/register";
@@ -9,7 +10,6 @@ import { fusion } from "./fusion/register";
 import { graphs } from "./graph/register";
 import { kernels } from "./kernels/register";
 import { matrix } from "./matrix/register";
-import { numerics } from "./numerics/register";
 import { overview } from "./overview/register";
 import type { Registration } from "./registration";
 import { roofline } from "./roofline/register";
@@ -17,6 +17,7 @@ import { memory } from "./storages/register";
 import type { Store } from "./store";
 import { streams } from "./streams/register";
 import { timeline } from "./timeline/register";
+import { WORLDS } from "./worlds";
 
 export const PANES: readonly Registration<Store>[] = [
   overview,
@@ -30,8 +31,8 @@ export const PANES: readonly Registration<Store>[] = [
   memory,
   matrix,
   artifact,
-  numerics,
   checks,
   accesses,
   streams,
+  ...WORLDS.flatMap(({ panes }) => panes),
 ];

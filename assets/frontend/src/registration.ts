@@ -51,6 +51,11 @@ export interface Registration<View> {
   isHome?: boolean;
 }
 
+/** What a world adds to the view of a report. */
+export interface World<View> {
+  panes: readonly Registration<View>[];
+}
+
 export type PlacedThing<View> = Thing<View> & { pane: PaneId };
 
 /** The things of all panes by their kind. */

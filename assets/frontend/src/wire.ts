@@ -1082,72 +1082,6 @@ export interface BudgetsPart {
   rows: Budget[];
 }
 
-export const INFINITE = 1e+300;
-
-/**
- * What a stage departs by itself at the most; None where nothing does. `eager_off` and `noise`
- * are those of the same value. `said` stands beside the bar, `words` say all of it, `row` is
- * the id of the deviation.
- */
-export interface StageBar {
-  stage: string;
-  own_off: number | null;
-  eager_off: number | null;
-  noise: number | null;
-  said: string;
-  words: string;
-  row: string | null;
-}
-
-/**
- * One value that a part computes otherwise than eager from the same inputs. `cone` are the
- * nodes that are computed for it, `never_rounded` those whose values eager rounds and the part
- * does not; ids. `lowerings` say what lowered its operators. The histograms count elements by
- * units in the last place. `cures` are the ids of the changes that may take it away, `write`
- * the Python that writes the part alone.
- */
-export interface Deviation {
-  id: string;
-  stage: string;
-  kernel: string | null;
-  part: string;
-  node: string;
-  value: string;
-  line: string | null;
-  place: string;
-  cause: string;
-  detail: string;
-  verdict: string;
-  dtype: string;
-  elements: number;
-  differ: number | null;
-  max_ulp: number | null;
-  eager_off: number | null;
-  own_off: number | null;
-  noise: number | null;
-  cone: string[];
-  lowerings: string[];
-  never_rounded: string[];
-  histogram: [string, number][];
-  exact_histogram: [string, number][];
-  option: string;
-  cures: string[];
-  write: string;
-}
-
-/**
- * What was found: the sentence, five questions with their answers, a bar for each stage.
- * `first` is the id of the deviation that the answers are about, `cure` that of its cure.
- */
-export interface NumericsFound {
-  sentence: string;
-  answers: [string, string][];
-  first: string | null;
-  cure: string | null;
-  stages: StageBar[];
-  cures: ProposedChange[];
-}
-
 /**
  * A piece of a sentence: text, a figure or code; `select` is an id that it leads to.
  */
@@ -1362,7 +1296,7 @@ export const VERSION = 1;
 
 export type LineState = "plain" | "captured" | "later" | "break" | "failed" | "fallback" | "folded" | "removed" | "traced" | "unreached";
 
-export type PaneId = "overview" | "graphs" | "breaks" | "fusion" | "kernels" | "timeline" | "autotune" | "roofline" | "memory" | "matrix" | "artifact" | "numerics" | "checks" | "accesses" | "streams";
+export type PaneId = string;
 
 export type CostKind = "time" | "bound" | "bytes" | "memory";
 
@@ -1653,8 +1587,8 @@ export interface Artifact {
  * saved to or loaded from, `phases_said` where compile time went. `no_assembly` says why no
  * kernel has code of a GPU, or is None; `actions`, by id, why what a live view starts cannot be
  * started from here, None where it can; `has_budgets`: the part `budgets:` has some.
- * `cuda_graphs` is None where none were asked for, `numerics` where numbers were not compared,
- * `checks` where no kernel was checked.
+ * `cuda_graphs` is None where none were asked for, `checks` where no kernel was checked. Worlds
+ * add their own fields.
  */
 export interface Document {
   version: number;
@@ -1692,8 +1626,6 @@ export interface Document {
   matrix_targets: string[];
   matrix_says: string;
   matrix: MatrixRow[];
-  numerics: NumericsFound | null;
-  deviations: Deviation[];
   checks: Checks | null;
   check_findings: CheckFinding[];
   accesses_says: string;
@@ -2137,6 +2069,8 @@ export type Cell = string | number | boolean | null;
 
 export type Tone = "plain" | "captured" | "break" | "fallback" | "folded";
 
+export const INFINITE = 1e+300;
+
 export type Unit = "" | "count" | "B" | "s" | "ms" | "us" | "share" | "amount" | "eps";
 
 /**
@@ -2192,10 +2126,10 @@ export const TITLES: Record<PaneId, string> = {
   memory: "Memory",
   matrix: "Matrix",
   artifact: "Artifact",
-  numerics: "Numerics",
   checks: "Checks",
   accesses: "Accesses",
   streams: "Streams",
+  numerics: "Numerics",
 };
 
 export const WORDS: Record<Line["state"], string> = {

@@ -47,7 +47,7 @@ def test_to_find_the_loader_imports_nothing_of_the_compiler() -> None:
     assert ours == {
         "workbench.api",
         "workbench.api.files",
-        "workbench.api.host",
+        "workbench.host",
         "workbench.arguments",
         "workbench.errors",
         "workbench.file_path",

@@ -15,9 +15,9 @@ from tests.wire_types import mismatches
 from workbench.analysis.diff.difference import Change, KernelMatch
 from workbench.analysis.diff.report_comparison import compare
 from workbench.report import Break, Guard, Kernel, Report, Request, Table
-from workbench.views.blocks import SUMMARY_BYTES
 from workbench.views.diff.diff_page import MOST_ROWS, build_blocks, document, unified
 from workbench.views.diff.sentences import joined, sentences
+from workbench.views.kit.blocks import SUMMARY_BYTES
 from workbench.views.static_html.render import keep, summarize
 from workbench.views.wire.diff_messages import DiffDocument, DiffLine
 

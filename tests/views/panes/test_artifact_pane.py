@@ -11,7 +11,7 @@ from workbench.report import Report
 from workbench.report.file_rows import ArtifactFact, ArtifactMember, RoundTripLeaf
 from workbench.report.rows import CacheEvent
 from workbench.report.table import Table
-from workbench.views.blocks import Action
+from workbench.views.kit.blocks import Action
 from workbench.views.panes.artifact_pane import document
 from workbench.views.panes.pane import ViewContext
 

@@ -16,8 +16,8 @@ import workbench
 from tests.big_report import big_report
 from workbench.report import Capability, Outcome, Report
 from workbench.report import Table as Rows
-from workbench.views.blocks import PAGE, SUMMARIES, SUMMARY_BYTES, Section, Table
 from workbench.views.document import document
+from workbench.views.kit.blocks import PAGE, SUMMARIES, SUMMARY_BYTES, Section, Table
 from workbench.views.pages.report_page import _list_blocks
 from workbench.views.parts.fusion_part import build_pairs_part
 from workbench.views.presenters import VIEWS

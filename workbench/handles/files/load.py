@@ -15,8 +15,8 @@ from workbench.compiler.captured_code.specialized_values import SpecializedValue
 from workbench.compiler.contract.contract import Contract
 from workbench.compiler.late_values.late_globals import ask
 from workbench.errors import ArtifactError
+from workbench.handles.base.compiled_base import LateReport
 from workbench.handles.compiled import Compiled
-from workbench.handles.compiled_base import LateReport
 from workbench.handles.compiled_module import wrap_compiled
 
 if TYPE_CHECKING:

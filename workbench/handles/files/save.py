@@ -35,8 +35,8 @@ from workbench.file_path import check_file_path
 from workbench.report.cluster.cluster_rows import has_fake_collectives
 
 if TYPE_CHECKING:
-    from workbench.handles.checked_call import CheckedCall
-    from workbench.handles.compiled_base import CompiledBase
+    from workbench.handles.base.checked_call import CheckedCall
+    from workbench.handles.base.compiled_base import CompiledBase
 
 
 def save_compiled(

@@ -23,7 +23,7 @@ from workbench.compiler.request.compile_request import (
 )
 from workbench.device_kinds import TARGETS
 from workbench.errors import UsageError, WorkbenchError
-from workbench.handles.compared_call import try_call
+from workbench.handles.base.compared_call import try_call
 from workbench.handles.running.progress_line import follow_in_a_line
 from workbench.live_only import LivePart
 from workbench.number_text import join_words, number_text
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     import pandas
     from matplotlib.figure import Figure
 
-    from workbench.handles.compiled_base import CompiledBase
+    from workbench.handles.base.compiled_base import CompiledBase
 
 BUDGETS = tuple(n / 10 for n in range(10, -1, -1))
 _GONE = (

@@ -25,8 +25,8 @@ from workbench.report.memory_rows import EagerMemory
 from workbench.tasks.progress_events import ProgressCallback
 
 if TYPE_CHECKING:
-    from workbench.handles.checked_call import CheckedCall
-    from workbench.handles.compiled_base import CompiledBase
+    from workbench.handles.base.checked_call import CheckedCall
+    from workbench.handles.base.compiled_base import CompiledBase
 
 MEASURED = "torch's profiler saw a call of the original"
 WARM = 2  # the first calls allocate what stays, such as the weights that oneDNN packs

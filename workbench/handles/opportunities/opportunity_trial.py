@@ -36,8 +36,8 @@ from workbench.compiler.request.compile_request import (
 )
 from workbench.device_kinds import TARGETS
 from workbench.errors import UsageError, WorkbenchError
+from workbench.handles.base.compared_call import try_call
 from workbench.handles.changed_copy import rewrite_callable
-from workbench.handles.compared_call import try_call
 from workbench.report import Report
 from workbench.report.cluster.cluster_rows import CLUSTER, NOTHING_SENT, has_fake_collectives
 from workbench.report.paired import PairedTimes
@@ -45,7 +45,7 @@ from workbench.tasks.background_task import BackgroundTask
 from workbench.tasks.progress_events import ProgressCallback, step
 
 if TYPE_CHECKING:
-    from workbench.handles.compiled_base import CompiledBase
+    from workbench.handles.base.compiled_base import CompiledBase
 
 _PATIENCE = Patience(budget_s=2.0)
 _OTHER_INPUTS = ("dtype", "memory_format", "float32_matmul_precision")  # not seen in the code alone

@@ -20,7 +20,7 @@ from workbench.compiler.pipeline.explain import Explanation, explain
 from workbench.compiler.request.compile_request import CompileRequest
 from workbench.compiler.session.session_recorder import KeptCall, SessionRecorder
 from workbench.errors import UsageError
-from workbench.handles.compiled_base import Recipe
+from workbench.handles.base.compiled_base import Recipe
 from workbench.handles.opportunities.opportunity_trial import try_opportunity
 from workbench.handles.rehearsing.cell_thread import run_after_cells
 from workbench.handles.rehearsing.outcomes import Inputs

@@ -49,7 +49,7 @@ from workbench.tasks.background_task import BackgroundTask, Steps
 from workbench.tasks.progress_events import ProgressCallback, step, tell_count
 
 if TYPE_CHECKING:
-    from workbench.handles.checked_call import CheckedCall
+    from workbench.handles.base.checked_call import CheckedCall
 
 _TRIAD_ELEMENTS = {  # of float32: beyond the caches of today's processors, and GPUs
     CPU: 1 << 24,

@@ -31,7 +31,7 @@ from workbench.compiler.interpreter.verification import (
 from workbench.compiler.request.callables import Callee
 from workbench.compiler.request.compile_request import CompileRequest
 from workbench.errors import UsageError
-from workbench.handles.compiled_base import Recipe
+from workbench.handles.base.compiled_base import Recipe
 from workbench.handles.running.rank_threads import Rank
 from workbench.number_text import plural
 from workbench.report import Report

@@ -12,20 +12,21 @@ from workbench.compiler.comparison.judgement import Tolerance
 from workbench.compiler.comparison.output_comparison import Comparison, Verification
 from workbench.compiler.comparison.trial import Trial
 from workbench.errors import UsageError
-from workbench.handles.compared_call import has_other_draws as has_other_draws
-from workbench.handles.compared_call import list_roots as list_roots
-from workbench.handles.compared_call import try_call as try_call
+from workbench.handles.base.compared_call import has_other_draws as has_other_draws
+from workbench.handles.base.compared_call import list_roots as list_roots
+from workbench.handles.base.compared_call import try_call as try_call
 from workbench.report.cluster.cluster_rows import (
     CLUSTER,
     NOTHING_SENT,
     RANK_NUMBERS,
     has_fake_collectives,
 )
+from workbench.worlds.world import list_worlds
 
 if TYPE_CHECKING:
     from workbench.compiler.interpreter.verification import Edit
-    from workbench.handles.checked_call import CheckedCall
-    from workbench.handles.compiled_base import CompiledBase
+    from workbench.handles.base.checked_call import CheckedCall
+    from workbench.handles.base.compiled_base import CompiledBase
     from workbench.handles.running.rank_checks import RankVerification
 
 _OUTSIDE = "the package has no such value: nobody outside can write or read it"
@@ -56,10 +57,9 @@ def verify(
     rows = trial.judge()
     cause = _cause(compiled, rows, trial, reference)
     if cause and reference is None and compiled.recipe is not None:
-        from workbench.handles.numerics.numerics_questions import say_cause
-
         wrong = {row.leaf for row in rows if row.verdict == "failed"}
-        cause = say_cause(compiled, args, dict(kwargs or {}), cause, wrong)
+        for world in list_worlds():
+            cause = world.explain_difference(compiled, inputs, cause, wrong)
     return Verification(tuple(rows), name, cause=cause)
 
 

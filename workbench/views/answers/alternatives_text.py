@@ -17,8 +17,8 @@ from workbench.report import Report
 from workbench.report.paired import PairedTimes
 from workbench.report.report_header import KERNEL_LOG, OWN_KERNEL
 from workbench.report.rivals import Rivals
-from workbench.views.blocks import Code, Document, Sentence, Table, write_text
-from workbench.views.shown import Shown
+from workbench.views.kit.blocks import Code, Document, Sentence, Table, write_text
+from workbench.views.kit.shown import Shown
 from workbench.views.tables.column import Column
 from workbench.views.wire.table_messages import Tone
 from workbench.views.words.record_words import short

@@ -24,7 +24,7 @@ from workbench.views.answers.alternatives_text import (
     summarize_rehearsal,
     summarize_rivals,
 )
-from workbench.views.blocks import (
+from workbench.views.kit.blocks import (
     Beside,
     Block,
     Code,
@@ -36,7 +36,7 @@ from workbench.views.blocks import (
     write_frame_call,
     write_text,
 )
-from workbench.views.shown import Shown
+from workbench.views.kit.shown import Shown
 from workbench.views.static_html.render import summarize
 from workbench.views.tables.column import Column
 

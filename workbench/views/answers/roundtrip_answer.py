@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from workbench.number_text import difference_text, format_bytes, format_seconds, number_text
 from workbench.report.file_rows import RoundTripPhase, RoundTripWay
 from workbench.report.roundtrip import MissedBudget, RoundTrip
-from workbench.views.blocks import Document, Sentence, Table, Waterfall, write_text
-from workbench.views.shown import Shown
+from workbench.views.kit.blocks import Document, Sentence, Table, Waterfall, write_text
+from workbench.views.kit.shown import Shown
 from workbench.views.tables.column import Column
 from workbench.views.tables.columns import spell_out_columns
 from workbench.views.wire.artifact_messages import TripPhase, TripWay

@@ -11,8 +11,8 @@ from workbench.analysis.ranks.ranks import Ranks
 from workbench.number_text import plural
 from workbench.report.cluster.cluster_rows import CollectiveOrder, RankCompile, RankRow
 from workbench.report.measures import measures
-from workbench.views.blocks import HEAT_BYTES, Document, Sentence, Table, write_text
-from workbench.views.shown import Shown
+from workbench.views.kit.blocks import HEAT_BYTES, Document, Sentence, Table, write_text
+from workbench.views.kit.shown import Shown
 from workbench.views.tables.column import Column, exact
 
 _OF_RANKS = measures(RankRow)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from workbench.analysis.ranks.scaling import Scaling
 from workbench.report.cluster.cluster_rows import ScalingRow
 from workbench.report.measures import measures
-from workbench.views.blocks import HEAT_BYTES, Document, Sentence, Table, write_text
 from workbench.views.charts.sheet import KERNEL_COLOURS, sheet
-from workbench.views.shown import Shown
+from workbench.views.kit.blocks import HEAT_BYTES, Document, Sentence, Table, write_text
+from workbench.views.kit.shown import Shown
 from workbench.views.tables.column import Column, exact
 
 if TYPE_CHECKING:

@@ -18,15 +18,6 @@ from workbench.analysis.fusion.traffic import sum_known
 from workbench.number_text import ABSENT, plural
 from workbench.report import Report
 from workbench.report.side_by_side import SideBySide, sign_lines, split_hunks
-from workbench.views.blocks import (
-    Changes,
-    Document,
-    Items,
-    Section,
-    Sentence,
-    Table,
-    write_frame_call,
-)
 from workbench.views.diff.sentences import (
     CHANGES,
     TITLES,
@@ -36,6 +27,15 @@ from workbench.views.diff.sentences import (
     name_note,
     sentences,
     value_text,
+)
+from workbench.views.kit.blocks import (
+    Changes,
+    Document,
+    Items,
+    Section,
+    Sentence,
+    Table,
+    write_frame_call,
 )
 from workbench.views.tables.column import Column
 from workbench.views.wire.codec import SMALL, convert_row, pack

@@ -19,7 +19,7 @@ from workbench.views.diff.sentences import (
     sentences,
     value_text,
 )
-from workbench.views.shown import Shown
+from workbench.views.kit.shown import Shown
 from workbench.views.words.record_words import short
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from workbench.analysis.budgets.budgets import BudgetPoint, Budgets, cost_text
 from workbench.analysis.memory.memory import Memory, stacked
 from workbench.number_text import format_bytes, format_percent, plural
-from workbench.views.blocks import HEAT_BYTES, Block, Document, Look, Sentence, Table
 from workbench.views.charts.sheet import KERNEL_COLOURS, sheet
+from workbench.views.kit.blocks import HEAT_BYTES, Block, Document, Look, Sentence, Table
+from workbench.views.kit.shown import Shown
 from workbench.views.parts.memory_part import build_memory_part
-from workbench.views.shown import Shown
 from workbench.views.tables.column import Column
 from workbench.views.wire.memory_messages import Budget, MemoryPart, MemoryShare
 

@@ -14,8 +14,8 @@ from workbench.number_text import format_bytes
 from workbench.report import Report
 from workbench.report.machine_rows import HOST_STAGE
 from workbench.settings import Embed
-from workbench.views.blocks import Place
 from workbench.views.document import document
+from workbench.views.kit.blocks import Place
 from workbench.views.parts.report_parts import Parts
 from workbench.views.static_html.render import loader
 from workbench.views.wire.codec import SMALL, Budget, bundle, pack

@@ -7,17 +7,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from workbench.analysis.numerics.numerics_record import KEPT as NUMERICS
 from workbench.number_text import plural
 from workbench.report import Report, Table, Texts
 from workbench.report.profile_record import MEASURED
 from workbench.report.rows import MODULE_CLASSES
 from workbench.report.texts import HIDDEN
+from workbench.worlds.world import list_worlds
 
 _QUOTED = re.compile(r"(?<=, code: ).*", re.DOTALL)  # torch's trace of where a tensor was computed
 
 _NO_TEXT: Mapping[str, Callable[[Any], Any]] = {"text": lambda _: None}
-_KEPT = (MEASURED, MODULE_CLASSES, NUMERICS)  # of what the record has beside its tables
+_KEPT = (MEASURED, MODULE_CLASSES)  # of what the record has beside its tables
 _CODE = {name: lambda _: None for name in ("text", "source_text")}
 _BREAK: Mapping[str, Callable[[Any], Any]] = {
     "text": lambda _: HIDDEN,
@@ -68,7 +68,8 @@ def redact(report: Report) -> tuple[Report, tuple[str, ...]]:
     if outcome.error is not None:
         outcome = replace(outcome, error=HIDDEN)
         dropped.append("the error's text")
-    measured = {key: value for key, value in report.extra.items() if key in _KEPT}
+    kept = {*_KEPT, *(key for world in list_worlds() for key in world.kept)}
+    measured = {key: value for key, value in report.extra.items() if key in kept}
     if len(report.extra) > len(measured):
         dropped.append("parts of the record that this version does not know")
     hidden = tuple((k, HIDDEN) for k, _ in report.request.options)

@@ -15,7 +15,9 @@ from workbench.report.machine_rows import MatrixCell
 from workbench.report.measures import measures
 from workbench.report.texts import find_text
 from workbench.views.answers.roundtrip_answer import build_fall
-from workbench.views.blocks import (
+from workbench.views.charts.calls_chart import encode_picture
+from workbench.views.document import ViewContext, document
+from workbench.views.kit.blocks import (
     PAGE,
     Block,
     Card,
@@ -33,13 +35,11 @@ from workbench.views.blocks import (
     Table,
     write_frame_call,
 )
-from workbench.views.charts.calls_chart import encode_picture
-from workbench.views.document import ViewContext, document
 from workbench.views.memory.memory_answer import list_memory_blocks
-from workbench.views.numerics.numerics_document import list_numerics_blocks
 from workbench.views.pages.packed_report import pack_report
 from workbench.views.pages.redaction import redact as without_sources
-from workbench.views.panes.pane import choose_pane
+from workbench.views.panes.pane import PageSection, choose_pane
+from workbench.views.panes.registry import list_panes
 from workbench.views.parts.fusion_part import build_fusion_part, build_pairs_part
 from workbench.views.parts.memory_part import build_budgets_part, build_memory_part
 from workbench.views.source_marks import SIGNS
@@ -97,7 +97,7 @@ def _list_blocks(report: Report, shown: wire.Document) -> Iterator[Block]:
     titles = {head["id"]: head["title"] for head in shown["panes"]}
     sections = [
         Section(id, titles[id], *found)
-        for id, build in _SECTIONS.items()
+        for id, build in _list_builders()
         if (found := build(report, shown)) is not None
     ]
     yield from sections
@@ -142,11 +142,15 @@ def _build_facts(title: str, group: wire.Artifact) -> Table:
     return Table(title, columns, rows, call, most=len(rows))
 
 
-_Found = tuple[str, Sequence[Block], bool]
-"""What a section has: how much is in it, its blocks, whether it is open."""
+def _list_builders() -> Iterator[tuple[str, _Build]]:
+    """By pane what makes its section of the page."""
+    yield from _SECTIONS.items()
+    for pane in list_panes():
+        if pane.section is not None:
+            yield pane.id, pane.section
 
 
-def _show_overview(report: Report, shown: wire.Document) -> _Found:
+def _show_overview(report: Report, shown: wire.Document) -> PageSection:
     answer, advice = shown["answer"], shown["advice"]
     looks: Mapping[str, Look] = {"figure": "strong", "code": "code"}
     sentence = [(looks.get(each["look"], "plain"), each["text"]) for each in answer["sentence"]]
@@ -182,7 +186,7 @@ def _say_doubt(row: Opportunity) -> str:
     return f"{row['sure']}, {row['place']}" if row["place"] else row["sure"]
 
 
-def _show_breaks(report: Report, shown: wire.Document) -> _Found | None:
+def _show_breaks(report: Report, shown: wire.Document) -> PageSection | None:
     breaks = shown["breaks"]
     if not (breaks or shown["recompiles"] or shown["guards"]):
         return None
@@ -205,7 +209,7 @@ def _build_break(row: wire.Break) -> Card:
     return Card(row["kind"], place.rstrip(), row["text"], texts, row["hints"])
 
 
-def _show_kernels(report: Report, shown: wire.Document) -> _Found | None:
+def _show_kernels(report: Report, shown: wire.Document) -> PageSection | None:
     if not shown["kernels"]:
         return None
     blocks = [
@@ -245,7 +249,7 @@ def _list_texts(report: Report) -> Iterator[tuple[str, str | None, str, str]]:
             yield f"{row.stage.upper()} of {row.kernel}", row.text, language, ""
 
 
-def _show_graphs(report: Report, shown: wire.Document) -> _Found | None:
+def _show_graphs(report: Report, shown: wire.Document) -> PageSection | None:
     if not shown["graphs"]:
         return None
     blocks: list[Block] = [OnPage(lambda: [_table(shown, "graphs")])]
@@ -255,7 +259,7 @@ def _show_graphs(report: Report, shown: wire.Document) -> _Found | None:
     return str(len(shown["graphs"])), blocks, False
 
 
-def _show_fusion(report: Report, shown: wire.Document) -> _Found | None:
+def _show_fusion(report: Report, shown: wire.Document) -> PageSection | None:
     kernels, pairs = build_fusion_part(report), build_pairs_part(report)
     graphs = shown["cuda_graphs"]
     if not (kernels["steps"] or pairs["rows"] or graphs):
@@ -280,13 +284,13 @@ def _show_fusion(report: Report, shown: wire.Document) -> _Found | None:
     return str(len(rows)), blocks, False
 
 
-def _show_tables(report: Report, shown: wire.Document, *names: str) -> _Found | None:
+def _show_tables(report: Report, shown: wire.Document, *names: str) -> PageSection | None:
     """A pane that is tables and nothing else."""
     tables = [_table(shown, name, is_minor=True) for name in names]
     return _count_first(tables)
 
 
-def _count_first(tables: list[Table]) -> _Found | None:
+def _count_first(tables: list[Table]) -> PageSection | None:
     """The tables that have rows, and how many the first of them has."""
     with_rows = [table for table in tables if table.rows]
     if not with_rows:
@@ -294,7 +298,7 @@ def _count_first(tables: list[Table]) -> _Found | None:
     return str(len(with_rows[0].rows) + with_rows[0].omitted), with_rows, False
 
 
-def _show_file(report: Report, shown: wire.Document) -> _Found | None:
+def _show_file(report: Report, shown: wire.Document) -> PageSection | None:
     """What the file needs and holds, what it is, how long a round trip took."""
     file = shown["file"]
     names = ("ways", "requirements", "members", "contract")
@@ -366,7 +370,6 @@ _TITLES: Mapping[str, tuple[str, str]] = {  # by list: title, name of the DataFr
     "cuda_graphs": ("CUDA graphs", "cuda_graphs"),
     "collectives": ("Collectives, their times by a model", "collectives"),
     "accesses": ("What the memory sees of each line", "accesses"),
-    "deviations": ("Values that depart from eager, in roundings (eps)", "numerics"),
     "ways": ("Round trip", "roundtrip"),
     "requirements": ("Does it load on this machine?", "requirements"),
     "members": ("What the file holds", "members"),
@@ -409,7 +412,7 @@ def _table(
     )
 
 
-def _show_matrix(report: Report, shown: wire.Document) -> _Found | None:
+def _show_matrix(report: Report, shown: wire.Document) -> PageSection | None:
     """A table of kernels × GPUs for each figure, then the remarks."""
     if not shown["matrix"]:
         return None
@@ -438,15 +441,7 @@ def _show_matrix(report: Report, shown: wire.Document) -> _Found | None:
     return str(len(targets)), blocks, False
 
 
-def _show_numerics(report: Report, shown: wire.Document) -> _Found | None:
-    found = shown["numerics"]
-    if not found:
-        return None
-    blocks = list_numerics_blocks(found, _table(shown, "deviations", is_minor=True), "report")
-    return str(len(shown["deviations"])), blocks, True
-
-
-def _show_accesses(report: Report, shown: wire.Document) -> _Found | None:
+def _show_accesses(report: Report, shown: wire.Document) -> PageSection | None:
     if not shown["accesses"]:
         return None
     blocks: list[Block] = [
@@ -520,7 +515,8 @@ _ROWS: Mapping[str, Callable[[wire.Document], Sequence[Mapping[str, Any]]]] = {
     "points": _points,
 }
 """What is counted or worded of the document."""
-_SECTIONS: Mapping[wire.PaneId, Callable[[Report, wire.Document], _Found | None]] = {
+_Build = Callable[[Report, wire.Document], PageSection | None]
+_SECTIONS: Mapping[wire.PaneId, _Build] = {
     "overview": _show_overview,
     "breaks": _show_breaks,
     "kernels": _show_kernels,
@@ -531,8 +527,6 @@ _SECTIONS: Mapping[wire.PaneId, Callable[[Report, wire.Document], _Found | None]
     "roofline": lambda report, shown: _show_tables(report, shown, "points"),
     "artifact": _show_file,
     "matrix": _show_matrix,
-    "numerics": _show_numerics,
     "accesses": _show_accesses,
     "streams": lambda report, shown: _show_tables(report, shown, "collectives"),
 }
-"""By pane what is shown of it where no script runs."""

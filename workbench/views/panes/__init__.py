@@ -18,7 +18,6 @@ Where no script runs it is shown when `views/pages/report_page.py` has a section
 """
 
 DOORS = {
-    "numerics_pane": "What the numbers of a record say.",
     "pane": "What every pane is, and what is known besides the record where it is shown.",
     "registry": "The panes of the view of a report in the order of the tabs.",
 }

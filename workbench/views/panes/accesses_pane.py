@@ -10,8 +10,8 @@ from workbench.number_text import number_text, plural
 from workbench.report import Report
 from workbench.report.machine_rows import MemoryAccess
 from workbench.report.report_header import OWN_KERNEL
-from workbench.views.block_wire import write_action
-from workbench.views.blocks import Action, Own, Rows, Sentence
+from workbench.views.kit.block_wire import write_action
+from workbench.views.kit.blocks import Action, Own, Rows, Sentence
 from workbench.views.panes.pane import Content, Pane, ViewContext, missing
 from workbench.views.wire.access_messages import Access
 from workbench.views.wire.codec import convert_row

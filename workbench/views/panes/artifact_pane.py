@@ -15,7 +15,7 @@ from workbench.report.file_rows import RoundTripLeaf
 from workbench.report.measures import count_guards
 from workbench.report.report_header import KERNEL_LOG, OWN_KERNEL
 from workbench.views.answers.roundtrip_answer import list_ways, title_of
-from workbench.views.blocks import (
+from workbench.views.kit.blocks import (
     Action,
     Block,
     Columns,

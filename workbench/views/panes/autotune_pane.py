@@ -9,7 +9,7 @@ from workbench.number_text import format_ms, plural
 from workbench.report import AutotuneChoice, Report
 from workbench.report.report_header import OWN_KERNEL
 from workbench.report.rows import ESTIMATED_CHOICE
-from workbench.views.blocks import Block, Own, Rows, Sentence
+from workbench.views.kit.blocks import Block, Own, Rows, Sentence
 from workbench.views.panes.pane import Content, Pane, ViewContext, missing, tell_cost
 from workbench.views.wire import report_messages as wire
 from workbench.views.wire.codec import convert_row

@@ -12,8 +12,8 @@ from workbench.device_kinds import TARGETS
 from workbench.report import Guard, Node, Report, Request
 from workbench.report.record import select_rows
 from workbench.views.answers.alternatives_text import TONES, describe_cure
+from workbench.views.kit.proposed_changes import list_change_lines
 from workbench.views.panes.pane import Content, Pane, ViewContext, missing
-from workbench.views.proposed_changes import list_change_lines
 from workbench.views.wire import report_messages as wire
 from workbench.views.wire.advice_messages import ProposedChange
 from workbench.views.wire.codec import convert_row

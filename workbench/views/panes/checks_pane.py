@@ -12,8 +12,8 @@ from workbench.number_text import number_text, plural
 from workbench.report import Report
 from workbench.report.machine_rows import CheckedCase, KernelFinding
 from workbench.report.report_header import OWN_KERNEL
-from workbench.views.block_wire import write_action
-from workbench.views.blocks import Action
+from workbench.views.kit.block_wire import write_action
+from workbench.views.kit.blocks import Action
 from workbench.views.panes.pane import Content, Pane, ViewContext, missing
 from workbench.views.wire import check_messages as wire
 

@@ -9,7 +9,7 @@ from collections import Counter
 
 from workbench.report import Report
 from workbench.report.machine_rows import CudaGraphPart
-from workbench.views.blocks import Block, Own, Rows
+from workbench.views.kit.blocks import Block, Own, Rows
 from workbench.views.panes.pane import Content, Pane, Passes, ViewContext, missing
 from workbench.views.wire import report_messages as wire
 from workbench.views.wire.codec import convert_row

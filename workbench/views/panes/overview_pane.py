@@ -43,10 +43,10 @@ from workbench.views.answers.alternatives_text import (
     nothing,
     saving,
 )
+from workbench.views.kit.proposed_changes import list_change_lines, list_code_lines
 from workbench.views.overview.answer import answer
 from workbench.views.panes.artifact_pane import file_of
 from workbench.views.panes.pane import Content, Pane, ViewContext, missing
-from workbench.views.proposed_changes import list_change_lines, list_code_lines
 from workbench.views.source_marks import sources
 from workbench.views.wire import advice_messages as advice_wire
 from workbench.views.wire import report_messages as wire

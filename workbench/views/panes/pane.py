@@ -14,8 +14,8 @@ from workbench.report.graph_stages import GRAPH_STAGES
 from workbench.report.measures import measure_compile_seconds
 from workbench.report.report_header import KERNEL_LOG, OWN_KERNEL
 from workbench.tasks.live_action import LiveAction
-from workbench.views.blocks import Block
-from workbench.views.live_actions import explain_not_started
+from workbench.views.kit.blocks import Block
+from workbench.views.kit.live_actions import explain_not_started
 from workbench.views.wire import report_messages as wire
 from workbench.views.wire.gpu_messages import Targets
 from workbench.views.wire.report_messages import Note, Side
@@ -85,6 +85,10 @@ class Content:
     blocks: Sequence[Block] = ()
 
 
+PageSection = tuple[str, Sequence[Block], bool]
+"""What a section of a page has: how much is in it, its blocks, whether it is open."""
+
+
 @dataclass(frozen=True)
 class Pane:
     """One pane of the view of a report."""
@@ -94,6 +98,8 @@ class Pane:
     document: Callable[[Report, ViewContext], Content]
     is_rare: bool = False
     """Whether it is left out where it is empty: no action on this record would fill it."""
+    section: Callable[[Report, wire.Document], PageSection | None] | None = None
+    """What a page without scripts shows of it, from the document; None for nothing."""
 
 
 def missing(report: Report, part: str, title: str, otherwise: str) -> Note:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from workbench.views.panes import (
     accesses_pane,
     artifact_pane,
@@ -13,15 +15,15 @@ from workbench.views.panes import (
     kernels_pane,
     matrix_pane,
     memory_pane,
-    numerics_pane,
     overview_pane,
     roofline_pane,
     streams_pane,
     timeline_pane,
 )
 from workbench.views.panes.pane import Pane
+from workbench.worlds.world import list_worlds
 
-PANES: tuple[Pane, ...] = (
+_OWN: tuple[Pane, ...] = (
     overview_pane.PANE,
     graphs_pane.PANE,
     breaks_pane.PANE,
@@ -33,8 +35,13 @@ PANES: tuple[Pane, ...] = (
     memory_pane.PANE,
     matrix_pane.PANE,
     artifact_pane.PANE,
-    numerics_pane.PANE,
     checks_pane.PANE,
     accesses_pane.PANE,
     streams_pane.PANE,
 )
+
+
+@cache
+def list_panes() -> tuple[Pane, ...]:
+    """All of them; those of the worlds come last."""
+    return (*_OWN, *(pane for world in list_worlds() for pane in world.list_panes()))

@@ -12,7 +12,7 @@ from workbench.number_text import format_bytes, format_percent, format_us, numbe
 from workbench.report import Report
 from workbench.report.cluster.cluster_rows import HOOK, PASSES, Collective, is_unplaced
 from workbench.report.rows import split_line
-from workbench.views.blocks import Own, Rows, Sentence
+from workbench.views.kit.blocks import Own, Rows, Sentence
 from workbench.views.panes.pane import Content, Pane, ViewContext, missing
 from workbench.views.wire.codec import convert_row
 from workbench.views.wire.stream_messages import CollectiveRow, StreamSpan

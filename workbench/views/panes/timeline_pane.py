@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from workbench.number_text import format_seconds
 from workbench.report import Report
-from workbench.views.blocks import Own, Rows, Sentence
+from workbench.views.kit.blocks import Own, Rows, Sentence
 from workbench.views.panes.pane import Content, Pane, Passes, ViewContext, missing
 from workbench.views.wire import report_messages as wire
 from workbench.views.wire.codec import convert_row

@@ -10,15 +10,15 @@ from workbench.analysis.profile_matches.profile_difference import ProfileDiff
 from workbench.report.profile.run_profile import RunProfile
 from workbench.report.table import Table
 from workbench.report.texts import HIDDEN
-from workbench.views.blocks import Block, Document, Items, Sentence
-from workbench.views.blocks import Table as TableBlock
+from workbench.views.kit.blocks import Block, Document, Items, Sentence
+from workbench.views.kit.blocks import Table as TableBlock
+from workbench.views.kit.shown import Shown
 from workbench.views.profile.difference_document import document_of_two, list_changes
 from workbench.views.profile.profile_answer import frame, sentences, text
 from workbench.views.profile.profile_document import document
 from workbench.views.profile.profile_sentence import facts
 from workbench.views.profile.profile_words import name_kernels
 from workbench.views.profile.shown_tables import list_tables
-from workbench.views.shown import Shown
 from workbench.views.wire.codec import SMALL, pack
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import Literal
 from workbench.analysis.session.advice import Advice, RecompilePatch, advice, explain_slow_steps
 from workbench.report.session.session_record import Session
 from workbench.report.session.session_rows import place
-from workbench.views.proposed_changes import list_change_lines
+from workbench.views.kit.proposed_changes import list_change_lines
 from workbench.views.session.session_answer import counts
 from workbench.views.session.session_facts import explain_slowest, facts, notes
 from workbench.views.session.session_lists import tables

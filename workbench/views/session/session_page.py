@@ -10,14 +10,14 @@ from workbench.report.session.session_record import Session
 from workbench.report.session.session_rows import NOWHERE
 from workbench.report.table import Table
 from workbench.report.texts import HIDDEN
-from workbench.views.blocks import Block, Document, Items, OnPage, Sentence, Timeline
-from workbench.views.blocks import Table as TableBlock
+from workbench.views.kit.blocks import Block, Document, Items, OnPage, Sentence, Timeline
+from workbench.views.kit.blocks import Table as TableBlock
+from workbench.views.kit.shown import Shown
 from workbench.views.session.session_answer import frame, plot, sentences, text
 from workbench.views.session.session_document import document
 from workbench.views.session.session_facts import explain_slowest, facts, notes
 from workbench.views.session.session_lists import tables
 from workbench.views.session.session_timeline import timeline
-from workbench.views.shown import Shown
 from workbench.views.wire.codec import SMALL, pack
 
 if TYPE_CHECKING:

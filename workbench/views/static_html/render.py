@@ -23,7 +23,7 @@ from pygments.token import Comment, Keyword, Name, Number, Operator, String
 from workbench.number_text import format_bytes, format_seconds, plural
 from workbench.report.atomic import write_saved_file
 from workbench.settings import Embed
-from workbench.views.blocks import (
+from workbench.views.kit.blocks import (
     PAGE,
     Block,
     Changes,

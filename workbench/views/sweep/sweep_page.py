@@ -13,16 +13,6 @@ from workbench.number_text import format_us
 from workbench.report.paired import SURE, compute_median_interval
 from workbench.report.trials import Trial
 from workbench.views.answers.alternatives_text import list_codes, summarize_rivals
-from workbench.views.blocks import (
-    Beside,
-    Block,
-    Chart,
-    Code,
-    Document,
-    OnPage,
-    Sentence,
-    Table,
-)
 from workbench.views.charts.sheet import (
     FAINT,
     KERNEL_COLOURS,
@@ -34,7 +24,17 @@ from workbench.views.charts.sheet import (
     draw_heat_map,
     sheet,
 )
-from workbench.views.shown import Shown
+from workbench.views.kit.blocks import (
+    Beside,
+    Block,
+    Chart,
+    Code,
+    Document,
+    OnPage,
+    Sentence,
+    Table,
+)
+from workbench.views.kit.shown import Shown
 from workbench.views.sweep import spots, strands
 from workbench.views.sweep.sweep_document import choose_metric, document, is_noisy, timed, words_of
 from workbench.views.sweep.sweep_tables import FIGURES, choices, frame, report_of, write

@@ -8,8 +8,7 @@ from math import inf, isfinite
 from typing import Any, Literal, cast, get_args
 
 from workbench import number_text as units
-from workbench.views.wire.numerics_messages import INFINITE
-from workbench.views.wire.table_messages import Cell, ColumnKind, ColumnSpec, TableRows
+from workbench.views.wire.table_messages import INFINITE, Cell, ColumnKind, ColumnSpec, TableRows
 from workbench.views.wire.table_messages import Unit as WireUnit
 
 CUT = "…"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
+from functools import cache
 from typing import Any
 
 from workbench.report import AutotuneChoice, Kernel, Phase
@@ -15,6 +16,7 @@ from workbench.report.measures import measures
 from workbench.report.rows import ESTIMATED_CHOICE
 from workbench.views.tables.column import Column
 from workbench.views.wire.table_messages import ColumnSpec
+from workbench.worlds.world import gather
 
 
 def number_of(row_type: type, name: str, width: str = "", key: str = "", **more: Any) -> Column:
@@ -42,15 +44,15 @@ def _figure(name: str, least: int, **more: Any) -> Column:
     return number_of(MatrixCell, name, f"minmax({least}px, 0.7fr)", full="note", **more)
 
 
-_KERNEL = Column("Kernel", "kernel", width="64px", kind="kernel")
+KERNEL = Column("Kernel", "kernel", width="64px", kind="kernel")
 _SIDE = Column("Pass", "side", width="64px", look="mut", is_optional=True)
 _ESTIMATED_SHARE = "Share (est.)"
 _ESTIMATED_CHOICES = {("choices", "time"): "Time (est.)", ("choices", "bar"): "By a model"}
 
-COLUMNS: Mapping[str, tuple[Column, ...]] = {
+_OWN: Mapping[str, Sequence[Column]] = {
     "costs": add_numbers(
         Kernel,
-        replace(_KERNEL, field="id", width="52px"),
+        replace(KERNEL, field="id", width="52px"),
         Column("Cost", "cost", "number", "98px"),
         Column("Share", "share", "share", "70px", "cost"),
         number_of(Kernel, "calls", "36px"),
@@ -60,7 +62,7 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
         Column("Lines", "lines", "length", "minmax(60px, 0.4fr)", is_optional=True),
     ),
     "groups": (
-        replace(_KERNEL, width="64px"),
+        replace(KERNEL, width="64px"),
         Column("What it does", "words", width="minmax(200px, 3fr)"),
         _SIDE,
         Column("Your lines", "places", "code", "minmax(88px, 0.8fr)", is_wide=True),
@@ -145,7 +147,7 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
         Column("Why it loses", "why", width="minmax(110px, 1.4fr)", field="rejection"),
     ),
     "points": (
-        replace(_KERNEL, width="78px"),
+        replace(KERNEL, width="78px"),
         Column("Operations in it", "ops", "code", "minmax(112px, 1.6fr)", "kernel"),
         Column("Bound by", "bound", width="68px", full="note"),
         number_of(KernelRoofline, "moved_bytes", "68px", "moved", is_wide=True),
@@ -160,7 +162,7 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
         Column("Share", "share", "share", "86px"),
     ),
     "matrix": (
-        _KERNEL,
+        KERNEL,
         Column("GPU", "target", "code", "minmax(64px, 0.6fr)"),
         _figure("bound_us", 90, is_optional=True),
         _figure("registers", 69),
@@ -169,18 +171,6 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
         _figure("occupancy", 118, is_optional=True),
         _figure("instructions", 90, is_optional=True),
         Column("Configuration", "choice", width="minmax(90px, 1.4fr)", look="mut", is_wide=True),
-    ),
-    "deviations": (
-        replace(_KERNEL, width="52px"),
-        Column("Value", "value", "code", "minmax(84px, 1.2fr)"),
-        Column("Cause", "cause", width="minmax(140px, 1.6fr)", full="detail"),
-        Column("Verdict", "verdict", width="minmax(100px, 0.9fr)", look="mut"),
-        Column("Off", "own_off", "eps", "54px"),
-        Column("Eager off", "eager_off", "eps", "70px"),
-        Column("Noise", "noise", "eps", "56px"),
-        Column("Differ", "differ", "share", "52px"),
-        Column("Most units", "max_ulp", "count", "78px", is_wide=True),
-        Column("Line", "place", width="minmax(104px, 0.8fr)", look="end", is_wide=True),
     ),
     "accesses": (
         Column("Line", "text", "code", "minmax(120px, 1.4fr)", full="text"),
@@ -270,12 +260,18 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
         Column("Shape", "shape", "code", "minmax(90px, 1.2fr)", "shapes"),
         Column("Type", "dtype", "code", "52px", "dtypes"),
         Column("Size", "bytes", "B", "80px"),
-        _KERNEL,
+        KERNEL,
         Column("Line", "line", "number", "52px", "lines"),
         Column("Module", "module", "code", "minmax(80px, 1fr)", is_wide=True),
     ),
 }
 """By table, as `Document.columns` names it; a pane knows how to show more than a field says."""
+
+
+@cache
+def list_columns() -> Mapping[str, Sequence[Column]]:
+    """The columns of every table by its name, those of the worlds too."""
+    return gather(lambda world: world.list_columns(), _OWN)
 
 
 def specs(tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, list[ColumnSpec]]:
@@ -289,7 +285,7 @@ def specs(tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, list[C
 
 def choose_columns(table: str, rows: Sequence[Mapping[str, Any]]) -> Iterator[Column]:
     """The columns of a table with these rows."""
-    for column in COLUMNS[table]:
+    for column in list_columns()[table]:
         place = (table, column.key)
         if place == ("points", "share") and all(row["measured_us"] is None for row in rows):
             yield replace(column, title=_ESTIMATED_SHARE, width="104px")

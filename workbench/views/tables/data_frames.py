@@ -22,6 +22,7 @@ from workbench.analysis.opportunities.rules import opportunities
 from workbench.errors import UsageError, suggest
 from workbench.report import TABLES, Report, Table
 from workbench.report.table import number_columns
+from workbench.report.tables import UNKNOWN
 from workbench.specs import DTYPES, Catalogue, Gpu
 from workbench.views.tables.columns import FIRST_COLUMNS
 
@@ -113,6 +114,11 @@ def frame(report: Report, name: str) -> pandas.DataFrame:
         names = _columns(DERIVED[name].row_type)
         shown = {column: readable.column(column, list(columns[column])) for column in names}
         return _typed(shown, DERIVED[name].row_type)
+    if name in report.extra.get(UNKNOWN, {}):
+        raise UsageError(
+            f"The record has a table {name!r}, but nothing that is installed here reads it. It is "
+            "kept when the record is saved again."
+        )
     if name not in TABLES:
         known = ", ".join(sorted((*TABLES, *DERIVED)))
         raise UsageError(

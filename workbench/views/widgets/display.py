@@ -19,9 +19,9 @@ from workbench.report.report_header import OWN_KERNEL
 from workbench.report.report_holder import ReportHolder
 from workbench.settings import Embed, options
 from workbench.tasks.live_action import LiveAction
-from workbench.views.blocks import SUMMARIES, Document, Listings
 from workbench.views.document import ViewContext, document
-from workbench.views.live_actions import ONLY_A_RECORD, LiveActions, describe_targets
+from workbench.views.kit.blocks import SUMMARIES, Document, Listings
+from workbench.views.kit.live_actions import ONLY_A_RECORD, LiveActions, describe_targets
 from workbench.views.pages.report_page import build_document
 from workbench.views.panes.pane import choose_pane
 from workbench.views.parts.report_parts import report_part

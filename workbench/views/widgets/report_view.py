@@ -8,7 +8,6 @@ from typing import Any
 
 import traitlets
 
-from workbench.analysis.numerics.numerics_record import read_numerics
 from workbench.analysis.opportunities.opportunity import Opportunity, Tried
 from workbench.analysis.opportunities.rehearsed_cures import RehearsedCure
 from workbench.analysis.opportunities.rules import opportunities
@@ -17,7 +16,7 @@ from workbench.errors import UsageError
 from workbench.report import Report
 from workbench.views.document import ViewContext, document
 from workbench.views.job_queue import IDLE
-from workbench.views.live_actions import ACTIONS, LiveActions
+from workbench.views.kit.live_actions import LiveActions, choose_opportunity, list_actions
 from workbench.views.pages.report_page import make_saved_page
 from workbench.views.parts.report_parts import report_part
 from workbench.views.widgets.request_widget import RequestWidget
@@ -118,7 +117,7 @@ class View(RequestWidget):
             raise UsageError(f"There is no {ask!r} yet: the compilation has not ended.")
         if ask == "guard-check":
             return self._guards(question)
-        if ask in ACTIONS:
+        if ask in list_actions():
             return (self._live_actions or LiveActions()).start(self, ask, question)
         if ask == "page":
             return make_saved_page(self._report)
@@ -134,13 +133,8 @@ class View(RequestWidget):
         return self._report
 
     def find_opportunity(self, id: str) -> Opportunity:
-        """One of the report, or of its numbers; raises `UsageError` for another."""
-        found = read_numerics(self.report)
-        cures = () if found is None else found.opportunities
-        for each in (*opportunities(self.report), *cures):
-            if each.id == id:
-                return each
-        raise UsageError(f"There is no opportunity {id!r} in this report.")
+        """One of the report; raises `UsageError` for another."""
+        return choose_opportunity(opportunities(self.report), id)
 
     def _difference(self, id: str) -> DiffDocument:
         tried = self._context.tried.get(self.find_opportunity(id).key)

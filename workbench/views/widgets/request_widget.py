@@ -14,7 +14,7 @@ from ipywidgets import Widget, widget_serialization
 
 from workbench.errors import UsageError, WorkbenchError
 from workbench.typed_data import Misfit, read_value
-from workbench.views.live_actions import ACTIONS
+from workbench.views.kit.live_actions import list_actions
 from workbench.views.wire.advice_messages import PatchQuestion
 from workbench.views.wire.codec import bundle, pack, read_bundle_bytes
 from workbench.views.wire.report_messages import Answer, CancelQuestion, GuardQuestion
@@ -26,7 +26,6 @@ _QUESTIONS: Mapping[str, type] = {
     "compare-rows": RowsQuestion,
     "try-patch": PatchQuestion,
     "cancel": CancelQuestion,
-    **{id: shown.question for id, shown in ACTIONS.items() if shown.question is not None},
 }
 _MAY_LACK = ("guard-check", "cancel")  # the answer says what to send; what runs is cancelled
 
@@ -102,9 +101,11 @@ def check_message(content: Any) -> None:
     if not isinstance(ask, str):
         raise UsageError(f"A message asks for {ask!r:.80}: expected the name of what is wanted.")
     question = content.get("question")
-    if ask not in _QUESTIONS or (question is None and ask in _MAY_LACK):
+    action = list_actions().get(ask)
+    kind = _QUESTIONS.get(ask) if action is None else action.question
+    if kind is None or (question is None and ask in _MAY_LACK):
         return
     try:
-        read_value(_QUESTIONS[ask], question)
+        read_value(kind, question)
     except Misfit as error:
         raise UsageError(f"The question of {ask!r} cannot be answered: {error}.") from error

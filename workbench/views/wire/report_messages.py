@@ -43,7 +43,6 @@ from workbench.views.wire.gpu_messages import (
     Targets,
 )
 from workbench.views.wire.memory_messages import BudgetQuestion, BudgetsPart, MemoryPart
-from workbench.views.wire.numerics_messages import Deviation, NumericsFound
 from workbench.views.wire.overview_messages import Piece, TreeRow
 from workbench.views.wire.stream_messages import CollectiveRow, StreamSpan
 from workbench.views.wire.sweep_messages import RowQuestion, RowsQuestion
@@ -64,23 +63,8 @@ LineState = Literal[
     "traced",
     "unreached",
 ]
-PaneId = Literal[
-    "overview",
-    "graphs",
-    "breaks",
-    "fusion",
-    "kernels",
-    "timeline",
-    "autotune",
-    "roofline",
-    "memory",
-    "matrix",
-    "artifact",
-    "numerics",
-    "checks",
-    "accesses",
-    "streams",
-]
+PaneId = str
+"""The id of a `Pane`."""
 """The pass of a compilation with a backward; empty for what is of both."""
 CostKind = Literal["time", "bound", "bytes", "memory"]
 
@@ -373,8 +357,8 @@ class Document(TypedDict):
     `file` is what the result was saved to or loaded from, `phases_said` where compile time went.
     `no_assembly` says why no kernel has code of a GPU, or is None; `actions`, by id, why what a
     live view starts cannot be started from here, None where it can; `has_budgets`: the part
-    `budgets:` has some. `cuda_graphs` is None where none were asked for, `numerics`
-    where numbers were not compared, `checks` where no kernel was checked.
+    `budgets:` has some. `cuda_graphs` is None where none were asked for, `checks` where no kernel
+    was checked. Worlds add their own fields.
     """
 
     version: int
@@ -412,8 +396,6 @@ class Document(TypedDict):
     matrix_targets: list[str]
     matrix_says: str
     matrix: list[MatrixRow]
-    numerics: NumericsFound | None
-    deviations: list[Deviation]
     checks: Checks | None
     check_findings: list[CheckFinding]
     accesses_says: str

@@ -11,6 +11,8 @@ from typing import Literal, NotRequired, TypedDict
 ColumnKind = Literal["text", "code", "number", "length", "kernel", "kernels", "tag", "bar"]
 Cell = str | int | float | bool | None
 Tone = Literal["plain", "captured", "break", "fallback", "folded"]
+INFINITE = 1e300
+"""What stands for a number without end, which JSON cannot hold."""
 Unit = Literal["", "count", "B", "s", "ms", "us", "share", "amount", "eps"]
 
 

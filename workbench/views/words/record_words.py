@@ -11,6 +11,7 @@ from workbench.number_text import format_bytes, format_us, plural
 from workbench.report import Kernel, Report
 from workbench.report.graph_stages import GRAPH_STAGES, is_input_name
 from workbench.report.rows import split_line
+from workbench.report.tables import UNKNOWN
 from workbench.views.wire import report_messages as wire
 from workbench.views.wire.table_messages import Unit
 
@@ -108,9 +109,13 @@ def count_captured(report: Report) -> tuple[int, int]:
 
 
 def describe_absent_parts(report: Report) -> list[tuple[str, str]]:
-    """What could not be captured, and why."""
+    """What could not be captured, and why; tables that nothing installed here reads."""
     absent = [part for part in report.capabilities if not part.available]
-    return [(part.name, part.reason or "no reason recorded") for part in absent]
+    unknown = report.extra.get(UNKNOWN, {})
+    return [
+        *((part.name, part.reason or "no reason recorded") for part in absent),
+        *((f"table {name}", "what reads it is not installed") for name in unknown),
+    ]
 
 
 def title_of(report: Report) -> str:

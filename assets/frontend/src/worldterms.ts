@@ -1,0 +1,5 @@
+// Generated from workbench/worlds/*/terms.json by `python -m workbench.views.typescript`.
+
+import numerics from "../../../workbench/worlds/numerics/terms.json";
+
+export const TERMS = [numerics];

@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from workbench.report import Report
+from workbench.worlds.numerics.findings import causes
+from workbench.worlds.numerics.findings.numerics_answer import Answer, describe_lowerings
+from workbench.worlds.numerics.findings.numerics_record import read_numerics
+
+FOUND = read_numerics(Report.load(Path(__file__).parents[3] / "records" / "numerics.wbr"))
+ROW = replace(FOUND.find("k0", "mul_2"), cause=causes.SOMETHING_ELSE, verdict="something else")
+EXP, SUM = (
+    "aten.exp.default by lowering.exp (pointwise)",
+    "aten.sum.default by lowering.sum_ (view)",
+)
+
+
+def test_a_kernel_that_is_wrong_names_the_lowering_after_which_it_is() -> None:
+    one = replace(ROW, lowerings=(EXP,))
+    said = "It is there after the lowering of aten.exp.default by lowering.exp (pointwise), "
+    assert describe_lowerings(one) == f"{said}not before."
+    assert Answer([one], []).say_first().endswith(describe_lowerings(one))
+    assert describe_lowerings(replace(ROW, lowerings=(EXP, SUM))) == (
+        "It is there after the lowering of aten.exp.default, aten.sum.default to one kernel, not "
+        "before."
+    )
+
+
+def test_a_record_of_an_older_version_names_none() -> None:
+    assert describe_lowerings(replace(ROW, lowerings=())) == ""
+    assert Answer([replace(ROW, lowerings=())], []).say_first().count(".") < 9
+
+
+def test_what_logits_choose_is_told_beside_the_noise() -> None:
+    row = replace(
+        FOUND.outputs[0], differ=0.5, rows=24, arg_max=0, top5=2, kl=8.1e-8, noise_arg_max=1,
+        noise_top5=3, noise_kl=1e-6,
+    )  # fmt: skip
+    assert Answer([], [row]).describe_logits() == (
+        "Of 24 positions none has another largest value, 2 other five largest, and the mean "
+        "divergence is 8.1e-8 nats; noise of one unit in the last place: 1 and 3, 1e-6."
+    )
+    assert " 3 have another largest" in Answer([], [replace(row, arg_max=3)]).describe_logits()
+    assert Answer([], [replace(row, rows=None)]).describe_logits() == ""
+
+
+def test_roundings_of_what_was_cast_to_more_bits_are_of_the_fewer() -> None:
+    row = replace(FOUND.outputs[0], differ=0.5, own_off=0.4, eager_off=0.9, rounded="bfloat16")
+    assert "(0.4 eps of bfloat16, eager 0.9 eps)" in Answer([], [row]).sentences[0]
+
+
+def test_eager_in_float64_is_not_judged_by_float64() -> None:
+    row = replace(FOUND.outputs[0], differ=0.5, own_off=0.4, eager_off=0.0, dtype="float64")
+    assert Answer([], [row]).sentences[0] == (
+        "It departs from eager by 0.4 eps. Eager computes in float64 itself: nothing here judges "
+        "which of the two is nearer to the truth."
+    )

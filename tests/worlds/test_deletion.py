@@ -1,0 +1,76 @@
+"""A world's folder can be deleted: every other module is imported, records are opened and kept."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import workbench as wb
+from workbench.worlds.world import World, list_worlds
+
+PACKAGE = Path(wb.__file__).parent
+RECORDS = Path(__file__).parents[1] / "records"
+IMPORT_ALL = """
+import pkgutil, warnings
+import workbench as wb
+failed = []
+for module in pkgutil.walk_packages(wb.__path__, "workbench.", onerror=failed.append):
+    if module.name in ("workbench.__main__", "workbench.processes.__main__"):
+        continue
+    try:
+        __import__(module.name)
+    except ImportError as error:
+        failed.append(f"{module.name}: {error}")
+print(failed)
+"""
+OPEN = """
+import sys
+import workbench as wb
+from workbench.views.document import document
+report = wb.Report.load(sys.argv[1])
+shown = document(report)
+print(sorted(note["title"] for note in shown["missing"] if "not installed" in note["text"]))
+report.save(sys.argv[2])
+"""
+
+
+@pytest.fixture(scope="module", params=list_worlds(), ids=lambda world: str(world.name))
+def rest(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The package without one world."""
+    world: World = request.param
+    folder = tmp_path_factory.mktemp(f"without_{world.name}")
+    left_out = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(PACKAGE, folder / "workbench", ignore=left_out)
+    shutil.rmtree(folder / "workbench" / "worlds" / world.name)
+    return folder
+
+
+def run(folder: Path, program: str, *words: str) -> str:
+    """What a program prints that finds the package in a folder."""
+    return subprocess.run(
+        [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(folder)!r})\n{program}",
+         *words],
+        cwd=folder, capture_output=True, text=True, check=True,
+    ).stdout.strip()  # fmt: skip
+
+
+def test_every_other_module_is_imported(rest: Path) -> None:
+    assert run(rest, IMPORT_ALL) == "[]"
+
+
+def test_a_record_with_numbers_is_opened_and_keeps_them(tmp_path: Path) -> None:
+    """Of one world in detail: its tables are named, and there again with the world."""
+    folder = tmp_path / "rest"
+    shutil.copytree(PACKAGE, folder / "workbench", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.rmtree(folder / "workbench" / "worlds" / "numerics")
+    again = tmp_path / "again.wbr"
+    said = run(folder, OPEN, str(RECORDS / "numerics.wbr"), str(again))
+    names = ("numerics", "numerics cures", "numerics outputs", "numerics stages")
+    assert said == str([f"table {name}" for name in names])
+    before, after = (wb.Report.load(path) for path in (RECORDS / "numerics.wbr", again))
+    assert after.to_json() == before.to_json()
+    assert len(after.frame("numerics")) == len(before.frame("numerics")) > 0

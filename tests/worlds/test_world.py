@@ -1,0 +1,179 @@
+"""What a world adds is found without being named, and a world of another package just so."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+import workbench as wb
+from workbench.report.tables import TABLES
+from workbench.views.kit.live_actions import list_actions
+from workbench.views.panes.registry import list_panes
+from workbench.views.tables.columns import list_columns
+from workbench.worlds import world as worlds
+from workbench.worlds.world import World, gather, list_worlds
+
+FOREIGN = """
+from dataclasses import dataclass
+
+from workbench.report.presenter import Presented
+from workbench.tasks.background_task import BackgroundTask
+from workbench.tasks.live_action import LiveAction
+from workbench.views.kit.blocks import Document, Sentence
+from workbench.views.kit.live_actions import ShownAction
+from workbench.views.kit.shown import Shown
+from workbench.views.panes.pane import Content, Pane
+from workbench.worlds.world import World
+
+__all__ = ["count_stars"]
+
+
+@dataclass(frozen=True, slots=True)
+class Star:
+    id: str
+    size: int = 0
+
+
+class Sky(Presented):
+    pass
+
+
+def count_stars(report):
+    return len(report.stars)
+
+
+def draw(report, context):
+    said = Sentence(f"{count_stars(report)} stars.")
+    return Content({"stars": []}, count=len(report.stars), blocks=[said])
+
+
+class Astronomy(World):
+    name = "astronomy"
+    names = {"count_stars": "stars"}
+
+    def list_tables(self):
+        return {"stars": (Star, "What shines.")}
+
+    def list_panes(self):
+        return (Pane("stars", "Stars", draw),)
+
+    def find_shown(self, kind):
+        build = lambda record: Document("Sky", [Sentence("It is clear.")])
+        return Shown(document=build) if kind == "Sky" else None
+
+    def list_actions(self):
+        return {"gaze": ShownAction("Nothing is alive.", None, lambda view, question: ())}
+
+    def list_starters(self, handle):
+        work = lambda steps: "seen"
+        return (LiveAction("gaze", lambda: BackgroundTask("gazing", work, lambda thread: None)),)
+
+
+WORLD = Astronomy()
+"""
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Path:
+    """A folder in which a package with a world of its own is installed."""
+    (tmp_path / "stars.py").write_text(FOREIGN)
+    info = tmp_path / "stars-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: stars\nVersion: 1.0\n")
+    points = f"[{worlds.GROUP}]\nastronomy = stars:WORLD\nbroken = stars:NOTHING\n"
+    (info / "entry_points.txt").write_text(points)
+    return tmp_path
+
+
+def run(site: Path, program: str) -> list[str]:
+    """What a program prints in a process that finds the package."""
+    done = subprocess.run(
+        [sys.executable, "-W", "always", "-c", f"import sys; sys.path.append({str(site)!r})\n"
+         + dedent(program)],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    return [*done.stdout.splitlines(), *(row for row in done.stderr.splitlines() if "orld" in row)]
+
+
+def test_a_world_of_another_package_adds_all_that_ours_do(site: Path) -> None:
+    said = run(site, """
+        import json
+        import workbench as wb
+        from stars import Sky, Star
+        from workbench.report import Report, Table
+        from workbench.views.document import document
+        from workbench.views.kit.live_actions import list_actions
+        report = Report(tables={"stars": Table.of(Star, [Star("s0", 3), Star("s1", 4)])})
+        again = Report.from_json(json.loads(json.dumps(report.to_json())))
+        print(wb.count_stars(again), "count_stars" in wb.__all__)
+        print(again.frame("stars")["size"].tolist())
+        (pane,) = [each for each in document(again)["panes"] if each["id"] == "stars"]
+        print(pane["title"], pane["count"], pane["blocks"][0]["text"])
+        print("It is clear." in wb.find_presenter().page(Sky()), "gaze" in list_actions())
+    """)  # fmt: skip
+    assert said[:4] == ["2 True", "[3, 4]", "Stars 2 2 stars.", "True True"]
+
+
+def test_one_that_cannot_be_imported_is_left_out_with_a_warning(site: Path) -> None:
+    said = run(site, """
+        from workbench.worlds.world import list_worlds
+        print([world.name for world in list_worlds()][-1])
+    """)  # fmt: skip
+    assert said[0] == "astronomy"
+    assert "The world broken of stars is left out: AttributeError: module 'stars' has" in said[1]
+
+
+def test_its_table_is_kept_by_a_workbench_without_it(site: Path, tmp_path: Path) -> None:
+    path = tmp_path / "stars.wbr"
+    run(site, f"""
+        from stars import Star
+        from workbench.report import Report, Table
+        Report(tables={{"stars": Table.of(Star, [Star("s0", 3)])}}).save({str(path)!r})
+    """)  # fmt: skip
+    report = wb.Report.load(path)
+    with pytest.raises(wb.UsageError, match="has a table 'stars', but nothing that is installed"):
+        report.frame("stars")
+    report.save(path)
+    assert run(site, f"""
+        import workbench as wb
+        print(wb.Report.load({str(path)!r}).frame("stars")["size"].tolist())
+    """)[0] == "[3]"  # fmt: skip
+
+
+def test_each_world_of_this_package_is_where_its_name_says() -> None:
+    for world in list_worlds():
+        assert world.folder.name == world.name
+        assert isinstance(world, World)
+        for name, module in world.names.items():
+            assert module.startswith(f"workbench.worlds.{world.name}.")
+            assert getattr(wb, name).__module__ == module
+        assert {*world.list_tables()} <= {*TABLES}
+        assert {pane.id for pane in world.list_panes()} <= {pane.id for pane in list_panes()}
+        assert {*world.list_columns()} <= {*list_columns()}
+        assert {*world.list_actions()} <= {*list_actions()}
+        if world.terms.exists():
+            assert {*json.loads(world.terms.read_text("utf-8"))} <= {*world.list_columns()}
+
+
+def test_a_name_that_is_taken_is_left_out_with_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Greedy(World):
+        name = "greedy"
+        names = {"load": "somewhere"}  # noqa: RUF012 - as a world writes it
+
+    monkeypatch.setattr(worlds, "list_worlds", lambda: (Greedy(),))
+    with pytest.warns(UserWarning, match="The world greedy adds 'load', which is there already"):
+        assert gather(lambda world: world.names, {"load": "here"}) == {"load": "here"}
+
+
+def test_type_checkers_know_every_name_of_a_world() -> None:
+    stub = (Path(worlds.__file__).parent / "names.pyi").read_text("utf-8").splitlines()
+    assert stub[2:] == [
+        f"from {module} import {name} as {name}"
+        for world in list_worlds()
+        for name, module in sorted(world.names.items())
+    ]

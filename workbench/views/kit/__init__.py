@@ -1,0 +1,1 @@
+"""What records, panes and worlds show themselves with: blocks, actions, changes."""

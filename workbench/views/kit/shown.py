@@ -1,0 +1,52 @@
+"""How one kind of record is shown: what each file that shows a kind gives of itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any
+
+from workbench.errors import UsageError
+from workbench.report.presenter import Presented
+from workbench.views.kit.blocks import Document
+from workbench.views.wire.report_messages import PaneId
+
+
+def show_as_text(record: Any) -> str:
+    """Its own `repr`, or its fields."""
+    own: object = type(record).__repr__
+    if own is not Presented.__repr__:
+        return repr(record)
+    if not is_dataclass(record):
+        return object.__repr__(record)
+    shown = ", ".join(f"{f.name}={getattr(record, f.name)!r}" for f in fields(record) if f.repr)
+    return f"{type(record).__name__}({shown})"
+
+
+def list_text_alone(record: Any) -> tuple[str, ...]:
+    """Its text, where no sentence says what matters most."""
+    return (repr(record),)
+
+
+def refuse(record: Any, *_: Any, **__: Any) -> Any:
+    """Raise `UsageError`: there is no such table, no such chart."""
+    raise UsageError(f"{type(record).__name__} has neither this table nor this chart.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shown:
+    """What shows one kind of record, each called with it; what is left out is shown as text.
+
+    Its `document` of blocks is drawn as its page and as what a notebook keeps. A notebook that runs
+    shows its `live` view, else its `view`; of what is a `pane` of a compilation, that one.
+    """
+
+    document: Callable[..., Document] | None = None
+    text: Callable[..., str] = show_as_text
+    sentences: Callable[..., tuple[str, ...]] = list_text_alone
+    frame: Callable[..., Any] = refuse
+    plot: Callable[..., Any] = refuse
+    export: Callable[..., None] = refuse
+    view: Callable[..., Any] | None = None
+    live: Callable[..., Any] | None = None
+    pane: PaneId | None = None

@@ -1,0 +1,542 @@
+"""Where a compiled call departs from eager: run on copies of the inputs, everything put back."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from workbench.analysis.diff.report_comparison import is_same_code
+from workbench.analysis.opportunities.opportunity import Opportunity
+from workbench.arguments import checked
+from workbench.compiler.call_state.call_leaves import (
+    copy_all_inputs,
+    find_held_inputs,
+    find_learning_tensors,
+    leaves_of,
+    restore_state,
+)
+from workbench.compiler.calls.paths import Path as LeafPath
+from workbench.compiler.calls.paths import leaves
+from workbench.compiler.comparison.judgement import say_overflow
+from workbench.compiler.contract.contract import Contract
+from workbench.compiler.contract.shared_memory import list_overlapping
+from workbench.compiler.internals.older_releases import list_strict_numerics
+from workbench.compiler.internals.tensor_kind import is_flattenable
+from workbench.device_kinds import TARGETS
+from workbench.errors import UsageError, WorkbenchError, read_first_line
+from workbench.file_path import check_file_path, explain_no_path
+from workbench.handles.base.compiled_base import CompiledBase
+from workbench.handles.running.progress_line import follow_in_a_line
+from workbench.report.cluster.cluster_rows import NOTHING_SENT, has_fake_collectives
+from workbench.report.presenter import presenter
+from workbench.tasks.background_task import BackgroundTask, Steps
+from workbench.tasks.progress_events import ProgressCallback, step
+from workbench.worlds.numerics.computing.comparisons import (
+    Batch,
+    KeptCall,
+    compare_calls,
+    compare_outputs,
+    compare_rows,
+    find_batch,
+    keep_call,
+    list_unlike,
+    load_call,
+)
+from workbench.worlds.numerics.computing.isolated_kernels import (
+    IsolatedKernel,
+    isolate,
+    write_repro,
+)
+from workbench.worlds.numerics.computing.microscope import (
+    HostProgram,
+    StagesMissing,
+    look_at,
+    open_program,
+    say_without_numbers,
+)
+from workbench.worlds.numerics.findings.causes import overflows_in_eager
+from workbench.worlds.numerics.findings.numerics_cures import (
+    UNCONTRACTED,
+    list_offers,
+    price_full_products,
+    read_option,
+)
+from workbench.worlds.numerics.findings.numerics_record import (
+    BatchInvariance,
+    Numerics,
+    ProgramsApart,
+    add_cures,
+    add_numerics,
+    read_numerics,
+)
+from workbench.worlds.numerics.questions.cure_trials import try_cure
+from workbench.worlds.numerics.rows import NumericsCure, NumericsProof
+
+if TYPE_CHECKING:
+    import pandas
+
+    from workbench.worlds.numerics.questions.minified import Minified as Minified
+
+
+@dataclass(frozen=True, repr=False)
+class LiveNumerics(Numerics):
+    """The same where the compilation is alive: parts of it are compiled again, or written down."""
+
+    program: HostProgram = field(kw_only=True, compare=False)
+    compiled: CompiledBase = field(kw_only=True, compare=False)
+    call: tuple[tuple[Any, ...], Mapping[str, Any]] = field(kw_only=True, compare=False)
+    asked: CompiledBase = field(kw_only=True, compare=False)
+    """What was asked about; `compiled` is what was looked at, which may be made anew."""
+    references: Mapping[Any, Callable[..., Any]] = field(default_factory=dict, compare=False)
+
+    @checked
+    def subgraph(self, kernel: str, node: str | None = None) -> torch.fx.GraphModule:
+        """The nodes that a kernel computes, as a module of the values that it is given.
+
+        Raises `UsageError` for what is no kernel, and for nodes that cannot stand alone.
+        """
+        return self._isolate(kernel, node).build()
+
+    @checked
+    def prove(
+        self, kernel: str, node: str | None = None, progress: ProgressCallback | None = None
+    ) -> NumericsProof:
+        """Compile the nodes of a kernel as they are and with the option of their cause.
+
+        Both run on the inputs of the call, and are compared with eager: `.sentence` says whether
+        the option takes the deviation away. Raises `UsageError` where no option is known.
+        """
+        from workbench.worlds.numerics.questions.cure_trials import prove_cause
+
+        row = self.find(kernel, node)
+        part = self._isolate(row.kernel or kernel, row.node)
+        recipe = self.compiled.recipe
+        if recipe is None:
+            raise UsageError(FROM_FILE)
+        options = dict(recipe.options(self.compiled.target).options or {})
+        with follow_in_a_line(progress, f"Proving {row.kernel or row.part}") as told:
+            return prove_cause(row, part, options, recipe.compile_other, told)
+
+    @checked
+    def repro(self, kernel: str, path: str | PathLike[str], node: str | None = None) -> str:
+        """Write a script that runs one kernel alone, on the inputs of the call beside it.
+
+        It compares with eager and with float64, and needs torch and a C++ compiler. A Triton kernel
+        runs on a GPU where there is one, else in Triton's interpreter, for which this package is
+        needed. The inputs are in the file of the same name that ends in `.pt`, which holds numbers
+        of yours. Returns the path. Raises `UsageError` for a call of a library, and for a Triton
+        kernel of yours, which has no nodes to compare it with.
+        """
+        chosen = Path(check_file_path(path))
+        part = self._isolate(kernel, node)
+        rows = [r for r in self.deviations if r.kernel == part.kernel.id]
+        what = rows[0].cause if rows else "it does not deviate from eager"
+        title = f"{part.kernel.id} ({part.kernel.name}) of {self.compiled.name}, by itself."
+        said, products = f"What it was written for: {what}.", self.program.products
+        return str(write_repro(part, chosen, title, said, products)[0])
+
+    @checked
+    def save_values(self, path: str | PathLike[str]) -> str:
+        """Write what each kernel left in this call, to compare another program with; the path.
+
+        In another release of torch, or with other options: `wb.numerics(other, args, against=path)`
+        with the same inputs and weights. The file holds numbers of yours.
+        """
+        from workbench.worlds.numerics.computing.comparisons import keep_call
+
+        chosen = check_file_path(path)
+        keep_call(self.program, self.compiled.name).save(Path(chosen))
+        return chosen
+
+    @property
+    def tried(self) -> tuple[NumericsCure, ...]:
+        """The options that were tried since, with what each removes and costs."""
+        return tuple(self.asked.report.read_table("numerics_cures", NumericsCure))
+
+    @checked
+    def cures(self, progress: ProgressCallback | None = None) -> tuple[NumericsCure, ...]:
+        """The options that help, with what each removes and costs; each is compiled and run.
+
+        Tried are the options that a cause names, those of this torch to round as eager does, and
+        the worst kernel not fused; `tried` has those that do not help, too. Kernels
+        and bytes are counted, times measured in turn with those of the call as it is, or bounded by
+        a model where the GPU is not here.
+        The report keeps them; `.frame("cures")` has them as a table.
+        """
+        from workbench.worlds.numerics.questions.cure_trials import try_cure
+
+        args, kwargs = self.call
+
+        def look(made: CompiledBase) -> Numerics:
+            return look_at_numbers(made, args, kwargs, references=self.references)
+
+        with follow_in_a_line(progress, f"Cures for {self.compiled.name}") as told:
+            tried = tuple(
+                try_cure(self.compiled, self, cure, look, told) for cure in self.opportunities
+            )
+        self.asked.update(add_cures(self.asked.report, tried))
+        return tuple(cure for cure in tried if cure.helps)
+
+    @checked
+    def batch_invariance(self, row: int = 0) -> BatchInvariance:
+        """Whether a row of the batch is the same bit for bit alone, among zeros, in half of it.
+
+        The same compiled kernels run, and the first that gives the row another value is named. The
+        batch is the first dimension that may vary, as `dynamic_shapes` has it, in every argument
+        that has it; where none may, that of the first tensor among the arguments, and of others of
+        its length, but for parameters. Raises `UsageError` where there is none, or no such row.
+        """
+        args, kwargs = self.call
+        given = (leaf for _, leaf in leaves((args, dict(kwargs)), LeafPath("call")))
+        tensors = [leaf for leaf in given if isinstance(leaf, torch.Tensor)]
+        found = find_batch(tensors, list_sizes(self.program.compiled))
+        if found is None or not 0 <= row < found[0]:
+            have = f"the batch has {found[0]}" if found else "no input has a first dimension"
+            raise UsageError(f"There is no row {row}: {have}.")
+        with restore_state(self.program.compiled.module):
+            rows = compare_rows(self.program, Batch(args, kwargs, found[0], row, found[1]))
+            return BatchInvariance(row, rows)
+
+    @checked
+    def frame(self, name: str = "deviations") -> pandas.DataFrame:
+        """As of a record; `cures` are tried when they are asked for, each in some seconds."""
+        if name == "cures":
+            return presenter().rows_frame(self.cures(), NumericsCure)
+        return super().frame(name)
+
+    def _isolate(self, kernel: str, node: str | None) -> IsolatedKernel:
+        kernels = {each.id: each for each in self.compiled.report.kernels}
+        if kernel not in kernels:
+            known = ", ".join(kernels) or "none"
+            raise UsageError(f"There is no kernel {kernel!r}; the kernels are: {known}.")
+        part = self.program.find_part(kernels[kernel].graph or "")
+        return isolate(part, kernels[kernel], node)
+
+
+def list_sizes(compiled: Any) -> list[tuple[Any, ...]]:
+    """The sizes that a call was compiled for, of each tensor among its arguments in their order."""
+    contract = (
+        compiled.plan.contract if hasattr(compiled, "plan")
+        else Contract.from_json(compiled.program.contract["inputs"])
+    )  # fmt: skip
+    return [
+        leaf.shape for leaf in contract.leaves or ()
+        if leaf.kind == "tensor" and leaf.path.root != contract.receiver
+    ]  # fmt: skip
+
+
+def look_at_numbers(
+    compiled: CompiledBase, args: tuple[Any, ...],
+    kwargs: Mapping[str, Any] | None = None, progress: ProgressCallback | None = None,
+    references: Mapping[Any, Callable[..., Any]] | None = None,
+) -> LiveNumerics:  # fmt: skip
+    """Compare every stage and kernel of a compiled call with what it was made from.
+
+    The report of `compiled` has what was found thereafter. `references` compute what Triton kernels
+    and operators of the user are for. Raises `UsageError` with what stands in
+    the way, and `ContractError` for a call that does not fit.
+    """
+    named = dict(kwargs or {})
+    with watch_numbers(compiled, args, named, progress, references) as (program, notes):
+        found = look_at(program, progress)
+    gpu = getattr(compiled, "gpu", None)
+    price = "" if gpu is None else price_full_products(compiled.report, found.deviations, gpu)
+    made = LiveNumerics(
+        program=program,
+        compiled=program.compiled,
+        asked=compiled,
+        call=(args, named),
+        references=references or {},
+        report=compiled.report,
+        deviations=found.deviations,
+        stages=found.stages,
+        outputs=found.outputs,
+        compared=found.compared,
+        not_compared=found.not_compared,
+        unlike=found.unlike,
+        offers=list_offers(
+            compiled.report, found.deviations, list_strict_numerics(),
+            contracts=_makes_multiply_adds(program.compiled),
+        ),
+        threads=torch.get_num_threads(),
+        notes=tuple(filter(None, (*program.notes, price, *notes))),
+    )  # fmt: skip
+    compiled.update(add_numerics(made))
+    return replace(made, report=compiled.report)
+
+
+def _makes_multiply_adds(compiled: CompiledBase) -> bool:
+    """Whether the C++ compiler was allowed to make one instruction of a product and a sum."""
+    option, recipe = read_option(UNCONTRACTED)[0], compiled.recipe
+    if recipe is None:
+        return False
+    then = recipe.option_then("inductor", option, "off")
+    chosen = dict(recipe.options(compiled.target).options).get(option, then)
+    return bool(chosen != "off")
+
+
+def compare_numbers(
+    compiled: CompiledBase, other: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any],
+    progress: ProgressCallback | None = None,
+) -> ProgramsApart:  # fmt: skip
+    """Where a program and another part first on the same call; see `compare_programs`."""
+    return compare_programs(compiled, other, args, kwargs, progress)
+
+
+def minify(
+    function: Any, call: tuple[tuple[Any, ...], Mapping[str, Any]], options: Mapping[str, Any],
+    fails: Any, compile_one: Callable[[Any], Any], progress: ProgressCallback | None,
+) -> Minified:  # fmt: skip
+    """The smallest part of a call that still fails; see `minify_call`."""
+    from workbench.worlds.numerics.questions.minified import FailureSearch, minify_call
+
+    name = getattr(function, "__name__", type(function).__name__)
+    judge = fails or FailureSearch(compile_one, options).fails
+    return minify_call(function, *call, name, judge, progress)
+
+
+def say_cause(
+    compiled: CompiledBase, args: tuple[Any, ...], kwargs: Mapping[str, Any], stage: str,
+    wrong: Collection[str],
+) -> str:  # fmt: skip
+    """Which stage is at fault for the leaves that differ, and which part computes something else.
+
+    `stage` is what comparing the stages said. Each part is judged by its own inputs.
+    """
+    try:
+        found = look_at_numbers(compiled, args, kwargs)
+    except (WorkbenchError, RuntimeError) as error:
+        why = read_first_line(error).rstrip(".")
+        return f"{stage} Which part departs was not judged: {why}."
+    if found.first is not None:
+        return f"{stage} {found.first_sentence}"
+    if {*wrong} <= {row.output for row in found.outputs if overflows_in_eager(row)}:
+        return say_overflow(sorted(wrong))
+    return f"{stage} No part of it departs by more than rounding from its own inputs. {found}"
+
+
+def compare_programs(
+    compiled: CompiledBase,
+    other: CompiledBase | str | PathLike[str],
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+    progress: ProgressCallback | None = None,
+) -> ProgramsApart:
+    """Where two programs part, the other of which may have run elsewhere and left a file.
+
+    Raises `UsageError` for what is neither, and where both were not given the same.
+    """
+    if not isinstance(other, CompiledBase) and explain_no_path(other) is not None:
+        raise UsageError(
+            f"against is of type {type(other).__name__}: expected what aot_compile made, or the "
+            "path of a file that numerics(x, args).save_values(path) wrote."
+        )
+    notes: list[str] = []
+
+    def kept(each: CompiledBase) -> KeptCall:
+        with watch_numbers(each, args, kwargs, progress) as (program, own):
+            notes.extend(own)
+            return keep_call(program, each.name)
+
+    one = kept(compiled)
+    two = (
+        kept(other) if isinstance(other, CompiledBase) else load_call(Path(check_file_path(other)))
+    )
+    if one.place != two.place:
+        notes.append(f"They ran with {one.place} and with {two.place}.")
+    values = tuple(compare_calls(one, two))
+    outputs = tuple(compare_outputs(one, two, values))
+    remarks = tuple(dict.fromkeys(notes))
+    unlike = tuple(list_unlike(one, two))
+    return ProgramsApart(one.name, two.name, values, outputs, remarks, unlike)
+
+
+_FROM_FILE = (
+    "It was loaded from a file, which holds code and no graphs: compile the call itself with "
+    "`wb.aot_compile(fn, args)`."
+)
+
+
+def explain_no_comparison(compiled: Any) -> str | None:
+    """Why a view cannot compare the numbers with eager's, in a sentence; None where it can."""
+    if compiled.recipe is None:
+        return _FROM_FILE
+    if not len(compiled.report.kernels):
+        return f"The backend {compiled.report.request.backend} generated no code to compare."
+    return None
+
+
+def describe_comparison(compiled: Any) -> str:
+    """What the comparison takes, in a sentence."""
+    if compiled.target in TARGETS:
+        return "About 60 calls of eager; nothing is compiled where its graphs are at hand."
+    return "About 60 calls of eager; every Triton kernel runs once on the CPU, by the interpreter."
+
+
+def start_comparison(compiled: Any) -> BackgroundTask[Any]:
+    """Look at the numbers on the inputs of its compilation; the report has them thereafter.
+
+    Cancelling ends it before its next step. Raises `UsageError` where the inputs are gone: zeros
+    in their place would say nothing.
+    """
+    return _start(
+        compiled, lambda args, kwargs, steps: look_at_numbers(compiled, args, kwargs, steps)
+    )
+
+
+def start_cure(compiled: Any, cure: Opportunity) -> BackgroundTask[Any]:
+    """Compile the call with an option, compare and time it; the report has what came of it.
+
+    Raises `UsageError` as `start_comparison` does.
+    """
+
+    def work(args: tuple[Any, ...], kwargs: dict[str, Any], steps: Steps) -> NumericsCure:
+        found = read_numerics(compiled.report)
+        assert found is not None  # the cure is one of its rows
+        look = partial(look_at_numbers, args=args, kwargs=kwargs, progress=steps)
+        tried = try_cure(compiled, found, cure, look, steps)
+        compiled.update(add_cures(compiled.report, [tried]))
+        return tried
+
+    return _start(compiled, work)
+
+
+def _start(compiled: Any, work: Any) -> BackgroundTask[Any]:
+    if (why := explain_no_comparison(compiled)) is not None:
+        raise UsageError(why)
+    find_own_inputs(compiled)
+
+    def look(steps: Steps) -> Any:
+        return compiled.recipe.called(lambda args, kwargs: work(args, kwargs, steps))
+
+    def let_it_end(thread: threading.Thread) -> None:
+        """The next step that is told ends it."""
+
+    return BackgroundTask(compiled.name, look, let_it_end)
+
+
+_AGAIN = "The graphs of its compilation were not at hand, and it was compiled once more for them"
+FROM_FILE = (
+    "It was loaded from a file, which holds code and no graphs: there is nothing to compare its "
+    "kernels with. Compile the call itself: wb.aot_compile(fn, args), or pass what was compiled: "
+    "wb.numerics(loaded, args, reference=fn)."
+)
+"""What to say of code that nobody can compile again."""
+
+
+def find_own_inputs(compiled: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The inputs of its compilation; raises `UsageError` where they are gone, or were never here.
+
+    Zeros in their place would say nothing.
+    """
+    recipe = getattr(compiled, "recipe", None)
+    if recipe is None:
+        raise UsageError(f"The inputs of its compilation are not here: pass them. {FROM_FILE}")
+    if gone := recipe.gone():
+        raise UsageError(
+            f"Inputs of the call that was compiled are gone: {', '.join(gone)}. Keep them in "
+            "variables, or write `wb.numerics(compiled, args)`."
+        )
+    args, kwargs = recipe.inputs()
+    return args, kwargs
+
+
+@contextmanager
+def watch_numbers(
+    compiled: CompiledBase, args: tuple[Any, ...], kwargs: Mapping[str, Any],
+    progress: ProgressCallback | None = None,
+    references: Mapping[Any, Callable[..., Any]] | None = None,
+) -> Iterator[tuple[HostProgram, tuple[str, ...]]]:  # fmt: skip
+    """The program of a call that has run, and what to know of it; state is put back thereafter.
+
+    `references` compute what Triton kernels and operators of the user are for.
+    Raises `UsageError` with what stands in the way, and `ContractError` for a call that does not
+    fit.
+    """
+    _refuse_without_numbers(compiled, args, kwargs)
+    program, notes = _open(compiled, references, progress)
+    tensors = {
+        id(leaf): leaf for _, leaf in leaves((args, dict(kwargs)), LeafPath("call"))
+        if isinstance(leaf, torch.Tensor)
+    }  # fmt: skip
+    if program.writes and list_overlapping([*tensors.values()]):
+        raise UsageError(
+            f"Inputs of {compiled.name} lie in the same memory, and the call may write to them: "
+            "what a node reads then depends on when it does, so that it cannot be compared by "
+            "itself. wb.verify compares the whole call."
+        )
+    looked_at = program.compiled
+    held = find_held_inputs(looked_at.original, args, kwargs)
+    with restore_state(looked_at.module, held=held):
+        copied, names = copy_all_inputs(args, kwargs, held)
+        learned = find_learning_tensors(looked_at.original, looked_at.module, (copied, names))
+        with step(progress, "running the program"):
+            program.call(copied, names, learned)
+        given = leaves_of(program.seen.outputs)
+        if not any(isinstance(leaf, torch.Tensor) for _, leaf in given):
+            raise UsageError(
+                f"{compiled.name} returns no tensor: there are no numbers to compare. Look at a "
+                "function that returns the values in question."
+            )
+        yield program, notes
+
+
+def _refuse_without_numbers(
+    compiled: CompiledBase, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> None:
+    if has_fake_collectives(compiled.report):
+        raise UsageError(f"The numbers of {compiled.name} cannot be looked at. {NOTHING_SENT}")
+    for path, leaf in leaves((args, dict(kwargs)), LeafPath("call")):
+        if isinstance(leaf, torch.Tensor) and is_flattenable(leaf):
+            raise UsageError(
+                f"{path} is a {type(leaf).__name__}, which is made of other tensors: the graphs of "
+                "the compiler have these in its place, so that they cannot be compared with eager "
+                "node by node. wb.verify compares the whole call."
+            )
+        if isinstance(leaf, torch.Tensor) and (leaf.is_meta or type(leaf).__name__ == "FakeTensor"):
+            said = f"{path} has no data, so nothing can be computed with it: pass tensors with it."
+            try:
+                static = say_without_numbers(open_program(compiled).stages)
+            except StagesMissing:
+                static = ""
+            may = (
+                f" By its nodes alone, where it may depart from eager: {static}." if static else ""
+            )
+            raise UsageError(f"{said}{may}")
+
+
+def _open(
+    compiled: CompiledBase,
+    references: Mapping[Any, Callable[..., Any]] | None,
+    progress: ProgressCallback | None,
+) -> tuple[HostProgram, tuple[str, ...]]:
+    """What is looked at, with its stages, and what to know of it.
+
+    Graphs that torch took from its cache, or that were made in another process, are made again.
+    """
+    try:
+        return open_program(compiled, references), ()
+    except StagesMissing as error:
+        if compiled.recipe is None:
+            raise UsageError(FROM_FILE) from error
+    made, _, _ = compiled.recipe.compile_changed(
+        lambda call: replace(call, options=replace(call.options, capture="full")), progress
+    )
+    try:
+        program = open_program(made, references)
+    except StagesMissing as error:
+        raise UsageError(
+            f"There is nothing to look at: {error}. Compile with backend='inductor' and without "
+            "cpp_wrapper."
+        ) from error
+    same = is_same_code(compiled.report, made.report)
+    note = f"{_AGAIN}{'' if same else '; its code is another one now, which is what is judged'}."
+    return program, (note,)

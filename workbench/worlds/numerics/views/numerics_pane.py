@@ -1,0 +1,280 @@
+"""Numerics: where compiled code departs from eager, whether it matters, why, its cure and price."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from math import isfinite, isnan
+from pathlib import PurePath
+from typing import Any
+
+from workbench.analysis.cost.line_shares import list_line_ids
+from workbench.analysis.opportunities.opportunity import Opportunity
+from workbench.device_kinds import TARGETS
+from workbench.number_text import number_text, plural
+from workbench.report import Report
+from workbench.views.kit.block_wire import write_action
+from workbench.views.kit.blocks import (
+    Action,
+    Block,
+    Items,
+    Own,
+    Rows,
+    Sentence,
+    Table,
+    write_frame_call,
+)
+from workbench.views.kit.live_actions import ActionView, ShownAction, choose_opportunity
+from workbench.views.kit.proposed_changes import list_code_lines
+from workbench.views.panes.pane import (
+    Content,
+    PageSection,
+    Pane,
+    ViewContext,
+    can_be_called,
+    missing,
+)
+from workbench.views.tables.column import Column
+from workbench.views.tables.columns import KERNEL, spell_out_columns
+from workbench.views.wire.advice_messages import ProposedChange, TrialQuestion
+from workbench.views.wire.codec import convert_row
+from workbench.views.wire.table_messages import INFINITE
+from workbench.worlds.numerics.findings.numerics_cures import (
+    describe_effect,
+    describe_price,
+    find_cures,
+    name_change,
+    name_option,
+)
+from workbench.worlds.numerics.findings.numerics_record import read_numerics
+from workbench.worlds.numerics.rows import Deviation, NumericsCure
+from workbench.worlds.numerics.views import messages as wire
+
+_NOT_COMPARED = (
+    "The numbers were not compared with eager's. `wb.numerics(compiled, args)` computes every part "
+    "from its own inputs as eager does, and in float64: where it departs, why, and whether it "
+    "matters."
+)
+
+_COMPARE = Action("numerics", "Compare with eager…", "wb.numerics(compiled, args)")
+_EACH = "each from the same inputs as eager's nodes, nothing inherited; worst cause first"
+
+
+def document(report: Report, context: ViewContext) -> Content:
+    """The sentence, the answers, the stages, and every deviation, the worst cause first."""
+    found = read_numerics(report)
+    if found is None:
+        empty = missing(report, "numerics", "Not compared with eager.", _NOT_COMPARED)
+        empty["action"] = write_action(_COMPARE)
+        if can_be_called(report):
+            empty["offer"] = "Compare…"
+        return Content({"numerics": None, "deviations": []}, empty=empty)
+    rows = found.sorted
+    tried = {cure.option: cure for cure in found.tried}
+    changes = found.opportunities
+    lines = list_line_ids(report)
+    deviations = [
+        convert_row(
+            wire.Deviation,
+            row,
+            id=f"deviation.{at}",
+            node=f"{row.graph}:{row.node}",
+            value=row.node,
+            line=lines.get((row.file or "", row.line or 0)),
+            place="" if row.file is None else f"{PurePath(row.file).name}:{row.line}",
+            eager_off=_limit(row.eager_off),
+            own_off=_limit(row.own_off),
+            noise=_limit(row.noise),
+            cone=[f"{row.graph}:{name}" for name in row.cone or (row.node,)],
+            never_rounded=[f"{row.graph}:{name}" for name in row.never_rounded],
+            cures=[cure.id for cure in find_cures(changes, row)],
+            write=_write(row, report, context),
+        )
+        for at, row in enumerate(rows)
+    ]
+    ids = {id(row): f"deviation.{at}" for at, row in enumerate(rows)}
+    worst, cure = found.questions.worst, found.questions.cure
+    data: wire.NumericsFound = {
+        "sentence": found.sentence,
+        "answers": list(found.questions.answers),
+        "first": None if worst is None else ids[id(worst)],
+        "cure": None if cure is None else cure.id,
+        "stages": [
+            _bar(stage.stage, rows, ids) for stage in found.stages if stage.stage != "eager"
+        ],
+        "cures": [_propose(each, tried.get(name_option(each)), context) for each in changes],
+    }
+    return Content(
+        {"numerics": data, "deviations": deviations},
+        len(rows),
+        is_problem=found.first is not None,
+        blocks=[
+            Sentence(found.sentence),
+            Own("numerics"),
+            Rows(
+                "deviations",
+                "Deviations",
+                deviations,
+                frame="numerics",
+                note=_EACH,
+                none="Nothing departs: every value is eager's bit for bit.",
+            ),
+        ],
+    )
+
+
+def build_section(report: Report, shown: Mapping[str, Any]) -> PageSection | None:
+    """What a page without scripts has of it; None where nothing was compared."""
+    found: wire.NumericsFound | None = shown["numerics"]
+    if found is None:
+        return None
+    rows: list[wire.Deviation] = shown["deviations"]
+    call = write_frame_call("report", "numerics")
+    table = build_table(rows, call, shown["omitted"].get("numerics", 0), is_minor=True)
+    return str(len(rows)), list_numerics_blocks(found, table, "report"), True
+
+
+def build_table(
+    rows: Sequence[wire.Deviation], call: str, omitted: int = 0, *, is_minor: bool = False
+) -> Table:
+    """Every value that departs; `call` gives all of them."""
+    title = "Values that depart from eager, in roundings (eps)"
+    columns = spell_out_columns("deviations", rows)
+    return Table(title, columns, rows, call, omitted=omitted, is_minor=is_minor)
+
+
+_STAGES = (
+    Column("Stage", "stage"),
+    Column("Off", "own_off", "eps"),
+    Column("Eager off", "eager_off", "eps"),
+    Column("Noise", "noise", "eps"),
+    Column("", "said"),
+)
+
+
+def list_numerics_blocks(found: wire.NumericsFound, deviations: Table, owner: str) -> list[Block]:
+    """The sentence, the questions, what each stage departs by itself, every value that does."""
+    call = write_frame_call(owner, "numerics_stages" if owner else "stages")
+    return [
+        Sentence(found["sentence"]),
+        Items([said for _, said in found["answers"]], heads=[asks for asks, _ in found["answers"]]),
+        Table("What each stage departs by itself, in roundings (eps)", _STAGES,
+              found["stages"], call),
+        deviations,
+    ]  # fmt: skip
+
+
+def _propose(cure: Opportunity, tried: NumericsCure | None, context: ViewContext) -> ProposedChange:
+    return {
+        "id": cure.id,
+        "title": name_change(cure),
+        "why": cure.text,
+        "lines": list_code_lines(cure.action),
+        "code": cure.action,
+        "ask": "numerics-cure",
+        "question": {"opportunity": cure.id},
+        "why_not": context.why_not["numerics-cure"],
+        "outcome": None
+        if tried is None
+        else {
+            "words": f"{describe_effect(tried)} {describe_price(tried)}",
+            "tone": "captured" if tried.helps else "plain",
+            "patch": "",
+        },
+    }
+
+
+def _write(row: Deviation, report: Report, context: ViewContext) -> str:
+    """What writes the kernel of a row alone; of one that cannot run here its nodes.
+
+    Of what is alive it runs as it stands, on the inputs of the compilation.
+    """
+    kernel = next((kernel for kernel in report.kernels if kernel.id == row.kernel), None)
+    if kernel is None:
+        return ""
+    known = f"wb.numerics({context.variable})"
+    if context.is_record:
+        request = report.request
+        inputs = f"  # {', '.join(request.inputs)}" if request.inputs else ""
+        grad = "" if request.grad else ", grad=False"
+        target = "" if request.target in TARGETS else f", target={request.target!r}"
+        made = f"compiled = wb.aot_compile({request.name}, args{grad}{target}){inputs}"
+        known = f"import workbench as wb\n\n{made}\nwb.numerics(compiled, args)"
+    if kernel.is_generated and kernel.language == "cpp":
+        return f'{known}.repro("{kernel.id}", "{kernel.id}.py", node="{row.node}")'
+    return f'{known}.subgraph("{kernel.id}", node="{row.node}")'
+
+
+def _bar(stage: str, rows: list[Deviation], ids: Mapping[int, str]) -> wire.StageBar:
+    """The value that departs most by itself, and how many do."""
+    own = [row for row in rows if row.stage == stage]
+    if not own:
+        bare: dict[str, None] = dict.fromkeys(("own_off", "eager_off", "noise", "row"))
+        return convert_row(
+            wire.StageBar, None, stage=stage, said="none departs", words="none departs", **bare
+        )
+    most = max(own, key=lambda row: row.own_off or 0.0)
+    value = f"{most.kernel} {most.node}" if most.kernel else most.node
+    rest = f" and {len(own) - 1} more" if len(own) > 1 else ""
+    off, eager, noise = (
+        number_text(each, "difference") for each in (most.own_off, most.eager_off, most.noise)
+    )
+    return {
+        "stage": stage,
+        "own_off": _limit(most.own_off),
+        "eager_off": _limit(most.eager_off),
+        "noise": _limit(most.noise),
+        "said": value + rest,
+        "words": f"{plural(len(own), 'value')}, most {value}: off {off} eps, eager {eager} eps, "
+        f"noise floor {noise} eps",
+        "row": ids[id(most)],
+    }
+
+
+def _limit(off: float | None) -> float | None:
+    """A distance that JSON can hold."""
+    if off is None or isnan(off):
+        return None
+    return off if isfinite(off) else INFINITE
+
+
+COLUMNS: Mapping[str, Sequence[Column]] = {
+    "deviations": (
+        replace(KERNEL, width="52px"),
+        Column("Value", "value", "code", "minmax(84px, 1.2fr)"),
+        Column("Cause", "cause", width="minmax(140px, 1.6fr)", full="detail"),
+        Column("Verdict", "verdict", width="minmax(100px, 0.9fr)", look="mut"),
+        Column("Off", "own_off", "eps", "54px"),
+        Column("Eager off", "eager_off", "eps", "70px"),
+        Column("Noise", "noise", "eps", "56px"),
+        Column("Differ", "differ", "share", "52px"),
+        Column("Most units", "max_ulp", "count", "78px", is_wide=True),
+        Column("Line", "place", width="minmax(104px, 0.8fr)", look="end", is_wide=True),
+    ),
+}
+
+
+def find_cure(view: ActionView, question: TrialQuestion) -> tuple[Opportunity]:
+    """The option that is asked for; raises `UsageError` for another."""
+    found = read_numerics(view.report)
+    cures = () if found is None else found.opportunities
+    return (choose_opportunity(cures, question["opportunity"]),)
+
+
+ACTIONS: Mapping[str, ShownAction] = {
+    "numerics": ShownAction(
+        "Nothing is alive here to be compared: show what `wb.aot_compile` returned.",
+        None,
+        lambda view, question: (),
+        task="comparison",
+        title=lambda name, given: f"{name} with eager",
+    ),
+    "numerics-cure": ShownAction(
+        "The function is not alive here: show what `wb.aot_compile` returned to try it.",
+        TrialQuestion,
+        find_cure,
+        task="trial",
+        title=lambda name, given: f"{name} with {name_option(given[0])}",
+    ),
+}
+PANE = Pane("numerics", "Numerics", document, section=build_section)
