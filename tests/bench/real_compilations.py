@@ -24,9 +24,13 @@ import orjson
 from tests.bench.compiled_again import STAGES
 from tests.bench.figure import ROOT
 from workbench.compiler.machine_code import listings
-from workbench.trace_logs.kernel_events import Compilation, KernelLog, number_in, part_of
-from workbench.trace_logs.kernel_log import describe_constants, kernel_log_files, list_parameters
-from workbench.trace_logs.log_report import opened
+from workbench.worlds.logs.reading.kernel_events import Compilation, KernelLog, number_in, part_of
+from workbench.worlds.logs.reading.kernel_log import (
+    describe_constants,
+    kernel_log_files,
+    list_parameters,
+)
+from workbench.worlds.logs.reading.log_report import opened
 
 PAGE = ROOT / "docs" / "pages" / "about" / "real-code.md"
 BEGIN = "<!-- kernels: written by tests.bench.real_compilations -->\n"

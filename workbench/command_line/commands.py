@@ -34,8 +34,8 @@ from workbench.report.profile.run_profile import RunProfile
 from workbench.report.session.session_record import Session
 from workbench.report.table import Table
 from workbench.report.wbr_file import is_profile
+from workbench.worlds.world import list_worlds
 
-_KERNEL_LOGS = (".ndjson", ".ndjson.gz")
 _HEAD = 1 << 20  # bytes, which hold the header of a record
 _TRACES = (".json", ".json.gz")
 _RECORDS = (".wbr", SESSION_SUFFIX, *(kind.suffix for kind in LOADABLE))
@@ -207,9 +207,11 @@ def _record(path: str) -> Record | RunProfile:
         with where.open("rb") as file:
             if is_profile(file.read(_HEAD)):
                 return RunProfile.load(path)
-    if path.endswith(_KERNEL_LOGS):
-        return api.read_tritonparse(path)
-    return record_of(path) if path.endswith(_RECORDS) else api.read_trace(path)
+    for world in () if path.endswith(_RECORDS) else reversed(list_worlds()):
+        found: Record | RunProfile | None = world.read_record(path)
+        if found is not None:
+            return found
+    return record_of(path)
 
 
 def _code(ok: bool) -> int:

@@ -71,6 +71,13 @@ class World:
         """A `LiveAction` for each action that a compiled call offers, with the reason if not."""
         return ()
 
+    def read_record(self, path: str) -> Any:
+        """The record in a file or folder, for the commands; None for what it does not read.
+
+        Worlds of other packages are asked first.
+        """
+        return None
+
     def list_magics(self) -> Sequence[Any]:
         """Classes of IPython's `Magics`, which `%load_ext workbench` registers."""
         return ()

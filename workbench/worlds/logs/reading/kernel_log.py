@@ -34,7 +34,7 @@ from workbench.report.machine_rows import CODE_STAGES, Assembly, Launch, Resourc
 from workbench.report.report_header import KERNEL_LOG
 from workbench.specs import Catalogue
 from workbench.specs.device import Device
-from workbench.trace_logs.kernel_events import (
+from workbench.worlds.logs.reading.kernel_events import (
     Called,
     Compilation,
     KernelLog,
@@ -43,8 +43,8 @@ from workbench.trace_logs.kernel_events import (
     part_of,
     word_in,
 )
-from workbench.trace_logs.log_report import opened, read_head
-from workbench.trace_logs.source_places import LogPlaces
+from workbench.worlds.logs.reading.log_report import opened, read_head
+from workbench.worlds.logs.reading.source_places import LogPlaces
 
 _NAMES = ("*.ndjson", "*.ndjson.gz")
 _MAPPED = "_mapped"  # what tritonparse adds to the name of a log that it has worked over

@@ -10,15 +10,15 @@ import pytest
 
 import workbench as wb
 from workbench.errors import UsageError
-from workbench.trace_logs.kernel_code import parse_program
-from workbench.trace_logs.log_report import _strip
-from workbench.trace_logs.logged_collectives import list_graph_collectives, tell_results
+from workbench.worlds.logs.reading.kernel_code import parse_program
+from workbench.worlds.logs.reading.log_report import _strip
+from workbench.worlds.logs.reading.logged_collectives import list_graph_collectives, tell_results
 
 NO_END = (
     "Torch does not mark the end of a log: what a process compiled after the last record of its "
     "log is not known."
 )
-LOGS = Path(__file__).parents[1] / "records" / "traces"
+LOGS = Path(__file__).parents[3] / "records" / "traces"
 
 
 def test_the_ranks_of_a_run_are_compared_by_their_logs() -> None:

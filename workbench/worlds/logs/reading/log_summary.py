@@ -12,9 +12,9 @@ from workbench import __version__
 from workbench.compiler.sources.dynamo_messages import explain_own_error, parse_data_break
 from workbench.compiler.sources.size_symbols import SizeSymbols, find_undecided, in_words
 from workbench.report import Capability, Environment, Outcome, Request
-from workbench.trace_logs.content import LogContent
-from workbench.trace_logs.dynamo_texts import export_stops, functions, read_sizes, threads
-from workbench.trace_logs.source_places import LogPlaces, named
+from workbench.worlds.logs.reading.content import LogContent
+from workbench.worlds.logs.reading.dynamo_texts import export_stops, functions, read_sizes, threads
+from workbench.worlds.logs.reading.source_places import LogPlaces, named
 
 _NEVER = "a trace log holds no {}: compile with wb.aot_compile, which asks the compiler itself"
 _NO_NODES = (

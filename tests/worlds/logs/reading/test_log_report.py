@@ -15,7 +15,7 @@ from workbench.command_line.main import main
 from workbench.report import STAGES, Report
 from workbench.views.document import document
 
-LOGS = Path(__file__).parents[1] / "records" / "traces"
+LOGS = Path(__file__).parents[3] / "records" / "traces"
 Log = Callable[[str], Path]
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from workbench.trace_logs import log_records
-from workbench.trace_logs.content import read_content
-from workbench.trace_logs.log_records import Bounds, LogReader, LogRecord
+from workbench.worlds.logs.reading import log_records
+from workbench.worlds.logs.reading.content import read_content
+from workbench.worlds.logs.reading.log_records import Bounds, LogReader, LogRecord
 
 HEAD = "V1121 16:46:54.983000 8586 torch/_dynamo/utils.py:2350] "
 

@@ -38,18 +38,18 @@ from workbench.report import (
 from workbench.report.cluster.cluster_rows import Collective
 from workbench.report.graph_stages import BY_RECORD, is_input_name
 from workbench.report.wbr_file import Lazy
-from workbench.trace_logs.content import LogContent, Piece
-from workbench.trace_logs.dynamo_texts import BreakReader, Resolve, guards, name_begun
-from workbench.trace_logs.kernel_code import (
+from workbench.worlds.logs.reading.content import LogContent, Piece
+from workbench.worlds.logs.reading.dynamo_texts import BreakReader, Resolve, guards, name_begun
+from workbench.worlds.logs.reading.kernel_code import (
     CodeBuffer,
     CodeKernel,
     LoggedProgram,
     parse_aoti,
     parse_program,
 )
-from workbench.trace_logs.log_summary import list_capabilities
-from workbench.trace_logs.logged_collectives import list_collectives, tell_results
-from workbench.trace_logs.source_places import LogPlaces
+from workbench.worlds.logs.reading.log_summary import list_capabilities
+from workbench.worlds.logs.reading.logged_collectives import list_collectives, tell_results
+from workbench.worlds.logs.reading.source_places import LogPlaces
 
 
 def list_phases(contents: Iterable[LogContent]) -> list[Phase]:

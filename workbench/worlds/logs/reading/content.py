@@ -13,7 +13,7 @@ from workbench.compiler.rows.phase_rows import Mark, read_mark
 from workbench.compiler.sources.size_symbols import SYMBOL_RECORDS
 from workbench.report import CacheEvent
 from workbench.report.graph_stages import BY_RECORD
-from workbench.trace_logs.log_records import Bounds, Damage, LogReader, LogRecord, Payload
+from workbench.worlds.logs.reading.log_records import Bounds, Damage, LogReader, LogRecord, Payload
 
 _METRICS = (
     *("compile_id", "co_name", "co_filename", "co_firstlineno", "fail_type", "fail_reason"),

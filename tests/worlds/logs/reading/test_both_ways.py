@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 
 import workbench as wb
-from tests.trace_logs.both_ways import SAMPLES
+from tests.worlds.logs.reading.both_ways import SAMPLES
 from workbench.report import Report
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[4]
 SHARED = (
     *("sources", "graphs", "nodes", "breaks", "recompiles", "kernels", "wrappers", "buffers"),
     *("links", "phases", "cache", "guards"),
@@ -203,7 +203,7 @@ def compile_samples(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., P
             "TORCHINDUCTOR_CACHE_DIR": str(folder / "inductor"),
             **({"TORCH_TRACE": str(folder / "h100")} if names == ("h100",) else {}),
         }
-        command = [sys.executable, "-m", "tests.trace_logs.both_ways", str(folder), *names]
+        command = [sys.executable, "-m", "tests.worlds.logs.reading.both_ways", str(folder), *names]
         done = subprocess.run(command, env=variables, cwd=ROOT, capture_output=True, text=True)
         assert not done.returncode, done.stderr
         return folder

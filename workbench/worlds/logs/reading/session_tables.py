@@ -20,9 +20,9 @@ from workbench.report.session.session_rows import (
     SessionRecompile,
 )
 from workbench.report.table import Table
-from workbench.trace_logs.content import LogContent
-from workbench.trace_logs.dynamo_texts import name_begun
-from workbench.trace_logs.source_places import LogPlaces, named
+from workbench.worlds.logs.reading.content import LogContent
+from workbench.worlds.logs.reading.dynamo_texts import name_begun
+from workbench.worlds.logs.reading.source_places import LogPlaces, named
 
 _MISSING = (
     ("steps", "a log does not tell them, everything counts as step 0"),

@@ -15,10 +15,10 @@ import workbench as wb
 from workbench.artifacts.archive.file_kinds import open_any
 from workbench.command_line.main import main
 from workbench.report.presenter import presenter
-from workbench.trace_logs.kernel_log import list_parameters
 from workbench.views.panes.kernels_pane import configs
+from workbench.worlds.logs.reading.kernel_log import list_parameters
 
-LOGS = Path(__file__).parents[1] / "records" / "kernel_logs"
+LOGS = Path(__file__).parents[3] / "records" / "kernel_logs"
 T4, MI300X = LOGS / "t4.ndjson.gz", LOGS / "mi300x.ndjson.gz"
 
 

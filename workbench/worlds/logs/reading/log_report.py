@@ -28,13 +28,13 @@ from workbench.report.cluster.cluster_rows import Collective
 from workbench.report.session.session_record import Session
 from workbench.report.session.session_rows import Compile
 from workbench.report.wbr_file import Lazy, LazyTexts, is_kernel_log
-from workbench.trace_logs import log_summary
-from workbench.trace_logs.content import LogContent, read_content
-from workbench.trace_logs.log_records import Bounds
-from workbench.trace_logs.log_summary import list_unfinished, tell_losses
-from workbench.trace_logs.log_tables import Building
-from workbench.trace_logs.logged_collectives import list_graph_collectives
-from workbench.trace_logs.session_tables import build_session
+from workbench.worlds.logs.reading import log_summary
+from workbench.worlds.logs.reading.content import LogContent, read_content
+from workbench.worlds.logs.reading.log_records import Bounds
+from workbench.worlds.logs.reading.log_summary import list_unfinished, tell_losses
+from workbench.worlds.logs.reading.log_tables import Building
+from workbench.worlds.logs.reading.logged_collectives import list_graph_collectives
+from workbench.worlds.logs.reading.session_tables import build_session
 
 _NAMES = ("*.log", "*.log.gz")
 _MOST_PACKED = 200  # times; logs of torch are packed to a tenth or a thirtieth

@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 
 import workbench as wb
-from tests.trace_logs.test_hostile import spoiled
-from tests.trace_logs.test_kernel_log import T4, events, written
+from tests.worlds.logs.reading.test_hostile import spoiled
+from tests.worlds.logs.reading.test_kernel_log import T4, events, written
 from workbench.compiler.machine_code import listings
 from workbench.compiler.machine_code.code_readers import read_amd_usage
 from workbench.report.presenter import presenter
-from workbench.trace_logs import kernel_events
+from workbench.worlds.logs.reading import kernel_events
 
 
 def used(path: Path) -> wb.Report:

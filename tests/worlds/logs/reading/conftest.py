@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-LOGS = Path(__file__).parents[1] / "records" / "traces"
+LOGS = Path(__file__).parents[3] / "records" / "traces"
 
 
 @pytest.fixture

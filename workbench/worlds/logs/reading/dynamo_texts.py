@@ -17,8 +17,8 @@ from workbench.compiler.sources.dynamo_messages import (
 from workbench.compiler.sources.size_symbols import SizeSymbols, describe_line, find_undecided
 from workbench.compiler.sources.sources import Frame
 from workbench.report import Guard
-from workbench.trace_logs.content import LogContent
-from workbench.trace_logs.source_places import LogPlaces, named, parse_frames
+from workbench.worlds.logs.reading.content import LogContent
+from workbench.worlds.logs.reading.source_places import LogPlaces, named, parse_frames
 
 _REASON = "Graph Break Reason: "
 _USER_CODE = re.compile(r"\n(?:User code traceback|from user code):\n")

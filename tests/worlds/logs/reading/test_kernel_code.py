@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from workbench.report import Report
-from workbench.trace_logs.kernel_code import parse_aoti, parse_program
+from workbench.worlds.logs.reading.kernel_code import parse_aoti, parse_program
 
-RECORDS = Path(__file__).parents[1] / "records"
+RECORDS = Path(__file__).parents[3] / "records"
 
 
 @pytest.mark.parametrize("name", ["block.wbr", "norm_h100.wbr"])

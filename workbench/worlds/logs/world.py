@@ -1,0 +1,30 @@
+"""What the world of logs adds: `wb.read_trace` and `wb.read_tritonparse`, also to the commands."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from workbench.worlds.world import World
+
+if TYPE_CHECKING:
+    from workbench.report import Report
+    from workbench.worlds.logs.reading.log_report import Trace
+
+_KERNEL_LOGS = (".ndjson", ".ndjson.gz")
+
+
+class LogsWorld(World):
+    """Logs of torch's structured trace and of tritonparse, as reports and sessions."""
+
+    name = "logs"
+    title = "Logs"
+    names = dict.fromkeys(("read_trace", "read_tritonparse"), "workbench.worlds.logs.calls")
+
+    def read_record(self, path: str) -> Report | Trace:
+        """Any file or folder that nothing else reads; it raises where there is no log."""
+        from workbench.worlds.logs.calls import read_trace, read_tritonparse
+
+        return read_tritonparse(path) if path.endswith(_KERNEL_LOGS) else read_trace(path)
+
+
+WORLD = LogsWorld()
