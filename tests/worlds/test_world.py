@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import subprocess
 import sys
@@ -177,3 +178,21 @@ def test_type_checkers_know_every_name_of_a_world() -> None:
         for world in list_worlds()
         for name, module in sorted(world.names.items())
     ]
+
+
+def test_no_file_outside_of_a_world_names_it() -> None:
+    """Neither an import nor a string: not its module, a table, a pane or an action of it."""
+    root = Path(wb.__file__).parent
+    for world in list_worlds():
+        module = f"workbench.worlds.{world.name}"
+        own = {*world.list_tables(), *world.list_actions(), *world.list_columns()}
+        own |= {pane.id for pane in world.list_panes()}
+        for file in root.rglob("*.py"):
+            if file.is_relative_to(world.folder):
+                continue
+            for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+                if isinstance(node, ast.ImportFrom):
+                    assert not (node.module or "").startswith(module), file
+                elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                    assert module not in node.value, file
+                    assert node.value not in own, (file, node.value)

@@ -32,7 +32,7 @@ from workbench.report.graph_stages import BY_RECORD, GRAPH_STAGES
 
 PANE = "graphs"
 _LAST = "after_post_grad"
-RUNNABLE_PANE = "numerics"
+RUNNABLE = "runnable graphs"
 STEPS_PANE = "graphs of passes"
 _RUNNABLE = frozenset({
     "dynamo", "after_pre_grad", "joint", "forward", "backward", "inference", "after_joint_passes",
@@ -159,9 +159,9 @@ class GraphRecorder:
         if stage == "dynamo" and module is not None:
             self.inputs = inputs_of(nodes, self._names)
             self.written = find_written(nodes)
-        is_wanted = stage in _RUNNABLE and RUNNABLE_PANE not in self._patches.failed
+        is_wanted = stage in _RUNNABLE and RUNNABLE not in self._patches.failed
         if is_wanted and module is not None:
-            self._patches.guarded(RUNNABLE_PANE, self._keep_runnable, kept, module)
+            self._patches.guarded(RUNNABLE, self._keep_runnable, kept, module)
 
     def _keep_runnable(self, kept: KeptGraph, module: Any) -> None:
         made = captured(module, is_backward=kept.is_backward)

@@ -21,6 +21,7 @@ from workbench.number_text import plural
 from workbench.tasks.background_task import BackgroundTask, Steps
 from workbench.tasks.live_action import LiveAction
 from workbench.tasks.progress_events import ProgressCallback
+from workbench.worlds.world import list_worlds
 
 if TYPE_CHECKING:
     from workbench.analysis.gpu_model.matrix import Matrix
@@ -43,8 +44,6 @@ _ELSEWHERE = {
     "configurations where the GPU is.",
     "autotune": "`k.rank_configs()` orders the configurations of its autotuner by a model, "
     "`k.tune()` those of a space.",
-    "numerics": "A kernel by itself has no eager twin: `k.check(reference)` compares its values "
-    "with yours.",
     "save": "A kernel by itself is no `.aot` file: `k.save(path)` writes its record.",
     "check": "A kernel by itself is no `.aot` file, so that no machine can be asked about it.",
     "budgets": "A kernel by itself allocates nothing.",
@@ -84,6 +83,7 @@ def list_kernel_actions(
             cost="The call runs once on the CPU; what may help is compiled again.",
         ),
         *(LiveAction(id, _refuse, why) for id, why in _ELSEWHERE.items()),
+        *(each for world in list_worlds() for each in world.list_starters(call)),
     )
 
 

@@ -34,7 +34,6 @@ _ABSENT = {
     "phases": "timeline of a compilation",
     "buffers": "generated program around it",
     "wrappers": "generated program around it",
-    "numerics": "eager twin: k.check(reference=…) compares its results with yours",
 }
 _OF_CODE = ("kernels", "assembly", "resources", "autotune", "accesses")
 _NOT_COMPILED = "it was not compiled: k.report does that"

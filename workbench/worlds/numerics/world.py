@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from workbench.worlds.world import World
 
 if TYPE_CHECKING:
-    from workbench.handles.base.compiled_base import CompiledBase
     from workbench.tasks.live_action import LiveAction
     from workbench.views.kit.live_actions import ShownAction
     from workbench.views.kit.shown import Shown
@@ -78,11 +77,15 @@ class NumericsWorld(World):
 
         return ACTIONS
 
-    def list_starters(self, handle: CompiledBase) -> Sequence[LiveAction]:
-        """The same of a call that is alive."""
+    def list_starters(self, handle: Any) -> Sequence[LiveAction]:
+        """The same of a call that is alive; a kernel by itself says why it has neither."""
+        from workbench.handles.base.compiled_base import CompiledBase
         from workbench.tasks.live_action import LiveAction
         from workbench.worlds.numerics.questions import live_numerics
+        from workbench.worlds.numerics.views.numerics_pane import NO_TWIN
 
+        if not isinstance(handle, CompiledBase):
+            return (LiveAction("numerics", live_numerics.refuse_kernel, NO_TWIN),)
         return (
             LiveAction(
                 "numerics",

@@ -374,6 +374,13 @@ def explain_no_comparison(compiled: Any) -> str | None:
     return None
 
 
+def refuse_kernel() -> BackgroundTask[Any]:
+    """Raise `UsageError`: a kernel by itself is compared with a function of the user's."""
+    raise UsageError(
+        "A kernel by itself has no eager twin: k.check(reference) compares its values."
+    )
+
+
 def describe_comparison(compiled: Any) -> str:
     """What the comparison takes, in a sentence."""
     if compiled.target in TARGETS:

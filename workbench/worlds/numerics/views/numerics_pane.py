@@ -13,6 +13,7 @@ from workbench.analysis.opportunities.opportunity import Opportunity
 from workbench.device_kinds import TARGETS
 from workbench.number_text import number_text, plural
 from workbench.report import Report
+from workbench.report.report_header import OWN_KERNEL
 from workbench.views.kit.block_wire import write_action
 from workbench.views.kit.blocks import (
     Action,
@@ -56,6 +57,9 @@ _NOT_COMPARED = (
     "matters."
 )
 
+NO_TWIN = (
+    "A kernel by itself has no eager twin: `k.check(reference)` compares its values with yours."
+)
 _COMPARE = Action("numerics", "Compare with eager…", "wb.numerics(compiled, args)")
 _EACH = "each from the same inputs as eager's nodes, nothing inherited; worst cause first"
 
@@ -64,7 +68,10 @@ def document(report: Report, context: ViewContext) -> Content:
     """The sentence, the answers, the stages, and every deviation, the worst cause first."""
     found = read_numerics(report)
     if found is None:
-        empty = missing(report, "numerics", "Not compared with eager.", _NOT_COMPARED)
+        part = "numerics" if report.why_missing("numerics") else "runnable graphs"
+        is_alone = report.request.kind == OWN_KERNEL
+        why = NO_TWIN if is_alone else _NOT_COMPARED
+        empty = missing(report, part, "Not compared with eager.", why)
         empty["action"] = write_action(_COMPARE)
         if can_be_called(report):
             empty["offer"] = "Compare…"
