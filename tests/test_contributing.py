@@ -35,6 +35,7 @@ def named_in(text: str) -> list[str]:
 
 def test_the_questions_of_a_contributor_are_answered() -> None:
     asked = [
+        "a world",
         "a pane",
         "a release of torch",
         "a kind of record",

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import types
 import typing
+from importlib import import_module
 from typing import Any, Literal, NotRequired, Union, get_args, get_origin, is_typeddict
+
+from workbench.views.wire.report_messages import Document
+from workbench.worlds.world import list_worlds
 
 
 def mismatches(value: Any, kind: Any, place: str = "") -> list[str]:
     """Where `value` differs from the type, as sentences; empty when it fits."""
+    if kind is Document and isinstance(value, dict):
+        return _document(value)
     if is_typeddict(kind):
         return _typed_dict(value, kind, place)
     origin, arguments = get_origin(kind), get_args(kind)
@@ -35,6 +41,16 @@ def mismatches(value: Any, kind: Any, place: str = "") -> list[str]:
     expected = type(None) if kind is None else (int, float) if kind is float else kind
     is_fit = isinstance(value, expected) and not (kind is int and isinstance(value, bool))
     return [] if is_fit else [f"{place}: {value!r} is no {kind}"]
+
+
+def _document(value: dict[str, Any]) -> list[str]:
+    """The document of a report, to which worlds add their own fields."""
+    own, found = dict(value), list[str]()
+    for world in list_worlds():
+        if (world.folder / "views" / "messages.py").exists():
+            kind = import_module(f"workbench.worlds.{world.name}.views.messages").Document
+            found += mismatches({n: own.pop(n) for n in kind.__annotations__ if n in own}, kind)
+    return found + _typed_dict(own, Document, "")
 
 
 def _typed_dict(value: Any, kind: Any, place: str) -> list[str]:

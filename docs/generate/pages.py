@@ -33,6 +33,7 @@ ABOUT = (
     "about/ranked-configurations.md",
     "about/real-code.md",
     "about/tools.md",
+    "about/worlds.md",
     "about/contributing.md",
     "about/changes.md",
 )

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.mutants.__main__ import say
+from tests.mutants.__main__ import KEPT, MOST_ROOMS, say
 from tests.mutants.mutant import Mutant, list_mutants
 from tests.mutants.reach import FOLDER, PACKAGE, read_reach
 
@@ -78,3 +79,10 @@ def test_the_sentence_counts_what_all_tests_find() -> None:
     assert say([found, late, lost]) == (
         "3 mutants in 3 rooms: all tests find 2, the short part 1 of them (50 %)."
     )
+
+
+def test_the_short_part_finds_nine_of_ten_faults_that_all_tests_find() -> None:
+    rows = json.loads(KEPT.read_text("utf-8"))
+    assert len({row["file"].rpartition("/")[0] for row in rows}) == len(rows) == MOST_ROOMS
+    found = [row for row in rows if row["short"] or row["rest"]]
+    assert sum(bool(row["short"]) for row in found) >= 0.9 * len(found)
