@@ -53,10 +53,9 @@ def __getattr__(name: str) -> Any:
         home = _module(_HOMES.get(name, "workbench.errors"))
         if name in _HOMES or name in home.__all__:
             return getattr(home, name)
-        try:
-            return getattr(_module("workbench.api"), name)
-        except AttributeError as error:
-            raise AttributeError(f"module 'workbench' has no attribute {name!r}") from error
+        found = getattr(_module("workbench.api"), name, None)
+        if found is not None:
+            return found
     raise AttributeError(f"module 'workbench' has no attribute {name!r}")
 
 

@@ -35,7 +35,10 @@ def typescript() -> str:
     parts = [_HEAD.format("workbench/views/wire/*.py")]
     for file in sorted(file for file in WIRE.glob("*.py") if file.name not in _NO_TYPES):
         parts += _declarations(file).values()
-    titles: dict[str, str] = {pane.id: pane.title for pane in list_panes()}
+    elsewhere = {
+        pane.id for world in list_worlds() if not world.is_own for pane in world.list_panes()
+    }
+    titles: dict[str, str] = {p.id: p.title for p in list_panes() if p.id not in elsewhere}
     parts.append(_constant("TITLES", "Record<PaneId, string>", titles))
     parts.append(_constant("WORDS", 'Record<Line["state"], string>', WORDS))
     return "\n".join(parts)
@@ -53,10 +56,17 @@ def _declarations(file: Path) -> dict[str, str]:
     return found
 
 
+def list_world_folders() -> list[str]:
+    """The worlds of this package that have a folder in the front end."""
+    own = (world.name for world in list_worlds() if world.is_own)
+    return [name for name in own if (SOURCES / "worlds" / name).is_dir()]
+
+
 def list_world_messages() -> dict[str, Path]:
-    """The files of messages of the worlds that have a folder in the front end, by world."""
-    files = {world.name: world.folder / "views" / "messages.py" for world in list_worlds()}
-    return {name: file for name, file in files.items() if (SOURCES / "worlds" / name).is_dir()}
+    """The files of messages of these worlds."""
+    worlds = WIRE.parents[1] / "worlds"
+    files = {name: worlds / name / "views" / "messages.py" for name in list_world_folders()}
+    return {name: file for name, file in files.items() if file.exists()}
 
 
 def write_world(name: str, file: Path) -> str:
@@ -83,7 +93,7 @@ def _without_comments(text: str) -> str:
 
 def list_folders() -> str:
     """The module of the front end that imports the folder of every world that has one."""
-    names = [world.name for world in list_worlds() if (SOURCES / "worlds" / world.name).is_dir()]
+    names = list_world_folders()
     imports = [f'import {{ world as {name} }} from "./worlds/{name}/register";' for name in names]
     head = _HEAD.format("the folders of src/worlds")
     return "\n".join((head, *imports, "", f"export const WORLDS = [{', '.join(names)}];", ""))
@@ -95,7 +105,7 @@ def list_terms() -> str:
     files = {
         world.name: world.terms.relative_to(root).as_posix()
         for world in list_worlds()
-        if world.terms.exists() and world.terms.is_relative_to(root)
+        if world.is_own and world.terms.exists()
     }
     imports = [f'import {name} from "../../../{file}";' for name, file in files.items()]
     head = _HEAD.format("workbench/worlds/*/terms.json")
@@ -179,7 +189,6 @@ def list_files() -> dict[Path, str]:
     worlds = {
         SOURCES / "worlds" / name / "wire.ts": write_world(name, file)
         for name, file in list_world_messages().items()
-        if file.exists()
     }
     return {
         TARGET: typescript(),

@@ -43,6 +43,11 @@ class World:
         return Path(str(module.__file__)).parent
 
     @property
+    def is_own(self) -> bool:
+        """Whether it is a folder of this package."""
+        return type(self).__module__.startswith(f"{workbench.worlds.__name__}.")
+
+    @property
     def terms(self) -> Path:
         """The file that says what the words of its tables mean; it need not exist."""
         return self.folder / "terms.json"

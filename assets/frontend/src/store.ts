@@ -172,11 +172,9 @@ export class Store implements Remembering {
     await Promise.allSettled([...graphs, ...codes].map((name) => this.need(name)));
   }
 
-  /** What the pane of this id has registered. */
+  /** What the pane of this id has registered; one of another package is its blocks alone. */
   registration(pane: PaneId): Registration<Store> {
-    const found = this.panes.find((each) => each.id === pane);
-    if (!found) throw new Error(`There is no pane ${pane}.`);
-    return found;
+    return this.panes.find((each) => each.id === pane) ?? { id: pane, things: {} };
   }
 
   /** What is registered for the kind of thing that an id names. */

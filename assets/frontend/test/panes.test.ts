@@ -31,3 +31,9 @@ test.each([
   const store = new Store(pageHost(embedded), PANES);
   expect([store.paneOf(id), store.labelOf(id)]).toEqual([pane, label]);
 });
+
+test("a pane that a package adds is drawn from its blocks", () => {
+  const store = new Store(pageHost(embedded), PANES);
+  expect(store.registration("stars")).toEqual({ id: "stars", things: {} });
+  expect([store.paneOf("star.3"), store.labelOf("star.3")]).toEqual(["overview", "star.3"]);
+});

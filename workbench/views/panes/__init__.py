@@ -6,15 +6,15 @@ Add a pane
    data by key, which is all that is ever read from the record for it;
    `PANE = Pane(id, title, document)`.
 2. `workbench/views/panes/registry.py`: its place among the tabs.
-3. `workbench/views/wire/report_messages.py`: its id in `PaneId`, its keys in `Document`; the types
-   of their rows there or in a file beside it. `python -m workbench.views.typescript` writes them
-   to the front end.
+3. `workbench/views/wire/report_messages.py`: its keys in `Document`; the types of their rows there
+   or in a file beside it. `python -m workbench.views.typescript` writes them to the front end.
 4. `assets/frontend/src/<name>/register.tsx` with the pane beside it: how it is drawn.
 5. `assets/frontend/src/panes.ts`: the same place among the tabs.
 6. `tests/views/panes/test_<name>_pane.py`: what it says of a record that has something, and of
    one that has nothing.
 
-Where no script runs it is shown when `views/pages/report_page.py` has a section of blocks for it.
+A pane of a world is in the world's folder instead; its `world.py` lists it. Where no script runs a
+pane is shown when it has a `section`, or `views/pages/report_page.py` has one for it.
 """
 
 DOORS = {
