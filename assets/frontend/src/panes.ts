@@ -1,5 +1,5 @@
 // The panes of the view of a report; a new one is registered here and by the same id in Python.
-// Those of the worlds come last.
+// Python says where those of the worlds stand.
 
 import { accesses } from "./accesses/register";
 import { artifact } from "./artifact/register";

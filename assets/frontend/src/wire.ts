@@ -2126,10 +2126,10 @@ export const TITLES: Record<PaneId, string> = {
   memory: "Memory",
   matrix: "Matrix",
   artifact: "Artifact",
+  numerics: "Numerics",
   checks: "Checks",
   accesses: "Accesses",
   streams: "Streams",
-  numerics: "Numerics",
 };
 
 export const WORDS: Record<Line["state"], string> = {

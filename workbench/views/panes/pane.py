@@ -98,6 +98,8 @@ class Pane:
     document: Callable[[Report, ViewContext], Content]
     is_rare: bool = False
     """Whether it is left out where it is empty: no action on this record would fill it."""
+    after: wire.PaneId = ""
+    """The pane that it follows among the tabs; a pane of a world that names none is last."""
     section: Callable[[Report, wire.Document], PageSection | None] | None = None
     """What a page without scripts shows of it, from the document; None for nothing."""
 

@@ -43,5 +43,9 @@ _OWN: tuple[Pane, ...] = (
 
 @cache
 def list_panes() -> tuple[Pane, ...]:
-    """All of them; those of the worlds come last."""
-    return (*_OWN, *(pane for world in list_worlds() for pane in world.list_panes()))
+    """All of them, each pane of a world behind the one that it follows."""
+    panes = list(_OWN)
+    for pane in (pane for world in list_worlds() for pane in world.list_panes()):
+        places = (at for at, each in enumerate(panes, 1) if each.id == pane.after)
+        panes.insert(next(places, len(panes)), pane)
+    return tuple(panes)

@@ -284,4 +284,4 @@ ACTIONS: Mapping[str, ShownAction] = {
         title=lambda name, given: f"{name} with {name_option(given[0])}",
     ),
 }
-PANE = Pane("numerics", "Numerics", document, section=build_section)
+PANE = Pane("numerics", "Numerics", document, after="artifact", section=build_section)
