@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import ast
 import json
-import re
-import subprocess
-import sys
 from pathlib import Path
-from textwrap import dedent
 
 import pytest
+from foreign_world import install_world, run_with_world
 
 import workbench as wb
 from workbench.report.tables import TABLES
@@ -20,35 +17,16 @@ from workbench.views.tables.columns import list_columns
 from workbench.worlds import world as worlds
 from workbench.worlds.world import World, gather, list_worlds
 
-PAGE = Path(__file__).parents[2] / "docs" / "pages" / "about" / "worlds.md"
-FOREIGN = re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)[0]
-"""The world of the page *Write a world*."""
-
 
 @pytest.fixture
 def site(tmp_path: Path) -> Path:
     """A folder in which a package with a world of its own is installed."""
-    (tmp_path / "stars.py").write_text(FOREIGN)
-    info = tmp_path / "stars-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: stars\nVersion: 1.0\n")
-    points = f"[{worlds.GROUP}]\nastronomy = stars:WORLD\nbroken = stars:NOTHING\n"
-    (info / "entry_points.txt").write_text(points)
+    install_world(tmp_path)
     return tmp_path
 
 
-def run(site: Path, program: str) -> list[str]:
-    """What a program prints in a process that finds the package."""
-    done = subprocess.run(
-        [sys.executable, "-W", "always", "-c", f"import sys; sys.path.append({str(site)!r})\n"
-         + dedent(program)],
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    return [*done.stdout.splitlines(), *(row for row in done.stderr.splitlines() if "orld" in row)]
-
-
 def test_a_world_of_another_package_adds_all_that_ours_do(site: Path) -> None:
-    said = run(site, """
+    said = run_with_world(site, """
         import json
         import workbench as wb
         from stars import Sky, Star
@@ -74,7 +52,7 @@ def test_a_world_of_another_package_adds_all_that_ours_do(site: Path) -> None:
 
 
 def test_its_action_is_offered_by_what_was_compiled_and_runs(site: Path) -> None:
-    said = run(site, """
+    said = run_with_world(site, """
         import torch
         import workbench as wb
         compiled = wb.aot_compile(lambda x: x + 1, (torch.ones(2),))
@@ -85,7 +63,7 @@ def test_its_action_is_offered_by_what_was_compiled_and_runs(site: Path) -> None
 
 
 def test_one_that_cannot_be_imported_is_left_out_with_a_warning(site: Path) -> None:
-    said = run(site, """
+    said = run_with_world(site, """
         from workbench.worlds.world import list_worlds
         print([world.name for world in list_worlds()][-1])
     """)  # fmt: skip
@@ -95,7 +73,7 @@ def test_one_that_cannot_be_imported_is_left_out_with_a_warning(site: Path) -> N
 
 def test_its_table_is_kept_by_a_workbench_without_it(site: Path, tmp_path: Path) -> None:
     path = tmp_path / "stars.wbr"
-    run(site, f"""
+    run_with_world(site, f"""
         from stars import Star
         from workbench.report import Report, Table
         Report(tables={{"stars": Table.of(Star, [Star("s0", 3)])}}).save({str(path)!r})
@@ -104,7 +82,7 @@ def test_its_table_is_kept_by_a_workbench_without_it(site: Path, tmp_path: Path)
     with pytest.raises(wb.UsageError, match="has a table 'stars', but nothing that is installed"):
         report.frame("stars")
     report.save(path)
-    assert run(site, f"""
+    assert run_with_world(site, f"""
         import workbench as wb
         print(wb.Report.load({str(path)!r}).frame("stars")["size"].tolist())
     """)[0] == "[3]"  # fmt: skip

@@ -1,0 +1,30 @@
+"""A pane that another package adds, on a page: its tab, its blocks, its key."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from foreign_world import install_world, run_with_world
+
+from tests.browser.axe import violations
+
+
+def test_a_pane_of_another_package_is_drawn_from_its_blocks(
+    open_page: Callable[..., Any], tmp_path: Path
+) -> None:
+    install_world(tmp_path)
+    path = tmp_path / "stars.html"
+    run_with_world(tmp_path, f"""
+        from stars import Star
+        from workbench.report import Report, Table
+        Report(tables={{"stars": Table.of(Star, [Star("star.0", 3)])}}).to_html({str(path)!r})
+    """)  # fmt: skip
+    watched = open_page(width=1280)
+    page = watched.page
+    page.goto(path.as_uri())
+    page.get_by_role("tab", name="Stars").click()
+    assert page.locator(".pane-says").inner_text() == "1 stars."
+    assert violations(page) == []
+    assert watched.errors == watched.requests == []

@@ -1,0 +1,33 @@
+"""The world of the page *Write a world*, installed as a package of somebody else."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from textwrap import dedent
+
+from workbench.worlds.world import GROUP
+
+PAGE = Path(__file__).parents[1] / "docs" / "pages" / "about" / "worlds.md"
+
+
+def install_world(folder: Path) -> None:
+    """Write the package into a folder, and beside its world one that does not exist."""
+    module = re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)[0]
+    (folder / "stars.py").write_text(module)
+    info = folder / "stars-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: stars\nVersion: 1.0\n")
+    points = f"[{GROUP}]\nastronomy = stars:WORLD\nbroken = stars:NOTHING\n"
+    (info / "entry_points.txt").write_text(points)
+
+
+def run_with_world(folder: Path, program: str) -> list[str]:
+    """What a program prints in a process that finds the package; then the warnings of worlds."""
+    found = f"import sys; sys.path.append({str(folder)!r})\n{dedent(program)}"
+    done = subprocess.run(
+        [sys.executable, "-W", "always", "-c", found], capture_output=True, text=True, check=True
+    )
+    return [*done.stdout.splitlines(), *(row for row in done.stderr.splitlines() if "orld" in row)]
