@@ -49,7 +49,7 @@ FLOORS = """
 1 artifacts.machine · artifacts.records · analysis.diff · compiler.cold_start
 1 analysis.profile_changes · analysis.profile_matches
 1 artifacts.trust · analysis.sweep · analysis.opportunities · analysis.session · analysis.ranks
-1 analysis.expectations · analysis.kernel_checks · analysis.kernel_layouts
+1 analysis.quantities · analysis.kernel_checks · analysis.kernel_layouts
 1 artifacts.inspect
 1 artifacts.preflight
 2 compiler.comparison
@@ -74,6 +74,7 @@ FLOORS = """
 5 handles.base
 5 handles
 6 sweeps · roundtrips
+6 worlds.expectations
 6 worlds.logs.reading
 6 worlds.logs
 6 worlds.numerics.rows

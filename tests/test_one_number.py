@@ -9,7 +9,7 @@ import pytest
 from big_report import big_report
 
 from workbench.analysis.cost.identical_kernels import list_identical_kernels
-from workbench.analysis.expectations.quantities import read_quantity
+from workbench.analysis.quantities.quantities import read_quantity
 from workbench.number_text import format_seconds
 from workbench.report import Report
 from workbench.report.measures import count_guards, measure_compile_seconds

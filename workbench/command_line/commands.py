@@ -17,8 +17,8 @@ from typing import Any, NoReturn
 
 from workbench import api
 from workbench.analysis.diff.difference import Diff
-from workbench.analysis.expectations.quantities import Quantity, Record, read_quantities
 from workbench.analysis.profile_matches.profile_difference import ProfileDiff
+from workbench.analysis.quantities.quantities import Quantity, Record, read_quantities
 from workbench.analysis.session.session_comparison import SessionDiff
 from workbench.artifacts.archive.file_kinds import LOADABLE
 from workbench.artifacts.records.report_in import SESSION_SUFFIX, record_of

@@ -1,5 +1,6 @@
 """The public names of the worlds of this package, for type checkers alone."""
 
+from workbench.worlds.expectations.calls import expect as expect
 from workbench.worlds.logs.calls import read_trace as read_trace
 from workbench.worlds.logs.calls import read_tritonparse as read_tritonparse
 from workbench.worlds.numerics.calls import minify as minify

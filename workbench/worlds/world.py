@@ -83,6 +83,10 @@ class World:
         """
         return None
 
+    def find_pytest_plugin(self) -> Any:
+        """A module or object with hooks and fixtures of pytest; None for none."""
+        return None
+
     def list_magics(self) -> Sequence[Any]:
         """Classes of IPython's `Magics`, which `%load_ext workbench` registers."""
         return ()

@@ -9,13 +9,13 @@ import torch
 
 import workbench as wb
 from tests.handles.memory.programs import MLP
-from workbench.analysis.expectations.expectation import Limit, limit
-from workbench.analysis.expectations.quantities import QUANTITIES, read_quantities
 from workbench.analysis.memory import memory as memory_module
+from workbench.analysis.quantities.quantities import QUANTITIES, read_quantities
 from workbench.report import Capability, Table
 from workbench.report.report_header import Outcome
 from workbench.report.session.session_record import make_empty_tables
 from workbench.report.session.session_rows import SessionHeader
+from workbench.worlds.expectations.expectation import Limit, limit
 
 
 @pytest.fixture(scope="module")

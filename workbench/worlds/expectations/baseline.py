@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from workbench.analysis.diff.report_comparison import compare
-from workbench.analysis.expectations.quantities import QUANTITIES, Quantity, Record, read_quantity
+from workbench.analysis.quantities.quantities import QUANTITIES, Quantity, Record, read_quantity
 from workbench.analysis.session.session_comparison import compare_sessions
 from workbench.errors import ExpectationError, UsageError
 from workbench.report import Report

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from numbers import Real
 
-from workbench.analysis.expectations.quantities import (
+from workbench.analysis.quantities.quantities import (
     UNITS,
     Quantity,
     Record,

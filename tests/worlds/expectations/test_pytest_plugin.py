@@ -8,9 +8,9 @@ import pytest
 import torch
 
 import workbench as wb
-from workbench.pytest_plugin import Compiles
 from workbench.report.session.session_record import Session, make_empty_tables
 from workbench.report.session.session_rows import SessionHeader
+from workbench.worlds.expectations.pytest_plugin import Compiles
 
 pytest_plugins = ["pytester"]
 
