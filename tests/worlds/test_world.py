@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -138,3 +139,17 @@ def test_no_file_outside_of_a_world_names_it() -> None:
                 elif isinstance(node, ast.Constant) and isinstance(node.value, str):
                     assert module not in node.value, file
                     assert node.value not in own, (file, node.value)
+
+
+def test_worlds_import_little_of_one_another_and_only_declared_doors() -> None:
+    found = []
+    for world in list_worlds():
+        others = [f"workbench.worlds.{each.name}." for each in list_worlds() if each is not world]
+        for file in world.folder.rglob("*.py"):
+            for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+                module = node.module or "" if isinstance(node, ast.ImportFrom) else ""
+                found += [module for other in others if f"{module}.".startswith(other)]
+    assert len(found) <= 10, found
+    for module in found:
+        name, _, door = module.removeprefix("workbench.worlds.").partition(".")
+        assert door in import_module(f"workbench.worlds.{name}").DOORS

@@ -155,6 +155,8 @@ def _recording(
         request = _request(run, state)
         recorder = Recorder(options.capture, request, options.budgets)
         recorder.tell(progress)
+        # The order matters: with `recorded` outermost an error of any of them gets the report. The
+        # lock precedes what changes state that all threads share.
         with (
             recorded(
                 recorder,

@@ -43,9 +43,9 @@ class ViewContext:
     checked: Check | None = None
     """How the file compares with a machine that was asked about in place."""
     cures: Mapping[tuple[str, int], RehearsedCure] = field(default_factory=dict)
+    """The outcomes of cures that were tried, by the break and the position of the cure."""
     pane: wire.PaneId = "overview"
     """The pane that a view opens with."""
-    """What became of the cures that were, by the break and their place among its cures."""
 
     @property
     def record(self) -> str:
