@@ -74,10 +74,6 @@ class Tables:
                 raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
             return table.__get__(self, type(self))
 
-    def read_table(self, name: str, row_type: type[Row]) -> Table[Row]:
-        """A table of a world by name, with rows of its data class."""
-        return list_tables()[name].__get__(self, type(self))
-
     @contextmanager
     def rows_kept(self) -> Iterator[None]:
         """Make the rows of each table once while the block runs, however often they are asked for.
@@ -205,6 +201,11 @@ def list_tables() -> Mapping[str, TableOf[Any]]:
     """Every table of a report by name, with what it holds."""
     own = {name: each for name, each in vars(Tables).items() if isinstance(each, TableOf)}
     return gather(_read_tables, own)
+
+
+def read_table(record: Tables, name: str, row_type: type[Row]) -> Table[Row]:
+    """A table of a world by name, for type checkers with the data class of its rows."""
+    return list_tables()[name].__get__(record, type(record))
 
 
 def _read_tables(world: World) -> Mapping[str, TableOf[Any]]:

@@ -13,6 +13,7 @@ from workbench.errors import UsageError
 from workbench.number_text import join_words, number_text, plural
 from workbench.report import Report, Table
 from workbench.report.presenter import Presented, presenter
+from workbench.report.tables import read_table
 from workbench.worlds.numerics.findings.causes import (
     ALIKE,
     FORMULA,
@@ -111,7 +112,7 @@ class Numerics(Presented):
     @property
     def tried(self) -> tuple[NumericsCure, ...]:
         """The options that were tried, with what each removes and costs."""
-        return tuple(self.report.read_table(_CURES, NumericsCure))
+        return tuple(read_table(self.report, _CURES, NumericsCure))
 
     @property
     def opportunities(self) -> tuple[Opportunity, ...]:
@@ -329,7 +330,7 @@ def add_numerics(found: Numerics) -> Report:
 def add_cures(report: Report, tried: Sequence[NumericsCure]) -> Report:
     """The report with what became of options; one that was tried before is as it is now."""
     again = {cure.option for cure in tried}
-    kept = [cure for cure in report.read_table(_CURES, NumericsCure) if cure.option not in again]
+    kept = [cure for cure in read_table(report, _CURES, NumericsCure) if cure.option not in again]
     table = Table.of(NumericsCure, [*kept, *tried])
     return replace(report, tables={**report.tables, _CURES: table})
 
@@ -341,9 +342,9 @@ def read_numerics(report: Report) -> Numerics | None:
         return None
     return Numerics(
         report,
-        tuple(report.read_table("numerics", Deviation)),
-        tuple(report.read_table("numerics_stages", NumericsStage)),
-        tuple(report.read_table("numerics_outputs", NumericsOutput)),
+        tuple(read_table(report, "numerics", Deviation)),
+        tuple(read_table(report, "numerics_stages", NumericsStage)),
+        tuple(read_table(report, "numerics_outputs", NumericsOutput)),
         int(kept.get("compared", 0)),
         tuple(kept.get("not_compared", ())),
         int(kept.get("threads", 0)),

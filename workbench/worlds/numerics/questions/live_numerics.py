@@ -37,6 +37,7 @@ from workbench.handles.base.compiled_base import CompiledBase
 from workbench.handles.running.progress_line import follow_in_a_line
 from workbench.report.cluster.cluster_rows import NOTHING_SENT, has_fake_collectives
 from workbench.report.presenter import presenter
+from workbench.report.tables import read_table
 from workbench.tasks.background_task import BackgroundTask, Steps
 from workbench.tasks.progress_events import ProgressCallback, step
 from workbench.worlds.numerics.computing.comparisons import (
@@ -159,7 +160,7 @@ class LiveNumerics(Numerics):
     @property
     def tried(self) -> tuple[NumericsCure, ...]:
         """The options that were tried since, with what each removes and costs."""
-        return tuple(self.asked.report.read_table("numerics_cures", NumericsCure))
+        return tuple(read_table(self.asked.report, "numerics_cures", NumericsCure))
 
     @checked
     def cures(self, progress: ProgressCallback | None = None) -> tuple[NumericsCure, ...]:
