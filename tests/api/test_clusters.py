@@ -37,6 +37,11 @@ def test_numbers_of_no_rank_are_not_checked(made: tuple[Any, Any]) -> None:
     assert (found.verdict, found.ok, found.rows) == ("not checked", False, ())
     assert "its collectives send nothing" in found.sentence
     assert compiled.verify(*args).verdict == "not checked"
+
+
+@pytest.mark.world("numerics")
+def test_numbers_of_no_rank_are_not_looked_at(made: tuple[Any, Any]) -> None:
+    compiled, args = made
     with pytest.raises(wb.UsageError, match=r"cannot be looked at\..*collectives send nothing"):
         wb.numerics(compiled, args)
 

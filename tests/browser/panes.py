@@ -34,7 +34,7 @@ def _chosen(report: Report) -> dict[str, str | None]:
     line = max(lines, key=lambda mark: len(mark["kernels"]), default=None)
     kernels = [kernel for kernel in shown["kernels"] if kernel["code"]]
     kernel = max(kernels, key=lambda kernel: len(kernel["nodes"]), default=None)
-    first = {name: next((row["id"] for row in shown[name]), None) for name in _ROWS}  # type: ignore[literal-required]
+    first = {name: next((row["id"] for row in shown.get(name, ())), None) for name in _ROWS}  # type: ignore[literal-required]
     pair = next((row["id"] for row in build_pairs_part(report)["rows"]), None)
     return {
         "numerics": first["deviations"],

@@ -87,7 +87,9 @@ def test_no_tab_is_cut_off(open_at: Callable[[int], Any]) -> None:
         ("Roofline", "compiled.profile(*args)"),
         ("Matrix", 'wb.matrix(fn, args, targets=["a100", "h100"])'),  # of a CPU
         ("Artifact", 'compiled.save("Net.aot")'),
-        ("Numerics", "wb.numerics(compiled, args)"),
+        pytest.param(
+            "Numerics", "wb.numerics(compiled, args)", marks=pytest.mark.world("numerics")
+        ),
         ("Checks", 'compiled.on("h100").check_kernels(*args)'),  # of a CPU, too
     ],
 )

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pytest
+
 from workbench.views.typescript import list_files, typescript
 
 
@@ -8,6 +10,7 @@ def test_the_types_of_the_front_end_are_current() -> None:
     assert not stale, "the wire changed: run python -m workbench.views.typescript"
 
 
+@pytest.mark.world("numerics")
 def test_a_world_has_its_own_types_and_adds_to_the_document() -> None:
     (text,) = [text for path, text in list_files().items() if path.parent.name == "numerics"]
     assert 'import type { ProposedChange } from "../../wire";' in text

@@ -62,6 +62,7 @@ def test_every_other_module_is_imported(rest: Path) -> None:
     assert run(rest, IMPORT_ALL) == "[]"
 
 
+@pytest.mark.world("numerics")
 def test_a_record_with_numbers_is_opened_and_keeps_them(tmp_path: Path) -> None:
     """Of one world in detail: its tables are named, and there again with the world."""
     folder = tmp_path / "rest"

@@ -148,6 +148,7 @@ def test_packages_agree(wrong: WrongProgram, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.world("numerics")
 @pytest.mark.parametrize("wrong", OF_NUMBERS)
 def test_a_look_at_the_numbers_calls_none_equal(wrong: WrongProgram) -> None:
     args = wrong.args()
