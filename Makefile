@@ -21,6 +21,7 @@ THREE_FILES := -n 3 --dist loadfile --max-worker-restart 0
 CONSTRAINED := install --quiet --constraint constraints.txt
 BESIDE := install --quiet --no-deps --upgrade --target .venv/zoo/site-packages
 # a CI shows where the time goes
+WORLDS = $(notdir $(patsubst %/world.py,%,$(wildcard workbench/worlds/*/world.py)))
 PYTEST := -m pytest $(if $(CI),--durations=25)
 MEASURED = $(if $(CI),--durations-file out/durations/$(1).json)
 
@@ -110,6 +111,7 @@ test-notebooks: .venv/.test browser
 test-all: .venv/.all-libraries browser linker json packages
 	$(BIN)/python $(PYTEST) -m 'not gpu'
 	$(BIN)/python $(PYTEST) $(NBVAL) notebooks
+	@for world in $(WORLDS); do $(BIN)/python -m tests.worlds.without $$world || exit 1; done
 
 # says in its first line what it will do here; without a GPU it fails with exit code 5: nothing ran
 test-gpu: .venv/.test

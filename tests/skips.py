@@ -21,6 +21,7 @@ ALLOWED: Mapping[str, str] = {
     r"torch before \d+\.\d+: .+": "what an older release does otherwise, or not",
     r"Helion is not installed": "it writes Triton for a GPU; a stand-in says what it may answer",
     r"triton-viz is not installed": "it brings a web server; stand-ins say what it may answer",
+    r"npm's packages are not installed": "`make check` and `make frontend` install them",
     r"the guess is for AVX2 and g\+\+": "a processor with AVX-512 takes another way",
 }
 """Patterns of the whole reason of a skip that a machine of a CI may have, each with why."""

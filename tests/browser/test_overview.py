@@ -13,6 +13,7 @@ import torch
 
 import workbench as wb
 from tests.browser.panes import show
+from workbench.analysis.changes.change import split_text
 from workbench.report import Report, Source, Table
 from workbench.views.panes import overview_pane
 
@@ -195,8 +196,12 @@ def change(n: int, text: str, **more: Any) -> dict[str, Any]:
         "sure_words": "",
         "source": "",
     }
-    made |= {"line_id": "L:s0:28", "place": "layers.py:28", "before": [], "after": ["y = x"]}
-    return {**made, "action": None, "why_not": None, "tried": None, **more}
+    made |= {"line_id": "L:s0:28", "place": "layers.py:28"}
+    title, why = split_text(text)
+    proposed = {"id": f"o{n}", "title": title, "why": why, "lines": [("", "y = x")]}
+    proposed |= {"code": "y = x", "ask": "try", "question": {"opportunity": f"o{n}"}}
+    proposed |= {"why_not": None, "outcome": None}
+    return {**made, "change": proposed, "tried": None, **more}
 
 
 CHANGES = [

@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 
 import workbench as wb
+from tests.worlds.without import MODULES, ROOT, build_front_end, copy_without
 from workbench.worlds.world import World, list_worlds
 
+FOLDERS = Path("assets/frontend/src/worlds")
 PACKAGE = Path(wb.__file__).parent
 RECORDS = Path(__file__).parents[1] / "records"
 IMPORT_ALL = """
@@ -39,14 +41,18 @@ report.save(sys.argv[2])
 
 
 @pytest.fixture(scope="module", params=list_worlds(), ids=lambda world: str(world.name))
-def rest(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def world(request: pytest.FixtureRequest) -> World:
+    """Each world."""
+    found: World = request.param
+    return found
+
+
+@pytest.fixture
+def rest(world: World, tmp_path: Path) -> Path:
     """The package without one world."""
-    world: World = request.param
-    folder = tmp_path_factory.mktemp(f"without_{world.name}")
-    left_out = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(PACKAGE, folder / "workbench", ignore=left_out)
-    shutil.rmtree(folder / "workbench" / "worlds" / world.name)
-    return folder
+    shutil.copytree(PACKAGE, tmp_path / "workbench", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.rmtree(tmp_path / "workbench" / "worlds" / world.name)
+    return tmp_path
 
 
 def run(folder: Path, program: str, *words: str) -> str:
@@ -60,6 +66,16 @@ def run(folder: Path, program: str, *words: str) -> str:
 
 def test_every_other_module_is_imported(rest: Path) -> None:
     assert run(rest, IMPORT_ALL) == "[]"
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in (ROOT / FOLDERS).iterdir()))
+def test_the_front_end_is_built_without_it(name: str, tmp_path: Path) -> None:
+    """Its types are checked, too; this needs npm's packages, which `make check` installs."""
+    if not (ROOT / MODULES).exists():
+        pytest.skip("npm's packages are not installed")
+    copy_without(name, tmp_path)
+    build_front_end(tmp_path)
+    assert f"{FOLDERS.name}/{name}/" not in (tmp_path / FOLDERS).with_suffix(".ts").read_text()
 
 
 @pytest.mark.world("numerics")

@@ -37,6 +37,20 @@ def copy_without(world: str, folder: Path) -> None:
             (folder / shared).symlink_to(ROOT / shared)
 
 
+def find_here(folder: Path) -> dict[str, str]:
+    """The environment in which the copy is imported."""
+    return {**os.environ, "PYTHONPATH": str(folder), "MYPYPATH": str(folder)}
+
+
+def build_front_end(folder: Path) -> None:
+    """Write the types; check them and build the bundle where npm's packages are."""
+    types = [sys.executable, "-m", "workbench.views.typescript"]
+    subprocess.run(types, cwd=folder, env=find_here(folder), check=True)
+    if (folder / MODULES).exists():
+        for command in (["node_modules/.bin/tsc", "--noEmit"], ["node", "build.js"]):
+            subprocess.run(command, cwd=folder / MODULES.parent, check=True)
+
+
 def main(world: str, words: list[str]) -> int:
     """Run it; returns pytest's exit code."""
     if not (ROOT / "workbench" / "worlds" / world / "world.py").exists():
@@ -44,15 +58,9 @@ def main(world: str, words: list[str]) -> int:
     with tempfile.TemporaryDirectory() as kept:
         folder = Path(kept).resolve()
         copy_without(world, folder)
-        run = {"cwd": folder, "env": {**os.environ, "PYTHONPATH": str(folder)}}
-        subprocess.run([sys.executable, "-m", "workbench.views.typescript"], check=True, **run)
-        if (folder / MODULES).exists():
-            frontend = {**run, "cwd": folder / "assets" / "frontend"}
-            subprocess.run(["node_modules/.bin/tsc", "--noEmit"], check=True, **frontend)
-            subprocess.run(["node", "build.js"], check=True, **frontend)
-        return subprocess.run(
-            [sys.executable, "-m", "pytest", *(words or SHORT)], check=False, **run
-        ).returncode
+        build_front_end(folder)
+        command = [sys.executable, "-m", "pytest", *(words or SHORT)]
+        return subprocess.run(command, cwd=folder, env=find_here(folder), check=False).returncode
 
 
 if __name__ == "__main__":
