@@ -25,9 +25,10 @@ def list_missing(path: Path) -> frozenset[str]:
 def find_missing(names: Collection[str]) -> frozenset[str]:
     """Those of the names that are neither a world nor a module of the protocol."""
     return frozenset(
-        name for name in names
+        name
+        for name in names
         if not (WORLDS / name).is_dir() and not list(WORLDS.glob(f"{name}.py*"))
-    )  # fmt: skip
+    )
 
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:
@@ -40,8 +41,9 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Deselect what the marker says to be of a world that is not there."""
     left_out = [
-        item for item in items
+        item
+        for item in items
         if find_missing([name for mark in item.iter_markers("world") for name in mark.args])
-    ]  # fmt: skip
+    ]
     items[:] = [item for item in items if item not in left_out]
     config.hook.pytest_deselected(items=left_out)

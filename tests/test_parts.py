@@ -83,9 +83,11 @@ def test_a_shared_fixture_is_counted_unless_the_spine_makes_it() -> None:
 def test_the_rest_keeps_what_shares_a_fixture_of_its_file() -> None:
     page, lab = frozenset({"a.py::page"}), frozenset({"folder::lab"})
     cases = [
-        Case("a.py::test_opens", page), Case("a.py::test_long", page | lab),
-        Case("a.py::test_alone"), Case("b.py::test_other", lab),
-    ]  # fmt: skip
+        Case("a.py::test_opens", page),
+        Case("a.py::test_long", page | lab),
+        Case("a.py::test_alone"),
+        Case("b.py::test_other", lab),
+    ]
     short = {"a.py::test_opens", "a.py::test_alone", "b.py::test_other"}
     assert choose_rest(cases, short) == {"a.py::test_opens", "a.py::test_long"}
 

@@ -165,8 +165,9 @@ def _coarse_sum(graph: Graph) -> None:
             total: Node | None = None
             for start in range(0, 16 * size, size):
                 part = _made(graph, aten.slice.Tensor, source, 1, start, start + size)
-                wide = _made(graph, torch.ops.prims.convert_element_type.default, part,
-                             torch.float32)  # fmt: skip
+                wide = _made(
+                    graph, torch.ops.prims.convert_element_type.default, part, torch.float32
+                )
                 one = _made(graph, aten.sum.dim_IntList, wide, [1])
                 total = one if total is None else _made(graph, aten.add.Tensor, total, one)
                 total = _round_to_bfloat16(graph, total)
@@ -190,8 +191,9 @@ def _coarse_product(graph: Graph) -> None:
                     for whole, dim in ((left, 1), (right, 0))
                 ]
                 one = _made(graph, aten.mm.default, *parts)
-                wide = _made(graph, torch.ops.prims.convert_element_type.default, one,
-                             torch.float32)  # fmt: skip
+                wide = _made(
+                    graph, torch.ops.prims.convert_element_type.default, one, torch.float32
+                )
                 total = wide if total is None else _made(graph, aten.add.Tensor, total, wide)
                 total = _round_to_bfloat16(graph, total)
             assert total is not None
@@ -210,8 +212,9 @@ def _one_draw_more(graph: Graph) -> None:
     end = _output(graph)
     with graph.inserting_before(end):
         device = next(one.meta["val"].device for one in end.args[0] if isinstance(one, Node))
-        drawn = _made(graph, aten.rand.default, [1], dtype=torch.float32, device=device,
-                      pin_memory=False)  # fmt: skip
+        drawn = _made(
+            graph, aten.rand.default, [1], dtype=torch.float32, device=device, pin_memory=False
+        )
         nothing = _made(graph, aten.mul.Tensor, drawn, 0.0)
         outputs = [
             _made(graph, aten.add.Tensor, one, nothing) if isinstance(one, Node) else one

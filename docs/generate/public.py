@@ -78,8 +78,10 @@ def pages() -> list[Page]:
         place = f"{title.lower()}.md"
         rows.append(_row(named, place))
         made.append(Page(f"reference/{place}", title, f"# {title}\n\n{_entry(named)}\n"))
-    rows += [f"| [`wb.{name}`](messages.md#errors) | {_first(getattr(errors, name))} |"
-             for name in errors.__all__]  # fmt: skip
+    rows += [
+        f"| [`wb.{name}`](messages.md#errors) | {_first(getattr(errors, name))} |"
+        for name in errors.__all__
+    ]
     return [Page("reference/index.md", "Python API", _HEAD + "\n".join(rows) + "\n"), *made]
 
 

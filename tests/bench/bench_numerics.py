@@ -50,9 +50,7 @@ def figures(quick: bool = False) -> Iterator[Figure]:
         found = wb.numerics(compiled, (batch,))
         took = _measure(found.batch_invariance, 1 if quick else 3)[0]
         yield Figure("batch invariance of GPT-2, 2 layers, 4 rows (s)", took, None, took, 5.0, "s")
-        compiled = wb.aot_compile(
-            model, (batch,), grad=False, dynamic_shapes=rows, target="h100"
-        )  # fmt: skip
+        compiled = wb.aot_compile(model, (batch,), grad=False, dynamic_shapes=rows, target="h100")
         found = wb.numerics(compiled, (batch,))
         took = _measure(found.batch_invariance, 1 if quick else 3)[0]
         yield Figure("batch invariance of GPT-2, 2 layers, 4 rows, virtual H100 (s)", took, None,

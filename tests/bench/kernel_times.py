@@ -379,11 +379,13 @@ def make_table(record: Mapping[str, Any]) -> str:
     )
     rows = [_row(row, reach) for row in record["rows"] if "operators" not in row["trace"]]
     told = "; ".join(
-        f"{generation}: " + ", ".join(
+        f"{generation}: "
+        + ", ".join(
             f"{_WORDS[kind]} {each['median']:.0%} ({each['kernels']:.0f} kernels)"
             for kind, each in kinds.items()
-        ) for generation, kinds in record["errors"].items()
-    )  # fmt: skip
+        )
+        for generation, kinds in record["errors"].items()
+    )
     below = sum(row["below"] for row in record["rows"])
     lines = [f"Median errors over all kernels of traces that were left out: {told}.",
              f"Kernels told or measured faster than their bound: {below}.", ""]  # fmt: skip

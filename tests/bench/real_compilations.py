@@ -166,8 +166,10 @@ def compare(one: Compilation, answer: Mapping[str, Any]) -> Compared:
         return Compared(one.name, choice, answer["version"], error=answer["error"])
     theirs = {stage: clean(stage, one.texts.get(stage, "")) for stage in STAGES}
     ours = {stage: clean(stage, answer["texts"][stage]) for stage in STAGES}
-    takes = [sum(".param" in row and ".entry" not in row for row in p if row.startswith("\t."))
-             for p in (theirs["ptx"], ours["ptx"])]  # fmt: skip
+    takes = [
+        sum(".param" in row and ".entry" not in row for row in p if row.startswith("\t."))
+        for p in (theirs["ptx"], ours["ptx"])
+    ]
     told, has = set(one.metadata) - ADDED, set(answer["options"])
     later = answer["later"].items()
     return Compared(

@@ -35,8 +35,9 @@ def compile_model(whole: Whole) -> wb.CompiledModule:
     """The model for inference on a virtual H200, without values."""
     with torch.device("meta"):
         module = whole.module().to(whole.dtype).eval()
-    inputs = [x.to("meta", whole.dtype) if x.is_floating_point() else x.to("meta")
-              for x in whole.inputs()]  # fmt: skip
+    inputs = [
+        x.to("meta", whole.dtype) if x.is_floating_point() else x.to("meta") for x in whole.inputs()
+    ]
     if whole.last:
         module = module.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         inputs = [x.contiguous(memory_format=torch.channels_last) for x in inputs]

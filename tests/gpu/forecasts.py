@@ -73,8 +73,9 @@ def compile_model(whole: Whole, device: str) -> tuple[Any, tuple[torch.Tensor, .
     """The model for inference with its inputs on the device."""
     torch.manual_seed(0)
     module = whole.module().to(device, whole.dtype).eval()
-    inputs = tuple(x.to(device, whole.dtype) if x.is_floating_point() else x.to(device)
-                   for x in whole.inputs())  # fmt: skip
+    inputs = tuple(
+        x.to(device, whole.dtype) if x.is_floating_point() else x.to(device) for x in whole.inputs()
+    )
     if whole.last:
         module = module.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         inputs = tuple(x.contiguous(memory_format=torch.channels_last) for x in inputs)

@@ -171,8 +171,9 @@ def tell(rows: Sequence[Peaks]) -> None:
     note = (
         f"{worst.program} ({worst.error:+.1%}); {len(rows)} programs; not counted: {worst.missing}"
     )
-    print_figure("largest error of the counted peak", abs(worst.error), "share", reach=ALLOCATED,
-                 note=note)  # fmt: skip
+    print_figure(
+        "largest error of the counted peak", abs(worst.error), "share", reach=ALLOCATED, note=note
+    )
     name = "largest error of the model of reserved memory"
     errors = {row.program: row.reserved_error for row in rows}
     known = {program: error for program, error in errors.items() if error is not None}

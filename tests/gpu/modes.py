@@ -28,8 +28,10 @@ def times(
 ) -> dict[str, float | str]:
     """µs of a call in each mode, or why there is none."""
     dtype = torch.bfloat16 if device == "cuda" else torch.float32
-    x, w, v = (torch.randn(*shape, device=device, dtype=dtype) * 0.02
-               for shape in ((size, size), (size, 4 * size), (4 * size, size)))  # fmt: skip
+    x, w, v = (
+        torch.randn(*shape, device=device, dtype=dtype) * 0.02
+        for shape in ((size, size), (size, 4 * size), (4 * size, size))
+    )
     found: dict[str, float | str] = {}
     for mode in modes:
         try:

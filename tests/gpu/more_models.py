@@ -79,9 +79,10 @@ class Translator(nn.Module):
         for layer in self.layers:
             assert isinstance(layer, nn.ModuleDict)
             q, k, v = (
-                layer["qkv"](layer["norm"](x)).unflatten(-1, (3, self.heads, -1))
+                layer["qkv"](layer["norm"](x))
+                .unflatten(-1, (3, self.heads, -1))
                 .permute(2, 0, 3, 1, 4)
-            )  # fmt: skip
+            )
             y = F.scaled_dot_product_attention(q, k, v, mask, scale=1.0)
             x = x + layer["out"](y.transpose(1, 2).flatten(2))
             x = x + layer["down"](F.relu(layer["up"](layer["second"](x))))

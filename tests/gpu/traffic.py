@@ -92,8 +92,9 @@ def tell(counted: Counted | str, model: float | None) -> None:
     note = f"{counted.original / 1e6:.0f} MB and {counted.compiled / 1e6:.0f} MB of DRAM"
     print_figure(NAME, factor, "ratio", note=note)
     if model is not None:
-        print_figure("error of the model's traffic factor", abs(model / factor - 1), "share",
-                     reach=NEAR)  # fmt: skip
+        print_figure(
+            "error of the model's traffic factor", abs(model / factor - 1), "share", reach=NEAR
+        )
 
 
 def ncu() -> str | None:

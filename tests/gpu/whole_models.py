@@ -169,8 +169,9 @@ def step_of(whole: Whole, device: str, *, compiled: bool) -> Callable[[], object
     """One call of a model, with its gradients where it is trained."""
     torch.manual_seed(0)
     module = whole.module().to(device, whole.dtype).train(whole.trains)
-    inputs = [x.to(device, whole.dtype) if x.is_floating_point() else x.to(device)
-              for x in whole.inputs()]  # fmt: skip
+    inputs = [
+        x.to(device, whole.dtype) if x.is_floating_point() else x.to(device) for x in whole.inputs()
+    ]
     if whole.last:
         module = module.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         inputs = [x.contiguous(memory_format=torch.channels_last) for x in inputs]

@@ -70,8 +70,9 @@ def matmul_of_descriptors(a, b, c, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl
 
 
 @triton.jit
-def matmul_of_block_pointers(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr,
-                             BK: tl.constexpr):  # fmt: skip
+def matmul_of_block_pointers(
+    a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr
+):
     m, n = tl.program_id(0) * BM, tl.program_id(1) * BN
     left = tl.make_block_ptr(a, (M, K), (K, 1), (m, 0), (BM, BK), (1, 0))
     right = tl.make_block_ptr(b, (K, N), (N, 1), (0, n), (BK, BN), (1, 0))
@@ -202,8 +203,9 @@ def cross_entropy(logits, labels, loss, stride, classes, BLOCK: tl.constexpr):
 
 
 @triton.jit
-def paged_attention(q, keys, values, tables, lengths, out, scale, heads, pages,
-                    D: tl.constexpr, PAGE: tl.constexpr):  # fmt: skip
+def paged_attention(
+    q, keys, values, tables, lengths, out, scale, heads, pages, D: tl.constexpr, PAGE: tl.constexpr
+):
     """One token for each sequence; keys and values are in pages: [page, PAGE, head, D]."""
     sequence, head = tl.program_id(0), tl.program_id(1)
     d, n = tl.arange(0, D), tl.arange(0, PAGE)

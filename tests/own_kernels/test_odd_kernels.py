@@ -48,8 +48,9 @@ def test_an_expanded_tensor_is_one_element_with_many_places() -> None:
 def test_what_a_loaded_pointer_reaches_is_not_judged() -> None:
     rows = torch.randn(2, 16)
     pointers = torch.tensor([row.data_ptr() for row in rows])
-    checked = check(odd.by_pointer, pointers, torch.empty(2, 16), grid=2, BLOCK=16,
-                    reference=lambda *_: rows)  # fmt: skip
+    checked = check(
+        odd.by_pointer, pointers, torch.empty(2, 16), grid=2, BLOCK=16, reference=lambda *_: rows
+    )
     assert checked.findings == ()
     assert checked.cases[0].verdict == "not checked"
     stray, values = checked.cases[0].not_judged
@@ -88,8 +89,7 @@ def test_what_was_to_be_written_and_was_not_differs() -> None:
 def test_a_reference_keeps_its_hands_off_arguments_that_learn() -> None:
     learned = torch.nn.Parameter(torch.randn(32))
     kept = learned.detach().clone()
-    checked = check(odd.scale, learned, torch.zeros(32), 32,
-                    reference=lambda x, out, n: x.mul_(2))  # fmt: skip
+    checked = check(odd.scale, learned, torch.zeros(32), 32, reference=lambda x, out, n: x.mul_(2))
     assert checked.cases[0].verdict == "passed"
     assert torch.equal(learned, kept)
 

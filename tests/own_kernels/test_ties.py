@@ -108,8 +108,9 @@ def test_what_triton_does_not_compile_is_not_run(kernel: Any, reason: str) -> No
 
 def test_a_write_to_an_input_that_is_not_named_is_a_finding() -> None:
     asked = {"reference": lambda x, out, n: x + 1, "writes": "out"}
-    (row,) = check(ties.writes_input, torch.ones(100), torch.empty(100), 100, grid=2,
-                   asked=asked).findings  # fmt: skip
+    (row,) = check(
+        ties.writes_input, torch.ones(100), torch.empty(100), 100, grid=2, asked=asked
+    ).findings
     last = ties.writes_input.fn.__code__.co_firstlineno + 5
     assert (row.kind, row.argument, row.line, row.count) == ("unnamed write", "x", last, 100)
     assert "writes 2 to x[0], which held 1, and writes= does not name x" in row.text

@@ -220,9 +220,11 @@ def list_spoiled(count: int) -> Iterator[str]:
     for _ in range(count):
         made = whole
         for _ in range(chance.choice((1, 5, 60))):
-            made = spoil(made, chance) if chance.random() < 0.1 else {
-                **made, "traceEvents": spoil_events(made["traceEvents"], chance)
-            }  # fmt: skip
+            made = (
+                spoil(made, chance)
+                if chance.random() < 0.1
+                else {**made, "traceEvents": spoil_events(made["traceEvents"], chance)}
+            )
             if not isinstance(made, dict) or not isinstance(made.get("traceEvents"), list):
                 break
         yield json.dumps(made)

@@ -30,10 +30,13 @@ def test_two_gradients_of_a_convolution_do_not_share_their_work(tmp_path: Path) 
     trace = SyntheticTrace()
     shapes = [[16, 64, 56, 56], [16, 64, 56, 56], [64, 64, 3, 3]]
     rest = ["", "", "", "[0]", "[1, 1]", "[1, 1]", "[1, 1]", "False", "[0, 0]", "1"]
-    external = trace.operator("aten::convolution_backward", 0.0, 90.0, shapes,
-                              **{"Concrete Inputs": rest})  # fmt: skip
-    names = [f"sm90_xmma_{part}_implicit_gemm_bf16bf16_bf16f32_f32_nhwckrsc_nhwc_tilesize128x64x32"
-             for part in ("dgrad", "wgrad")]  # fmt: skip
+    external = trace.operator(
+        "aten::convolution_backward", 0.0, 90.0, shapes, **{"Concrete Inputs": rest}
+    )
+    names = [
+        f"sm90_xmma_{part}_implicit_gemm_bf16bf16_bf16f32_f32_nhwckrsc_nhwc_tilesize128x64x32"
+        for part in ("dgrad", "wgrad")
+    ]
     for place, name in enumerate(names):
         trace.launch(name, 10.0 + 10 * place, 100.0 + 50 * place, 40.0, external)
     rows = read(trace, tmp_path)
@@ -45,8 +48,9 @@ def read_addmm(folder: Path, helper: str, helper_us: float) -> dict[str, wb.RunP
     trace = SyntheticTrace()
     shapes = [[512], [1024, 1705], [1705, 512]]
     external = trace.operator("aten::addmm", 0.0, 90.0, shapes)
-    trace.launch("sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize128x128x64_x", 10.0, 60.0, 90.0,
-                 external)  # fmt: skip
+    trace.launch(
+        "sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize128x128x64_x", 10.0, 60.0, 90.0, external
+    )
     trace.launch(helper, 20.0, 160.0, helper_us, external)
     return read(trace, folder)
 

@@ -35,8 +35,9 @@ def test_ranks_are_one_profile_with_a_column(tmp_path: Path) -> None:
 
 def test_a_mixed_folder_is_said_to_be_one(tmp_path: Path) -> None:
     write_rank(tmp_path, 0)
-    write_rank(tmp_path, 1, deviceProperties=[{"id": 0, "name": "NVIDIA H200"}],
-               baseTimeNanoseconds=10**18)  # fmt: skip
+    write_rank(
+        tmp_path, 1, deviceProperties=[{"id": 0, "name": "NVIDIA H200"}], baseTimeNanoseconds=10**18
+    )
     (tmp_path / "notes.json").write_text('{"a": 1}')
     notes = " ".join(wb.read_profile(tmp_path).notes)
     assert "mixes traces of several devices" in notes

@@ -44,8 +44,10 @@ def minor(version: str) -> str:
 def load(path: Path = PATH) -> list[Row]:
     """Every row, the older releases first."""
     rows = json.loads(path.read_text()) if path.exists() else []
-    return [Row(**{**row, "missing": (*row["missing"],), "failures": (*row["failures"],)})
-            for row in rows]  # fmt: skip
+    return [
+        Row(**{**row, "missing": (*row["missing"],), "failures": (*row["failures"],)})
+        for row in rows
+    ]
 
 
 def keep(row: Row, path: Path = PATH) -> None:

@@ -39,8 +39,10 @@ def main(words: Sequence[str] | None = None) -> int:
     except Exception:  # Python's own exit code of an error, 1, would read as a finding
         traceback.print_exc()
     except SystemExit as error:  # of the program that is looked at: what it asks for is no verdict
-        print(f"workbench {chosen.command}: the program ended itself, by sys.exit({error.code!r}).",
-              file=sys.stderr)  # fmt: skip
+        print(
+            f"workbench {chosen.command}: the program ended itself, by sys.exit({error.code!r}).",
+            file=sys.stderr,
+        )
     return WRONG_USE
 
 

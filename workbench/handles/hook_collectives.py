@@ -233,8 +233,10 @@ def read_shard_groups(
     groups, known, unknown = [], set(), []
     keeps = tp.keeps_parameters(blocks[0].state)
     for block in blocks:
-        ahead = [[states.get(id(state), "") for state in part] for part in
-                 tp.prefetch_lists_of(block.state)]  # fmt: skip
+        ahead = [
+            [states.get(id(state), "") for state in part]
+            for part in tp.prefetch_lists_of(block.state)
+        ]
         for group in block.groups:
             own = []
             for each in group.fsdp_params:

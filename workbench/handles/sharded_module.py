@@ -153,8 +153,10 @@ def list_group(group: Any, cluster: Cluster) -> tuple[list[Collective], list[Col
     info, policy = group.mesh_info, group.mp_policy
     if not hasattr(info, "shard_process_group"):  # of `replicate`, which only sums gradients
         learned = [each for each in group.fsdp_params if each.sharded_param.requires_grad]
-        kinds = [policy.reduce_dtype or policy.param_dtype or each.sharded_param.dtype
-                 for each in learned]  # fmt: skip
+        kinds = [
+            policy.reduce_dtype or policy.param_dtype or each.sharded_param.dtype
+            for each in learned
+        ]
         count = sum(each.sharded_param.numel() for each in learned)
         row = make_rows(cluster, info.replicate_process_group)
         return [], [row("all_reduce", count * kinds[0].itemsize, kinds[0])] if kinds else []

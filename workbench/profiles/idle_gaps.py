@@ -144,8 +144,9 @@ class _GapReader:
         tail = float(self.parts.tail[at])
         if not self.has_launch[at]:
             whole = float(self.parts.synchronisation[at]) + tail
-            return [_Part("unknown", whole, "the launch of what follows is not in the profile",
-                          line)]  # fmt: skip
+            return [
+                _Part("unknown", whole, "the launch of what follows is not in the profile", line)
+            ]
         found = self._read_host(at, line) if self.is_late[at] else []
         said = sum(part.us for part in found)
         if not found or tail > max(_LATENCY, _MOST_OF_IT * (said + tail)):
@@ -324,8 +325,9 @@ class HostCalls:
         parts = {}
         for name, spans in self._list_spans():
             for events in spans:
-                places = [clock.place(each, events["thread"]) for each in
-                          (events["start"], events.end)]  # fmt: skip
+                places = [
+                    clock.place(each, events["thread"]) for each in (events["start"], events.end)
+                ]
                 starts = np.append(starts, places[0].astype(np.float64))
                 ends = np.append(ends, places[1].astype(np.float64))
             busy = Busy.of(starts, ends)

@@ -422,8 +422,10 @@ def count_sharing(work: DeviceWork, kernels: KernelRows) -> list[int]:
     parts = [(kernel.kind, kernel.part, kernel.family) for kernel in known]
     numbers = {part: number for number, part in enumerate(dict.fromkeys(parts))}
     part_of_run = np.array([numbers[part] for part in parts], np.int64)[kernels.row_of_run]
-    is_own = [row.kind == "kernel" and not kernel.is_helper
-              for row, kernel in zip(kernels.rows, known, strict=True)]  # fmt: skip
+    is_own = [
+        row.kind == "kernel" and not kernel.is_helper
+        for row, kernel in zip(kernels.rows, known, strict=True)
+    ]
     counted = np.array(is_own, bool)[kernels.row_of_run] & (work.operator >= 0)
     pairs = work.operator[counted] * len(numbers) + part_of_run[counted]
     _, place, runs = np.unique(pairs, return_inverse=True, return_counts=True)

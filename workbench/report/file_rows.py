@@ -52,14 +52,18 @@ class RoundTripWay:
     steady_s: float | None = number("p50", "s", "The median of later calls", source="measured")
     note: str | None = None
     steady_p99_s: float | None = number(
-        "p99", "s", "What 99 % of later calls take at most; the slowest of fewer than 100",
+        "p99",
+        "s",
+        "What 99 % of later calls take at most; the slowest of fewer than 100",
         source="measured",
-    )  # fmt: skip
+    )
     steady_calls: int | None = number("Calls", "number")
     peak_rss_bytes: int | None = number(
-        "Peak RSS", "B", "The most memory that the process had resident, Python and torch included",
+        "Peak RSS",
+        "B",
+        "The most memory that the process had resident, Python and torch included",
         source="measured",
-    )  # fmt: skip
+    )
     steady_least_s: float | None = None  # seconds of the shortest of the later calls
 
 

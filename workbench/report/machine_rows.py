@@ -158,9 +158,11 @@ class MatrixCell:
     stages: int | None = None
     registers: int | None = number("Registers", "count", "Registers of a thread")
     spills: int | None = number(
-        "Spills", "count", "Instructions that spill registers to memory and load them again",
+        "Spills",
+        "count",
+        "Instructions that spill registers to memory and load them again",
         heading="Spills: stores and loads",
-    )  # fmt: skip
+    )
     smem_bytes: int | None = number("Shared", "B", "Shared memory of a block")
     blocks: int | None = None  # blocks that fit on one multiprocessor at a time
     occupancy: float | None = number(

@@ -218,20 +218,24 @@ class Kernel:
         "Written", "B", "Of one call, an estimate", source="model", place=Place("calls", "53px"),
     )  # fmt: skip
     flops: int | None = number(
-        "FLOP", "amount", "Of one call, an estimate",
+        "FLOP",
+        "amount",
+        "Of one call, an estimate",
         place=Place("calls", "46px", is_wide=True),
-    )  # fmt: skip
+    )
     text: str | None = None  # its source, generated; none for a call of a library
     time_us: float | None = number(
-        "Measured", "us", source="measured",
+        "Measured",
+        "us",
+        source="measured",
         meaning="Measured microseconds of one call of the whole, all its calls together.",
-    )  # fmt: skip
+    )
     calls: int = number("Calls", default=1)
     called_from: tuple[str, ...] = ()
     registers: int | None = number(
         "Registers",
         place=Place("bound", "65px", is_wide=True, is_optional=True),
-    )  # fmt: skip
+    )
     spills: int | None = number("Spills")
     smem_bytes: int | None = number("Shared", "B")
     occupancy: float | None = number(

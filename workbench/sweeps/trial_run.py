@@ -296,8 +296,9 @@ def estimate_call(trial: Trial, report: Report) -> Trial:
     told = find_forecast(report)
     if told is None:
         bounds = {r.kernel: r.bound_us for r in report.roofline if r.bound_us is not None}
-        known = [bounds[kernel.id] * _calls(kernel) for kernel in report.kernels
-                 if kernel.id in bounds]  # fmt: skip
+        known = [
+            bounds[kernel.id] * _calls(kernel) for kernel in report.kernels if kernel.id in bounds
+        ]
         missing = len(report.kernels) - len(known)
         count = plural(len(report.kernels), "kernel")
         warning = f"no bound for {missing} of {count}" if missing else None

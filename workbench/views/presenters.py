@@ -51,9 +51,8 @@ def find_file(kind: str) -> Kinds | None:  # noqa: C901 (a table, and its import
         case "MissedBudget" | "RoundTrip":
             from workbench.views.answers.roundtrip_answer import SHOWN
         case (
-            "ArtifactReport" | "Check" | "Recommendation" | "Rehearsal" | "Rivals"
-            | "WhyRecompiled"
-        ):  # fmt: skip
+            "ArtifactReport" | "Check" | "Recommendation" | "Rehearsal" | "Rivals" | "WhyRecompiled"
+        ):
             from workbench.views.answers.fragments import SHOWN
         case "Diff":
             from workbench.views.diff.diff_text import SHOWN

@@ -112,9 +112,10 @@ def test_no_region_is_offered_around_writes_to_buffers() -> None:
 def test_a_budget_that_draws_random_numbers_again_has_no_code() -> None:
     def record(operator: str, device: str) -> Budgets:
         rows = LAYERS.recomputed
-        drawn = [operator if b == 0.5 else op for op, b in zip(
-            rows.columns["operator"], rows.columns["budget"], strict=True
-        )]  # fmt: skip
+        drawn = [
+            operator if b == 0.5 else op
+            for op, b in zip(rows.columns["operator"], rows.columns["budget"], strict=True)
+        ]
         table = replace(rows, columns={**rows.columns, "operator": drawn})
         buffers = LAYERS.buffers
         there = replace(buffers, columns={**buffers.columns, "device": [device] * len(buffers)})

@@ -43,9 +43,9 @@ def diff(file: Path, *changes: Change) -> str:
     return write_diff(changes, lambda edit: str(file) if edit.file == "~/program.py" else None)
 
 
-GUARDED = Change((
-    Edit("~/program.py", 5, ("    print(x)",), ("    if not compiling:", "        print(x)")),
-))  # fmt: skip
+GUARDED = Change(
+    (Edit("~/program.py", 5, ("    print(x)",), ("    if not compiling:", "        print(x)")),)
+)
 DRAWN = Change(
     (Edit("~/program.py", 11, ("    n = draw()",), ("    n = draw_once()",)),),
     above=("def draw_once():", "    return draw()"),
@@ -61,8 +61,9 @@ def test_what_stands_above_is_over_its_definition_whatever_changes_before_it(fil
 
 
 def test_what_two_changes_have_above_is_written_once(file: Path) -> None:
-    again = Change((Edit("~/program.py", 12, ("    return x * n",), ("    return n * x",)),),
-                   above=DRAWN.above)  # fmt: skip
+    again = Change(
+        (Edit("~/program.py", 12, ("    return x * n",), ("    return n * x",)),), above=DRAWN.above
+    )
     assert diff(file, DRAWN, again).count("+def draw_once():") == 1
 
 
@@ -110,6 +111,7 @@ def test_code_has_the_lines_and_then_the_settings() -> None:
 
 def test_what_a_change_does_stands_before_why() -> None:
     assert split_text("Leave .contiguous() out: it writes a copy.") == (
-        "Leave .contiguous() out", "It writes a copy.",
-    )  # fmt: skip
+        "Leave .contiguous() out",
+        "It writes a copy.",
+    )
     assert split_text("Compile again.") == ("Compile again", "")

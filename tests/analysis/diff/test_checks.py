@@ -20,8 +20,9 @@ def report(*items: Any) -> Report:
 
 
 def found_break(line: int, text: str, **more: Any) -> Break:
-    return Break("b0", "~/m.py", line, "f", text, "Data-dependent branching", "GB0170", "why", "",
-                 **more)  # fmt: skip
+    return Break(
+        "b0", "~/m.py", line, "f", text, "Data-dependent branching", "GB0170", "why", "", **more
+    )
 
 
 def test_a_break_on_a_line_that_was_moved_is_the_same() -> None:

@@ -69,8 +69,10 @@ def test_phases_begin_with_the_whole_and_then_the_longest_difference() -> None:
     whole, *phases = rows(diff("static", "dynamic"), "phases")
     assert whole.item == "the whole compilation"
     records = diff("static", "dynamic")
-    took = [measure_compile_seconds((p.start_s, p.duration_s) for p in each.phases)
-            for each in (records.a, records.b)]  # fmt: skip
+    took = [
+        measure_compile_seconds((p.start_s, p.duration_s) for p in each.phases)
+        for each in (records.a, records.b)
+    ]
     assert [whole.a, whole.b] == took  # as every other view says it: threads are not added
     apart = [abs(float(c.b or 0) - float(c.a or 0)) for c in phases]
     assert apart == sorted(apart, reverse=True)

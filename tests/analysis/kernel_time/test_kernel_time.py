@@ -94,15 +94,17 @@ PRODUCT = ProductWork(4, 7168, 2048, 15e6, 4e6, 1, 1, 1979.0, operations=7.5e9)
 LAUNCHES: dict[str, tuple[Any, Any]] = {
     "a kernel by its name": (Work(0, 1 << 26, 1 << 26), LibraryLaunch(read_kernel_name("mine"))),
     "a library that chooses": (
-        estimate_work(CALL, read_kernel_name(NVJET)), LibraryCall("extern_kernels.mm")
+        estimate_work(CALL, read_kernel_name(NVJET)),
+        LibraryCall("extern_kernels.mm"),
     ),
     "a loop": (Work(1 << 24, 1 << 26, 1 << 26), LoopLaunch(Division(4096, run=256), 8, 256)),
     "a product": (PRODUCT, ProductTile(64, 128, 128, 4, 3, 2, LOOP)),
     "a template": (
-        TemplateWork(1, 4096, 4096, 4096, 2, 2, 989.5), TemplateTile(128, 128, 64, 8, 4)
+        TemplateWork(1, 4096, 4096, 4096, 2, 2, 989.5),
+        TemplateTile(128, 128, 64, 8, 4),
     ),
     "a choice of the autotuner": (TemplateWork(1, 512, 512, 512, 2, 2, 989.5), LibraryCall("mm")),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("launch", LAUNCHES)

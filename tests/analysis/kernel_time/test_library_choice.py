@@ -33,8 +33,9 @@ def test_the_fastest_known_kernel_takes_about_what_the_gpu_took(
 
 
 def test_a_long_sum_for_few_results_is_taken_in_parts() -> None:
-    taken = choose_library_kernel("mm", describe_product(256, 256, 65_536), H200, FIT,
-                                  may_take_tf32=False)  # fmt: skip
+    taken = choose_library_kernel(
+        "mm", describe_product(256, 256, 65_536), H200, FIT, may_take_tf32=False
+    )
     assert taken.kernel.splits is not None
 
 
@@ -50,18 +51,21 @@ def test_float32_takes_matrix_units_only_where_tf32_is_allowed() -> None:
 
 
 def test_rows_that_begin_anywhere_take_an_older_kernel() -> None:
-    odd = choose_library_kernel("mm", describe_product(4096, 513, 4096), H200, FIT,
-                                may_take_tf32=False)  # fmt: skip
-    even = choose_library_kernel("mm", describe_product(4096, 512, 4096), H200, FIT,
-                                 may_take_tf32=False)  # fmt: skip
+    odd = choose_library_kernel(
+        "mm", describe_product(4096, 513, 4096), H200, FIT, may_take_tf32=False
+    )
+    even = choose_library_kernel(
+        "mm", describe_product(4096, 512, 4096), H200, FIT, may_take_tf32=False
+    )
     assert (odd.kernel.architecture, odd.kernel.alignment) == ("sm_80", 1)
     assert even.kernel.architecture == "sm_90"
 
 
 def test_a_generation_without_known_kernels_takes_the_usual_tile() -> None:
     bare = replace(FIT, kernels={})
-    taken = choose_library_kernel("mm", describe_product(512, 512, 512), H200, bare,
-                                  may_take_tf32=False)  # fmt: skip
+    taken = choose_library_kernel(
+        "mm", describe_product(512, 512, 512), H200, bare, may_take_tf32=False
+    )
     assert taken.kernel.tile is None
     assert taken.us is not None
 

@@ -44,9 +44,11 @@ def test_addmm_reads_a_bias_that_is_expanded_once() -> None:
 
 def test_an_expanded_factor_counts_once() -> None:
     mine = call(
-        "aten::bmm", ([8, 4, 16], "float"), ([8, 16, 4], "float"),
+        "aten::bmm",
+        ([8, 4, 16], "float"),
+        ([8, 16, 4], "float"),
         strides=[[64, 16, 1], [0, 4, 1]],
-    )  # fmt: skip
+    )
     assert estimate_work(mine).read_bytes == 4 * (8 * 64 + 64)
 
 
@@ -59,9 +61,11 @@ def test_the_kernel_says_which_gradient_of_a_convolution_it_is() -> None:
     inputs = (([2, 8, 4, 4], BF16), ([2, 3, 4, 4], BF16), ([8, 3, 3, 3], BF16))
     rest = [([], "ScalarList")] * 4
     mine = call(
-        "aten::convolution_backward", *inputs, *rest,
+        "aten::convolution_backward",
+        *inputs,
+        *rest,
         concrete=["", "", "", "[0]", "[1, 1]", "[1, 1]", "[1, 1]", "False", "[0, 0]", "1"],
-    )  # fmt: skip
+    )
     operations = 2 * 2 * 16 * 8 * 27
     for part, written in (("input gradient", 2 * 3 * 16), ("weight gradient", 8 * 27)):
         work = estimate_work(mine, LibraryKernel("", "product", part=part))  # type: ignore[arg-type]
@@ -73,9 +77,11 @@ def test_the_kernel_says_which_gradient_of_a_convolution_it_is() -> None:
 
 def test_a_convolution_takes_its_output_from_padding_and_stride() -> None:
     mine = call(
-        "aten::cudnn_convolution", ([1, 3, 224, 224], BF16), ([64, 3, 7, 7], BF16),
+        "aten::cudnn_convolution",
+        ([1, 3, 224, 224], BF16),
+        ([64, 3, 7, 7], BF16),
         concrete=["", "", "[3, 3]", "[2, 2]", "[1, 1]", "1", "False", "False", "True"],
-    )  # fmt: skip
+    )
     work = estimate_work(mine)
     assert work.written_bytes == 2 * 64 * 112 * 112
     assert work.product == (1, 112 * 112, 64, 147)

@@ -142,7 +142,7 @@ from workbench.analysis.source.recompile_reasons import (
         ),
         ("something new", Reason("", "something new", "other")),
     ],
-)  # fmt: skip
+)
 def test_torchs_sentence_is_taken_apart(text: str, expected: Reason) -> None:
     assert read_reason(text) == expected
     if expected.kind != "backend":

@@ -159,8 +159,10 @@ def test_the_list_of_triton_configs_runs() -> None:
 def test_helion_takes_blocks_by_their_number_or_in_a_given_order() -> None:
     own = Candidate((("_BLOCK_SIZE_1", 32), ("_BLOCK_SIZE_0", 64)), 8, 2)
     assert json.loads(write_helion(own)) == {
-        "block_sizes": [64, 32], "num_warps": 8, "num_stages": 2
-    }  # fmt: skip
+        "block_sizes": [64, 32],
+        "num_warps": 8,
+        "num_stages": 2,
+    }
     assert json.loads(write_helion(SMALL, ["BLOCK_N", "BLOCK_M"]))["block_sizes"] == [64, 16]
     with pytest.raises(UsageError, match="Give order="):
         write_helion(SMALL)

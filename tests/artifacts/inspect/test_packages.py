@@ -141,9 +141,10 @@ def test_odd_values_in_a_contract_are_shown_or_left_out(tmp_path: Path, odd: Any
     contracts: list[dict[str, Any]] = [{"leaves": odd, "guards": odd}]
     contracts += [{"leaves": [{**leaf, key: odd}]} for key in leaf]
     path = tmp_path / "m.pt2"
-    sample.write_package(path, *(
-        sample.model(name=f"m{n}", contract=contract) for n, contract in enumerate(contracts)
-    ))  # fmt: skip
+    sample.write_package(
+        path,
+        *(sample.model(name=f"m{n}", contract=contract) for n, contract in enumerate(contracts)),
+    )
     report = inspect(path)
     assert repr(report)
     assert report._repr_html_()

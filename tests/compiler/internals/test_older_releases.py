@@ -74,9 +74,10 @@ def test_sizes_have_numbers_by_the_old_name_too(monkeypatch: pytest.MonkeyPatch)
 
 def test_builtins_that_code_names_are_among_its_globals() -> None:
     environment = SimpleNamespace(
-        used_globals={"scale": 2}, import_sources={"torch": "torch"},
+        used_globals={"scale": 2},
+        import_sources={"torch": "torch"},
         external_refs={"scale", "torch", "type", "unknown"},
-    )  # fmt: skip
+    )
     found = wrap_with_builtins(lambda capture: environment)(None)
     assert found.used_globals == {"scale": 2, "type": type}
 
@@ -150,7 +151,9 @@ def test_operators_that_eager_has_in_another_language_are_listed() -> None:
             return {"triton": ["bmm"], "cutedsl": ["topk", "add_.Tensor"]}.get(name, ["mm"])
 
     assert list_native_operators(Native()) == {
-        "bmm": "triton", "topk": "cutedsl", "add_.Tensor": "cutedsl"
-    }  # fmt: skip
+        "bmm": "triton",
+        "topk": "cutedsl",
+        "add_.Tensor": "cutedsl",
+    }
     assert list_native_operators(SimpleNamespace(available_dsls=[])) == {}
     assert "mm" not in list_native_operators()  # of this torch

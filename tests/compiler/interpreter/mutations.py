@@ -214,10 +214,12 @@ def _with(statement: ast.stmt, place: ast.AST, replacement: ast.AST) -> ast.AST:
 
 def _copied(node: ast.AST) -> ast.AST:
     """The node with its own lists of children, so that the original stays as it is."""
-    made = type(node)(**{
-        name: list(value) if isinstance(value, list) else value
-        for name, value in ast.iter_fields(node)
-    })  # fmt: skip
+    made = type(node)(
+        **{
+            name: list(value) if isinstance(value, list) else value
+            for name, value in ast.iter_fields(node)
+        }
+    )
     return ast.copy_location(made, node)
 
 

@@ -141,8 +141,9 @@ def test_masks_of_forward_and_backward_are_compared() -> None:
     wrong = {row.leaf: row.reason for row in found.rows if row.verdict == "failed"}
     if wrong:  # of torch 2.13: the forward kernel takes all four numbers of a draw
         assert list(wrong) == [
-            "gradient of call[0][0]", "random numbers of inductor_random_default",
-        ]  # fmt: skip
+            "gradient of call[0][0]",
+            "random numbers of inductor_random_default",
+        ]
         assert "the gradients belong to another mask" in wrong[list(wrong)[1]]
         assert "draw other random numbers" in found.cause
     same = wb.aot_compile(

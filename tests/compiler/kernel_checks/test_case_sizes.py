@@ -85,8 +85,9 @@ def test_cases_of_the_user_are_tuples_or_what_differs() -> None:
     assert [case.name for case in cases] == names
     assert cases[2].call.grid == (1,)
     assert [len(list_cases(given, None)[0]), list_cases(given, None)[1][:22]] == [
-        1, "Only the given sizes w",
-    ]  # fmt: skip
+        1,
+        "Only the given sizes w",
+    ]
 
 
 @pytest.mark.parametrize("case", [(1, 2, 3, 4, 5), 7, {"m": 3}])

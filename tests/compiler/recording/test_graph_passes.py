@@ -122,9 +122,10 @@ def test_the_changes_of_a_stage_lead_from_its_first_graph_to_its_last() -> None:
     for base, step in last.items():
         begin = stages[base]
         end = next(
-            graph.id for graph in report.graphs
+            graph.id
+            for graph in report.graphs
             if graph.stage == ends[begin.stage] and graph.is_backward == begin.is_backward
-        )  # fmt: skip
+        )
         assert set(names[step or ""]) == set(names[end])
 
 

@@ -105,7 +105,7 @@ LINES: dict[str, tuple[Any, Calls]] = {
     "one tensor for two": (added, lambda: [(ones(3), ones(3)), (x := ones(3), x)]),
     "two tensors for one": (added, lambda: [(x := ones(3), x), (ones(3), ones(3))]),
     "an input of a module of torch": (nn.Linear(3, 2), lambda: [(ones(n, 3),) for n in (4, 6)]),
-}  # fmt: skip
+}
 """Programs whose cure is lines before each call."""
 
 

@@ -66,8 +66,9 @@ def test_one_that_takes_too_long_costs_its_process_and_nothing_else() -> None:
     assert [id for id, built in found.items() if built.note] == ["k1:h100"]
     assert worker.kills == 1
     assert [(len(job.builds), job.at_once, job.limit_s) for job in worker.jobs] == [
-        (4, 2, 5.0), (2, 2, 5.0)
-    ]  # fmt: skip
+        (4, 2, 5.0),
+        (2, 2, 5.0),
+    ]
 
 
 def test_nothing_is_asked_for_nothing() -> None:

@@ -126,8 +126,9 @@ def test_what_is_no_executor_and_what_cannot_be_sent_are_refused() -> None:
         scale(executor, lambda mesh: (current, build(mesh))[1])
     words = str(raised.value)
     assert "the closure variable 'current'" in words
-    assert words.endswith("Leave executor= out to compile the meshes here, or keep that object "
-                          "out of build.")  # fmt: skip
+    assert words.endswith(
+        "Leave executor= out to compile the meshes here, or keep that object out of build."
+    )
 
 
 def test_an_interrupt_keeps_the_meshes_that_are_done(here: Any) -> None:

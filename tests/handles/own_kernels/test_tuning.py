@@ -126,8 +126,10 @@ def test_a_step_over_a_block_of_scales_is_wrong_without_being_compiled() -> None
 def test_a_budget_leaves_the_rest_said_to_be_not_compiled() -> None:
     made = make_add().tune(space={"num_warps": [2, 4, 8]}, budget=1)
     assert sorted(each.verdict for each in made.cases[0].candidates) == [
-        "not compiled", "not compiled", "ranked"
-    ]  # fmt: skip
+        "not compiled",
+        "not compiled",
+        "ranked",
+    ]
     assert made.remarks == ("2 of 3 configurations were not compiled: budget=1.",)
     assert "not compiled 2" in repr(made)
 
@@ -163,8 +165,10 @@ def test_a_grid_that_is_too_wide_is_discarded_before_it_is_compiled() -> None:
     made = kernel.tune(["h100", "mi300x"], space={"BLOCK": [8, 64], "num_warps": [1]})
     h100, mi300x = ({dict(e.values)["BLOCK"]: e for e in c.candidates} for c in made.cases)
     assert (h100[8].verdict, h100[64].verdict, mi300x[8].verdict) == (
-        "grid too wide", "ranked", "ranked"
-    )  # fmt: skip
+        "grid too wide",
+        "ranked",
+        "ranked",
+    )
     assert h100[8].reason == "part 1 of its grid is 80,000, and at most 65,535 can be on h100"
 
 
@@ -263,8 +267,9 @@ def test_options_of_another_kind_of_gpu_are_left_out_and_told() -> None:
     )
     assert [each.name for each in made.cases[0].candidates] == ["BLOCK=256, 4 warps, 3 stages"]
     assert [each.choice for each in made.cases[1].candidates] == [
-        "BLOCK=256, waves_per_eu=0", "BLOCK=256, waves_per_eu=2"
-    ]  # fmt: skip
+        "BLOCK=256, waves_per_eu=0",
+        "BLOCK=256, waves_per_eu=2",
+    ]
     assert {each.stages for each in made.cases[1].candidates} == {2}  # what AMD's backend takes
     assert made.remarks == ("waves_per_eu: no option on H100 SXM5 80 GB, left out.",)
 
@@ -413,8 +418,10 @@ def test_a_search_of_a_program_and_of_its_kernel_are_one(
         other = found[row.choice, row.warps, row.stages]
         assert (other.rank, other.rejection) == (row.rank, row.rejection)
         assert (other.registers, other.spills, other.occupancy) == (
-            row.registers, row.spills, row.occupancy
-        )  # fmt: skip
+            row.registers,
+            row.spills,
+            row.occupancy,
+        )
         assert other.model_us == row.model_us
         assert other.ranked_us == pytest.approx(row.ranked_us)
     ranked = [each.ranked_us for each in case.ranked]

@@ -41,13 +41,12 @@ CASES = [
     for each in WRONG
 ]
 OF_PACKAGES = [
-    case for case, each in zip(CASES, WRONG, strict=True)
+    case
+    for case, each in zip(CASES, WRONG, strict=True)
     if each.effect != "gradient" and each.name != "wrong running mean"
-]  # fmt: skip
+]
 """A package is compiled for inference."""
-OF_NUMBERS = [
-    case for case, each in zip(CASES, WRONG, strict=True) if each.effect in NUMBERS
-]  # fmt: skip
+OF_NUMBERS = [case for case, each in zip(CASES, WRONG, strict=True) if each.effect in NUMBERS]
 OF_ONE_CALL = [case for case in CASES if case.id not in WITH_OTHER_INPUTS]
 
 

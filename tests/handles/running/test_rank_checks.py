@@ -54,8 +54,10 @@ def test_a_block_is_right_on_every_rank_forward_and_backward(
     assert all(0 < row.from_reference < 1e-4 for row in found.ranks)
     leaves = {row.leaf for row in found.rows}
     assert "rank 3: output beside Block" in leaves
-    assert {f"rank 3: gradient of {name} beside Block" for name, _ in
-            programs.block().named_parameters()} <= leaves  # fmt: skip
+    assert {
+        f"rank 3: gradient of {name} beside Block"
+        for name, _ in programs.block().named_parameters()
+    } <= leaves
     assert any("same operators, sizes and dtypes on every rank" in note for note in found.notes)
 
 

@@ -128,9 +128,7 @@ def test_a_wrong_library_call_before_a_collective_is_named(product: Any) -> None
 
 
 def test_a_wrong_reduction_is_named_as_no_kernel_before_it_is_wrong(product: Any) -> None:
-    found = verified(
-        product, lambda rank: lambda name, source: source.replace("'sum'", "'avg'")
-    )  # fmt: skip
+    found = verified(product, lambda rank: lambda name, source: source.replace("'sum'", "'avg'"))
     assert found.first_wrong is not None
     assert found.first_wrong.kernel == "torch.ops._c10d_functional.all_reduce_.default"
     assert "on rank 0 (test_rank_kernels.py:" in found.sentence

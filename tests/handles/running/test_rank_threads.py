@@ -43,8 +43,10 @@ def nothing_left() -> Iterator[None]:
 def test_a_rank_knows_which_it_is_and_its_groups() -> None:
     def work(rank: Rank) -> Any:
         tp_rank = rank.mesh.get_local_rank("tp")
-        names = [rank.turns.name_group(rank.turns.group_of(rank.number, n), rank.number)
-                 for n in ("dp", "tp")]  # fmt: skip
+        names = [
+            rank.turns.name_group(rank.turns.group_of(rank.number, n), rank.number)
+            for n in ("dp", "tp")
+        ]
         return dist.get_rank(), dict(rank.coordinates), tp_rank, names
 
     found = run_on_ranks({"dp": 2, "tp": 2}, work)
@@ -166,7 +168,7 @@ def wait_crosswise(rank: Rank) -> None:
         (FOUR, give_more, (2,), r"different sizes or dtypes.*: rank 2 .*\[3\].*, the ranks 0, 1"),
         ({"dp": 2, "tp": 2}, wait_crosswise, (0, 1, 2, 3), "wait for one another"),
     ],
-)  # fmt: skip
+)
 def test_ranks_that_would_hang_are_named(
     sizes: dict[str, int], work: Callable[[Rank], None], wrong: tuple[int, ...], words: str
 ) -> None:

@@ -395,7 +395,9 @@ def test_outputs_are_compared_beyond_their_numbers(leaf: str) -> None:
 
 LAYOUTS: dict[str, tuple[Callable[..., object], Callable[..., object], str]] = {
     "strides of output": (
-        lambda x: (x + 1).t().contiguous(), lambda x: (x + 1).t(), "not checked",
+        lambda x: (x + 1).t().contiguous(),
+        lambda x: (x + 1).t(),
+        "not checked",
     ),
     "memory of output": (lambda x: x[1:].clone(), lambda x: x[1:], "not checked"),
     "memory of output[0]": (
@@ -408,7 +410,7 @@ LAYOUTS: dict[str, tuple[Callable[..., object], Callable[..., object], str]] = {
         lambda x: (lambda y: (y, y[0].clone()))(x + 1),
         "failed",
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("leaf", LAYOUTS)

@@ -44,9 +44,10 @@ def test_without_build_nothing_is_checked(compiled: Any) -> None:
 
 
 def test_without_ranks_the_answer_says_how_to_ask(compiled: Any) -> None:
-    assert "Verify all ranks of a small one with ranks= and build=" in compiled.verify(
-        programs.inputs()
-    ).sentence  # fmt: skip
+    assert (
+        "Verify all ranks of a small one with ranks= and build="
+        in compiled.verify(programs.inputs()).sentence
+    )
 
 
 def test_names_of_the_functions_own_are_its_own() -> None:

@@ -79,8 +79,10 @@ def test_kernels_lead_from_every_part_to_their_source() -> None:
     assert parts["fusion"]["rows"][0]["kernels"] == [0]
     split = shown["kernels"][0]
     assert (split["relation"], split["a"][0], len(split["b"])) == (
-        "split", "k0 triton_per_fused_native_layer_norm_0", 3,
-    )  # fmt: skip
+        "split",
+        "k0 triton_per_fused_native_layer_norm_0",
+        3,
+    )
     assert any(fact.startswith("traffic ") for fact in split["facts"])
     assert shown["kernels"][1]["source"] == []  # the same in both
 

@@ -9,8 +9,10 @@ from workbench.views.kit.proposed_changes import list_change_lines, list_code_li
 def test_lines_that_stay_go_and_come_without_their_common_indentation() -> None:
     edit = Edit("m.py", 3, ("    y = x + 1", "    print(y)"), ("    y = x + 1", "    log(y)"))
     assert list_change_lines(Change((edit,))) == [
-        (" ", "y = x + 1"), ("-", "print(y)"), ("+", "log(y)"),
-    ]  # fmt: skip
+        (" ", "y = x + 1"),
+        ("-", "print(y)"),
+        ("+", "log(y)"),
+    ]
 
 
 def test_a_place_leads_each_edit_and_what_is_above_comes_first() -> None:
@@ -27,12 +29,14 @@ def test_a_place_leads_each_edit_and_what_is_above_comes_first() -> None:
 
 def test_without_edits_it_is_what_stands_before_each_call_or_the_settings() -> None:
     assert list_change_lines(Change(before_call=("x = x.clone()",))) == [
-        ("@", "before each call"), ("+", "x = x.clone()"),
-    ]  # fmt: skip
+        ("@", "before each call"),
+        ("+", "x = x.clone()"),
+    ]
     needed = Change((Edit("m.py", 1, ("a",), ("b",)),), settings=(Setting("x", 1),))
     assert list_change_lines(needed)[2:] == [
-        ("@", "before it is compiled"), ("+", "torch._dynamo.config.x = 1"),
-    ]  # fmt: skip
+        ("@", "before it is compiled"),
+        ("+", "torch._dynamo.config.x = 1"),
+    ]
     settings = (Setting("capture_scalar_outputs", True),)
     assert list_change_lines(Change(settings=settings)) == [
         ("", "torch._dynamo.config.capture_scalar_outputs = True")

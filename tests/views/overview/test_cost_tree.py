@@ -100,8 +100,10 @@ def test_a_module_is_named_with_its_class() -> None:
     report = replace(LAYERS, extra={MODULE_CLASSES: classes})
     captions = {row["name"]: row["caption"] for row in document(report)["modules"]}
     assert (captions["Model"], captions["layers.0–3"], captions["norm"]) == (
-        "Model", "Block", "LayerNorm",
-    )  # fmt: skip
+        "Model",
+        "Block",
+        "LayerNorm",
+    )
     norm = next(row for row in document(report)["calls"] if row["name"] == "norm")
     assert norm["caption"] == "LayerNorm"
 

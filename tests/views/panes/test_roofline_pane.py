@@ -52,8 +52,10 @@ def test_a_profile_of_a_cpu_gives_it_a_roof_with_the_rates_that_it_measured() ->
     made = document(on_a_cpu(1.05))
     (roof,) = made["roofs"]
     assert (roof["target"], roof["bandwidth_gbs"], roof["rates"]) == (
-        "host", 10.0, [("vector.fp32", 0.1)],
-    )  # fmt: skip
+        "host",
+        10.0,
+        [("vector.fp32", 0.1)],
+    )
     assert roof["source"].startswith("rates measured by the profile")
     points = {point["kernel"]: point for point in made["points"]}
     assert (points["k0"]["bound_us"], points["k0"]["measured_us"]) == (1.0, 1.05)

@@ -26,9 +26,10 @@ def report() -> Report:
 
 def stage(report: Report, name: str, *, is_backward: bool = False) -> str:
     return next(
-        graph.id for graph in report.graphs
+        graph.id
+        for graph in report.graphs
         if graph.stage == name and graph.is_backward == is_backward
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.parametrize(

@@ -68,10 +68,12 @@ def test_kernels_of_one_title_say_in_what_they_differ() -> None:
         return run(id, f"kernel_{id}", "aten::add", (64, 64), **more)
 
     kernels = [
-        add("k0"), add("k1", is_backward=True), add("k2", dtype="float", module="Model.Norm"),
+        add("k0"),
+        add("k1", is_backward=True),
+        add("k2", dtype="float", module="Model.Norm"),
         add("k3", dtype="float", module="Model.Head"),
         run("k4", "cat", "aten::cat", ((16, 32), (16, 32))),
-    ]  # fmt: skip
+    ]
     titles = document(make_profile(kernels=kernels))["titles"]
     assert titles == [
         "add 64 × 64, bfloat16", "add 64 × 64, backward", "add 64 × 64, float32, Norm",

@@ -217,8 +217,10 @@ def test_patches_wait_for_their_turn_and_what_fails_says_so() -> None:
     tried = {each["id"]: each["outcome"] for one in shown for each in one["patches"]}
     assert tried[patches[0]] is None
     assert tried[patches[1]] == {
-        "words": "2 → 0 recompiles.", "tone": "captured", "patch": "- a\n+ b",
-    }  # fmt: skip
+        "words": "2 → 0 recompiles.",
+        "tone": "captured",
+        "patch": "- a\n+ b",
+    }
     (failed,) = mail.view.progress["failed"]
     assert failed["words"].endswith("the calls are gone")
 

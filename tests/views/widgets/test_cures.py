@@ -56,7 +56,7 @@ def test_a_record_alone_has_the_cures_but_tries_none() -> None:
         ["-", 'print("in between")'],
         ["+", "if not torch.compiler.is_compiling():"],
         ["+", "    print('in between')"],
-    ]  # fmt: skip
+    ]
     assert "not alive here" in cure["why_not"]
     answer, _ = mail.ask("cure", question={"id": "b0", "cure": 0})
     assert "not alive here" in (answer["error"] or "")

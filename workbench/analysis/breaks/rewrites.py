@@ -190,8 +190,10 @@ def find_rewrites(report: Report, item: Break) -> Iterator[Cure]:
             if (made := _write_cure(_placed(rewrite, broken), broken, item.file)) is not None
         ]
         if rewrites:
-            yield from {(each.change.after, each.change.settings, each.change.above): each
-                        for each in rewrites}.values()  # fmt: skip
+            yield from {
+                (each.change.after, each.change.settings, each.change.above): each
+                for each in rewrites
+            }.values()
             return
 
 

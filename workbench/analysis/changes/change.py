@@ -47,10 +47,9 @@ class Edit:
         """Whether two edits change a line that is the same."""
         if self.file != other.file:
             return False
-        return (
-            self.line < other.line + len(other.before)
-            and other.line < self.line + len(self.before)
-        )  # fmt: skip
+        return self.line < other.line + len(other.before) and other.line < self.line + len(
+            self.before
+        )
 
 
 @dataclass(frozen=True)
@@ -202,9 +201,7 @@ def _write_file_diff(path: str, edits: Sequence[Edit]) -> str:
     shown = edits[0].file
     name = os.path.relpath(path) if os.path.isfile(path) else shown
     name = shown.lstrip("~/") if name.startswith(os.pardir) else name.replace(os.sep, "/")
-    rows = difflib.unified_diff(
-        old, apply_edits(old, edits), f"a/{name}", f"b/{name}", lineterm=""
-    )  # fmt: skip
+    rows = difflib.unified_diff(old, apply_edits(old, edits), f"a/{name}", f"b/{name}", lineterm="")
     return "".join(f"{row}\n" for row in rows)
 
 

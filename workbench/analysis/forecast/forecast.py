@@ -453,9 +453,7 @@ class LineForecast:
     line: int | None
     code: str = ""
     us: float = number("Modelled", "us", _MODELLED, default=0.0, source="model")
-    own_us: float = number(
-        "Own", "us", "Without what it calls", default=0.0, source="model"
-    )  # fmt: skip
+    own_us: float = number("Own", "us", "Without what it calls", default=0.0, source="model")
     share: float = number("Share", "share", "Of all kernels", default=0.0, source="model")
     error: float | None = number("± of it", "share", _ERROR, source="model")
     bound_us: float = number(

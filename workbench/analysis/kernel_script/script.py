@@ -359,8 +359,9 @@ class KernelTensors:
     def _is_left(self, name: str) -> bool:
         """Whether others see it: what only the kernel itself reads need not be stored at all."""
         rows = [row for row in self._buffers.values() if name in (row.name, row.stored_in)]
-        return any(row.kind != "intermediate" or self._own < {*row.read_by, *self._own}
-                   for row in rows)  # fmt: skip
+        return any(
+            row.kind != "intermediate" or self._own < {*row.read_by, *self._own} for row in rows
+        )
 
     def _is_own(self, buffer: Buffer) -> bool:
         return not self._own.isdisjoint(buffer.written_by)

@@ -63,7 +63,7 @@ _KINDS = (
     ("gather", r"gather"),
     ("scatter", r"scatter"),
     ("barrier", r"barrier|sync"),
-)  # fmt: skip
+)
 
 
 def read_collective(name: str) -> LibraryKernel | None:

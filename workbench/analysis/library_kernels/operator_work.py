@@ -384,8 +384,9 @@ def estimate_lookup(call: OperatorCall, _kernel: LibraryKernel) -> Work:
     if source is None or index is None:
         return unknown(_NOT_RECORDED)
     written = math.prod(shape) * source.itemsize
-    return Work(0, index.bytes, written, source.dtype, elements=math.prod(shape),
-                gathered_bytes=written)  # fmt: skip
+    return Work(
+        0, index.bytes, written, source.dtype, elements=math.prod(shape), gathered_bytes=written
+    )
 
 
 def _find_lookup(call: OperatorCall) -> tuple[Tensor | None, Tensor | None, tuple[int, ...]]:
@@ -427,8 +428,9 @@ def estimate_pool(call: OperatorCall, _kernel: LibraryKernel) -> Work:
         if source is None or target is None or places is None:
             return unknown(_NOT_RECORDED)
         written = target.numel * target.itemsize
-        return Work(source.numel, source.bytes + places.bytes, written, source.dtype,
-                    elements=target.numel)  # fmt: skip
+        return Work(
+            source.numel, source.bytes + places.bytes, written, source.dtype, elements=target.numel
+        )
     kernel, stride, padding = call.value(1), call.value(2) or call.value(1), call.value(3)
     if source is None or not isinstance(kernel, list) or not isinstance(stride, list):
         return unknown(_NOT_RECORDED)
@@ -467,8 +469,9 @@ def estimate_foreach(call: OperatorCall, kernel: LibraryKernel) -> Work:
     if not numel or kernel.itemsize is None:
         return unknown("the dtype of a list of tensors is not in a profile")
     item, given = kernel.itemsize, max(min(reads, lists), min(reads, 1))
-    return Work(numel, given * numel * item, writes * numel * item, kernel.input_dtype,
-                elements=numel)  # fmt: skip
+    return Work(
+        numel, given * numel * item, writes * numel * item, kernel.input_dtype, elements=numel
+    )
 
 
 _SERVED: Mapping[str, tuple[tuple[int, ...], tuple[int, ...]]] = {

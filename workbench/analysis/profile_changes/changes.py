@@ -108,9 +108,10 @@ def find_old_attention(kernels: Sequence[ProfiledKernel], gpu: Gpu) -> Iterator[
     old = [
         each
         for each in kernels
-        if each.kind == "attention" and (each.read.architecture or gpu.arch) != gpu.arch
+        if each.kind == "attention"
+        and (each.read.architecture or gpu.arch) != gpu.arch
         and _number(each.read.architecture) < _number(gpu.arch)
-    ]  # fmt: skip
+    ]
     if not old or not gpu.arch.startswith("sm_") or gpu.major < _HOPPER:
         return
     yield ProfileOpportunity(

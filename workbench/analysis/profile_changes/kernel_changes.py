@@ -105,9 +105,10 @@ def _find_full_precision(
     full = [
         each
         for each in kernels
-        if each.kind == "product" and each.work.dtype == "float32"
+        if each.kind == "product"
+        and each.work.dtype == "float32"
         and each.read.has_matrix_units is False
-    ]  # fmt: skip
+    ]
     of_us = sum(each.row.time_us for each in full)
     if not full:
         return
@@ -162,10 +163,12 @@ def _find_small_batches(
     small = [
         each
         for each in kernels
-        if each.kind == "product" and each.work.product is not None
-        and min(each.work.product[1:3]) <= _FEW_ROWS and each.work.product[0] == 1
+        if each.kind == "product"
+        and each.work.product is not None
+        and min(each.work.product[1:3]) <= _FEW_ROWS
+        and each.work.product[0] == 1
         and (each.work.read_bytes or 0) > 1 << 20
-    ]  # fmt: skip
+    ]
     of_us = sum(each.row.time_us for each in small)
     if not small or of_us < busy_us / 10:
         return

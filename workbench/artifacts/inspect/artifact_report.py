@@ -359,8 +359,9 @@ class Deployment:
         lines = [f"Deployment({number_text(self.size, 'bytes')}, counted on this machine)"]
         for part in self.parts:
             size = "not here" if part.size is None else number_text(part.size, "bytes")
-            lines.append(f"  {size:>9}  {' '.join(filter(None, (part.name, part.version)))}"
-                         f" ({part.why})")  # fmt: skip
+            lines.append(
+                f"  {size:>9}  {' '.join(filter(None, (part.name, part.version)))} ({part.why})"
+            )
         return "\n".join(lines)
 
 

@@ -135,9 +135,10 @@ def copy_written(before: Sequence[Any], after: Sequence[Any]) -> dict[int, torch
     """Copies of the tensors that are not what they were, by their places."""
     pairs = enumerate(zip(before, after, strict=True))
     return {
-        at: now.detach().clone() for at, (old, now) in pairs
+        at: now.detach().clone()
+        for at, (old, now) in pairs
         if isinstance(now, torch.Tensor) and old is not now and not same_tensor(old, now)
-    }  # fmt: skip
+    }
 
 
 @contextlib.contextmanager

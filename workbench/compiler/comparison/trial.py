@@ -199,9 +199,7 @@ def _with_chance(
     if row.leaf not in its_chance:
         reason = "the original draws random numbers for it; the compiled code draws the same always"
         return replace(row, reason=reason)
-    return replace(
-        row, max_abs_error=nan, max_rel_error=nan, verdict="not checked", reason=drawn
-    )  # fmt: skip
+    return replace(row, max_abs_error=nan, max_rel_error=nan, verdict="not checked", reason=drawn)
 
 
 _FACTORS = (-3.0, 0.5)
@@ -239,9 +237,10 @@ class UnusedElements:
         `before` are the same rows, before double precision was heard about them.
         """
         asked = {
-            row.leaf for was, row in zip(before, rows, strict=True)
+            row.leaf
+            for was, row in zip(before, rows, strict=True)
             if isinstance(was, Coarse) and row.ok
-        }  # fmt: skip
+        }
         found = self._find_dependent(asked) if asked else {}
         return [
             replace(row, verdict="failed", reason=found[row.leaf]) if row.leaf in found else row

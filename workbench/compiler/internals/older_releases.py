@@ -130,6 +130,7 @@ def list_native_operators(native: Any = None) -> dict[str, str]:
     names = [] if native is None else list(native.available_dsls)
     return {
         operator: name
-        for name in names if getattr(getattr(native, name, None), "enabled", True)
+        for name in names
+        if getattr(getattr(native, name, None), "enabled", True)
         for operator in native.get_dsl_operations(name)
-    }  # fmt: skip
+    }

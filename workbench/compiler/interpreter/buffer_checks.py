@@ -198,9 +198,7 @@ class _References:
 
 def report_failed(kernel: str, reason: str) -> KernelComparison:
     """A kernel that could not be run to its end."""
-    return KernelComparison(
-        kernel, "", "", "", (), inf, inf, 0.0, 0.0, "failed", reason=reason
-    )  # fmt: skip
+    return KernelComparison(kernel, "", "", "", (), inf, inf, 0.0, 0.0, "failed", reason=reason)
 
 
 def _final_nodes(graph: CapturedGraph) -> dict[str, str]:
@@ -255,9 +253,11 @@ class LoopsNotComputed(Exception):
 
 def flattened(value: Tensor, layout: TensorLike) -> Tensor:
     """A value as it lies in a storage of this layout."""
-    length = layout.offset + 1 + sum(
-        (n - 1) * s for n, s in zip(layout.shape, layout.stride, strict=True)
-    )  # fmt: skip
+    length = (
+        layout.offset
+        + 1
+        + sum((n - 1) * s for n, s in zip(layout.shape, layout.stride, strict=True))
+    )
     flat = torch.zeros(max(length, 1), dtype=value.dtype)
     if value.numel():
         seen = flat.as_strided(layout.shape, layout.stride, layout.offset)

@@ -129,9 +129,11 @@ class CheckedProgram:
             made.run_on((x, y, z), {**kernel.constants, **kwargs["kwargs"]})
 
         return GraphRunner(
-            float64=float64, launch=launch, drawing=read_drawing(compiled.source_code),
+            float64=float64,
+            launch=launch,
+            drawing=read_drawing(compiled.source_code),
             on_draw=None if draws is None else draws.note,
-        )  # fmt: skip
+        )
 
     def _graph(self, is_backward: bool) -> CapturedGraph | None:
         graphs = [graph for graph in self.graphs if graph.is_backward == is_backward]

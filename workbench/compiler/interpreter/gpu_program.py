@@ -159,8 +159,9 @@ def restride(value: Any, size: Any, stride: Any, *_: Any) -> Any:
     """The same values with the strides that the device's library would give."""
     if not isinstance(value, torch.Tensor) or tuple(value.shape) != tuple(size):
         return value
-    if all(n < 2 or have == want
-           for n, have, want in zip(size, value.stride(), stride, strict=True)):  # fmt: skip
+    if all(
+        n < 2 or have == want for n, have, want in zip(size, value.stride(), stride, strict=True)
+    ):
         return value
     made = torch.empty_strided(size, stride, dtype=value.dtype)
     made.copy_(value)

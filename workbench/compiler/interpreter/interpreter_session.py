@@ -175,8 +175,9 @@ class Session:
                 name,
             )
         except WorkerEnded as error:
-            raise KernelFailed(name, "ended the process that ran it: it reaches into memory "
-                               "that is not its own") from error  # fmt: skip
+            raise KernelFailed(
+                name, "ended the process that ran it: it reaches into memory that is not its own"
+            ) from error
         if ended.watched is not None and self.learn is not None:
             self.learn(name, ended.watched)
         if not isinstance(ended, interpreter_messages.Finished):

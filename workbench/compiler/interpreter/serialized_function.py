@@ -145,9 +145,11 @@ def refuse_unfit(
     data["inputs"] = {**data["inputs"], "leaves": leaves}
     function = callee.function
     plan = CallPlan.from_json(
-        data, program.specialized, receiver=callee.receiver[0] if callee.receiver else None,
+        data,
+        program.specialized,
+        receiver=callee.receiver[0] if callee.receiver else None,
         f_globals=function.__globals__,
-    )  # fmt: skip
+    )
     signature = inspect.signature(function, follow_wrapped=False)
     bound = signature.bind(*callee.receiver, *args, **kwargs)
     bound.apply_defaults()

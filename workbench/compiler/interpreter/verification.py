@@ -308,9 +308,11 @@ class _Verifier:
         return expected, {}
 
     def _run_original(
-        self, *modes: AbstractContextManager[Any], seed: int | None = None,
+        self,
+        *modes: AbstractContextManager[Any],
+        seed: int | None = None,
         subject: Subject | None = None,
-    ) -> Effects:  # fmt: skip
+    ) -> Effects:
         """The original as on the GPU: its Triton kernels interpreted, with its random numbers."""
         replay = None
         if self._draws.forward and not self._no_replay and seed is None:
@@ -363,9 +365,11 @@ class _Verifier:
         return None, InDouble()
 
     def _run_without_autocast(
-        self, function: Callable[..., Any], mode: AbstractContextManager[Any] = _NOTHING,
+        self,
+        function: Callable[..., Any],
+        mode: AbstractContextManager[Any] = _NOTHING,
         subject: Subject | None = None,
-    ) -> Effects:  # fmt: skip
+    ) -> Effects:
         """Graphs have their casts already, those of the device."""
         with torch.autocast("cpu", enabled=False), mode, self._interpret_launches():
             return (subject or self._subject).run(function)
@@ -576,11 +580,12 @@ def name_stage(
         )
     failed = next((row.kernel for row in kernels if row.verdict == "failed"), None)
     where = (
-        f"The first wrong kernel is {failed}." if failed
+        f"The first wrong kernel is {failed}."
+        if failed
         else "Every kernel that was compared agrees with it, so what is around them is wrong."
         if kernels
         else "`wb.verify(x, args, per_kernel=True)` names the first wrong kernel."
-    )  # fmt: skip
+    )
     return f"The captured graph agrees with {name}, so the code generation is wrong. {where}"
 
 

@@ -87,9 +87,11 @@ def compare_values(
 
 
 def run_reference(
-    call: KernelCall, reference: Callable[..., Any], writes: Sequence[str],
+    call: KernelCall,
+    reference: Callable[..., Any],
+    writes: Sequence[str],
     change: Callable[[torch.Tensor], torch.Tensor] = torch.clone,
-) -> Mapping[str, torch.Tensor]:  # fmt: skip
+) -> Mapping[str, torch.Tensor]:
     """What it gives, by the names of `writes`, called with copies of the call's arguments.
 
     It may return a tensor, several in the order of `writes`, a dict by name, or change its

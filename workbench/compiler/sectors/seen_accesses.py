@@ -343,11 +343,12 @@ def _explain_absence(laid: LaidKernel, row: SeenAccess) -> str:
         (
             each
             for each in laid.tensors
-            if each.kind == row.kind and not each.bases
+            if each.kind == row.kind
+            and not each.bases
             and find_call(each.file, each.line, each.column, row.kind).line == row.place.line
         ),
         None,
-    )  # fmt: skip
+    )
     if bulk is not None:
         return bulk.layout
     word = " × ".join(map(str, row.shape)) or "one element"

@@ -107,8 +107,10 @@ def record_matrix(
     for text in report.texts.values():
         texts.add(text)
     roofs = {gpu.name: {row.kernel: row for row in rooflines(report, gpu)} for gpu in gpus}
-    told = {gpu.name: {row.kernel: row for row in list_kernels(report, gpu, roofs[gpu.name])}
-            for gpu in gpus}  # fmt: skip
+    told = {
+        gpu.name: {row.kernel: row for row in list_kernels(report, gpu, roofs[gpu.name])}
+        for gpu in gpus
+    }
     cells, assembly = [], [row for row in report.assembly if row.config not in builds]
     for id, built in by_id.items():
         build = builds[id]

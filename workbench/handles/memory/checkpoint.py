@@ -421,9 +421,9 @@ def _verdict(rows: Sequence[Comparison], count: int, who: str) -> GradientCheck:
         row = wrong[0]
         how = row.reason or f"by up to {number_text(row.max_abs_error, 'difference')}"
         return GradientCheck(
-            False, f"{row.leaf} differs from that of {who} ({how}), so that the budget must not be "
-            "used."
-        )  # fmt: skip
+            False,
+            f"{row.leaf} differs from that of {who} ({how}), so that the budget must not be used.",
+        )
     if lost := [row for row in rows if row.verdict == "not checked"]:
         names = join_words([row.leaf for row in lost])
         return GradientCheck(None, f"Not compared with {who}: {names} ({lost[0].reason}).")

@@ -382,8 +382,7 @@ def _make_try(call: KernelCall, gpu: Gpu, case: Mapping[str, int], config: Any) 
     warps, stages = (int(meta.get(name, usual[name])) for name in _LAUNCH)
     candidate = Candidate(values, warps, stages)
     made = _Try(gpu, case, variant, numbers, candidate)
-    if "M" in case and (why := explain_no_step(_describe(sized, variant), case,
-                                               candidate.config)):  # fmt: skip
+    if "M" in case and (why := explain_no_step(_describe(sized, variant), case, candidate.config)):
         return replace(made, against=(WRONG, why))
     try:
         grid = sized.resolve_grid(meta)
@@ -435,8 +434,10 @@ class _Builds:
         seconds = budget if isinstance(budget, float) else None
         step = len(keys) if seconds is None else _AT_FIRST
         while done < len(keys) and step:
-            part = {f"{self._call.name}:{done + n}": key
-                    for n, key in enumerate(keys[done : done + step])}  # fmt: skip
+            part = {
+                f"{self._call.name}:{done + n}": key
+                for n, key in enumerate(keys[done : done + step])
+            }
             builds = [self._make_build(id, first[key]) for id, key in part.items()]
 
             def keep(built: Built, part: Mapping[str, Any] = part) -> None:

@@ -146,9 +146,7 @@ def _fit(patch: RecompilePatch, files: Callable[[str], str]) -> tuple[Edit, ...]
     """The edits of what stands inside the function, as its file has them; of others none."""
     if not patch.change.above:
         return ()
-    return tuple(
-        edit.fit(linecache.getlines(files(edit.file))) for edit in patch.change.edits
-    )  # fmt: skip
+    return tuple(edit.fit(linecache.getlines(files(edit.file))) for edit in patch.change.edits)
 
 
 def _confirm(tried: TriedChange, *, is_left_to_python: bool) -> TriedChange:
@@ -201,8 +199,10 @@ def _undo_casts(patch: RecompilePatch, expected: Leaves, after: Leaves) -> tuple
     for name, leaf in after:
         is_cast = isinstance(leaf, torch.Tensor) and had.get(name, leaf.dtype) != leaf.dtype
         if is_cast and " out" in name:
-            others[f"{str(leaf.dtype).removeprefix('torch.')}, "
-                   f"not {str(had[name]).removeprefix('torch.')}"] = None  # fmt: skip
+            others[
+                f"{str(leaf.dtype).removeprefix('torch.')}, "
+                f"not {str(had[name]).removeprefix('torch.')}"
+            ] = None
             leaf = leaf.to(had[name])
         made.append((name, leaf))
     return made, f" Yet the outputs are then {' and '.join(others)}." if others else ""

@@ -97,17 +97,20 @@ class KernelQuestion:
         asked, ran = self.launches.asked, self.launches.ran
         launches = f"{plural(asked, 'launch', 'launches')} of Triton kernels on all ranks"
         counted = (
-            f"All {launches} were run." if asked == ran
+            f"All {launches} were run."
+            if asked == ran
             else f"Of {launches} {ran} were run: the others are of the same kernel on the same "
             "bytes as one of these."
-        )  # fmt: skip
+        )
         return (
             "The program that was generated for each rank, compiled on it, was run: kernels by "
             "Triton's interpreter, library calls and collectives, which send, by torch. What each "
             "kernel gives was compared with the graph that was lowered on its rank.",
             counted,
-            NOT_MODELLED, *note_autocast(self.regions), *note_configs(self.configs),
-        )  # fmt: skip
+            NOT_MODELLED,
+            *note_autocast(self.regions),
+            *note_configs(self.configs),
+        )
 
 
 class RankKernels:
@@ -134,9 +137,11 @@ class RankKernels:
             raise UsageError(f"The generated program cannot be run here: {program.reason}")
         edit = question.edit(self._rank.number)
         session = Session(
-            keep_warm_interpreter(), stack.enter_context(Arena()), edit,
+            keep_warm_interpreter(),
+            stack.enter_context(Arena()),
+            edit,
             repeated=question.launches,
-        )  # fmt: skip
+        )
         stack.enter_context(closing(session))
         session.configs = question.configs
         self._made = CheckedProgram(
@@ -177,10 +182,8 @@ class RankKernels:
             self._line_of_sent = line
         after = str(replace(sent[-1], line=self._line_of_sent)) if sent else ""
         self._question.rows.append(
-            RankKernel(
-                **vars(row), rank=self._rank.number, line=line, after=after, sent=len(sent)
-            )
-        )  # fmt: skip
+            RankKernel(**vars(row), rank=self._rank.number, line=line, after=after, sent=len(sent))
+        )
 
 
 _CURE = "Leave per_kernel out: the graphs after AOTAutograd are run then."

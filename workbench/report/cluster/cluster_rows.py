@@ -115,10 +115,12 @@ class Collective:
     is_backward: bool  # whether it is of the backward
     op: str  # the collective, such as `all_reduce`
     bytes: int | None = number(
-        "Message", "B", "As NCCL counts it: what an all-gather gives, what any other takes",
+        "Message",
+        "B",
+        "As NCCL counts it: what an all-gather gives, what any other takes",
         source="counted",
         meaning="Bytes as NCCL counts them: what an all-gather gives, what any other takes.",
-    )  # fmt: skip
+    )
     dtype: str | None = None  # its dtype
     group: str = ""  # the process group, by torch's name
     mesh_dims: str = ""
@@ -138,9 +140,11 @@ class Collective:
     lines: tuple[str, ...] = ()  # the user's lines that cause it, by their `L:` ids
     called_from: tuple[str, ...] = ()  # the lines that called its function, nearest first
     est_us: float | None = number(
-        "Modelled", "us", "By NCCL's own model, with the links that its group has",
+        "Modelled",
+        "us",
+        "By NCCL's own model, with the links that its group has",
         source="model",
-    )  # fmt: skip
+    )
     exposed_us: float | None = number(
         "Exposed", "us", "The kernels wait for it; modelled", source="model",
         meaning="µs that the kernels wait for it, by the model.",
@@ -155,10 +159,12 @@ class Collective:
         meaning="µs of it by torch's own formula, which its passes go by.",
     )  # fmt: skip
     torch_exposed_us: float | None = number(
-        "Exposed by torch", "us", "What torch's passes expect the kernels to wait",
+        "Exposed by torch",
+        "us",
+        "What torch's passes expect the kernels to wait",
         source="model",
         meaning="µs that torch's passes expect the kernels to wait for it; None where none ran.",
-    )  # fmt: skip
+    )
     origin: str = GRAPH  # "graph", or "hook": computed from what a hook will send
     block: str | None = None  # the module whose hook it is, where its place in the call is known
 
@@ -180,25 +186,33 @@ class RankRow:
     coordinates: str  # its place on the mesh, such as `dp=0, tp=7`
     program: int | None  # which of the different programs it runs, from 0
     parameter_bytes: int | None = number(
-        "Parameters", "B", "Of this rank's shards",
+        "Parameters",
+        "B",
+        "Of this rank's shards",
         meaning="Bytes of the shards of parameters that the rank holds.",
-    )  # fmt: skip
+    )
     gradient_bytes: int | None = number(
-        "Gradients", "B", "Of the shards that need one; 0 without a backward",
+        "Gradients",
+        "B",
+        "Of the shards that need one; 0 without a backward",
         meaning="Bytes of the gradients of its shards; 0 where no backward was compiled.",
-    )  # fmt: skip
+    )
     peak_bytes: int | None = number(
-        "Peak", "B", "The most that lives at once, weights and inputs included",
+        "Peak",
+        "B",
+        "The most that lives at once, weights and inputs included",
         meaning="The most bytes that live at once, weights and inputs included.",
-    )  # fmt: skip
+    )
     kernels: int | None = number("Kernels", meaning="How many kernels and library calls it runs.")
     collectives: int | None = number(
         "Collectives", meaning="How many collectives it takes part in."
     )
     message_bytes: int | None = number(
-        "Messages", "B", "All of its collectives, as NCCL counts them",
+        "Messages",
+        "B",
+        "All of its collectives, as NCCL counts them",
         meaning="Bytes of all of its collectives, as NCCL counts them.",
-    )  # fmt: skip
+    )
     error: str = ""  # why there is no program
 
 
@@ -225,47 +239,60 @@ class ScalingRow:
         meaning="µs that the kernels wait for collectives, by the model.",
     )  # fmt: skip
     exposed_least_us: float | None = number(
-        "Exposed at least", "us", "With kernels slow and links fast, by their errors",
+        "Exposed at least",
+        "us",
+        "With kernels slow and links fast, by their errors",
         source="model",
         meaning="µs that are waited for where kernels are as slow and links as fast as their "
         "errors allow.",
-    )  # fmt: skip
+    )
     exposed_most_us: float | None = number(
-        "Exposed at most", "us", "With kernels fast and links slow, by their errors",
+        "Exposed at most",
+        "us",
+        "With kernels fast and links slow, by their errors",
         source="model",
         meaning="µs that are waited for where kernels are as fast and links as slow as their "
         "errors allow.",
-    )  # fmt: skip
+    )
     kernels_us: float | None = number(
         "Kernels", "us", "By themselves; modelled", source="model",
         meaning="µs of the kernels by themselves, by the model.",
     )  # fmt: skip
     error: float | None = number(
-        "± of it", "share", "Of the step: the largest of its kernels and its collectives",
+        "± of it",
+        "share",
+        "Of the step: the largest of its kernels and its collectives",
         source="model",
         meaning="The relative error of a step: the largest of those of its kinds of kernels and of "
         "its collectives.",
-    )  # fmt: skip
+    )
     parameter_bytes: int | None = number(
-        "Parameters", "B", "Of this rank's shards",
+        "Parameters",
+        "B",
+        "Of this rank's shards",
         meaning="Bytes of the shards of parameters that the rank holds.",
-    )  # fmt: skip
+    )
     peak_bytes: int | None = number(
-        "Peak", "B", "The most that lives at once, with the optimizer's state",
+        "Peak",
+        "B",
+        "The most that lives at once, with the optimizer's state",
         meaning="The most bytes that live at once, with the optimizer's state.",
-    )  # fmt: skip
+    )
     reserved_bytes: int | None = number(
-        "Reserved", "B", "By a model of torch's allocator, with the optimizer's state",
+        "Reserved",
+        "B",
+        "By a model of torch's allocator, with the optimizer's state",
         source="model",
         meaning="Bytes that torch's caching allocator reserves, by a model of it with its default "
         "options on one stream, with the optimizer's state.",
-    )  # fmt: skip
+    )
     batch: int | None = number("Batch", meaning="The first size of the inputs of a rank.")
     largest_batch: int | None = number(
-        "Largest batch", source="model",
+        "Largest batch",
+        source="model",
         meaning="The largest batch of a rank whose peak is within its GPU's memory, on the line "
         "through the batch given and twice that; it was not compiled.",
-    )  # fmt: skip
+    )
     why: str = ""  # what is not known, and why
 
 

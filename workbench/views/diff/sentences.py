@@ -200,8 +200,9 @@ def _short(text: str) -> str:
 
 def _outcome(diff: Diff) -> Iterator[Sentence]:
     for change in _of(diff, "outcome"):
-        yield Sentence(f"a ended with {_short(str(change.a))}, b with {_short(str(change.b))}.",
-                       "outcome")  # fmt: skip
+        yield Sentence(
+            f"a ended with {_short(str(change.a))}, b with {_short(str(change.b))}.", "outcome"
+        )
 
 
 def _asked(diff: Diff) -> Iterator[Sentence]:
@@ -459,8 +460,10 @@ def _environment(diff: Diff) -> Iterator[Sentence]:
 def _times(diff: Diff) -> Iterator[Sentence]:
     """Times of two records, which were not taken in turn; none of the same generated code."""
     is_same = is_same_code(diff.a, diff.b)
-    for part, item, what in (("times", ALL, "Measured time of all kernels"),
-                             ("phases", WHOLE, "Compiling took")):  # fmt: skip
+    for part, item, what in (
+        ("times", ALL, "Measured time of all kernels"),
+        ("phases", WHOLE, "Compiling took"),
+    ):
         for change in _of(diff, part):
             is_seen = value_text(change, change.a) != value_text(change, change.b)
             if change.item == item and is_seen and not (is_same and part == "times"):

@@ -122,8 +122,10 @@ def _list_blocks(report: Report, shown: wire.Document) -> Iterator[Block]:
 def _build_note(note: wire.Note) -> Sentence:
     sign = "" if note["tone"] == "plain" else f"{SIGNS[note['tone']]} "
     pieces: list[tuple[Look, str]] = [
-        ("plain", sign), ("strong", note["title"]), ("plain", f" {note['text']}")
-    ]  # fmt: skip
+        ("plain", sign),
+        ("strong", note["title"]),
+        ("plain", f" {note['text']}"),
+    ]
     look: Look = "warning" if note["tone"] == "break" else "note"
     return Sentence(f"{sign}{note['title']} {note['text']}", look, pieces)
 
@@ -453,8 +455,10 @@ def _show_accesses(report: Report, shown: wire.Document) -> PageSection | None:
 
 def _points(shown: wire.Document) -> list[dict[str, Any]]:
     labels = {kernel["id"]: kernel["label"] for kernel in shown["kernels"]}
-    return [{**row, "kernel": f"{row['kernel']} {labels.get(row['kernel'], '')}"}
-            for row in shown["points"]]  # fmt: skip
+    return [
+        {**row, "kernel": f"{row['kernel']} {labels.get(row['kernel'], '')}"}
+        for row in shown["points"]
+    ]
 
 
 def _guards(shown: wire.Document) -> list[dict[str, Any]]:

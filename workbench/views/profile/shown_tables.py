@@ -169,7 +169,7 @@ def list_tables(profile: RunProfile, words: Mapping[str, KernelWords]) -> list[S
         show("memory", "Memory", _MEMORY, "Memory was not recorded: profile_memory=True.", "bytes"),
         *(show(*each) for each in [recorded] if len(own["record"])),
         *([show("ranks", "Ranks", _RANKS, "", "total_us")] if len(own["ranks"]) > 1 else []),
-    ]  # fmt: skip
+    ]
 
 
 def _list_rows(table: Table[Any]) -> list[dict[str, Any]]:

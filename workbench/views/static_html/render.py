@@ -359,9 +359,7 @@ def _kept(source: Source, marks: Mapping[int, Line], limits: Limits) -> list[int
     """The numbers of the lines to show; a short function stays whole while there is room."""
     first, count = source["first"], len(source["lines"])
     every = range(first, first + count)
-    near = {
-        n + off for n in marks for off in range(-limits.context, limits.context + 1)
-    }  # fmt: skip
+    near = {n + off for n in marks for off in range(-limits.context, limits.context + 1)}
     is_whole = count <= min(_SHORT if limits.context else _TINY, limits.lines)
     kept = [n for n in every if is_whole or n == first or n in near]
     while kept and not source["lines"][kept[-1] - first].strip():

@@ -154,9 +154,7 @@ def numerics(
             "against= compares two programs that aot_compile made: leave out reference=, and pass "
             "no package."
         )
-    if references and (
-        reference is not None or against is not None or isinstance(x, Package)
-    ):  # fmt: skip
+    if references and (reference is not None or against is not None or isinstance(x, Package)):
         raise UsageError(
             "references= is for kernels of what aot_compile made: leave out reference= and "
             "against=, and pass no package."

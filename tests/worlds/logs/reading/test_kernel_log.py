@@ -254,6 +254,6 @@ def test_neither_torch_nor_triton_is_needed() -> None:
         ("def f(a, (", []),
         ("", []),
     ],
-)  # fmt: skip
+)
 def test_parameters_are_read_without_parsing(text: str, found: list[str]) -> None:
     assert list(list_parameters(text, "f")) == found

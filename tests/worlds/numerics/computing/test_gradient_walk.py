@@ -69,8 +69,10 @@ def test_a_wrong_decomposition_in_a_backward_is_named() -> None:
         found = look(learn, X, W)
     row = found.first
     assert (row.stage, row.part, row.cause) == (
-        "decompositions", "gradient of gelu", causes.FORMULA
-    )  # fmt: skip
+        "decompositions",
+        "gradient of gelu",
+        causes.FORMULA,
+    )
     assert row.line == learn.__code__.co_firstlineno + 2
     assert row.own_off > 100 * row.eager_off
     assert {r.cause for r in found.deviations if r is not row} <= ROUNDING
@@ -170,10 +172,12 @@ def test_parts_of_one_operator_are_those_of_what_it_became(clean_parts) -> None:
     pairs, groups = clean_parts.program.stages.aten_pairs, clean_parts.program.stages.groups
     nodes = clean_parts.program.stages.captured.nodes
     (normed,) = (
-        name for name, node in nodes.items()
-        if node.args and getattr(node.args[0], "name", "") == "native_layer_norm"
+        name
+        for name, node in nodes.items()
+        if node.args
+        and getattr(node.args[0], "name", "") == "native_layer_norm"
         and node.args[1] == 0
-    )  # fmt: skip
+    )
     assert pairs[normed] == groups["native_layer_norm"][-1]  # and no part of var_mean in it
 
 

@@ -34,9 +34,7 @@ def compile_for(
     gpu: Any, worker: CrossCompiler, function: Any, args: tuple[Any, ...], **options: Any
 ) -> CrossCompiled:
     wanted = CompileOptions(**{"target": gpu.spec.name, "grad": False, **options})
-    return compile_for_gpu(
-        CompileRequest(function, args, options=wanted), gpu.spec, worker=worker
-    )  # fmt: skip
+    return compile_for_gpu(CompileRequest(function, args, options=wanted), gpu.spec, worker=worker)
 
 
 @contextmanager
@@ -117,9 +115,7 @@ def test_a_product_in_tf32_is_named_with_its_cure_and_price(
 ) -> None:
     args = cases.draw(512, 512), cases.draw(512, 512, seed=2)
     with products_in_tf32():
-        found = look_at_numbers(
-            compile_for(gpu, worker, product, args, options=TEMPLATES), args
-        )  # fmt: skip
+        found = look_at_numbers(compile_for(gpu, worker, product, args, options=TEMPLATES), args)
     (row,) = (row for row in found.deviations if row.kernel)
     assert (row.cause, row.option) == (causes.TF32, causes.FULL_PRODUCTS)
     assert row.detail == "the kernel cuts the factors of mm to 10 bits"

@@ -72,11 +72,14 @@ def test_the_change_of_a_cause_comes_before_those_of_its_kernel() -> None:
     cures = list_cures(FOUND.deviations, {WORDS["strict"]: ["k0"], UNFUSED: ["k0"]})
     row = FOUND.find("k0", "mul_2")
     assert [name_option(cure) for cure in find_cures(cures, row)] == [
-        causes.EMULATE, WORDS["strict"], UNFUSED
-    ]  # fmt: skip
+        causes.EMULATE,
+        WORDS["strict"],
+        UNFUSED,
+    ]
     assert [name_change(cure) for cure in cures[1:]] == [
-        WORDS["strict"], "compiled.with_fusion(unfused=['k0'])"
-    ]  # fmt: skip
+        WORDS["strict"],
+        "compiled.with_fusion(unfused=['k0'])",
+    ]
     assert find_cures(cures, replace(row, kernel=None, option="")) == []
     assert describe_option(UNFUSED) == (
         "Write the value of every operator of k0 to memory, as eager does."

@@ -173,9 +173,11 @@ def test_a_wrong_pass_is_named_and_the_kernels_are_clean() -> None:
                 node.args = (node.args[0], 1.5001)
 
     found = cases.look(
-        cases.pointwise, cases.draw(64, 256), cases.draw(64, 256, seed=1),
+        cases.pointwise,
+        cases.draw(64, 256),
+        cases.draw(64, 256, seed=1),
         options={"post_grad_custom_post_pass": wrong},
-    )  # fmt: skip
+    )
     (row,) = found.deviations
     assert (row.stage, row.part, row.node) == ("passes", "post-grad pass wrong", "add")
     assert row.cause == causes.FORMULA

@@ -8,8 +8,10 @@ def test_a_bar_for_each_stage_beside_eager_and_the_noise() -> None:
     figure = cases.look(cases.softmax_chain, x, w).plot()
     (axes,) = figure.axes
     assert [label.get_text() for label in axes.get_yticklabels()] == [
-        "decompositions", "passes", "kernels",
-    ]  # fmt: skip
+        "decompositions",
+        "passes",
+        "kernels",
+    ]
     assert len(axes.patches) == 3
     labels = [text.get_text() for text in axes.get_legend().get_texts()]
     assert labels == ["eager, the same value", "noise floor, the same value"]

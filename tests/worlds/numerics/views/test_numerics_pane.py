@@ -38,8 +38,9 @@ def test_rows_stand_by_their_cause_and_are_linked() -> None:
     ]
     assert row["cures"] == [cure["id"] for cure in shown["numerics"]["cures"]] == ["n0", "n1"]
     assert [cure["title"] for cure in shown["numerics"]["cures"]] == [
-        "emulate_precision_casts=True", "compiled.with_fusion(unfused=['k0'])",
-    ]  # fmt: skip
+        "emulate_precision_casts=True",
+        "compiled.with_fusion(unfused=['k0'])",
+    ]
     assert shown["deviations"][4]["cures"] == []
     assert shown["deviations"][4]["write"] == ""  # a stage of graphs has no kernel to write
 

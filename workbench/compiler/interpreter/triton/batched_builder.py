@@ -232,8 +232,9 @@ class BatchedBuilder(TileBuilder):
         pointers, masks, others = np.broadcast_arrays(ptrs.data, mask.data, instead)
         self.widest = max(self.widest, pointers.size)
         values = self.memory.load(pointers, masks, others, dtype)
-        return TensorHandle(self.memory.take_pointers(values) if element.is_ptr() else values,
-                            element)  # fmt: skip
+        return TensorHandle(
+            self.memory.take_pointers(values) if element.is_ptr() else values, element
+        )
 
     def create_masked_store(
         self, ptrs: Handle, value: Handle, mask: Handle, *_: Any, **hints: Any
@@ -268,8 +269,10 @@ class BatchedBuilder(TileBuilder):
         kept = self.memory.keep(pointers, everywhere, values.dtype, "exchange", orders=_orders(sem))
         if not kept.all():
             raise OutOfBoundsError("exchanges a value outside its arguments")
-        parts = [TensorHandle(np.ascontiguousarray(a), h.dtype)
-                 for a, h in ((pointers, ptr), (compared, cmp), (values, val))]  # fmt: skip
+        parts = [
+            TensorHandle(np.ascontiguousarray(a), h.dtype)
+            for a, h in ((pointers, ptr), (compared, cmp), (values, val))
+        ]
         return super().create_atomic_cas(*parts, sem, scope)
 
     def create_atomic_rmw(
@@ -290,9 +293,7 @@ class BatchedBuilder(TileBuilder):
             scope,
         )
 
-    def create_atomic_load(
-        self, ptr: Handle, mask: Handle | None, sem: Any, scope: Any
-    ) -> Handle:  # fmt: skip
+    def create_atomic_load(self, ptr: Handle, mask: Handle | None, sem: Any, scope: Any) -> Handle:
         # Triton's own of 2026 ends with a TypeError
         pointers, masks = self._for_each(ptr.data, _everywhere(ptr) if mask is None else mask.data)
         element = ptr.get_element_ty()

@@ -103,9 +103,11 @@ _OTHERS: dict[str, tuple[Function, Any]] = {
     "llround": (_rounded, tl.int64),
     "popc": (lambda v: np.bitwise_count(v), tl.int32),
     "ffs": (lambda v: np.frexp((v & -v).astype(np.float64))[1], tl.int32),
-    "clz": (lambda v: 8 * v.itemsize - np.frexp(v.view(f"u{v.itemsize}").astype(float))[1],
-            tl.int32),
-}  # fmt: skip
+    "clz": (
+        lambda v: 8 * v.itemsize - np.frexp(v.view(f"u{v.itemsize}").astype(float))[1],
+        tl.int32,
+    ),
+}
 
 
 class DeviceLibrary(ModuleType):

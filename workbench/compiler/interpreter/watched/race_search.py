@@ -114,10 +114,11 @@ class _Shadow:
         is_written = last != _NOBODY
         several = is_written & (first != last)
         shared = {
-            kind: is_written & (high[kind] != _NOBODY)
+            kind: is_written
+            & (high[kind] != _NOBODY)
             & (several | (low[kind] != first) | (high[kind] != first))
             for kind in ("read", "atomic")
-        }  # fmt: skip
+        }
         if several.any():
             differs = several & self._find_differing(several)
             yield from self._describe(several & differs, "race", "write")
@@ -222,8 +223,10 @@ class _Shadow:
         def reaches(first: _Entry, second: _Entry) -> bool:
             after = self._ordering.get(first.program, [])
             before = self._ordering.get(second.program, [])
-            return bisect_right(after, first.step) < len(after) and bisect_left(
-                before, second.step) > 0  # fmt: skip
+            return (
+                bisect_right(after, first.step) < len(after)
+                and bisect_left(before, second.step) > 0
+            )
 
         return reaches(one, other) or reaches(other, one)
 

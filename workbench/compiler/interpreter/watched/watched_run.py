@@ -125,9 +125,11 @@ def watch_kernel(
             "lies there is not known"
         )
     written = {
-        held.name for access in log.accesses if access.kind != "read"
+        held.name
+        for access in log.accesses
+        if access.kind != "read"
         for held in [log.arguments[access.argument]]
-    }  # fmt: skip
+    }
     return Watched(
         log, tuple(faults),
         {part.held.name: _read(arena, part) for part in arena.parts if part.held.name in written},
@@ -247,10 +249,11 @@ class WatchingMemory(Memory):
     def faults(self) -> list[Fault]:
         """What is out of bounds, by line and argument."""
         return [
-            replace(each.fault, count=each.count,
-                    programs=tuple(sorted(each.programs)[:_MOST_PROGRAMS]))
+            replace(
+                each.fault, count=each.count, programs=tuple(sorted(each.programs)[:_MOST_PROGRAMS])
+            )
             for each in self._outside.values()
-        ]  # fmt: skip
+        ]
 
     def make_log(self, programs: int, *, is_sample: bool) -> AccessLog:
         """What was noted of so many programs."""

@@ -355,9 +355,11 @@ _BEFORE_2_13 = "args_tensor_mask"
 
 
 def apply_function(
-    forward: Callable[..., Any], backward: Callable[..., Any], args: tuple[Any, ...],
+    forward: Callable[..., Any],
+    backward: Callable[..., Any],
+    args: tuple[Any, ...],
     options: Mapping[str, Any],
-) -> Any:  # fmt: skip
+) -> Any:
     """What the forward gives; gradients through it are those of the backward."""
     context = (None,) if _BEFORE_2_13 in options else ()
     learned = args[: sum(options[_BEFORE_2_13])] if context else args

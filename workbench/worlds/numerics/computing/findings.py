@@ -158,17 +158,20 @@ def add_gradients(
     except CannotCompute:
         return ends
     return replace(
-        ends, eager=(*ends.eager, *eager), program=(*ends.program, *got),
+        ends,
+        eager=(*ends.eager, *eager),
+        program=(*ends.program, *got),
         exact=(*ends.exact, *exact),
         noisy=[(*a, *b) for a, b in zip(ends.noisy, noisy, strict=False)],
         names=[f"gradient of {_name_input(name)}" for name in pairs],
-    )  # fmt: skip
+    )
 
 
 def compute_written(
-    stages: RecordedStages, inputs: Callable[[], Mapping[str, Any]],
+    stages: RecordedStages,
+    inputs: Callable[[], Mapping[str, Any]],
     program: Mapping[str, torch.Tensor],
-) -> Ends:  # fmt: skip
+) -> Ends:
     """What eager and the `program` leave in the inputs that one of them writes to."""
     captured = stages.captured
     if stages.list_random():
@@ -178,9 +181,8 @@ def compute_written(
     try:
         eager = _leave(captured, inputs(), Precision.SAME, places)
         places = [
-            name for name in places
-            if name in program or not same_tensor(before[name], eager[name])
-        ]  # fmt: skip
+            name for name in places if name in program or not same_tensor(before[name], eager[name])
+        ]
         noisy = [_leave(captured, moved, Precision.SAME, places) for moved in list_noisy(before)]
     except CannotCompute as error:
         return Ends((), (), why=f"what the call leaves in its inputs: {error}")
@@ -190,11 +192,12 @@ def compute_written(
         with suppress(CannotCompute):  # then its rows say of no distance from float64
             exact = _leave(captured, inputs(), Precision.WIDE, places)
     return Ends(
-        [eager[name] for name in places], [program.get(name, before[name]) for name in places],
+        [eager[name] for name in places],
+        [program.get(name, before[name]) for name in places],
         [exact[name] for name in places if exact],
         [[draw[name] for name in places] for draw in noisy],
         names=[f"{_name_input(name)}{AFTER_CALL}" for name in places],
-    )  # fmt: skip
+    )
 
 
 def _leave(
@@ -339,9 +342,11 @@ def _compare_rows(one: torch.Tensor, other: torch.Tensor) -> tuple[int, int, flo
 
 
 def list_stages(
-    stages: RecordedStages, ends: Ends, aten_inputs: Callable[[], Mapping[str, Any]],
+    stages: RecordedStages,
+    ends: Ends,
+    aten_inputs: Callable[[], Mapping[str, Any]],
     own: Mapping[str, tuple[float | None, int]],
-) -> Iterator[NumericsStage]:  # fmt: skip
+) -> Iterator[NumericsStage]:
     """A row for each stage in order: how far its outputs are from float64, and its own part.
 
     `own` has, by stage, the most that it departs by itself and how many values do.

@@ -58,9 +58,10 @@ class Learning(Chain):
 
 
 def walk_gradients(
-    stages: RecordedStages, joint_inputs: Values,
+    stages: RecordedStages,
+    joint_inputs: Values,
     tell: Callable[[int, int], object] = lambda done, of: None,
-) -> StageWalk:  # fmt: skip
+) -> StageWalk:
     """Check the gradient of every operator and every pass behind the joint graph.
 
     `joint_inputs` are what the step was given and the gradients of its outputs, by placeholder.
@@ -100,13 +101,12 @@ def _list_gradients(stages: RecordedStages, joint: StageGraph, lost: list[str]) 
     drawn = stages.list_random()
     for origin, names in groups.items():
         group = set(names)
-        given = {
-            read for name in names for read in joint.reads[name] if read in late - group
-        }  # fmt: skip
+        given = {read for name in names for read in joint.reads[name] if read in late - group}
         ends = [
-            name for name in names
+            name
+            for name in names
             if name in late and any(name in joint.reads[n] for n in joint.nodes if n not in group)
-        ]  # fmt: skip
+        ]
         reads = captured.reads.get(origin, ())
         inputs = {read: known[read] for read in reads if read in known}
         mask = _find_mask(stages, joint, origin) if origin in drawn else ""
@@ -118,9 +118,7 @@ def _list_gradients(stages: RecordedStages, joint: StageGraph, lost: list[str]) 
             lost.append(f"the gradient of {origin}: an input of it is not known")
         else:
             place = captured.position[origin]
-            before = {
-                node for name, node in known.items() if captured.position[name] < place
-            }  # fmt: skip
+            before = {node for name, node in known.items() if captured.position[name] < place}
             for end in ends:
                 leaves = joint.find_leaves(end, before | given | {mask})
                 own = tuple(name for name in joint.nodes if name in given & leaves)
@@ -135,9 +133,10 @@ def _find_mask(stages: RecordedStages, joint: StageGraph, origin: str) -> str | 
         return None
     shape = stages.captured.rows[origin].shape
     masks = [
-        name for name in stages.groups.get(origin, ())
+        name
+        for name in stages.groups.get(origin, ())
         if (joint.rows[name].dtype, joint.rows[name].shape) == ("bool", shape)
-    ]  # fmt: skip
+    ]
     return masks[0] if len(masks) == 1 else None
 
 

@@ -114,11 +114,11 @@ def run_observed(
     behind each step, and see the globals of the program that is loaded. Returns what it returns.
     """
     functions = [
-        node for node in ast.walk(ast.parse(source))
-        if isinstance(node, ast.FunctionDef) and (
-            node.name == "call" or node.name.startswith("partition_")
-        )
-    ]  # fmt: skip
+        node
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.FunctionDef)
+        and (node.name == "call" or node.name.startswith("partition_"))
+    ]
     space = {**scope, _OBSERVER: observe}
     rewriter = _Observing(kernels)
     made = [rewriter.visit(node) for node in functions]
@@ -207,9 +207,11 @@ class HostProgram:
         return replace(self, stages=replace(self.stages, backward=None), seen=ObservedCall())
 
     def call(
-        self, args: tuple[Any, ...], kwargs: Mapping[str, Any],
+        self,
+        args: tuple[Any, ...],
+        kwargs: Mapping[str, Any],
         learned: Mapping[str, torch.Tensor] | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Call the compiled code once and note what its graphs are given.
 
         Of a training step the gradients of `learned` follow. Raises `UsageError` where no program

@@ -82,7 +82,7 @@ for (node, place, recorded), one, true in zip(given["written"], eager, exact):
         f"differs from eager in {differ:.1%}, off by {roundings(value, true, one.dtype):.2g} eps, "
         f"eager by {roundings(one, true, one.dtype):.2g} eps"
     )
-''')  # fmt: skip
+''')
 _BUILD_CPP = Template('''
 def build():
     """The kernel as Inductor builds it."""
@@ -172,9 +172,10 @@ class _Isolating(KernelWalk):
         definition = _find_definition(stages.source, kernel)
         self.found = IsolatedKernel(kernel, stages.lowered, definition)
         self.wanted = next(
-            writes for writes in program.stages.kernels
+            writes
+            for writes in program.stages.kernels
             if writes.kernel.id == kernel.id and node in (None, *(n for _, n in writes.values))
-        )  # fmt: skip
+        )
 
     def _compare(
         self, kernel: Kernel, node: str, got: torch.Tensor, known: Mapping[str, Any]
@@ -186,7 +187,7 @@ class _Isolating(KernelWalk):
                 name: graph.graph.constants[graph.nodes[name].target]
                 for name in graph.find_inside(node, known)
                 if graph.nodes[name].op == "get_attr"
-            }  # fmt: skip
+            }
             given = {**self.found.inputs, **select_known(graph, node, leaves | constants)}
             order = sorted(given, key=graph.position.__getitem__)  # a set has no order of its own
             self.found.inputs = {name: given[name] for name in order}
@@ -210,9 +211,10 @@ def isolate(program: HostProgram, kernel: Kernel, node: str | None = None) -> Is
         if calls and len(done.values) > found:
             done.args, live = calls[-1]
             by_address = {
-                arg.data_ptr(): place for place, arg in enumerate(live)
+                arg.data_ptr(): place
+                for place, arg in enumerate(live)
                 if isinstance(arg, torch.Tensor)
-            }  # fmt: skip
+            }
             for variable, name in walk.wanted.values:
                 value = values.get(variable)
                 if isinstance(value, torch.Tensor) and value.data_ptr() in by_address:
@@ -256,9 +258,10 @@ def write_repro(
             "take .subgraph() of it."
         )
     written = [
-        (node, place, part.values[node]) for node, place in part.places.items()
+        (node, place, part.values[node])
+        for node, place in part.places.items()
         if node in part.values
-    ]  # fmt: skip
+    ]
     if not written:
         raise UsageError(
             f"What {kernel.id} ({kernel.name}) leaves lies in none of its arguments, so that a "

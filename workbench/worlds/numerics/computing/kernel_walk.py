@@ -62,20 +62,23 @@ class KernelWalk:
         self._tell(number, len(self._stages.kernels))
         writes = self._stages.kernels[number]
         own = {
-            node: shaped for variable, node in writes.values
+            node: shaped
+            for variable, node in writes.values
             if (shaped := self._shape(node, values.get(variable), writes.views.get(variable)))
             is not None
-        }  # fmt: skip
+        }
         known = self._known
         for node, got in own.items():
             self._compare(writes.kernel, node, got, known)
         self._known = {
-            name: value for name, value in known.items()
+            name: value
+            for name, value in known.items()
             if name in self._inputs or self._last_use.get(name, -1) > number
         } | {
-            name: value.clone() for name, value in own.items()
+            name: value.clone()
+            for name, value in own.items()
             if self._last_use.get(name, -1) > number
-        }  # fmt: skip
+        }
 
     def _find(self, step: str, values: Mapping[str, Any]) -> int | None:
         """The kernel of the record that a step is, or belongs to."""

@@ -36,8 +36,10 @@ LOWERED = "after_post_grad"
 
 
 _BEGINNINGS = {
-    PRE_GRAD: "before_pre_grad", JOINT_PASSES: "before_joint_passes", LOWERED: "before_post_grad",
-}  # fmt: skip
+    PRE_GRAD: "before_pre_grad",
+    JOINT_PASSES: "before_joint_passes",
+    LOWERED: "before_post_grad",
+}
 """The stage that the passes began with which led to another."""
 _OF_PRE_GRAD = (PRE_GRAD, _BEGINNINGS[PRE_GRAD])
 
@@ -77,11 +79,12 @@ class StageGraph(IndexedGraph):
     def name_low(self, names: tuple[str, ...]) -> tuple[str, ...]:
         """Those of these nodes whose values eager rounds to 16 bits."""
         return tuple(
-            name for name in names
+            name
+            for name in names
             if self.nodes[name].op == "call_function"
             and (row := self.rows.get(name)) is not None
             and row.dtype in ("float16", "bfloat16")
-        )  # fmt: skip
+        )
 
 
 @dataclass(frozen=True)
@@ -146,9 +149,10 @@ class RecordedStages:
         if self.aten is not None:
             nodes = self.aten.nodes
             names |= {
-                name for name, group in self.groups.items()
+                name
+                for name, group in self.groups.items()
                 if any(is_random(nodes[part]) for part in group)
-            }  # fmt: skip
+            }
         return frozenset(names)
 
 
@@ -291,10 +295,11 @@ def _pair_with_aten(
         origin = node.args[0].name if is_part and isinstance(node.args[0], NodeRef) else node.name
         want = captured.rows[node.name]
         alike = [
-            name for name in groups.get(origin, ())
+            name
+            for name in groups.get(origin, ())
             if want.dtype is not None
             and (aten.rows[name].shape, aten.rows[name].dtype) == (want.shape, want.dtype)
-        ]  # fmt: skip
+        ]
         users = [name for name, reads in captured.reads.items() if node.name in reads]
         used = {
             read for user in users for name in groups.get(user, ()) for read in aten.reads[name]
@@ -418,9 +423,10 @@ def _list_buffers(
     """
     own = [buffer for buffer in report.buffers if buffer.graph == program and buffer.written_by]
     added = {
-        b.stored_in: b.written_by for b in own
+        b.stored_in: b.written_by
+        for b in own
         if b.stored_in and b.node is None and b.stored_in not in launches.changed
-    }  # fmt: skip
+    }
     for buffer in own:
         node = (buffer.node or "").partition(":")[2]
         read = launches.given.get(buffer.name, "")
@@ -511,9 +517,10 @@ def _find_launches(report: Report, program: str, graph: IndexedGraph, source: st
     read = read_program(source, {}) if waiting else None
     users = _read_users_kernels(source) if waiting else {}
     named = {
-        buffer.name: buffer.node.partition(":")[2] for buffer in report.buffers
+        buffer.name: buffer.node.partition(":")[2]
+        for buffer in report.buffers
         if buffer.graph == program and buffer.node is not None
-    }  # fmt: skip
+    }
     for event in () if read is None else read.events:
         if not isinstance(event, Call) or event.kernel not in users:
             continue
@@ -533,9 +540,11 @@ def _find_launches(report: Report, program: str, graph: IndexedGraph, source: st
             found.given |= {
                 passed[argument]: value.name
                 for argument, value in launch.kwargs["given"].items()
-                if isinstance(value, NodeRef) and argument not in launch.target.written
-                and passed.get(argument, "").isidentifier() and passed[argument] not in named
-            }  # fmt: skip
+                if isinstance(value, NodeRef)
+                and argument not in launch.target.written
+                and passed.get(argument, "").isidentifier()
+                and passed[argument] not in named
+            }
             named |= left  # the variable holds another value from here on
         found.left.append((tuple(left.items()), views))
     return found
@@ -547,8 +556,9 @@ def _is_launch_of(
     """Whether a call that is passed these may be a launch in the graph."""
     pairs = [
         (named.get(passed.get(argument, "")), value.name)
-        for argument, value in node.kwargs["given"].items() if isinstance(value, NodeRef)
-    ]  # fmt: skip
+        for argument, value in node.kwargs["given"].items()
+        if isinstance(value, NodeRef)
+    ]
     return node.target.name == name and all(has in (None, want) for has, want in pairs)
 
 

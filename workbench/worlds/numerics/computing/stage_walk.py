@@ -63,9 +63,11 @@ class StageWalk:
 
 
 def walk_stages(
-    stages: RecordedStages, inputs: Mapping[str, Any], aten_inputs: Mapping[str, Any],
+    stages: RecordedStages,
+    inputs: Mapping[str, Any],
+    aten_inputs: Mapping[str, Any],
     tell: Callable[[int, int], object] = lambda done, of: None,
-) -> StageWalk:  # fmt: skip
+) -> StageWalk:
     """Run the captured graph and check every operator and pass; both inputs are by placeholder.
 
     `tell` is given how many nodes are done, and of how many. Of a training step the passes behind
@@ -159,9 +161,10 @@ class Checks:
             whole = self._find_whole(name)
             # what else the operator gives is inside of it, and no input of this part
             others = {
-                node: origin for node, origin in self._by_later.items()
+                node: origin
+                for node, origin in self._by_later.items()
                 if node == became or self._find_whole(origin) != whole
-            }  # fmt: skip
+            }
             inside = aten.find_inside(became, others.keys() - {became})
             has_launch = any(isinstance(aten.nodes[part].target, UsersLaunch) for part in inside)
             if has_launch and not isinstance(self._graph.nodes[whole].target, UsersReference):
@@ -215,9 +218,10 @@ class Checks:
         """A check for each value that a pass between two stages computes otherwise."""
         for old, new in pairwise((first, *last.steps, last)):
             common = {
-                name: origin for name, origin in self._by_later.items()
+                name: origin
+                for name, origin in self._by_later.items()
                 if name in old.nodes and name in new.nodes and _is_alike(old, new, name)
-            }  # fmt: skip
+            }
             signs: dict[Any, int] = {}
             before, after = (_sign(graph, common, signs) for graph in (old, new))
             pairs = [(name, name) for name in common]

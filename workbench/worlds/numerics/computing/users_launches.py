@@ -140,7 +140,7 @@ def apply_reference(
     wanted = {
         each: copy_tensor(given[each]) if isinstance(given[each], torch.Tensor) else given[each]
         for each in name_wanted(reference, given)
-    }  # fmt: skip
+    }
     try:
         value = reference(**wanted)
     except Exception as error:  # of the user's function, which may raise whatever Python can
@@ -214,9 +214,10 @@ def name_wanted(reference: Callable[..., Any], known: Mapping[str, Any]) -> tupl
         return tuple(known)
     names = [each.name for each in parameters if each.kind in _NAMED]
     lacking = [
-        each.name for each in parameters
+        each.name
+        for each in parameters
         if each.default is inspect.Parameter.empty and each.name not in known
-    ]  # fmt: skip
+    ]
     if lacking or not names:
         shown = getattr(reference, "__name__", type(reference).__name__)
         what = f"asks for {', '.join(lacking)}" if lacking else "has no named parameters"
@@ -293,11 +294,12 @@ def name_values(graph: CapturedGraph) -> dict[tuple[Key, str], str]:
     """The nodes of a bound graph that have what a launch left in an argument of it."""
     launches = {
         node.name: node.target.key for node in graph.nodes if isinstance(node.target, UsersLaunch)
-    }  # fmt: skip
+    }
     return {
-        (launches[node.args[0].name], node.args[1]): node.name for node in graph.nodes
+        (launches[node.args[0].name], node.args[1]): node.name
+        for node in graph.nodes
         if node.target is getitem and getattr(node.args[0], "name", "") in launches
-    }  # fmt: skip
+    }
 
 
 def _is_launch(node: CapturedNode) -> bool:

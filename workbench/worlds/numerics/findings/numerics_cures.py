@@ -188,9 +188,10 @@ def price_full_products(report: Report, rows: Sequence[Deviation], gpu: Gpu) -> 
     """What leaving TF32 costs by the roofline of a GPU, in a sentence; "" where nothing took it."""
     wanted = {row.kernel for row in rows if row.cause == TF32}
     known = [
-        row for row in report.own_roofline
+        row
+        for row in report.own_roofline
         if row.kernel in wanted and row.flops and row.moved_bytes is not None and row.bound_us
-    ]  # fmt: skip
+    ]
     if not known:
         return ""
     before = sum(row.bound_us or 0.0 for row in known)

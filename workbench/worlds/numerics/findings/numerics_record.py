@@ -52,8 +52,10 @@ if TYPE_CHECKING:
 KEPT = "numerics"
 """Where `Report.extra` has what no table holds: what was compared, threads, remarks."""
 _TABLES: Mapping[str, type] = {
-    "deviations": Deviation, "stages": NumericsStage, "outputs": NumericsOutput,
-}  # fmt: skip
+    "deviations": Deviation,
+    "stages": NumericsStage,
+    "outputs": NumericsOutput,
+}
 _CURES = "numerics_cures"
 _IN_REPORT = {"deviations": "numerics", "stages": "numerics_stages", "outputs": "numerics_outputs"}
 

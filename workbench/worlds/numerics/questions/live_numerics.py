@@ -225,20 +225,24 @@ class LiveNumerics(Numerics):
 def list_sizes(compiled: Any) -> list[tuple[Any, ...]]:
     """The sizes that a call was compiled for, of each tensor among its arguments in their order."""
     contract = (
-        compiled.plan.contract if hasattr(compiled, "plan")
+        compiled.plan.contract
+        if hasattr(compiled, "plan")
         else Contract.from_json(compiled.program.contract["inputs"])
-    )  # fmt: skip
+    )
     return [
-        leaf.shape for leaf in contract.leaves or ()
+        leaf.shape
+        for leaf in contract.leaves or ()
         if leaf.kind == "tensor" and leaf.path.root != contract.receiver
-    ]  # fmt: skip
+    ]
 
 
 def look_at_numbers(
-    compiled: CompiledBase, args: tuple[Any, ...],
-    kwargs: Mapping[str, Any] | None = None, progress: ProgressCallback | None = None,
+    compiled: CompiledBase,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any] | None = None,
+    progress: ProgressCallback | None = None,
     references: Mapping[Any, Callable[..., Any]] | None = None,
-) -> LiveNumerics:  # fmt: skip
+) -> LiveNumerics:
     """Compare every stage and kernel of a compiled call with what it was made from.
 
     The report of `compiled` has what was found thereafter. `references` compute what Triton kernels
@@ -264,12 +268,14 @@ def look_at_numbers(
         not_compared=found.not_compared,
         unlike=found.unlike,
         offers=list_offers(
-            compiled.report, found.deviations, list_strict_numerics(),
+            compiled.report,
+            found.deviations,
+            list_strict_numerics(),
             contracts=_makes_multiply_adds(program.compiled),
         ),
         threads=torch.get_num_threads(),
         notes=tuple(filter(None, (*program.notes, price, *notes))),
-    )  # fmt: skip
+    )
     compiled.update(add_numerics(made))
     return replace(made, report=compiled.report)
 
@@ -459,10 +465,12 @@ def find_own_inputs(compiled: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
 
 @contextmanager
 def watch_numbers(
-    compiled: CompiledBase, args: tuple[Any, ...], kwargs: Mapping[str, Any],
+    compiled: CompiledBase,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
     progress: ProgressCallback | None = None,
     references: Mapping[Any, Callable[..., Any]] | None = None,
-) -> Iterator[tuple[HostProgram, tuple[str, ...]]]:  # fmt: skip
+) -> Iterator[tuple[HostProgram, tuple[str, ...]]]:
     """The program of a call that has run, and what to know of it; state is put back thereafter.
 
     `references` compute what Triton kernels and operators of the user are for.
@@ -472,9 +480,10 @@ def watch_numbers(
     _refuse_without_numbers(compiled, args, kwargs)
     program, notes = _open(compiled, references, progress)
     tensors = {
-        id(leaf): leaf for _, leaf in leaves((args, dict(kwargs)), LeafPath("call"))
+        id(leaf): leaf
+        for _, leaf in leaves((args, dict(kwargs)), LeafPath("call"))
         if isinstance(leaf, torch.Tensor)
-    }  # fmt: skip
+    }
     if program.writes and list_overlapping([*tensors.values()]):
         raise UsageError(
             f"Inputs of {compiled.name} lie in the same memory, and the call may write to them: "

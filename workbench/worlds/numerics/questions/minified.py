@@ -94,11 +94,13 @@ class Minified:
         lines = [line for line in self.code.split("\n") if line.strip()]
         chosen.write_text(
             _SCRIPT.substitute(
-                title=self.sentence, file=chosen.name, data=data.name,
+                title=self.sentence,
+                file=chosen.name,
+                data=data.name,
                 code="\n".join(f"    {line}" for line in lines) + "\n",
             ),
             encoding="utf-8",
-        )  # fmt: skip
+        )
         torch.save(list(self.inputs), data)
         return str(chosen)
 
@@ -145,9 +147,11 @@ def _follow(
 ) -> tuple[torch.fx.GraphModule, list[torch.Tensor]]:
     """A call as a graph of its tensors, parameters and buffers among them, and these."""
     is_module = isinstance(function, torch.nn.Module)
-    held = {**dict(function.named_parameters()), **dict(function.named_buffers())} if (
-        is_module
-    ) else {}  # fmt: skip
+    held = (
+        {**dict(function.named_parameters()), **dict(function.named_buffers())}
+        if (is_module)
+        else {}
+    )
     flat, layout = tp.TREE_FLATTEN.get()((args, dict(kwargs)))
     places = [place for place, leaf in enumerate(flat) if isinstance(leaf, torch.Tensor)]
 

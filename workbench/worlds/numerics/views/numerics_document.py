@@ -47,8 +47,9 @@ def plot(found: Numerics) -> Figure:
                 else f"{plural(stage.deviations, 'value')}, most {most.node}"
             )
             furthest = max(each or 0.0 for each in (own, eager, noise, _LEAST))
-            axes.annotate(words, (furthest, place), xytext=(4, 0),
-                          textcoords="offset points", va="center")  # fmt: skip
+            axes.annotate(
+                words, (furthest, place), xytext=(4, 0), textcoords="offset points", va="center"
+            )
             # of this value: roundings of one dtype say nothing beside those of another
             marks = ("eager", eager, KERNEL_COLOURS[1], "-"), ("noise", noise, FAINT, ":")
             for what, off, colour, style in marks:

@@ -165,10 +165,11 @@ def list_numerics_blocks(found: wire.NumericsFound, deviations: Table, owner: st
     return [
         Sentence(found["sentence"]),
         Items([said for _, said in found["answers"]], heads=[asks for asks, _ in found["answers"]]),
-        Table("What each stage departs by itself, in roundings (eps)", _STAGES,
-              found["stages"], call),
+        Table(
+            "What each stage departs by itself, in roundings (eps)", _STAGES, found["stages"], call
+        ),
         deviations,
-    ]  # fmt: skip
+    ]
 
 
 def _propose(cure: Opportunity, tried: NumericsCure | None, context: ViewContext) -> ProposedChange:

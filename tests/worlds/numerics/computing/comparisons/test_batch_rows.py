@@ -51,9 +51,7 @@ def test_the_first_kernel_that_gives_a_row_another_value_is_named(monkeypatch) -
     from torch._inductor.select_algorithm import extern_kernels
 
     args = (X, W)
-    compiled = wb.aot_compile(
-        attention_of, args, grad=False, dynamic_shapes={**ROWS, "w": None}
-    )  # fmt: skip
+    compiled = wb.aot_compile(attention_of, args, grad=False, dynamic_shapes={**ROWS, "w": None})
     found = wb.numerics(compiled, args)
 
     def by_rows(a, b, *, out):  # as a library does that splits one row otherwise
@@ -79,9 +77,11 @@ def test_a_batch_of_one_size_is_only_compared_with_others_of_that_size() -> None
     answer = found.batch_invariance()
     by_case = {row.case: row.equal for row in answer.rows}
     assert by_case == {
-        "alone": None, "with zeros behind it": True, "with zeros before it": True,
+        "alone": None,
+        "with zeros behind it": True,
+        "with zeros before it": True,
         "in half of the batch": None,
-    }  # fmt: skip
+    }
     assert answer.is_invariant is None
     assert (
         "Not checked alone and in half of the batch: the code that was compiled for 8 rows does not"
@@ -166,14 +166,14 @@ GUESSES = {
     "what may vary is the batch": ([W, X, X], [(64, 100), (N, 64), (N, 64)], (8, (0, 1, 1))),
     "and nothing else of its length": ([SQUARE, X], [(8, 8), (N, 64)], (8, (0, 1))),
     "another dimension that varies is another": (
-        [X, SQUARE], [(N, 64), (torch.export.Dim("m"), 8)], (8, (1, 0))
+        [X, SQUARE],
+        [(N, 64), (torch.export.Dim("m"), 8)],
+        (8, (1, 0)),
     ),
     "of fixed sizes the first has it": ([X, SQUARE], [(8, 64), (8, 8)], (8, (1, 1))),
-    "but no parameter": (
-        [torch.nn.Parameter(SQUARE), X], [(8, 8), (8, 64)], (8, (0, 1))
-    ),
+    "but no parameter": ([torch.nn.Parameter(SQUARE), X], [(8, 8), (8, 64)], (8, (0, 1))),
     "a number has none": ([torch.tensor(1.0)], [()], None),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("how", GUESSES)
@@ -190,8 +190,10 @@ def test_weights_as_long_as_the_batch_are_not_taken_apart() -> None:
     rows = {"w": None, "x": {0: torch.export.Dim("rows", min=2, max=64)}}
     found = wb.numerics(wb.aot_compile(scores, args, grad=False, dynamic_shapes=rows), args)
     assert {row.case: row.equal for row in found.batch_invariance(3).rows if row.rows > 1} == {
-        "with zeros behind it": True, "with zeros before it": True, "in half of the batch": True
-    }  # fmt: skip
+        "with zeros behind it": True,
+        "with zeros before it": True,
+        "in half of the batch": True,
+    }
 
 
 def scores(w, x):

@@ -198,10 +198,12 @@ def _find_fed(
 
 
 def _find_first(
-    program: HostProgram, row: BatchRow, changed: str,
+    program: HostProgram,
+    row: BatchRow,
+    changed: str,
     whole: Sequence[tuple[Kernel, str, torch.Tensor]],
     other: Sequence[tuple[Kernel, str, torch.Tensor]],
-) -> BatchRow:  # fmt: skip
+) -> BatchRow:
     """The row of a case with the first kernel that gives another value; `changed` is its reason."""
     by_node = {(kernel.id, node): value for kernel, node, value in other}
     lost = {kernel.id for kernel in program.unchecked}

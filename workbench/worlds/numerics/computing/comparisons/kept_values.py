@@ -74,7 +74,9 @@ class KeptCall:
         """Write it as plain data, which `load` reads in another release of torch."""
         torch.save(
             {
-                "format": _FORMAT, "name": self.name, "place": self.place,
+                "format": _FORMAT,
+                "name": self.name,
+                "place": self.place,
                 "values": [asdict(value) for value in self.values.values()],
                 "inputs": {name: value.clone() for name, value in self.inputs.items()},
                 "outputs": [
@@ -83,7 +85,7 @@ class KeptCall:
                 ],
             },
             path,
-        )  # fmt: skip
+        )
 
 
 def load_call(path: Path) -> KeptCall:
@@ -131,7 +133,7 @@ class _Keeping(KernelWalk):
         self._names = {
             node: f"backward {node}" if stages.is_backward else captured.get(node, node)
             for node in stages.lowered.nodes
-        }  # fmt: skip
+        }
 
     def _compare(
         self, kernel: Kernel, node: str, got: torch.Tensor, known: Mapping[str, Any]
@@ -187,10 +189,12 @@ def keep_call(program: HostProgram, name: str) -> KeptCall:
         values |= walk.kept
     threads = torch.get_num_threads()
     return KeptCall(
-        name, values, tuple(tp.TREE_LEAVES.get()(program.seen.outputs)),
+        name,
+        values,
+        tuple(tp.TREE_LEAVES.get()(program.seen.outputs)),
         {n: v.detach() for n, v in program.inputs().items() if isinstance(v, torch.Tensor)},
         f"torch {torch.__version__}, {threads} {'thread' if threads == 1 else 'threads'}",
-    )  # fmt: skip
+    )
 
 
 def compare_calls(one: KeptCall, other: KeptCall) -> Iterator[CommonValue]:
@@ -237,15 +241,16 @@ def list_unlike(one: KeptCall, other: KeptCall) -> Iterator[str]:
             yield f"Output {number} is {first} of {one.name} and {second} of {other.name}."
 
 
-def compare_outputs(one: KeptCall, other: KeptCall, rows: Sequence[CommonValue]) -> (
-    Iterator[CommonValue]
-):  # fmt: skip
+def compare_outputs(
+    one: KeptCall, other: KeptCall, rows: Sequence[CommonValue]
+) -> Iterator[CommonValue]:
     """A row for each output that is a tensor in both; one inherits where a value differs."""
     inherited = any(row.differ for row in rows)
     for number, (a, b) in enumerate(zip(one.outputs, other.outputs, strict=False)):
         if is_comparable(a, b):
-            value, same = (KeptValue(f"output[{number}]", part, "", "", None, None)
-                           for part in (a, b))  # fmt: skip
+            value, same = (
+                KeptValue(f"output[{number}]", part, "", "", None, None) for part in (a, b)
+            )
             yield _make_row(value, same, inherited=inherited)
 
 
