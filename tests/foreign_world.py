@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from textwrap import dedent
 
@@ -16,18 +17,26 @@ PAGE = Path(__file__).parents[1] / "docs" / "pages" / "about" / "worlds.md"
 def install_world(folder: Path) -> None:
     """Write the package into a folder, and beside its world one that does not exist."""
     module = re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)[0]
-    (folder / "stars.py").write_text(module)
-    info = folder / "stars-1.0.dist-info"
+    install(folder, "stars", module, {"astronomy": "WORLD", "broken": "NOTHING"})
+
+
+def install(folder: Path, name: str, module: str, worlds: Mapping[str, str]) -> None:
+    """Write a package of one module with its entry points."""
+    (folder / f"{name}.py").write_text(module)
+    info = folder / f"{name}-1.0.dist-info"
     info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: stars\nVersion: 1.0\n")
-    points = f"[{GROUP}]\nastronomy = stars:WORLD\nbroken = stars:NOTHING\n"
-    (info / "entry_points.txt").write_text(points)
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+    points = "".join(f"{entry} = {name}:{world}\n" for entry, world in worlds.items())
+    (info / "entry_points.txt").write_text(f"[{GROUP}]\n{points}")
 
 
 def run_with_world(folder: Path, program: str) -> list[str]:
-    """What a program prints in a process that finds the package; then the warnings of worlds."""
+    """What a program prints in a process that finds the package; then what was left out."""
     found = f"import sys; sys.path.append({str(folder)!r})\n{dedent(program)}"
     done = subprocess.run(
         [sys.executable, "-W", "always", "-c", found], capture_output=True, text=True, check=True
     )
-    return [*done.stdout.splitlines(), *(row for row in done.stderr.splitlines() if "orld" in row)]
+    return [
+        *done.stdout.splitlines(),
+        *(row for row in done.stderr.splitlines() if " left out: " in row),
+    ]

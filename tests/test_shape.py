@@ -52,14 +52,14 @@ def test_the_walk_of_a_compilation_does_not_get_longer() -> None:
     found = walk(compile_small)
     assert ("api/compilation.py", "aot_compile") in found.stops
     assert len(found.stops) <= 56, found.stops
-    assert found.rooms <= 17  # small rooms, since contracts and .aot files were parted
+    assert found.rooms <= 18  # small rooms: the base of the handles is one, too
     assert found.depth <= 10
 
 
 @ONLY_2_13
 def test_a_call_is_handed_through_a_dozen_functions_until_torch_compiles() -> None:
     road = find_road(compile_small, COMPILER)
-    assert road[0] == ("api/host.py", "require_torch.<locals>.called")
+    assert road[0] == ("host.py", "require_torch.<locals>.called")
     assert road[-1] == ("compiler/pipeline/pipeline.py", "_compile_once")
     assert len(road) <= 11, road
 

@@ -50,12 +50,13 @@ def __getattr__(name: str) -> Any:
         return sorted([*_HOMES, *(public for names in listed for public in names)])
     if not name.startswith("_"):
         _warn_of_other_owner()
-        home = _module(_HOMES.get(name, "workbench.errors"))
-        if name in _HOMES or name in home.__all__:
-            return getattr(home, name)
-        found = getattr(_module("workbench.api"), name, None)
-        if found is not None:
-            return found
+        for module in (_HOMES[name],) if name in _HOMES else _listed():
+            home = _module(module)
+            if name in _HOMES or name in home.__all__:
+                return getattr(home, name)
+        home = _module("workbench.api").list_world_names().get(name)
+        if home is not None:
+            return getattr(_module(home), name)
     raise AttributeError(f"module 'workbench' has no attribute {name!r}")
 
 
@@ -64,6 +65,11 @@ def _warn_of_other_owner() -> None:
     from workbench.installation import warn_of_other_owner
 
     warn_of_other_owner()
+
+
+def _listed() -> tuple[str, ...]:
+    """Modules whose `__all__` is public here."""
+    return ("workbench.errors", *_module("workbench.api").MODULES)
 
 
 def _module(name: str) -> Any:

@@ -14,8 +14,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
-from workbench.worlds.world import list_worlds
+from workbench.worlds.world import World, ask, list_worlds
 
 ANYWHERE, ANY_WORD = "anywhere", "*"
 FILE = Path(__file__).with_name("terms.json")
@@ -52,12 +53,18 @@ def read_glossary() -> Mapping[tuple[str, str], Term]:
     sections = json.loads(FILE.read_text(encoding="utf-8"))
     for world in list_worlds():
         if world.terms.exists():
-            sections |= json.loads(world.terms.read_text(encoding="utf-8"))
+            added = ask(world, _read_terms, dict[str, Any](), "the terms")
+            sections |= {place: words for place, words in added.items() if place not in sections}
     return {
         (place, word): Term(place, word, *said)
         for place, words in sections.items()
         for word, said in words.items()
     }
+
+
+def _read_terms(world: World) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(world.terms.read_text(encoding="utf-8"))
+    return found
 
 
 def find_term(place: str, word: str) -> Term | None:

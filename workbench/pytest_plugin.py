@@ -8,13 +8,13 @@ from __future__ import annotations
 import pytest
 
 from workbench.installation import explain_overwritten
-from workbench.worlds.world import list_worlds
+from workbench.worlds.world import ask, list_worlds
 
 
 def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
     """Register the plugins, which may add options."""
     for world in list_worlds():
-        plugin = world.find_pytest_plugin()
+        plugin = ask(world, lambda each: each.find_pytest_plugin(), None, "the plugin of pytest")
         if plugin is not None:
             pluginmanager.register(plugin, f"workbench-{world.name}")
 

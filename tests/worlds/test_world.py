@@ -8,7 +8,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
-from foreign_world import install_world, run_with_world
+from foreign_world import install, install_world, run_with_world
 
 import workbench as wb
 from workbench.report.tables import TABLES
@@ -16,7 +16,7 @@ from workbench.views.kit.live_actions import list_actions
 from workbench.views.panes.registry import list_panes
 from workbench.views.tables.columns import list_columns
 from workbench.worlds import world as worlds
-from workbench.worlds.world import World, gather, list_worlds
+from workbench.worlds.world import World, list_worlds
 
 
 @pytest.fixture
@@ -30,17 +30,18 @@ def test_a_world_of_another_package_adds_all_that_ours_do(site: Path) -> None:
     said = run_with_world(site, """
         import json
         import workbench as wb
-        from stars import Sky, Star
-        from workbench.report import Report, Table
+        from stars import Sky, Star, add_stars
+        from workbench.report import Report
         from workbench.views.document import document
         from workbench.views.kit.live_actions import list_actions
-        report = Report(tables={"stars": Table.of(Star, [Star("s0", 3), Star("s1", 4)])})
+        report = add_stars(Report(), [Star("star.0", 3), Star("star.1", 4)])
         again = Report.from_json(json.loads(json.dumps(report.to_json())))
         print(wb.count_stars(again), "count_stars" in wb.__all__)
         print(again.frame("stars")["size"].tolist())
         (pane,) = [each for each in document(again)["panes"] if each["id"] == "stars"]
         print(pane["title"], pane["count"], pane["blocks"][0]["text"])
         print("It is clear." in wb.find_presenter().page(Sky()), "gaze" in list_actions())
+        print(repr(Sky()).splitlines()[-1], "star.1" in report.to_html())
         from IPython.core.interactiveshell import InteractiveShell
         shell = InteractiveShell.instance()
         shell.user_ns["report"] = again
@@ -49,7 +50,8 @@ def test_a_world_of_another_package_adds_all_that_ours_do(site: Path) -> None:
         wb.unload_ipython_extension(shell)
         print(shell.find_line_magic("stars"))
     """)  # fmt: skip
-    assert said[:6] == ["2 True", "[3, 4]", "Stars 2 2 stars.", "True True", "2", "None"]
+    assert said[:4] == ["2 True", "[3, 4]", "Stars 2 2 stars.", "True True"]
+    assert said[4:7] == ["- It is clear. True", "2", "None"]
 
 
 def test_its_action_is_offered_by_what_was_compiled_and_runs(site: Path) -> None:
@@ -104,14 +106,115 @@ def test_each_world_of_this_package_is_where_its_name_says() -> None:
             assert {*json.loads(world.terms.read_text("utf-8"))} <= {*world.list_columns()}
 
 
-def test_a_name_that_is_taken_is_left_out_with_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Greedy(World):
-        name = "greedy"
-        names = {"load": "somewhere"}  # noqa: RUF012 - as a world writes it
+WRONG = '''
+from IPython.core.magic import Magics, line_magic, magics_class
 
-    monkeypatch.setattr(worlds, "list_worlds", lambda: (Greedy(),))
-    with pytest.warns(UserWarning, match="The world greedy adds 'load', which is there already"):
-        assert gather(lambda world: world.names, {"load": "here"}) == {"load": "here"}
+from workbench.report import Report, Table
+from workbench.views.panes.pane import Content, Pane
+from workbench.worlds.world import World
+
+
+@magics_class
+class Taking(Magics):
+    @line_magic
+    def aot_compile(self, line):
+        """Another one."""
+
+
+class Wrong(World):
+    name = "wrong"
+    names = {"load": "wrong", "UsageError": "wrong"}
+
+    def list_tables(self):
+        return {"save": (int, "It is a method of a report."), "lists": (dict, "No data class.")}
+
+    def list_panes(self):
+        taken = Pane("kernels", "Kernels", lambda report, context: Content({}))
+        return (taken, 5, Pane("more", "More", lambda report, context: Content({"name": "gone"})))
+
+    def list_actions(self):
+        raise RuntimeError("no action today")
+
+    def list_starters(self, handle):
+        return (1 / 0,)
+
+    def list_magics(self):
+        return (Taking, 7)
+
+    def read_record(self, path):
+        return object()
+
+
+class Nameless(World):
+    pass
+
+
+WORLD, AGAIN, NAMELESS = Wrong(), Wrong(), Nameless()
+'''
+
+
+@pytest.fixture
+def wrong(tmp_path: Path) -> Path:
+    """A folder with a package whose worlds do all that is not right."""
+    install(tmp_path, "wrong", WRONG, {"a": "WORLD", "b": "AGAIN", "c": "NAMELESS"})
+    return tmp_path
+
+
+def test_what_is_wrong_in_a_world_is_left_out_with_its_name_and_the_rest_works(wrong: Path) -> None:
+    said = run_with_world(wrong, """
+        import torch
+        import workbench as wb
+        from IPython.core.interactiveshell import InteractiveShell
+        compiled = wb.aot_compile(lambda x: x + 1, (torch.ones(2),))
+        print(wb.load.__module__, len(wb.__all__) == len(set(wb.__all__)))
+        print(len(compiled.report.frame("kernels")), "Kernels" in compiled.report.to_html())
+        print(any(action.id == "save" for action in compiled.live_actions))
+        shell = InteractiveShell.instance()
+        wb.load_ipython_extension(shell)
+        print(shell.find_line_magic("aot_compile").__self__.__class__.__name__)
+    """)  # fmt: skip
+    assert said[:4] == ["workbench.api.files True", "1 True", "True", "WorkbenchMagics"]
+    warned = " ".join(said[4:])
+    for words in (
+        "A world of wrong is left out: its name is None",
+        "The world wrong of wrong is left out: there is one of that name",
+        "The name 'load' of the world wrong is left out",
+        "Each table of the world wrong is left out: TypeError: the rows of the table save are",
+        "The pane 'kernels' of the world wrong is left out",
+        "A pane of the world wrong is left out: 5 is none",
+        "'name' of the pane more is left out",
+        "Each action of the world wrong is left out: RuntimeError: no action today",
+        "Each live action of the world wrong is left out: ZeroDivisionError",
+        "The magics Taking are left out: it takes aot_compile",
+    ):
+        assert words in warned, words
+
+
+def test_a_command_says_which_records_it_reads(wrong: Path) -> None:
+    (path := wrong / "a.remarks").write_text("{}")
+    said = run_with_world(wrong, f"""
+        import sys
+        from workbench.command_line.main import main
+        sys.stderr = sys.stdout
+        print(main(["report", {str(path)!r}]))
+    """)  # fmt: skip
+    (why,) = [row for row in said if "the commands read" in row]
+    assert "holds a value of type object, of the world wrong: the commands read reports" in why
+    assert "2" in said
+
+
+def test_a_table_of_a_world_is_dropped_with_the_sources_unless_it_may_be_shared(site: Path) -> None:
+    said = run_with_world(site, """
+        from stars import Star, WORLD, add_stars
+        from workbench.report import Report
+        from workbench.views.pages.redaction import redact
+        report = add_stars(Report(), [Star("star.0", 3)])
+        clean, dropped = redact(report)
+        print(len(clean.stars), dropped)
+        type(WORLD).shareable = ("stars",)
+        print(len(redact(report)[0].stars))
+    """)  # fmt: skip
+    assert said[:2] == ["0 ('the table stars (1 row)',)", "1"]
 
 
 def test_type_checkers_know_every_name_of_a_world() -> None:

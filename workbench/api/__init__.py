@@ -41,7 +41,10 @@ def list_world_names() -> Mapping[str, str]:
     """The names that worlds add, each with the module that defines it."""
     from workbench.worlds.world import gather
 
-    return gather(lambda world: world.names, {})
+    listed = ("workbench.errors", *MODULES)
+    own = {name: module for module in listed for name in import_module(module).__all__}
+    found = gather(lambda world: world.names, own, "name")
+    return {name: module for name, module in found.items() if name not in own}
 
 
 def __getattr__(name: str) -> Any:

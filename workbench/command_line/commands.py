@@ -208,9 +208,14 @@ def _record(path: str) -> Record | RunProfile:
             if is_profile(file.read(_HEAD)):
                 return RunProfile.load(path)
     for world in () if path.endswith(_RECORDS) else reversed(list_worlds()):
-        found: Record | RunProfile | None = world.read_record(path)
-        if found is not None:
+        found = world.read_record(path)
+        if isinstance(found, Report | Session | RunProfile):
             return found
+        if found is not None:
+            raise UsageError(
+                f"{path} holds a value of type {type(found).__name__}, of the world {world.name}: "
+                "the commands read reports, sessions and profiles."
+            )
     return record_of(path)
 
 

@@ -19,7 +19,6 @@ from workbench.handles.base.compiled_base import CompiledBase
 from workbench.live_only import LivePart
 from workbench.number_text import number_text
 from workbench.tasks.background_task import BackgroundTask, Steps
-from workbench.worlds.world import list_worlds
 
 if TYPE_CHECKING:
     from workbench.analysis.gpu_model.matrix import Matrix
@@ -183,11 +182,11 @@ class Recompilable(CompiledBase, ABC):
         """What a live view can start while this is alive, each with the reason where it cannot."""
         from workbench.handles.own_kernels import kernel_actions
         from workbench.handles.running.profile import describe_profile, start_profile
-        from workbench.tasks.live_action import LiveAction
+        from workbench.tasks.live_action import LiveAction, add_starters
 
         again, budgets = self.retarget, self.live_budgets
         no_choices = explain_no_autotune(self, again.why_not)
-        return (
+        own = (
             LiveAction("retarget", again.start, again.why_not, again.names),
             LiveAction("compare-targets", again.compare, again.why_not, again.names),
             LiveAction("try", self.try_in_background, again.why_not),
@@ -217,8 +216,8 @@ class Recompilable(CompiledBase, ABC):
                 cost=kernel_actions.describe_check(self),
             ),
             LiveAction("check", lambda machine: start_check(self, machine)),
-            *(each for world in list_worlds() for each in world.list_starters(self)),
         )
+        return add_starters(own, self)
 
     @checked
     def try_in_background(self, change: Opportunity) -> BackgroundTask[Tried]:

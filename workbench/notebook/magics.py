@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -55,11 +56,12 @@ from workbench.notebook.options import (
 )
 from workbench.notebook.progress_display import ProgressDisplay, is_interactive, show_job
 from workbench.notebook.sweep_magic import run_sweep_line
+from workbench.number_text import join_words
 from workbench.report import Report
 from workbench.report.report_holder import ReportHolder
 from workbench.views.document import ViewContext
 from workbench.views.widgets.display import displayed, show
-from workbench.worlds.world import list_worlds
+from workbench.worlds.world import collect
 
 Present = Callable[..., None]
 _CALL = argument("call", nargs="*", help="the call, as you would write it: model(x, k=y)")
@@ -74,7 +76,7 @@ class WorkbenchMagics(Magics):
     """The magics: `%aot_compile`, `%aot_kernel` and the others, each with its help."""
 
     found: Mapping[str, Mapping[str, Any]] = {}  # the magics that were there before ours
-    more: Sequence[Any] = ()  # those of worlds
+    more: list[Any]  # those of worlds
     matcher: Any = None
     warm_up: Any = None
     shell: Any  # an InteractiveShell; IPython's own annotation allows None
@@ -426,13 +428,29 @@ def load(shell: InteractiveShell) -> None:
     """Register the magics, also of worlds, and completion; warm the compiler's cache."""
     magics = WorkbenchMagics(shell)
     magics.found = {kind: dict(table) for kind, table in shell.magics_manager.magics.items()}
-    magics.more = [each(shell) for world in list_worlds() for each in world.list_magics()]
-    shell.register_magics(magics, *magics.more)
+    magics.more = list[Any]()  # those of worlds
+    shell.register_magics(magics)
+    for each in collect(lambda world: world.list_magics(), type, "class of magics"):
+        more = ask_for_magics(each, shell)
+        magics.more += [] if more is None else [more]
     if shell.Completer is not None:
         magics.matcher = matcher(shell)
         shell.Completer.custom_matchers.append(magics.matcher)
     if is_interactive(shell):
         magics.warm_up = warm_up()
+
+
+def ask_for_magics(kind: type, shell: InteractiveShell) -> Any:
+    """Register a class of magics; None, with a warning, where it is none or takes a name."""
+    known = {name for table in shell.magics_manager.magics.values() for name in table}
+    own = {name for table in getattr(kind, "magics", {}).values() for name in table}
+    if not issubclass(kind, Magics) or known & own:
+        why = f"it takes {join_words(sorted(known & own))}." if known & own else "it has no magics."
+        warnings.warn(f"The magics {kind.__name__} are left out: {why}", stacklevel=2)
+        return None
+    made = kind(shell)
+    shell.register_magics(made)
+    return made
 
 
 def unload(shell: InteractiveShell) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, is_dataclass
 from functools import cache
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
@@ -200,7 +200,8 @@ class _AllTables(Mapping[str, type]):
 def list_tables() -> Mapping[str, TableOf[Any]]:
     """Every table of a report by name, with what it holds."""
     own = {name: each for name, each in vars(Tables).items() if isinstance(each, TableOf)}
-    return gather(_read_tables, own)
+    gathered = gather(_read_tables, {**own, **dict.fromkeys(vars(ReportBase), None)}, "table")
+    return {name: each for name, each in gathered.items() if each is not None}
 
 
 def read_table(record: Tables, name: str, row_type: type[Row]) -> Table[Row]:
@@ -213,6 +214,8 @@ def _read_tables(world: World) -> Mapping[str, TableOf[Any]]:
 
 
 def _name_table(name: str, row_type: type, doc: str) -> TableOf[Any]:
+    if not (isinstance(row_type, type) and is_dataclass(row_type)):
+        raise TypeError(f"the rows of the table {name} are {row_type!r}: expected a data class")
     table: TableOf[Any] = TableOf(row_type, doc)
     table.name = name
     return table

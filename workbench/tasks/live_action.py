@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from workbench.worlds.world import collect
+
 if TYPE_CHECKING:
     from workbench.tasks.background_task import BackgroundTask
 
@@ -25,3 +27,13 @@ class LiveAction:
     why_not: str | None = None
     choices: tuple[str, ...] = ()
     cost: str = ""
+
+
+def add_starters(own: tuple[LiveAction, ...], handle: Any) -> tuple[LiveAction, ...]:
+    """The actions of a handle with those that worlds offer for it."""
+    taken = [action.id for action in own]
+    more = collect(
+        lambda world: world.list_starters(handle), LiveAction, "live action", taken,
+        lambda action: action.id,
+    )  # fmt: skip
+    return (*own, *more)

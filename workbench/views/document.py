@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
@@ -12,7 +13,9 @@ from workbench.report.record import describe_state
 from workbench.report.report_header import OWN_KERNEL
 from workbench.views.cards import list_cards
 from workbench.views.kit.block_wire import list_blocks
+from workbench.views.kit.blocks import Rows
 from workbench.views.kit.live_actions import explain_not_started, find_asleep, list_costs
+from workbench.views.panes.pane import Content, Pane
 from workbench.views.panes.pane import ViewContext as ViewContext
 from workbench.views.panes.registry import list_panes
 from workbench.views.tables.columns import list_columns, specs
@@ -55,11 +58,23 @@ def _document(report: Report, here: ViewContext) -> wire.Document:
         "efforts": list_costs(here.actions),
         "omitted": {name: count for name, count in omitted.items() if count},
     }
-    for _, content in contents:
-        made |= content.data
+    for pane, content in contents:
+        _add_data(made, pane, content)
     made["cards"] = list_cards(made)
     made["columns"] = specs(_tables(made))
     return cast(wire.Document, made)
+
+
+def _add_data(made: dict[str, Any], pane: Pane, content: Content) -> None:
+    """What a pane adds to the document, and the rows that only its blocks have."""
+    for name, part in content.data.items():
+        if name in made:
+            why = "the document has one of that name."
+            warnings.warn(f"{name!r} of the pane {pane.id} is left out: {why}", stacklevel=2)
+        made.setdefault(name, part)
+    for block in content.blocks:
+        if isinstance(block, Rows) and not block.place:
+            made.setdefault(block.table, block.rows)
 
 
 _OF_PARTS = ("storages", "groups", "rejected")
@@ -77,7 +92,7 @@ def _tables(made: Mapping[str, Any]) -> dict[str, Sequence[Mapping[str, Any]]]:
         "costs": made["kernels"],
         **dict.fromkeys(_OF_PARTS, ()),  # which have their columns with them
     }
-    return {name: rows[name] for name in list_columns()}
+    return {name: rows.get(name, ()) for name in list_columns()}
 
 
 def _verdict(report: Report) -> tuple[str, wire.Tone]:

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import typing
 from collections.abc import Iterable, Mapping
+from dataclasses import is_dataclass
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
+from workbench.report.presenter import Presented
 from workbench.report.table import Table
-from workbench.views.kit.blocks import Code, Document
-from workbench.views.kit.shown import Shown, refuse
-from workbench.worlds.world import list_worlds
+from workbench.views.kit.blocks import Code, Document, write_text
+from workbench.views.kit.shown import Shown, refuse, show_as_text
+from workbench.worlds.world import ask, list_worlds
 
 if TYPE_CHECKING:
     import anywidget
@@ -78,8 +80,8 @@ def find_shown(record: Any) -> Shown:
         if file is not None:
             return file[kind]
         for world in list_worlds():
-            shown: Shown | None = world.find_shown(kind)
-            if shown is not None:
+            shown = ask(world, lambda each: each.find_shown(kind), None, f"what shows {kind}")  # noqa: B023
+            if isinstance(shown, Shown):
                 return shown
     return Shown()
 
@@ -88,8 +90,13 @@ class _Views:
     """Shows a record by what its kind has; see `Presenter`."""
 
     def text(self, record: Any) -> str:
-        """The stable summary that `repr` gives."""
-        return find_shown(record).text(record)
+        """The stable summary that `repr` gives; of a kind without a text of its own its blocks."""
+        shown = find_shown(record)
+        own: object = type(record).__repr__
+        is_bare = shown.text is show_as_text and not is_dataclass(record)
+        if is_bare and shown.document is not None and own is Presented.__repr__:
+            return write_text(shown.document(record))
+        return shown.text(record)
 
     def sentences(self, record: Any) -> tuple[str, ...]:
         """What matters of it in plain words, the most important first."""

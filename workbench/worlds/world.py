@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import pkgutil
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -35,6 +35,8 @@ class World:
     """Names of the public API, each with the module that defines it."""
     kept: Sequence[str] = ()
     """Keys of `Report.extra` that stay in a record when its sources are dropped."""
+    shareable: Sequence[str] = ()
+    """Tables without text of sources: they stay in a record when its sources are dropped."""
 
     @property
     def folder(self) -> Path:
@@ -49,8 +51,13 @@ class World:
 
     @property
     def terms(self) -> Path:
-        """The file that says what the words of its tables mean; it need not exist."""
-        return self.folder / "terms.json"
+        """The file that says what the words of its tables mean; it need not exist.
+
+        It is `terms.json` of the world's folder, `MODULE.terms.json` beside a module that is alone.
+        """
+        module = type(self).__module__
+        is_alone = "." not in module and not hasattr(import_module(module), "__path__")
+        return self.folder / (f"{module}.terms.json" if is_alone else "terms.json")
 
     def list_tables(self) -> Mapping[str, tuple[type, str]]:
         """Tables of a report by name: the data class of a row, and a sentence on what it holds."""
@@ -106,9 +113,19 @@ class World:
 def list_worlds() -> tuple[World, ...]:
     """The worlds of this package by name, then those that other packages add.
 
-    A world of another package that cannot be imported is left out with a warning.
+    What another package names is left out with a warning where it cannot be imported, is no world,
+    has no name or one that is taken.
     """
-    return (*_list_own(), *_list_foreign())
+    found = {world.name: world for world in _list_own()}
+    for who, world in _list_foreign():
+        name = getattr(world, "name", None)
+        if not isinstance(name, str) or not name.isidentifier():
+            _leave_out(f"a world of {who}", f"its name is {name!r}: expected an identifier.")
+        elif name in found:
+            _leave_out(f"the world {name} of {who}", "there is one of that name.")
+        else:
+            found[name] = world
+    return tuple(found.values())
 
 
 def _list_own() -> Iterator[World]:
@@ -118,33 +135,81 @@ def _list_own() -> Iterator[World]:
             yield world
 
 
-def _list_foreign() -> Iterator[World]:
+def _list_foreign() -> Iterator[tuple[str, World]]:
+    """The worlds of other packages, each with its package."""
     from importlib.metadata import entry_points
 
     for entry in sorted(entry_points(group=GROUP), key=lambda it: it.name):
         who = "an unknown package" if entry.dist is None else entry.dist.name
         try:
             world = entry.load()
-        except Exception as error:  # somebody else's code, which may raise anything
-            why = f"{type(error).__name__}: {error}"
+        except (Exception, SystemExit) as error:  # somebody else's code, which may raise anything
+            _leave_out(f"the world {entry.name} of {who}", f"{type(error).__name__}: {error}")
+            continue
+        if isinstance(world, World):
+            yield who, world
         else:
-            if isinstance(world, World):
-                yield world
-                continue
             why = f"{entry.value} is of type {type(world).__name__}, not a World."
-        warnings.warn(f"The world {entry.name} of {who} is left out: {why}", stacklevel=2)
+            _leave_out(f"the world {entry.name} of {who}", why)
 
 
-def gather(read: Callable[[World], Mapping[str, Part]], own: Mapping[str, Part]) -> dict[str, Part]:
+def _leave_out(what: str, why: str) -> None:
+    warnings.warn(f"{what[:1].upper()}{what[1:]} is left out: {why}", stacklevel=3)
+
+
+def ask(world: World, call: Callable[[World], Part], otherwise: Part, what: str) -> Part:
+    """What a world answers; where one of another package raises, `otherwise`, with a warning.
+
+    `what` says what is left out.
+    """
+    if world.is_own:
+        return call(world)
+    try:
+        return call(world)
+    except Exception as error:  # somebody else's code, which may raise anything
+        _leave_out(f"{what} of the world {world.name}", f"{type(error).__name__}: {error}")
+        return otherwise
+
+
+def collect(
+    read: Callable[[World], Iterable[Part]],
+    kind: type[Part],
+    what: str,
+    taken: Iterable[str] = (),
+    name: Callable[[Part], str] = str,
+) -> list[Part]:
+    """What every world lists, each of a `kind` and of a `name` that is not `taken`.
+
+    Anything else is left out with a warning; `what` says what each is.
+    """
+    found, names = list[Part](), {*taken}
+    nothing: tuple[Part, ...] = ()
+    for world in list_worlds():
+        for part in ask(world, lambda each: tuple(read(each)), nothing, f"each {what}"):
+            if not isinstance(part, kind):
+                _leave_out(f"a {what} of the world {world.name}", f"{part!r:.80} is none.")
+            elif name(part) in names:
+                why = "there is one of that name."
+                _leave_out(f"the {what} {name(part)!r} of the world {world.name}", why)
+            else:
+                names.add(name(part))
+                found.append(part)
+    return found
+
+
+def gather(
+    read: Callable[[World], Mapping[str, Part]], own: Mapping[str, Part], what: str
+) -> dict[str, Part]:
     """What the core and every world add by name.
 
-    A name that is taken is left out with a warning.
+    A name that is taken is left out with a warning; `what` says what has the name.
     """
-    found = dict(own)
+    found, nothing = dict(own), dict[str, Part]()
     for world in list_worlds():
-        for name, part in read(world).items():
+        added = ask(world, lambda each: dict(read(each)), nothing, f"each {what}")
+        for name, part in added.items():
             if name in found:
-                what = f"The world {world.name} adds {name!r}, which is there already: left out."
-                warnings.warn(what, stacklevel=2)
+                why = "there is one of that name."
+                _leave_out(f"the {what} {name!r} of the world {world.name}", why)
             found.setdefault(name, part)
     return found

@@ -19,9 +19,8 @@ from workbench.device_kinds import TARGETS
 from workbench.errors import UsageError
 from workbench.number_text import plural
 from workbench.tasks.background_task import BackgroundTask, Steps
-from workbench.tasks.live_action import LiveAction
+from workbench.tasks.live_action import LiveAction, add_starters
 from workbench.tasks.progress_events import ProgressCallback
-from workbench.worlds.world import list_worlds
 
 if TYPE_CHECKING:
     from workbench.analysis.gpu_model.matrix import Matrix
@@ -66,7 +65,7 @@ def list_kernel_actions(
     names = tuple(gpu.name for gpu in list_known_gpus())
     why_not = _GLUON if call.is_gluon else _META if call.is_data_free else None
     start = partial(_start, call.name)
-    return (
+    own = (
         LiveAction("retarget", lambda name: start(partial(compile_for, name)), choices=names),
         LiveAction("compare-targets", lambda of: start(partial(compare, of)), choices=names),
         LiveAction(
@@ -83,8 +82,8 @@ def list_kernel_actions(
             cost="The call runs once on the CPU; what may help is compiled again.",
         ),
         *(LiveAction(id, _refuse, why) for id, why in _ELSEWHERE.items()),
-        *(each for world in list_worlds() for each in world.list_starters(call)),
     )
+    return add_starters(own, call)
 
 
 def _refuse() -> BackgroundTask[Any]:

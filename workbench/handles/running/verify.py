@@ -21,7 +21,7 @@ from workbench.report.cluster.cluster_rows import (
     RANK_NUMBERS,
     has_fake_collectives,
 )
-from workbench.worlds.world import list_worlds
+from workbench.worlds.world import ask, list_worlds
 
 if TYPE_CHECKING:
     from workbench.compiler.interpreter.verification import Edit
@@ -59,7 +59,13 @@ def verify(
     if cause and reference is None and compiled.recipe is not None:
         wrong = {row.leaf for row in rows if row.verdict == "failed"}
         for world in list_worlds():
-            cause = world.explain_difference(compiled, inputs, cause, wrong)
+            known = cause
+            cause = ask(
+                world,
+                lambda each: each.explain_difference(compiled, inputs, known, wrong),  # noqa: B023
+                known,
+                "the explanation of a difference",
+            )
     return Verification(tuple(rows), name, cause=cause)
 
 

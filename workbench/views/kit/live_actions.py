@@ -272,7 +272,7 @@ _OWN: Mapping[str, ShownAction] = {
 @cache
 def list_actions() -> Mapping[str, ShownAction]:
     """By id, as the front end asks for it; `LiveAction`s of the same ids start them."""
-    return gather(lambda world: world.list_actions(), _OWN)
+    return gather(lambda world: world.list_actions(), _OWN, "action")
 
 
 def choose_opportunity(opportunities: Iterable[Opportunity], id: str) -> Opportunity:

@@ -12,7 +12,7 @@ from workbench.report import Report, Table, Texts
 from workbench.report.profile_record import MEASURED
 from workbench.report.rows import MODULE_CLASSES
 from workbench.report.texts import HIDDEN
-from workbench.worlds.world import list_worlds
+from workbench.worlds.world import ask, list_worlds
 
 _QUOTED = re.compile(r"(?<=, code: ).*", re.DOTALL)  # torch's trace of where a tensor was computed
 
@@ -64,6 +64,8 @@ def redact(report: Report) -> tuple[Report, tuple[str, ...]]:
             changed[column] = [change(value) for value in changed[column]]
         tables[name] = Table(table.row_type, changed, table.omitted)
         dropped.append(words.format(plural(len(table), noun)))
+    for name in _list_unshareable(tables):
+        dropped.append(f"the table {name} ({plural(len(tables.pop(name)), 'row')})")
     outcome = report.outcome
     if outcome.error is not None:
         outcome = replace(outcome, error=HIDDEN)
@@ -80,3 +82,12 @@ def redact(report: Report) -> tuple[Report, tuple[str, ...]]:
         report, tables=tables, texts=Texts(), outcome=outcome, request=request, extra=measured
     )
     return clean, tuple(dropped)
+
+
+def _list_unshareable(tables: Mapping[str, Table[Any]]) -> list[str]:
+    """The tables of worlds that may hold text of sources."""
+    found = []
+    for world in list_worlds():
+        names = ask(world, lambda each: [*each.list_tables()], list[str](), "each table")
+        found += [name for name in names if name in tables and name not in world.shareable]
+    return found

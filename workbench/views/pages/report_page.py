@@ -38,7 +38,7 @@ from workbench.views.kit.blocks import (
 from workbench.views.memory.memory_answer import list_memory_blocks
 from workbench.views.pages.packed_report import pack_report
 from workbench.views.pages.redaction import redact as without_sources
-from workbench.views.panes.pane import PageSection, choose_pane
+from workbench.views.panes.pane import PageSection, Pane, choose_pane
 from workbench.views.panes.registry import list_panes
 from workbench.views.parts.fusion_part import build_fusion_part, build_pairs_part
 from workbench.views.parts.memory_part import build_budgets_part, build_memory_part
@@ -150,6 +150,16 @@ def _list_builders() -> Iterator[tuple[str, _Build]]:
     for pane in list_panes():
         if pane.section is not None:
             yield pane.id, pane.section
+        elif pane.id not in (*_SECTIONS, *_WITHOUT_SECTION):
+            yield pane.id, partial(_show_blocks, pane)
+
+
+def _show_blocks(pane: Pane, report: Report, shown: wire.Document) -> PageSection | None:
+    """The blocks of a pane that says nothing else of a page."""
+    content = pane.document(report, ViewContext())
+    if content.empty or not content.blocks:
+        return None
+    return str(content.count or ""), content.blocks, False
 
 
 def _show_overview(report: Report, shown: wire.Document) -> PageSection:
@@ -519,6 +529,7 @@ _ROWS: Mapping[str, Callable[[wire.Document], Sequence[Mapping[str, Any]]]] = {
     "points": _points,
 }
 """What is counted or worded of the document."""
+_WITHOUT_SECTION = ("memory", "checks")  # one has its own, the other needs a script
 _Build = Callable[[Report, wire.Document], PageSection | None]
 _SECTIONS: Mapping[wire.PaneId, _Build] = {
     "overview": _show_overview,

@@ -21,7 +21,7 @@ from workbench.views.panes import (
     timeline_pane,
 )
 from workbench.views.panes.pane import Pane
-from workbench.worlds.world import list_worlds
+from workbench.worlds.world import collect
 
 _OWN: tuple[Pane, ...] = (
     overview_pane.PANE,
@@ -45,7 +45,8 @@ _OWN: tuple[Pane, ...] = (
 def list_panes() -> tuple[Pane, ...]:
     """All of them, each pane of a world behind the one that it follows."""
     panes = list(_OWN)
-    for pane in (pane for world in list_worlds() for pane in world.list_panes()):
+    taken = [pane.id for pane in _OWN]
+    for pane in collect(lambda world: world.list_panes(), Pane, "pane", taken, lambda it: it.id):
         places = (at for at, each in enumerate(panes, 1) if each.id == pane.after)
         panes.insert(next(places, len(panes)), pane)
     return tuple(panes)

@@ -271,7 +271,7 @@ _OWN: Mapping[str, Sequence[Column]] = {
 @cache
 def list_columns() -> Mapping[str, Sequence[Column]]:
     """The columns of every table by its name, those of the worlds too."""
-    return gather(lambda world: world.list_columns(), _OWN)
+    return gather(lambda world: world.list_columns(), _OWN, "table of columns")
 
 
 def specs(tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, list[ColumnSpec]]:

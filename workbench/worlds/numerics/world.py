@@ -22,6 +22,7 @@ class NumericsWorld(World):
     title = "Numbers"
     names = dict.fromkeys(("minify", "numerics"), "workbench.worlds.numerics.calls")
     kept = ("numerics",)
+    shareable = ("numerics", "numerics_stages", "numerics_outputs", "numerics_cures")
 
     def list_tables(self) -> Mapping[str, tuple[type, str]]:
         """Deviations, stages, outputs, and the options that were tried."""
