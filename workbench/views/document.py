@@ -60,21 +60,21 @@ def _document(report: Report, here: ViewContext) -> wire.Document:
     }
     for pane, content in contents:
         _add_data(made, pane, content)
+    for block in (block for _, content in contents for block in content.blocks):
+        if isinstance(block, Rows) and not block.place:
+            made.setdefault(block.table, block.rows)
     made["cards"] = list_cards(made)
     made["columns"] = specs(_tables(made))
     return cast(wire.Document, made)
 
 
 def _add_data(made: dict[str, Any], pane: Pane, content: Content) -> None:
-    """What a pane adds to the document, and the rows that only its blocks have."""
+    """What a pane adds to the document."""
     for name, part in content.data.items():
         if name in made:
             why = "the document has one of that name."
             warnings.warn(f"{name!r} of the pane {pane.id} is left out: {why}", stacklevel=2)
         made.setdefault(name, part)
-    for block in content.blocks:
-        if isinstance(block, Rows) and not block.place:
-            made.setdefault(block.table, block.rows)
 
 
 _OF_PARTS = ("storages", "groups", "rejected")
