@@ -50,6 +50,7 @@ def test_what_is_computed_of_a_record_and_shown_of_it_needs_no_torch(
     assert answers["live view"] == "'DiffView'"
 
 
+@pytest.mark.world("logs")
 def test_a_log_a_diff_and_a_sweep_are_read(answers: dict[str, Any]) -> None:
     assert (
         answers["log"] == "Trace(scores, looping, scaled, cpu, ok, 12 kernels, 2 breaks, 85 guards)"

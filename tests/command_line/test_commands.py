@@ -63,6 +63,7 @@ def in_json(capsys: pytest.CaptureFixture[str], *words: str) -> Any:
     return found
 
 
+@pytest.mark.world("logs")
 def test_a_report_is_printed_and_written_as_a_page(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
