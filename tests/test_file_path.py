@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from log_readers import LOG_READERS
 from sample_report import make
 
 import workbench as wb
@@ -29,8 +30,7 @@ def test_text_and_paths_are_paths() -> None:
         wb.inspect,
         wb.check,
         wb.trust,
-        wb.read_trace,
-        wb.read_tritonparse,
+        *LOG_READERS,
         wb.recompile,
         wb.Report.load,
         wb.Sweep.load,

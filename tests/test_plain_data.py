@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from log_readers import LOG_READERS
 
 import workbench as wb
 from workbench.analysis.sweep.store import Store
@@ -82,8 +83,7 @@ def test_what_nests_too_deeply_is_one_sentence(name: str, deep: bytes, tmp_path:
     [(ending, read) for name, (ending, _, read) in READERS.items() if name != "manifest"]
     + [("s.csv", wb.Sweep.load), ("s.parquet", wb.Sweep.load), ("s.sqlite", wb.Sweep.load)]
     + [
-        ("t.log", wb.read_trace),
-        ("t.ndjson", wb.read_tritonparse),
+        *zip(("t.log", "t.ndjson"), LOG_READERS, strict=False),
         ("a.aot", wb.inspect),
         ("a.aot", wb.load),
         ("a.pt2", wb.check),
@@ -108,9 +108,7 @@ def sparse(file: Path, start: bytes = b"") -> None:
 
 
 @pytest.mark.parametrize("start", [b"\x80\x04\x95", b"PK\3\4", b"\x7fELF\2\1\1", b"\x1f\x8b"])
-@pytest.mark.parametrize(
-    "read", [wb.inspect, wb.load, wb.check, wb.read_trace, wb.read_tritonparse, wb.trust]
-)
+@pytest.mark.parametrize("read", [wb.inspect, wb.load, wb.check, *LOG_READERS, wb.trust])
 def test_huge_files_that_begin_well_are_refused(
     read: Callable[[Path], object], start: bytes, tmp_path: Path
 ) -> None:
