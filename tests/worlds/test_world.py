@@ -130,7 +130,8 @@ class Wrong(World):
 
     def list_panes(self):
         taken = Pane("kernels", "Kernels", lambda report, context: Content({}))
-        return (taken, 5, Pane("more", "More", lambda report, context: Content({"name": "gone"})))
+        more = Pane("more", "More", lambda report, context: Content({"name": "gone"}))
+        return (taken, 5, more, Pane("bad", "Bad", lambda report, context: 1 / 0))
 
     def list_actions(self):
         raise RuntimeError("no action today")
@@ -142,7 +143,7 @@ class Wrong(World):
         return (Taking, 7)
 
     def read_record(self, path):
-        return object()
+        return object() if path.endswith("remarks") else int(path)
 
 
 class Nameless(World):
@@ -169,12 +170,17 @@ def test_what_is_wrong_in_a_world_is_left_out_with_its_name_and_the_rest_works(w
         print(wb.load.__module__, len(wb.__all__) == len(set(wb.__all__)))
         print(len(compiled.report.frame("kernels")), "Kernels" in compiled.report.to_html())
         print(any(action.id == "save" for action in compiled.live_actions))
+        from workbench.views.document import document
+        (bad,) = [pane for pane in document(compiled.report)["panes"] if pane["id"] == "bad"]
+        print(bad["empty"]["text"])
         shell = InteractiveShell.instance()
         wb.load_ipython_extension(shell)
         print(shell.find_line_magic("aot_compile").__self__.__class__.__name__)
     """)  # fmt: skip
-    assert said[:4] == ["workbench.api.files True", "1 True", "True", "WorkbenchMagics"]
-    warned = " ".join(said[4:])
+    assert said[:3] == ["workbench.api.files True", "1 True", "True"]
+    assert said[3] == "The code of the world wrong raised ZeroDivisionError: division by zero."
+    assert said[4] == "WorkbenchMagics"
+    warned = " ".join(said[5:])
     for words in (
         "A world of wrong is left out: its name is None",
         "The world wrong of wrong is left out: there is one of that name",
@@ -197,10 +203,13 @@ def test_a_command_says_which_records_it_reads(wrong: Path) -> None:
         from workbench.command_line.main import main
         sys.stderr = sys.stdout
         print(main(["report", {str(path)!r}]))
+        print(main(["report", "five"]))
     """)  # fmt: skip
     (why,) = [row for row in said if "the commands read" in row]
     assert "holds a value of type object, of the world wrong: the commands read reports" in why
-    assert "2" in said
+    assert said.count("2") == 2
+    (why,) = [row for row in said if "cannot read" in row]
+    assert "The world wrong cannot read five: ValueError: invalid literal for int" in why
 
 
 def test_a_table_of_a_world_is_dropped_with_the_sources_unless_it_may_be_shared(site: Path) -> None:

@@ -24,7 +24,7 @@ from workbench.artifacts.archive.file_kinds import LOADABLE
 from workbench.artifacts.records.report_in import SESSION_SUFFIX, record_of
 from workbench.command_line import FINDING, FINE
 from workbench.compiler.internals.signatures import signature_of
-from workbench.errors import UsageError, describe_error
+from workbench.errors import UsageError, WorkbenchError, describe_error
 from workbench.glossary import read_glossary
 from workbench.report import Kernel, Report
 from workbench.report.measures import measures
@@ -208,7 +208,13 @@ def _record(path: str) -> Record | RunProfile:
             if is_profile(file.read(_HEAD)):
                 return RunProfile.load(path)
     for world in () if path.endswith(_RECORDS) else reversed(list_worlds()):
-        found = world.read_record(path)
+        try:
+            found = world.read_record(path)
+        except Exception as error:
+            if world.is_own or isinstance(error, WorkbenchError):
+                raise
+            why = f"The world {world.name} cannot read {path}: {describe_error(error)}."
+            raise UsageError(why) from error
         if isinstance(found, Report | Session | RunProfile):
             return found
         if found is not None:

@@ -32,7 +32,7 @@ from IPython.display import display
 from workbench import api
 from workbench.api.compilation import warm_up
 from workbench.compiler.request.compile_request import list_known_gpus
-from workbench.errors import UsageError, WorkbenchError
+from workbench.errors import UsageError, WorkbenchError, describe_error
 from workbench.notebook import options
 from workbench.notebook.call import (
     WrittenCall,
@@ -448,7 +448,12 @@ def ask_for_magics(kind: type, shell: InteractiveShell) -> Any:
         why = f"it takes {join_words(sorted(known & own))}." if known & own else "it has no magics."
         warnings.warn(f"The magics {kind.__name__} are left out: {why}", stacklevel=2)
         return None
-    made = kind(shell)
+    try:
+        made = kind(shell)
+    except Exception as error:  # somebody else's code, which may raise anything
+        why = describe_error(error)
+        warnings.warn(f"The magics {kind.__name__} are left out: {why}", stacklevel=2)
+        return None
     shell.register_magics(made)
     return made
 

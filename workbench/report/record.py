@@ -44,7 +44,7 @@ Made = TypeVar("Made")
 class Report(ReportBase):
     """A compilation as plain data: nested records, tables by name, texts by content hash.
 
-    `extra` keeps record kinds that this version does not know.
+    `extra["unknown_tables"]` keeps tables that nothing installed reads.
 
     Examples
     --------

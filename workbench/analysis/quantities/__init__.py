@@ -1,4 +1,4 @@
-"""What a record says in single numbers."""
+"""A record in single numbers."""
 
-DOORS = {"quantities": "What a record says in single numbers, with unit and source."}
+DOORS = {"quantities": "Single numbers of a record, each with its unit and source."}
 """What other rooms import of this one."""
