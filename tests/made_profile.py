@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from workbench.report.profile.profile_rows import (
+from workbench.report.table import Table
+from workbench.worlds.profiles.rows.profile_rows import (
     PROFILE_TABLES,
     DeviceEvent,
     ProfileHeader,
     RanKernel,
 )
-from workbench.report.profile.run_profile import RunProfile
-from workbench.report.table import Table
+from workbench.worlds.profiles.rows.run_profile import RunProfile
 
 BFLOAT16 = "c10::BFloat16"
 

@@ -47,7 +47,6 @@ FLOORS = """
 1 compiler.guards
 1 compiler.call_plan
 1 artifacts.machine · artifacts.records · analysis.diff · compiler.cold_start
-1 analysis.profile_changes · analysis.profile_matches
 1 artifacts.trust · analysis.sweep · analysis.opportunities · analysis.session · analysis.ranks
 1 analysis.quantities · analysis.kernel_checks · analysis.kernel_layouts
 1 artifacts.inspect
@@ -61,7 +60,7 @@ FLOORS = """
 2 compiler.aot_files.variants
 2 compiler.captured_graphs
 2 compiler.recording
-3 compiler.pipeline · compiler.running · compiler.session · profiles
+3 compiler.pipeline · compiler.running · compiler.session
 4 compiler.packaging · compiler.cpp_project · compiler.model_servers
 4 compiler.kernels
 4 compiler.virtual_gpu.device
@@ -75,6 +74,11 @@ FLOORS = """
 5 handles
 6 sweeps · roundtrips
 6 worlds.expectations
+6 worlds.profiles.rows
+6 worlds.profiles.changes · worlds.profiles.matches
+6 worlds.profiles.reading
+6 worlds.profiles.views
+6 worlds.profiles
 6 worlds.logs.reading
 6 worlds.logs
 6 worlds.numerics.rows
@@ -107,7 +111,7 @@ OUTSIDE = {  # what a room may import besides the standard library; others may i
     "analysis": set(),
     "artifacts": {"cryptography"},  # where a team's signature is made or checked
     "worlds.logs": {"orjson"},
-    "profiles": {"orjson", "numpy"},
+    "worlds.profiles.reading": {"orjson", "numpy"},
     "views": {
         "pandas",
         "matplotlib",

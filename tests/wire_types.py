@@ -48,7 +48,9 @@ def _document(value: dict[str, Any]) -> list[str]:
     own, found = dict(value), list[str]()
     for world in list_worlds():
         if (world.folder / "views" / "messages.py").exists():
-            kind = import_module(f"workbench.worlds.{world.name}.views.messages").Document
+            messages = import_module(f"workbench.worlds.{world.name}.views.messages")
+            if (kind := getattr(messages, "Document", None)) is None:
+                continue
             found += mismatches({n: own.pop(n) for n in kind.__annotations__ if n in own}, kind)
     return found + _typed_dict(own, Document, "")
 

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from workbench.errors import *  # noqa: F403
     from workbench.handles.packages.package import Package as Package
     from workbench.report.presenter import Presenter
-    from workbench.report.profile.run_profile import RunProfile as RunProfile
     from workbench.report.record import Report as Report
     from workbench.report.session.session_record import Session as Session
     from workbench.settings import options as options
@@ -36,7 +35,6 @@ __version__ = "0.1.0"
 _HOMES = {
     "Package": "workbench.handles.packages.package",
     "Report": "workbench.report.record",
-    "RunProfile": "workbench.report.profile.run_profile",
     "Session": "workbench.report.session.session_record",
     "Sweep": "workbench.analysis.sweep.sweep",
     "options": "workbench.settings",

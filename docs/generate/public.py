@@ -86,12 +86,13 @@ def pages() -> list[Page]:
 
 
 def _list_world_modules() -> dict[ModuleType, tuple[str, str]]:
-    """The modules of the worlds' names, each a page that is called like its world."""
-    return {
+    """The modules of the worlds' functions, each a page that is called like its world."""
+    modules = {
         import_module(module): (world.name, world.title)
         for world in list_worlds()
         for module in dict.fromkeys(world.names.values())
     }
+    return {module: page for module, page in modules.items() if hasattr(module, "__all__")}
 
 
 def _given(module: ModuleType) -> Iterable[Named]:

@@ -28,7 +28,6 @@ from workbench.report.cluster.cluster_rows import (
 from workbench.report.file_rows import RoundTripLeaf, RoundTripPhase, RoundTripWay
 from workbench.report.machine_rows import MatrixCell, RankedConfig, Resources
 from workbench.report.measures import measures
-from workbench.report.profile.profile_rows import PROFILE_TABLES
 from workbench.report.profile_record import KernelTime, OperatorTime
 from workbench.report.tables import TABLES, list_tables
 from workbench.report.trials import Trial
@@ -36,6 +35,7 @@ from workbench.specs import Gpu
 from workbench.views.sweep.sweep_tables import FIGURES
 from workbench.views.tables.columns import FIRST_COLUMNS
 from workbench.views.tables.data_frames import DERIVED
+from workbench.worlds.profiles.rows.profile_rows import PROFILE_TABLES
 
 _IDS = """Ids are short and stable within a report: `s0` source, `g0` graph, `g0:add_1` node, `i0`
 scheduler graph, `i0:op1` scheduler node, `i0:buf1` buffer, `k0` kernel, `w0` wrapper, `b0` break,

@@ -23,7 +23,7 @@ from workbench.analysis.opportunities.rules import RULES
 from workbench.errors import __all__ as errors
 from workbench.notebook.options import OF_MAGICS
 from workbench.report import Report
-from workbench.report.profile.profile_rows import PROFILE_TABLES
+from workbench.worlds.profiles.rows.profile_rows import PROFILE_TABLES
 
 WRITTEN = (pages.HOME, pages.WHICH, *pages.GUIDE, *pages.ABOUT)
 FRAMES = {

@@ -7,8 +7,8 @@ import json
 
 import pytest
 
-from tests.profiles.synthetic_trace import SyntheticTrace
-from tests.profiles.tutorial_steps import FOLDER, build_after, build_before
+from tests.worlds.profiles.reading.synthetic_trace import SyntheticTrace
+from tests.worlds.profiles.reading.tutorial_steps import FOLDER, build_after, build_before
 from workbench import read_profile
 
 
@@ -17,7 +17,8 @@ from workbench import read_profile
 )
 def test_the_files_are_what_the_script_writes(name: str, made: SyntheticTrace) -> None:
     kept = json.loads(gzip.decompress((FOLDER / f"{name}.json.gz").read_bytes()))
-    assert kept == json.loads(json.dumps(made.to_json())), "python -m tests.profiles.tutorial_steps"
+    how = "python -m tests.worlds.profiles.reading.tutorial_steps"
+    assert kept == json.loads(json.dumps(made.to_json())), how
 
 
 def test_the_first_has_three_things_to_change_and_the_second_none() -> None:

@@ -14,10 +14,10 @@ from workbench.report import Kernel, Report, Table, machine_rows, rows
 from workbench.report.cluster import cluster_rows
 from workbench.report.machine_rows import MatrixCell, Resources
 from workbench.report.measures import Place, describe, measures, number
-from workbench.report.profile import profile_rows
 from workbench.views.document import document
 from workbench.views.tables.column import Column
 from workbench.views.tables.columns import add_numbers, list_columns, number_of
+from workbench.worlds.profiles.rows import profile_rows
 
 ROWS = {
     name: each

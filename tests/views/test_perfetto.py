@@ -11,9 +11,9 @@ import workbench as wb
 from tests.analysis.cluster.test_streams import record
 from workbench.errors import UsageError
 from workbench.report import Report
-from workbench.report.profile.profile_rows import DeviceEvent
-from workbench.report.profile.run_profile import RunProfile
 from workbench.report.table import Table
+from workbench.worlds.profiles.rows.profile_rows import DeviceEvent
+from workbench.worlds.profiles.rows.run_profile import RunProfile
 
 RECORDS = Path(__file__).parents[1] / "records"
 PROFILE = Path(__file__).parents[1] / "gpu" / "traces" / "eager.json.gz"

@@ -14,7 +14,12 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-OF_WORLD = ("workbench/worlds/{}", "tests/worlds/{}", "assets/frontend/src/worlds/{}")
+OF_WORLD = (
+    "workbench/worlds/{}",
+    "tests/worlds/{}",
+    "assets/frontend/src/worlds/{}",
+    "assets/frontend/test/worlds/{}",
+)
 MODULES = Path("assets/frontend/node_modules")
 SHORT = ("-q", "-n", "2", "--part", "short", "-m", "not slow and not gpu", "tests")
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from os import PathLike
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from workbench.arguments import checked
-from workbench.errors import UsageError
 
 if TYPE_CHECKING:
     import pandas
@@ -15,13 +13,11 @@ if TYPE_CHECKING:
     from workbench.analysis.forecast.forecast import Forecast
     from workbench.analysis.gpu_model.launches import Launches
     from workbench.analysis.memory.memory import Memory
-    from workbench.analysis.profile_matches.profile_difference import ProfileDiff
-    from workbench.analysis.session.session_comparison import SessionDiff
     from workbench.handles.opportunities.opportunities import Opportunities
     from workbench.report.cache_keys import WhyRecompiled
-    from workbench.report.profile.run_profile import RunProfile
-    from workbench.report.session.session_record import Session
+    from workbench.report.presenter import Compared
 
+Difference = TypeVar("Difference")
 
 __all__ = [
     "aotinductor_names",
@@ -30,7 +26,6 @@ __all__ = [
     "launches",
     "memory",
     "opportunities",
-    "read_profile",
     "show",
     "targets",
     "why_recompiled",
@@ -50,30 +45,21 @@ def show(x: Any) -> Any:
     inputs        x: float32 [64, 64] on cpu
     ...
     """
-    from workbench.analysis.diff.difference import Diff
-    from workbench.analysis.layers.fit import Fit
-    from workbench.analysis.profile_matches.profile_difference import ProfileDiff
-    from workbench.analysis.sweep.sweep import Sweep
     from workbench.report.presenter import Presented
-    from workbench.report.profile.run_profile import RunProfile
     from workbench.report.record import Report
-    from workbench.report.session.session_record import Session
     from workbench.views.widgets.display import show as run
 
     shown = getattr(x, "session", x)
-    own = Diff | Fit | ProfileDiff | RunProfile | Session | Sweep
-    is_alone = isinstance(shown, Presented) and not hasattr(shown, "report")
-    if isinstance(shown, own) or (is_alone and not isinstance(shown, Report)):
+    is_alone = isinstance(shown, Presented) and not isinstance(shown, Report)
+    if is_alone and not isinstance(getattr(shown, "report", None), Report):
         return shown
     return run(x)
 
 
 @overload
-def diff(a: Session, b: Session, *, names: tuple[str, str] | None = None) -> SessionDiff: ...
-
-
-@overload
-def diff(a: RunProfile, b: RunProfile, *, names: tuple[str, str] | None = None) -> ProfileDiff: ...
+def diff(
+    a: Compared[Difference], b: Any, *, names: tuple[str, str] | None = None
+) -> Difference: ...
 
 
 @overload
@@ -81,9 +67,7 @@ def diff(a: Any, b: Any, *, names: tuple[str, str] | None = None) -> Diff: ...
 
 
 @checked
-def diff(
-    a: Any, b: Any, *, names: tuple[str, str] | None = None
-) -> Diff | SessionDiff | ProfileDiff:
+def diff(a: Any, b: Any, *, names: tuple[str, str] | None = None) -> Any:
     """Compare two compilations: what was asked for, graphs, guards, fusion, kernels, traffic.
 
     Graphs are matched by structure and shapes, kernels by what they compute. The result prints
@@ -118,24 +102,11 @@ def diff(
     """
     from workbench.analysis.diff.report_comparison import compare
     from workbench.artifacts.records.report_in import name_compilations, report_of
-    from workbench.report.profile.run_profile import RunProfile
-    from workbench.report.session.session_record import Session
+    from workbench.report.presenter import presenter
 
-    if isinstance(a, Session) and isinstance(b, Session):
-        from workbench.analysis.session.session_comparison import compare_sessions
-
-        return compare_sessions(a, b, names or ("a", "b"))
-    if isinstance(a, RunProfile) and isinstance(b, RunProfile):
-        from workbench.analysis.profile_matches.profile_difference import compare_profiles
-
-        return compare_profiles(a, b, names)
-    if isinstance(a, RunProfile) or isinstance(b, RunProfile):
-        raise UsageError(
-            "A profile is compared with another profile. A report gets its times by "
-            "report.with_profile(p)."
-        )
-    if isinstance(a, Session) or isinstance(b, Session):
-        raise UsageError("A session is compared with another session: s.report(0) is a report.")
+    difference = presenter().compare(a, b, names)
+    if difference is not None:
+        return difference
     return compare(report_of(a), report_of(b), names or name_compilations(a, b))
 
 
@@ -327,42 +298,6 @@ def opportunities(x: Any) -> Opportunities:
     from workbench.handles.opportunities.opportunities import Opportunities
 
     return Opportunities(report_of(x), x)
-
-
-@checked
-def read_profile(path: str | PathLike[str], gpu: str | None = None) -> RunProfile:
-    """Read what `torch.profiler` wrote of a device: where its time went, by module and line.
-
-    `.sentence` says how long it took and how busy the device was, `.frame("kernels")` has a row for
-    each kernel by operator and shapes; further tables are `modules`, `lines`, `gaps`, `streams`,
-    `collectives`, `steps`, `memory` and `launches`. Times are measured, in µs. Only work of the
-    device counts whose launch is in the trace. `.notes` say what the trace lacks, with the option
-    of torch.profiler that records it, and what is wrong with it. Of a trace without a GPU it shows
-    the operators of the CPU. Nothing of the file is run; torch is not imported.
-
-    Parameters
-    ----------
-    path
-        A `*.json` or `*.json.gz` file of `export_chrome_trace`, or a folder with one for each rank.
-    gpu
-        The GPU by its name in `targets()`, where the trace names none or another.
-
-    Raises
-    ------
-    ArtifactError
-        The file is no trace of torch.profiler, or nothing of it can be read.
-    UsageError
-        There is no such GPU, or no trace in the folder.
-
-    Examples
-    --------
-    >>> p = wb.read_profile("trace.json.gz")
-    >>> p.frame("kernels").operator[0]
-    'aten::native_layer_norm_backward'
-    """
-    from workbench.profiles.profile_reader import read_profile as run
-
-    return run(path, gpu)
 
 
 @checked

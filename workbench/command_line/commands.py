@@ -17,48 +17,40 @@ from typing import Any, NoReturn
 
 from workbench import api
 from workbench.analysis.diff.difference import Diff
-from workbench.analysis.profile_matches.profile_difference import ProfileDiff
-from workbench.analysis.quantities.quantities import Quantity, Record, read_quantities
-from workbench.analysis.session.session_comparison import SessionDiff
-from workbench.artifacts.archive.file_kinds import LOADABLE
-from workbench.artifacts.records.report_in import SESSION_SUFFIX, record_of
+from workbench.analysis.quantities.quantities import Quantity
+from workbench.artifacts.records.report_in import read_record, record_of
 from workbench.command_line import FINDING, FINE
 from workbench.compiler.internals.signatures import signature_of
-from workbench.errors import UsageError, WorkbenchError, describe_error
+from workbench.errors import UsageError, describe_error
 from workbench.glossary import read_glossary
 from workbench.report import Kernel, Report
 from workbench.report.measures import measures
-from workbench.report.presenter import presenter
-from workbench.report.profile.profile_rows import PROFILE_TABLES
-from workbench.report.profile.run_profile import RunProfile
-from workbench.report.session.session_record import Session
+from workbench.report.presenter import Presented, presenter
 from workbench.report.table import Table
-from workbench.report.wbr_file import is_profile
-from workbench.worlds.world import list_worlds
-
-_HEAD = 1 << 20  # bytes, which hold the header of a record
-_TRACES = (".json", ".json.gz")
-_RECORDS = (".wbr", SESSION_SUFFIX, *(kind.suffix for kind in LOADABLE))
+from workbench.worlds.world import list_commands
 
 
 def report(chosen: Namespace) -> int:
     """`workbench report FILE`."""
-    record = _record(chosen.file)
-    if isinstance(record, RunProfile):
-        return _show_profile("report", record, chosen)
-    ok = isinstance(record, Session) or record.outcome.ok
-    advised = presenter().sentences(record) if isinstance(record, Session) else ()
+    return show("report", _record(chosen.file), chosen)
+
+
+def show(command: str, record: Any, chosen: Namespace) -> int:
+    """Print a record, and write its page where one was asked for."""
+    report = record if isinstance(record, Report) else None
+    ok = report is None or report.outcome.ok
     if chosen.html:
-        record.to_html(chosen.html)
-    if chosen.json:
-        sentences = advised or [repr(record)]
-        kernels = None if isinstance(record, Session) else kernels_of(record)
-        print(
-            document("report", chosen.file, ok=ok, sentences=sentences,
-                     numbers=read_numbers(record), kernels=kernels)
-        )  # fmt: skip
-    else:
-        print(presenter().text(record), *(f"- {sentence}" for sentence in advised), sep="\n")
+        presenter().page(record, chosen.html)
+    if not chosen.json:
+        print(presenter().terminal(record))
+        return _code(ok)
+    sentences = () if report is not None else presenter().sentences(record)
+    print(
+        document(command, chosen.file, ok=ok, sentences=sentences or [repr(record)],
+                 numbers=read_numbers(record),
+                 kernels=None if report is None else kernels_of(report),
+                 tables=list_tables(presenter().tables(record)))
+    )  # fmt: skip
     return _code(ok)
 
 
@@ -69,21 +61,13 @@ def diff(chosen: Namespace) -> int:
     sentences = list(difference.sentences)
     is_same = difference.is_same if isinstance(difference, Diff) else not sentences
     if chosen.html:
-        if isinstance(difference, SessionDiff):
-            raise UsageError("A difference of sessions has no page: leave --html out.")
+        if not hasattr(difference, "to_html"):
+            raise UsageError("This difference has no page: leave --html out.")
         difference.to_html(chosen.html)
     if chosen.json:
         findings = () if is_same else ({"what": "difference", "text": s} for s in sentences)
-        numbers = [
-            number
-            for record, of in ((a, chosen.a), (b, chosen.b))
-            for number in (
-                read_totals(record, of)
-                if isinstance(record, RunProfile)
-                else read_numbers(record, of)
-            )
-        ]
-        tables = list_tables(difference.tables) if isinstance(difference, ProfileDiff) else None
+        numbers = [*read_numbers(a, chosen.a), *read_numbers(b, chosen.b)]
+        tables = list_tables(presenter().tables(difference))
         name = f"{chosen.a} / {chosen.b}"
         print(
             document("diff", name, ok=is_same, sentences=sentences, numbers=numbers,
@@ -92,28 +76,6 @@ def diff(chosen: Namespace) -> int:
     else:
         print(difference)
     return _code(is_same)
-
-
-def profile(chosen: Namespace) -> int:
-    """`workbench profile TRACE`."""
-    saved = chosen.file.endswith(".wbr")
-    found = RunProfile.load(chosen.file) if saved else api.read_profile(chosen.file, chosen.gpu)
-    if chosen.save:
-        found.save(chosen.save)
-    return _show_profile("profile", found, chosen)
-
-
-def _show_profile(command: str, found: RunProfile, chosen: Namespace) -> int:
-    if chosen.html:
-        found.to_html(chosen.html)
-    if chosen.json:
-        print(
-            document(command, chosen.file, ok=True, sentences=presenter().sentences(found),
-                     numbers=read_totals(found), tables=list_tables(found.tables))
-        )  # fmt: skip
-    else:
-        print(presenter().text(found))
-    return FINE
 
 
 def check(chosen: Namespace) -> int:
@@ -197,32 +159,17 @@ def schema(chosen: Namespace) -> int:
     return FINE
 
 
-def _record(path: str) -> Record | RunProfile:
-    """What a file holds; a log is read as one, a folder with traces of torch.profiler as ranks."""
-    where = Path(path)
-    has_ranks = where.is_dir() and not any(where.glob("*.log*"))
-    if path.endswith(_TRACES) or (has_ranks and any(where.glob("*.json*"))):
-        return api.read_profile(path)
-    if path.endswith(".wbr") and where.is_file():
-        with where.open("rb") as file:
-            if is_profile(file.read(_HEAD)):
-                return RunProfile.load(path)
-    for world in () if path.endswith(_RECORDS) else reversed(list_worlds()):
-        try:
-            found = world.read_record(path)
-        except Exception as error:
-            if world.is_own or isinstance(error, WorkbenchError):
-                raise
-            why = f"The world {world.name} cannot read {path}: {describe_error(error)}."
-            raise UsageError(why) from error
-        if isinstance(found, Report | Session | RunProfile):
-            return found
-        if found is not None:
-            raise UsageError(
-                f"{path} holds a value of type {type(found).__name__}, of the world {world.name}: "
-                "the commands read reports, sessions and profiles."
-            )
-    return record_of(path)
+def _record(path: str) -> Any:
+    """What a file or folder holds: a world says so, or it is a report."""
+    record = read_record(path)
+    if record is None:
+        return record_of(path)
+    if isinstance(record, Report | Presented):
+        return record
+    raise UsageError(
+        f"{path} holds a value of type {type(record).__name__}: the commands show reports and what "
+        "derives from Presented."
+    )
 
 
 def _code(ok: bool) -> int:
@@ -230,7 +177,8 @@ def _code(ok: bool) -> int:
 
 
 FORMAT = 1
-_TIMELINES = ("events", "host", "memory")
+OWN = ("report", "diff", "check", "inspect", "explain")
+"""Commands that print a document, beside those of worlds."""
 _MOST_ROWS = 1_000
 _UNITS: Mapping[str, tuple[str, float]] = {"B": ("bytes", 1), "us": ("s", 1e-6)}
 
@@ -292,9 +240,7 @@ _TABLE = {
     "additionalProperties": False,
     "description": "a table of one profile or of two; times are microseconds",
     "properties": {
-        "name": {
-            "enum": ["whole", "operators", *(n for n in PROFILE_TABLES if n not in _TIMELINES)]
-        },
+        "name": {"type": "string"},
         "columns": {"type": "array", "items": {"type": "string"}},
         "rows": {"type": "array", "items": {"type": "array", "items": _build_cell(3)}},
         "omitted": {"type": "number", "description": "rows that are not listed"},
@@ -308,7 +254,7 @@ SCHEMA: Mapping[str, Any] = {
     "additionalProperties": False,
     "properties": {
         "format": {"const": FORMAT},
-        "command": {"enum": ["report", "diff", "profile", "check", "inspect", "explain"]},
+        "command": {"enum": [*OWN, *(command.name for command in list_commands())]},
         "name": {"type": "string", "description": "what was looked at"},
         "ok": {"type": "boolean", "description": "whether the exit code is 0"},
         "sentences": {"type": "array", "items": {"type": "string"}},
@@ -349,27 +295,23 @@ def document(
     return json.dumps(content, indent=1, ensure_ascii=False)
 
 
-def read_totals(profile: RunProfile, of: str = "") -> Iterator[dict[str, Any]]:
-    """How long the device of a profile took, worked and stood, in seconds."""
-    for name in ("total", "busy", "idle"):
-        seconds = getattr(profile, f"{name}_us") / 1e6
-        plain = {"name": name, "value": seconds, "unit": "s", "source": "measured"}
-        yield plain | ({"of": of} if of else {})
-
-
-def list_tables(tables: Mapping[str, Table[Any]]) -> Iterator[dict[str, Any]]:
-    """The tables of one or two profiles that have rows, but for those of a timeline."""
+def list_tables(tables: Mapping[str, Table[Any]] | None) -> list[dict[str, Any]] | None:
+    """The tables that have rows, as JSON; None for a record that gives none."""
+    if tables is None:
+        return None
+    listed = []
     for name, table in tables.items():
-        if name in _TIMELINES or not len(table):
-            continue
         rows = list(zip(*table.columns.values(), strict=True))[:_MOST_ROWS]
         omitted = table.omitted + len(table) - len(rows)
-        yield {"name": name, "columns": [*table.columns], "rows": rows, "omitted": omitted}
+        if len(table):
+            columns = [*table.columns]
+            listed.append({"name": name, "columns": columns, "rows": rows, "omitted": omitted})
+    return listed
 
 
-def read_numbers(record: Record, of: str = "") -> list[dict[str, Any]]:
+def read_numbers(record: Any, of: str = "") -> list[dict[str, Any]]:
     """Every number of a record, `of` which it is where there are several."""
-    return [_number(one, of) for one in read_quantities(record)]
+    return [_number(one, of) for one in presenter().numbers(record)]
 
 
 def _number(one: Quantity, of: str) -> dict[str, Any]:

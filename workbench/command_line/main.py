@@ -11,6 +11,7 @@ from typing import Any
 
 from workbench.command_line import WRONG_USE
 from workbench.installation import explain_overwritten
+from workbench.worlds.world import list_commands
 
 _FILE = (
     "a record (.wbr, .wbs), an artifact (.aot, .pt2), a log or a folder of TORCH_TRACE, a log of "
@@ -31,9 +32,11 @@ def main(words: Sequence[str] | None = None) -> int:
     from workbench.command_line import commands
     from workbench.errors import WorkbenchError
 
-    command = getattr(commands, chosen.command)
+    read = getattr(chosen, "read", None)
     try:
-        return int(command(chosen))
+        if read is not None:  # a command of a world
+            return commands.show(chosen.command, read(chosen), chosen)
+        return int(getattr(commands, chosen.command)(chosen))
     except (WorkbenchError, OSError) as error:
         print(f"workbench {chosen.command}: {error}", file=sys.stderr)
     except Exception:  # Python's own exit code of an error, 1, would read as a finding
@@ -80,11 +83,11 @@ def build_command_parser() -> argparse.ArgumentParser:
     diff.add_argument("a", help=_FILE)
     diff.add_argument("b", help="the other")
     diff.add_argument("--html", metavar="PATH", help="also write it as one page")
-    profile = _command(commands, "profile", "what a GPU did while torch.profiler recorded it")
-    profile.add_argument("file", help="a trace (*.json, *.json.gz), a folder of ranks, a .wbr")
-    profile.add_argument("--gpu", metavar="NAME", help="the GPU, where the trace names none")
-    profile.add_argument("--html", metavar="PATH", help="also write it as one page")
-    profile.add_argument("--save", metavar="PATH", help="also write it as a .wbr file")
+    for own in list_commands():
+        of_world = _command(commands, own.name, own.about)
+        own.add_words(of_world)
+        of_world.add_argument("--html", metavar="PATH", help="also write it as one page")
+        of_world.set_defaults(read=own.read)
     check = _command(
         commands, "check", "whether a file can be loaded on a machine; 1: it cannot, or not checked"
     )

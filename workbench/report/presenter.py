@@ -6,14 +6,25 @@ A record is plain data and knows no view: the package hands them down when somet
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Protocol, overload
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, overload
 
 if TYPE_CHECKING:
     import anywidget
     import matplotlib.figure
     import pandas
+
+    from workbench.report.table import Table
+
+
+Difference_co = TypeVar("Difference_co", covariant=True)
+
+
+class Compared(Protocol[Difference_co]):
+    """A record that `diff` compares with another of its kind."""
+
+    def _compare(self, other: Any, names: tuple[str, str] | None) -> Difference_co: ...
 
 
 class Presenter(Protocol):
@@ -40,11 +51,26 @@ class Presenter(Protocol):
     def explain_recompile(self, session: Any, compile: Any) -> str:
         """Why a session compiled once more, in a sentence with the line that changed the value."""
 
-    def add_profile(self, record: Any, profile: Any) -> Any:
-        """A report with the times of its kernels in a profile; raises `UsageError` without any."""
+    def terminal(self, record: Any) -> str:
+        """What the commands print of it."""
 
-    def add_report(self, profile: Any, record: Any) -> Any:
-        """A profile with what a report says of its kernels; raises `UsageError` without any."""
+    def numbers(self, record: Any) -> Iterable[Any]:
+        """Each of its single numbers as a `Quantity`."""
+
+    def tables(self, record: Any) -> Mapping[str, Table[Any]] | None:
+        """The tables that the commands give as JSON; None where it has no such tables."""
+
+    def compare(self, a: Any, b: Any, names: tuple[str, str] | None) -> Any:
+        """The difference of two records of a kind that is compared with its own only.
+
+        None where neither is of such a kind; raises `UsageError` where one of them alone is.
+        """
+
+    def add_times(self, report: Any, measured: Any) -> Any:
+        """A report with the times that another record measured; raises `UsageError` without any."""
+
+    def join(self, record: Any, report: Any) -> Any:
+        """A record with what a report says of its kernels; raises `UsageError` without any."""
 
     def plot(self, record: Any, *choice: Any, **more: Any) -> matplotlib.figure.Figure:
         """One of its charts; raises `UsageError` for one that it does not have."""

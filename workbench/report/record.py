@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     import matplotlib.figure
     import pandas
 
-    from workbench.report.profile.run_profile import RunProfile
 
 Made = TypeVar("Made")
 
@@ -219,13 +218,13 @@ class Report(ReportBase):
         return presenter().script(self, kernel)
 
     @checked
-    def with_profile(self, profile: RunProfile) -> Report:
+    def with_profile(self, profile: Any) -> Report:
         """The report with the times that its kernels took in a profile; see `wb.read_profile`.
 
         Kernels that Inductor generated are found by the hash of their source. Raises `UsageError`
         when the profile has none of them.
         """
-        return cast("Report", presenter().add_profile(self, profile))
+        return cast("Report", presenter().add_times(self, profile))
 
     @checked
     def why_apart(self, a: str, b: str) -> WhyApart:

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from workbench.analysis.cluster.streams import Streams, find_streams
 from workbench.errors import UsageError
 from workbench.report import Phase, Report
 from workbench.report.atomic import write_saved_file
-from workbench.report.profile.run_profile import RunProfile
 
 Event = dict[str, Any]
 
 
-class _Lanes:
+class Lanes:
     """Numbers processes and their threads, which the format wants, and names each once."""
 
     def __init__(self) -> None:
@@ -39,28 +38,32 @@ def _name(kind: str, name: str, pid: int, tid: int = 0) -> Event:
     return {"ph": "M", "name": kind, "pid": pid, "tid": tid, "args": {"name": name}}
 
 
-def _run(
-    lanes: _Lanes, at: tuple[str, str], name: str, start_us: float, us: float,
+def list_run(
+    lanes: Lanes, at: tuple[str, str], name: str, start_us: float, us: float,
     kind: str, args: Mapping[str, Any],
 ) -> Iterator[Event]:  # fmt: skip
+    """One run `at` a process and a thread, in µs, after what names these where they are new."""
     *named, where = lanes.place(*at)
     yield from named
     said = {key: value for key, value in args.items() if value not in (None, "", ())}
     yield {**where, "ph": "X", "name": name, "cat": kind, "ts": start_us, "dur": us, "args": said}
 
 
-def write(record: Report | RunProfile, path: str) -> None:
-    """Write the trace; raises `UsageError` where the record has no times."""
-    if isinstance(record, RunProfile):
-        what, events = "timeline", list(_list_profiled(record))
-    else:
-        what, events = "timed phases", list(_list_compiled(record))
-    if not events:
+def write(report: Report, path: str) -> None:
+    """Write the trace of a report; raises `UsageError` where it has no times."""
+    source = {"source": "phases of the compilation, measured; one call, by a model"}
+    write_events(_list_compiled(report), source, "timed phases", path)
+
+
+def write_events(events: Iterable[Event], source: Mapping[str, str], what: str, path: str) -> None:
+    """Write a trace and its `source`; raises `UsageError` where there is none of `what`."""
+    listed = list(events)
+    if not listed:
         raise UsageError(f"This record has no {what}: there is nothing to draw over time.")
-    _begin_at_zero(events)
-    told = {"traceEvents": events, "displayTimeUnit": "ms", "otherData": _tell_source(record)}
+    _begin_at_zero(listed)
+    trace = {"traceEvents": listed, "displayTimeUnit": "ms", "otherData": source}
     with write_saved_file(path) as file:
-        file.write(json.dumps(told, separators=(",", ":")).encode())
+        file.write(json.dumps(trace, separators=(",", ":")).encode())
 
 
 def _begin_at_zero(events: Sequence[Event]) -> None:
@@ -71,23 +74,13 @@ def _begin_at_zero(events: Sequence[Event]) -> None:
             event["ts"] -= first
 
 
-def _tell_source(record: Report | RunProfile) -> dict[str, str]:
-    if isinstance(record, RunProfile):
-        left = record.tables["events"].omitted + record.tables["host"].omitted
-        notes = [*record.header.notes, *([f"{left} events are left out."] if left else [])]
-        if len(record.tables["ranks"]) > 1:
-            notes.append("Ranks stand by the clocks of their machines, which may differ.")
-        return {"source": "torch.profiler, measured", "notes": " ".join(notes)}
-    return {"source": "phases of the compilation, measured; one call, by a model"}
-
-
 def _list_compiled(report: Report) -> Iterator[Event]:
     """The phases on the lanes of their threads, by log; what one call of a rank takes, modelled."""
-    lanes = _Lanes()
+    lanes = Lanes()
     for phase in report.phases:
         args = {"compile": phase.compile_id, "self_s": phase.self_s}
         at = _find_log(phase)
-        yield from _run(
+        yield from list_run(
             lanes, at, phase.name, phase.start_s * 1e6, phase.duration_s * 1e6, "phase", args
         )
     streams = find_streams(report) if len(report.collectives) else None
@@ -101,7 +94,7 @@ def _find_log(phase: Phase) -> tuple[str, str]:
     return f"compilation, {log}" if log else "compilation", thread
 
 
-def _list_streams(lanes: _Lanes, report: Report, streams: Streams) -> Iterator[Event]:
+def _list_streams(lanes: Lanes, report: Report, streams: Streams) -> Iterator[Event]:
     kernels = {kernel.id: kernel for kernel in report.kernels}
     sent = {row.id: row for row in report.collectives}
     process = f"one call on {report.request.target}, by a model"
@@ -124,29 +117,6 @@ def _list_streams(lanes: _Lanes, report: Report, streams: Streams) -> Iterator[E
             "bytes": row.bytes if row else None,
             "lines": ", ".join(kernel.lines) if kernel else "",
         }
-        yield from _run(
+        yield from list_run(
             lanes, (process, lane), names[span.kind], span.start_us, span.us, span.kind, args
         )
-
-
-def _list_profiled(profile: RunProfile) -> Iterator[Event]:
-    """What the devices and the threads of the CPU did; ranks by the clocks of their machines."""
-    lanes = _Lanes()
-    began = {row.rank: row.began_us for row in profile.tables["ranks"]}
-    first = min(began.values(), default=0.0)
-    names = {row.id: row.name for row in profile.tables["kernels"]}
-    for row in profile.tables["events"]:
-        at = _name_rank(row.rank, "device", row.device), f"stream {row.stream}"
-        start = row.start_us + began.get(row.rank, first) - first
-        args = {"row": row.kernel, "module": row.module, "line": row.line}
-        name = names.get(row.kernel, row.kernel)
-        yield from _run(lanes, at, name, start, row.duration_us, "device", args)
-    for row in profile.tables["host"]:
-        at = _name_rank(row.rank, "CPU", None), f"thread {row.thread}"
-        start = row.start_us + began.get(row.rank, first) - first
-        yield from _run(lanes, at, row.name, start, row.duration_us, row.kind, {})
-
-
-def _name_rank(rank: int | None, what: str, number: int | None) -> str:
-    of = "" if rank is None else f"rank {rank}, "
-    return f"{of}{what}" if number is None else f"{of}{what} {number}"

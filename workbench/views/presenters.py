@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     import matplotlib.figure
     import pandas
 
+    from workbench.analysis.quantities.quantities import Quantity
+
 Kinds = Mapping[str, Shown]
 """What one file shows, by the names of the kinds."""
 
@@ -62,8 +64,6 @@ def find_file(kind: str) -> Kinds | None:  # noqa: C901 (a table, and its import
             from workbench.views.clusters.rank_answers import SHOWN
         case "Scaling":
             from workbench.views.clusters.scaling_answer import SHOWN
-        case "ProfileDiff" | "RunProfile":
-            from workbench.views.profile.profile_page import SHOWN
         case "Session":
             from workbench.views.session.session_page import SHOWN
         case "Sweep":
@@ -188,17 +188,34 @@ class _Views:
 
         return explain_recompile(session, compile)
 
-    def add_profile(self, record: Any, profile: Any) -> Any:
-        """A report with the times of its kernels in a profile; raises `UsageError` without any."""
-        from workbench.analysis.profile_matches.profiled_report import add_profile
+    def terminal(self, record: Any) -> str:
+        """What the commands print of it."""
+        return (find_shown(record).terminal or self.text)(record)
 
-        return add_profile(record, profile)
+    def numbers(self, record: Any) -> Iterable[Quantity]:
+        """Each of its single numbers."""
+        return find_shown(record).numbers(record)
 
-    def add_report(self, profile: Any, record: Any) -> Any:
-        """A profile with what a report says of its kernels; raises `UsageError` without any."""
-        from workbench.analysis.profile_matches.profiled_report import add_report
+    def tables(self, record: Any) -> Mapping[str, Table[Any]] | None:
+        """The tables that the commands give as JSON; None where it has no such tables."""
+        list_tables = find_shown(record).tables
+        return None if list_tables is None else list_tables(record)
 
-        return add_report(profile, record)
+    def compare(self, a: Any, b: Any, names: tuple[str, str] | None) -> Any:
+        """The difference of two records of a kind that is compared with its own only.
+
+        None where neither is of such a kind; raises `UsageError` where one of them alone is.
+        """
+        run = find_shown(a).compare or find_shown(b).compare
+        return None if run is None else run(a, b, names)
+
+    def add_times(self, report: Any, measured: Any) -> Any:
+        """A report with the times that another record measured; raises `UsageError` without any."""
+        return find_shown(measured).add_times(measured, report)
+
+    def join(self, record: Any, report: Any) -> Any:
+        """A record with what a report says of its kernels; raises `UsageError` without any."""
+        return find_shown(record).join(record, report)
 
     def read_sweep(self, path: str) -> Any:
         """The sweep that `export` wrote."""

@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     import pandas
     from matplotlib.figure import Figure
 
+    from workbench.analysis.quantities.quantities import Quantity
+
 _WIDTH = 80
 _HEIGHT = 25
 _MOST = 6  # kernels where nothing else is wrong
@@ -221,7 +223,20 @@ def _export(report: Report, path: str) -> None:
     write(report, path)
 
 
+def _list_numbers(report: Report) -> tuple[Quantity, ...]:
+    from workbench.analysis.quantities.quantities import read_quantities
+
+    return read_quantities(report)
+
+
 SHOWN = {
-    "Report": Shown(document=_build_document, text=text, frame=_frame, plot=_plot, export=_export)
+    "Report": Shown(
+        document=_build_document,
+        text=text,
+        frame=_frame,
+        plot=_plot,
+        export=_export,
+        numbers=_list_numbers,
+    )
 }
 """Text needs neither templates nor charts: what else shows a report is imported when it does."""

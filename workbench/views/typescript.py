@@ -93,10 +93,24 @@ def _without_comments(text: str) -> str:
 
 def list_folders() -> str:
     """The module of the front end that imports the folder of every world that has one."""
-    names = list_world_folders()
-    imports = [f'import {{ world as {name} }} from "./worlds/{name}/register";' for name in names]
+    return _write_list("register", "world", "WORLDS", "")
+
+
+def list_records() -> str:
+    """The module of the front end that imports the views of records that worlds have."""
+    kind = 'import type { WorldRecords } from "./opened/view";\n'
+    text = _write_list("records", "records", "RECORDS", ": readonly WorldRecords[]")
+    head, rest = text.split("\n", 1)
+    return f"{head}\n\n{kind}{rest.lstrip()}"
+
+
+def _write_list(file: str, part: str, constant: str, kind: str) -> str:
+    """What the folders of worlds that have a file give as one of its parts."""
+    folders = SOURCES / "worlds"
+    names = [name for name in list_world_folders() if (folders / name / f"{file}.tsx").exists()]
+    imports = [f'import {{ {part} as {name} }} from "./worlds/{name}/{file}";' for name in names]
     head = _HEAD.format("the folders of src/worlds")
-    return "\n".join((head, *imports, "", f"export const WORLDS = [{', '.join(names)}];", ""))
+    return "\n".join((head, *imports, "", f"export const {constant}{kind} = [{', '.join(names)}];", ""))
 
 
 def list_terms() -> str:
@@ -193,6 +207,7 @@ def list_files() -> dict[Path, str]:
     return {
         TARGET: typescript(),
         SOURCES / "worlds.ts": list_folders(),
+        SOURCES / "worldrecords.ts": list_records(),
         SOURCES / "worldterms.ts": list_terms(),
         **worlds,
     }

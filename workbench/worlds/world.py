@@ -10,16 +10,34 @@ from __future__ import annotations
 import pkgutil
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import workbench.worlds
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
 
 GROUP = "aot_workbench.worlds"
 """The entry point under which a package names its `World`."""
 Part = TypeVar("Part")
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command of `workbench` that shows a record: its name, what `--help` says of it.
+
+    `add_words` gives a parser of argparse its arguments, `read` makes the record of what they are;
+    `--json` and `--html` are every command's.
+    """
+
+    name: str
+    about: str
+    add_words: Callable[[ArgumentParser], None]
+    read: Callable[[Namespace], Any]
 
 
 class World:
@@ -89,6 +107,10 @@ class World:
         Worlds of other packages are asked first.
         """
         return None
+
+    def list_commands(self) -> Sequence[Command]:
+        """Commands of `workbench`, each of which shows a record."""
+        return ()
 
     def find_pytest_plugin(self) -> Any:
         """A module or object with hooks and fixtures of pytest; None for none."""
@@ -213,3 +235,10 @@ def gather(
                 _leave_out(f"the {what} {name!r} of the world {world.name}", why)
             found.setdefault(name, part)
     return found
+
+
+def list_commands() -> list[Command]:
+    """The commands that worlds add."""
+    return collect(
+        lambda world: world.list_commands(), Command, "command", name=lambda command: command.name
+    )

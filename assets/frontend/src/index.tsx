@@ -12,9 +12,7 @@ import { liveHost, unpack } from "./live";
 import type { Model } from "./model";
 import { liveRecords, readRecords, type RecordsHost } from "./opened/host";
 import { PANES } from "./panes";
-import { ProfileDiffShell, ProfileDiffState } from "./profile/difference";
-import { ProfileShell } from "./profile/shell";
-import { ProfileState } from "./profile/state";
+import { openRecords, type RecordsState, type RecordsView } from "./opened/view";
 import { SessionShell } from "./session/shell";
 import { SessionState } from "./session/state";
 import { quiet } from "./shell/keys";
@@ -28,16 +26,11 @@ import type {
   DiffDocument,
   Embedded,
   EmbeddedBlocks,
-  EmbeddedProfile,
-  EmbeddedProfileDiff,
   EmbeddedSession,
   EmbeddedSweep,
   PaneId,
-  ProfileDiffDocument,
-  ProfileDocument,
-  SessionDocument,
-  SweepDocument,
 } from "./wire";
+import { RECORDS as RECORDS_OF_WORLDS } from "./worldrecords";
 
 export interface View {
   store: Store;
@@ -55,16 +48,14 @@ interface EmbeddedDiff {
   diff: DiffDocument;
 }
 
-type Embedding =
-  | Embedded
-  | EmbeddedBlocks
-  | EmbeddedDiff
-  | EmbeddedProfile
-  | EmbeddedProfileDiff
-  | EmbeddedSession
-  | EmbeddedSweep;
-type Mounted =
-  View | BlocksState | DiffState | ProfileDiffState | ProfileState | SessionState | SweepState;
+/** What a page or a saved output of records carries, under a key of its own. */
+interface EmbeddedRecords {
+  records?: Record<string, Embedded>;
+  [key: string]: unknown;
+}
+
+type Embedding = Embedded | EmbeddedBlocks | EmbeddedDiff | EmbeddedSession | EmbeddedSweep;
+type Mounted = View | BlocksState | DiffState | RecordsState;
 
 /** Draws a view with its tips, until the function that comes back is called. */
 function show(el: HTMLElement, view: VNode): () => void {
@@ -108,12 +99,14 @@ export function mount(
 function drawn(el: HTMLElement, embedded: Embedding, kind: "page" | "saved"): Mounted {
   if ("blocks" in embedded) return openBlocks(el, embedded);
   if ("diff" in embedded) return openDiff(el, embedded.diff).state;
-  if ("sweep" in embedded) return RECORDS.sweep(el, readRecords(embedded.sweep, kind)).state;
-  if ("profile" in embedded)
-    return RECORDS.profile(el, readRecords(embedded.profile, kind, embedded.records)).state;
-  if ("profile_diff" in embedded)
-    return RECORDS.profile_diff(el, readRecords(embedded.profile_diff, kind)).state;
-  if ("session" in embedded) return RECORDS.session(el, readRecords(embedded.session, kind)).state;
+  const { records, ...held } = embedded as unknown as EmbeddedRecords;
+  for (const [key, make] of RECORDS)
+    if (key in held)
+      return openView(el, make, readRecords(held[key] as never, kind, records)).state;
+  return openReport(el, embedded as Embedded, kind);
+}
+
+function openReport(el: HTMLElement, embedded: Embedded, kind: "page" | "saved"): View {
   const store = new Store(pageHost(embedded, kind), PANES);
   if (embedded.pane) store.begin(openedAt(store, embedded.pane, null));
   const forget = kind === "page" ? keepAddress(store) : () => {};
@@ -200,29 +193,30 @@ function renderDiff(model: Model, el: HTMLElement, packed: DataView): () => void
   };
 }
 
-/** Views of many records by the trait that holds what they show. */
-const RECORDS = {
-  sweep(el: HTMLElement, host: RecordsHost<SweepDocument>): Opened<SweepState> {
-    const state = new SweepState(host);
-    return { state, close: show(el, <SweepShell state={state} />) };
-  },
-  profile(el: HTMLElement, host: RecordsHost<ProfileDocument>): Opened<ProfileState> {
-    const state = new ProfileState(host);
-    return { state, close: show(el, <ProfileShell state={state} />) };
-  },
-  profile_diff(el: HTMLElement, host: RecordsHost<ProfileDiffDocument>): Opened<ProfileDiffState> {
-    const state = new ProfileDiffState(host);
-    return { state, close: show(el, <ProfileDiffShell state={state} />) };
-  },
-  session(el: HTMLElement, host: RecordsHost<SessionDocument>): Opened<SessionState> {
-    const state = new SessionState(host);
-    return { state, close: show(el, <SessionShell state={state} />) };
-  },
-};
+/** Views of records by the trait of a model, or the key of a page, that holds what they show. */
+const RECORDS: ReadonlyMap<string, RecordsView> = new Map([
+  ["sweep", openRecords(SweepState, SweepShell)],
+  ["session", openRecords(SessionState, SessionShell)],
+  ...RECORDS_OF_WORLDS.flatMap((records) => Object.entries(records)),
+]);
+
+function openView(
+  el: HTMLElement,
+  make: RecordsView,
+  host: RecordsHost<never>,
+): Opened<RecordsState> {
+  const { state, view } = make(host);
+  return { state, close: show(el, view) };
+}
 
 /** The model holds the tables, rows are asked for. */
-function renderRecords(model: Model, el: HTMLElement, trait: keyof typeof RECORDS): () => void {
-  const { state, close } = RECORDS[trait](el, liveRecords<never>(model, trait));
+function renderRecords(
+  model: Model,
+  el: HTMLElement,
+  trait: string,
+  make: RecordsView,
+): () => void {
+  const { state, close } = openView(el, make, liveRecords<never>(model, trait));
   return () => {
     close();
     state.close();
@@ -232,8 +226,8 @@ function renderRecords(model: Model, el: HTMLElement, trait: keyof typeof RECORD
 function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
   const packed = model.get("diff");
   if (packed instanceof DataView) return renderDiff(model, el, packed);
-  for (const trait of ["sweep", "session", "profile", "profile_diff"] as const)
-    if (model.get(trait) instanceof DataView) return renderRecords(model, el, trait);
+  for (const [trait, make] of RECORDS)
+    if (model.get(trait) instanceof DataView) return renderRecords(model, el, trait, make);
   const host = liveHost(model);
   const store = new Store(host, PANES);
   const forget = keepPlace(store, model);

@@ -11,10 +11,11 @@ from workbench.artifacts.archive.file_kinds import LOADABLE, OpenedFile, open_an
 from workbench.artifacts.archive.package_container import REPORT_SUFFIX, decode_report
 from workbench.artifacts.manifest.package_manifest import PackageManifest
 from workbench.artifacts.zip_files.members import Members
-from workbench.errors import ArtifactError, UsageError
+from workbench.errors import ArtifactError, UsageError, WorkbenchError, describe_error
 from workbench.report import Report
 from workbench.report.session.session_record import Session
 from workbench.report.wbr_file import LARGEST, check_start
+from workbench.worlds.world import list_worlds
 
 _GZIP = b"\x1f\x8b"
 SESSION_SUFFIX = ".wbs"
@@ -52,6 +53,24 @@ def record_of(x: Any) -> Report | Session:
         if os.fspath(x).endswith(_WITH_SESSION):
             return read_session_file(x)
     return report_of(x)
+
+
+def read_record(path: str) -> Any:
+    """What a world reads a file or folder as; None for what none of them reads.
+
+    Raises `UsageError` where a world of another package fails to read it.
+    """
+    for world in reversed(list_worlds()):
+        try:
+            record = world.read_record(path)
+        except Exception as error:
+            if world.is_own or isinstance(error, WorkbenchError):
+                raise
+            why = f"The world {world.name} cannot read {path}: {describe_error(error)}."
+            raise UsageError(why) from error
+        if record is not None:
+            return record
+    return None
 
 
 def read_session_file(path: str | os.PathLike[str]) -> Session:

@@ -12,22 +12,22 @@ from typing import Any, Literal, Self, TypeVar
 import torch
 
 from workbench.analysis.changes.tried_change import TriedChange
-from workbench.analysis.profile_matches.profiled_report import add_reports
 from workbench.arguments import checked
+from workbench.artifacts.records.report_in import read_record
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import ProcessPatches
 from workbench.compiler.session.session_recorder import SessionRecorder
 from workbench.errors import UsageError
 from workbench.handles.rehearsing.live_cures import start_trial, try_candidates
 from workbench.live_only import LiveOnly
-from workbench.profiles.profile_reader import read_profile
-from workbench.report.profile.run_profile import RunProfile
+from workbench.report.presenter import presenter
 from workbench.report.record import Report
 from workbench.report.session.session_record import Session, make_empty_tables
 from workbench.report.session.session_rows import SessionHeader
 from workbench.report.table import Table
 from workbench.tasks.background_task import BackgroundTask
 from workbench.temporary import make_temporary_folder
+from workbench.worlds.world import list_worlds
 
 Item = TypeVar("Item")
 Capture = Literal["light", "full"]
@@ -54,8 +54,8 @@ class LiveSession(LiveOnly, Session):
         self._capture, self._ends_at_optimizer = capture, steps == "optimizer"
         self._recorder: SessionRecorder | None = None
         self._profiler = SessionProfile() if profile else None
-        self._profile: RunProfile | None = None
-        self._matched: RunProfile | None = None
+        self._profile: Any = None
+        self._matched: Any = None
 
     def start(self) -> Self:
         """Begin to record; raises `UsageError` when it has begun, or another one records."""
@@ -93,7 +93,7 @@ class LiveSession(LiveOnly, Session):
         return self
 
     @property
-    def profile(self) -> RunProfile:
+    def profile(self) -> Any:
         """What torch's profiler saw from start to stop; see `wb.read_profile`.
 
         On a GPU its kernels have the lines and nodes of the reports that the session kept.
@@ -109,7 +109,7 @@ class LiveSession(LiveOnly, Session):
         if self._matched is None:
             ids = [row.id for row in self.tables["compiles"]]
             named = {f"{at}: {ids[at]}": report for at, report in self.reports.items()}
-            self._matched = add_reports(self._profile, named)
+            self._matched = presenter().join(self._profile, named)
         return self._matched
 
     def __enter__(self) -> Self:
@@ -214,6 +214,8 @@ class SessionProfile:
     """
 
     def __init__(self) -> None:
+        if not any("read_profile" in world.names for world in list_worlds()):
+            raise UsageError("profile=True: the part that reads profiles is not installed here.")
         self._profiler = torch.profiler.profile(record_shapes=True, profile_memory=True)
         self._steps = 0
 
@@ -250,7 +252,7 @@ class SessionProfile:
         self._step = torch.profiler.record_function(f"ProfilerStep#{self._steps}")
         self._step.__enter__()  # type: ignore[no-untyped-call]
 
-    def stop(self) -> RunProfile:
+    def stop(self) -> Any:
         """End it, and read what it wrote."""
         with self._undo:
             self._step.__exit__(None, None, None)
@@ -258,12 +260,12 @@ class SessionProfile:
             with make_temporary_folder("aot-workbench-trace-") as folder:
                 path = folder / "session.json"
                 self._profiler.export_chrome_trace(str(path))
-                return _explain(read_profile(path))
+                return _explain(read_record(str(path)))
 
 
-def _explain(profile: RunProfile) -> RunProfile:
+def _explain(profile: Any) -> Any:
     """The profile with advice that a session can follow: its options are not the user's."""
     header = profile.header
     lacks = (_NO_STACKS if what.startswith(_NO_STACKS[0]) else (what, how)
              for what, how in header.missing if what != _ON_CPU)  # fmt: skip
-    return RunProfile(replace(header, missing=tuple(lacks)), profile.tables)
+    return type(profile)(replace(header, missing=tuple(lacks)), profile.tables)

@@ -65,6 +65,9 @@ class Session(Presented):
         self._header, self._tables, self._reports = header, tables, reports
         self.view: anywidget.AnyWidget | None = None
 
+    def _compare(self, other: Any, names: tuple[str, str] | None) -> Any:
+        return presenter().compare(self, other, names)
+
     @property
     def header(self) -> SessionHeader:
         """Where and how long it was recorded."""

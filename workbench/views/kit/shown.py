@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from workbench.errors import UsageError
 from workbench.report.presenter import Presented
 from workbench.views.kit.blocks import Document
 from workbench.views.wire.report_messages import PaneId
+
+if TYPE_CHECKING:
+    from workbench.analysis.quantities.quantities import Quantity
+    from workbench.report.table import Table
 
 
 def show_as_text(record: Any) -> str:
@@ -28,9 +32,21 @@ def list_text_alone(record: Any) -> tuple[str, ...]:
     return (repr(record),)
 
 
+def list_no_numbers(record: Any) -> tuple[Quantity, ...]:
+    """None: it has no single numbers."""
+    return ()
+
+
 def refuse(record: Any, *_: Any, **__: Any) -> Any:
     """Raise `UsageError`: there is no such table, no such chart."""
     raise UsageError(f"{type(record).__name__} has neither this table nor this chart.")
+
+
+def refuse_times(record: Any, *_: Any) -> Any:
+    """Raise `UsageError`: a report takes no times from it."""
+    raise UsageError(
+        f"profile: expected a record with measured times, got {type(record).__name__}."
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +54,10 @@ class Shown:
     """What shows one kind of record, each called with it; what is left out is shown as text.
 
     Its `document` of blocks is drawn as its page and as what a notebook keeps. A notebook that runs
-    shows its `live` view, else its `view`; of what is a `pane` of a compilation, that one.
+    shows its `live` view, else its `view`; of what is a `pane` of a compilation, that one. The
+    commands print its `numbers` and `tables` as JSON, and in a terminal its `terminal` text.
+    `compare` takes two of the kind, and may get another record as one of them; `add_times` takes
+    the record and the report that gets its times, `join` the record and a report to learn from.
     """
 
     document: Callable[..., Document] | None = None
@@ -50,3 +69,9 @@ class Shown:
     view: Callable[..., Any] | None = None
     live: Callable[..., Any] | None = None
     pane: PaneId | None = None
+    numbers: Callable[..., Iterable[Quantity]] = list_no_numbers
+    tables: Callable[..., Mapping[str, Table[Any]]] | None = None
+    terminal: Callable[..., str] | None = None
+    compare: Callable[..., Any] | None = None
+    add_times: Callable[..., Any] = refuse_times
+    join: Callable[..., Any] = refuse

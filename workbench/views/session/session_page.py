@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from workbench.analysis.quantities.quantities import read_quantities
 from workbench.analysis.session.advice import advice
+from workbench.analysis.session.session_comparison import SessionDiff, compare_sessions
+from workbench.errors import UsageError
 from workbench.report.session.session_record import Session
 from workbench.report.session.session_rows import NOWHERE
 from workbench.report.table import Table
@@ -91,6 +94,17 @@ def _follow(session: Session) -> AnyWidget:
     return follow(session)
 
 
+def _write_advised(session: Session) -> str:
+    """Its text, then what to know."""
+    return "\n".join((text(session), *(f"- {sentence}" for sentence in sentences(session))))
+
+
+def _compare(a: Any, b: Any, names: tuple[str, str] | None) -> SessionDiff:
+    if isinstance(a, Session) and isinstance(b, Session):
+        return compare_sessions(a, b, names or ("a", "b"))
+    raise UsageError("A session is compared with another session: s.report(0) is a report.")
+
+
 SHOWN = {
     "Session": Shown(
         document=build_blocks,
@@ -100,5 +114,8 @@ SHOWN = {
         plot=plot,
         view=_view,
         live=_follow,
+        numbers=read_quantities,
+        terminal=_write_advised,
+        compare=_compare,
     )
 }

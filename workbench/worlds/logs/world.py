@@ -20,8 +20,13 @@ class LogsWorld(World):
     title = "Logs"
     names = dict.fromkeys(("read_trace", "read_tritonparse"), "workbench.worlds.logs.calls")
 
-    def read_record(self, path: str) -> Report | Trace:
+    def read_record(self, path: str) -> Report | Trace | None:
         """Any file or folder that nothing else reads; it raises where there is no log."""
+        from workbench.artifacts.archive.file_kinds import LOADABLE
+        from workbench.artifacts.records.report_in import SESSION_SUFFIX
+
+        if path.endswith((".wbr", SESSION_SUFFIX, *(kind.suffix for kind in LOADABLE))):
+            return None
         from workbench.worlds.logs.calls import read_trace, read_tritonparse
 
         return read_tritonparse(path) if path.endswith(_KERNEL_LOGS) else read_trace(path)

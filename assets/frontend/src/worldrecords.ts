@@ -1,0 +1,6 @@
+// Generated from the folders of src/worlds by `python -m workbench.views.typescript`.
+
+import type { WorldRecords } from "./opened/view";
+import { records as profiles } from "./worlds/profiles/records";
+
+export const RECORDS: readonly WorldRecords[] = [profiles];

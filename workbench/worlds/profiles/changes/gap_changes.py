@@ -1,0 +1,206 @@
+"""What to change where the device had nothing to do, or waited for other ranks."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+
+from workbench.number_text import number_text, plural
+from workbench.worlds.profiles.rows.profile_rows import Gap, ProfileOpportunity
+from workbench.worlds.profiles.rows.run_profile import RunProfile
+
+_SHORT = 1_000.0  # µs: in a longer gap the CPU did more than launch the next kernel
+
+
+_CURES = {
+    "data loading": ProfileOpportunity(
+        "data loading",
+        "Load the next batch while this one runs",
+        "The device has nothing to do while the CPU makes the batch.",
+        "DataLoader(…, num_workers=4, pin_memory=True)",
+    ),
+    "memcpy": ProfileOpportunity(
+        "copies",
+        "Copy from pinned memory, beside the computation",
+        "The device waits for a copy from memory that is not pinned.",
+        "x = x.pin_memory().to(device, non_blocking=True)",
+    ),
+    "first launch": ProfileOpportunity(
+        "first launch",
+        "Warm up before you profile, and before you serve",
+        "The driver loads the code of a kernel when it is first launched: once in a process.",
+        "schedule(wait=1, warmup=3, active=3)  # run every shape once before the first request",
+    ),
+    "Python": ProfileOpportunity(
+        "Python",
+        "Do less in Python between launches",
+        "The device waits while the CPU runs code outside of torch's operators.",
+        "move it out of the step, or into a thread or a process of its own",
+    ),
+    "another process": ProfileOpportunity(
+        "another process",
+        "Do not wait for another thread or process",
+        "The CPU waits in a queue, a lock or a pipe before it launches.",
+        "fill the queue ahead, or fetch the next item while the device works",
+    ),
+    "allocation": ProfileOpportunity(
+        "allocation",
+        "Keep the allocator from asking the driver",
+        "Asking the driver for memory, or giving it back, stops what is launched meanwhile.",
+        "PYTORCH_ALLOC_CONF=expandable_segments:True",
+    ),
+}
+
+
+def find_gap_changes(profile: RunProfile, *, is_whole: bool) -> Iterator[ProfileOpportunity]:
+    """One for each cause, of a synchronisation one for each line, with the parts that it explains.
+
+    Where shorter gaps were left out of the table, it is not whole: counts are at least so many.
+    """
+    parts = _sort_parts(profile.tables["gaps"])
+    least = "" if is_whole else "at least "
+    yield from _find_synchronisations(parts, least)
+    yield from _find_known(parts, least)
+    yield from _find_launches(profile, parts, least)
+    yield from _find_exposed(profile)
+
+
+@dataclass(frozen=True)
+class _GapPart:
+    """What one cause explains of the gap at a place of the table."""
+
+    place: int
+    us: float
+    line: str
+    gap_us: float
+
+
+Parts = Mapping[str, Sequence[_GapPart]]
+
+
+def _sort_parts(gaps: Iterable[Gap]) -> Parts:
+    """By cause the parts of all gaps that it explains, and only those."""
+    found: defaultdict[str, list[_GapPart]] = defaultdict(list)
+    for place, gap in enumerate(gaps):
+        for cause, us, line in gap.divide():
+            found[cause].append(_GapPart(place, us, line, gap.duration_us))
+    return found
+
+
+def _find_synchronisations(parts: Parts, least: str) -> Iterator[ProfileOpportunity]:
+    waits = sorted(parts.get("synchronisation", ()), key=lambda each: each.line)
+    for line, group in groupby(waits, key=lambda each: each.line):
+        own = list(group)
+        of_us = sum(part.us for part in own)
+        where = f" at `{line}`" if line else ""
+        yield ProfileOpportunity(
+            kind="synchronisation",
+            title=f"Do not wait for the device{where}",
+            why=(
+                "The CPU reads a value of the device (`.item()`, `.tolist()`, `nonzero`, a copy to "
+                "the CPU), and launches the next kernel only then: "
+                f"{least}{plural(len(own), 'time')} in this profile. The device is idle "
+                "until that arrives. How much of it stays idle without the wait, the profile "
+                "cannot tell."
+            ),
+            code="keep the value on the device: torch.where, index_select, a mask",
+            of_us=of_us,
+            most_us=of_us,
+            gaps=tuple(part.place for part in own),
+            line=line,
+        )
+
+
+def _find_known(parts: Parts, least: str) -> Iterator[ProfileOpportunity]:
+    for cause, cure in _CURES.items():
+        own = parts.get(cause, ())
+        if own:
+            of_us = sum(part.us for part in own)
+            yield replace(
+                cure,
+                why=f"{cure.why} {least.capitalize()}{plural(len(own), 'time')} in this profile.",
+                of_us=of_us,
+                most_us=of_us,
+                gaps=tuple(part.place for part in own),
+                line=max(own, key=lambda part: part.us).line,
+            )
+
+
+def _find_launches(profile: RunProfile, parts: Parts, least: str) -> Iterator[ProfileOpportunity]:
+    """Short gaps that are there since the CPU launches slower than the device works."""
+    launched = parts.get("launch", ())
+    late = [part for part in launched if part.gap_us <= _SHORT]
+    own = [*late, *(part for part in parts.get("between kernels", ()) if part.gap_us <= _SHORT)]
+    launches = profile.tables["launches"]
+    is_replayed = any(each.is_graph for each in launches)
+    if not own or is_replayed:
+        return
+    of_us = sum(part.us for part in own)
+    late_us = sum(part.us for part in late)
+    places = tuple(sorted({part.place for part in own}))
+    yield ProfileOpportunity(
+        kind="launches",
+        title=f"Record a CUDA graph: {least}{plural(len(places), 'short gap')}",
+        why=(
+            f"{sum(each.calls for each in launches):,} launches, one after the other. A graph is "
+            "launched once, and the device goes from kernel to kernel by itself. It needs sizes "
+            "that stay the same, and no waiting for the device inside."
+        ),
+        code='torch.compile(model, mode="reduce-overhead")',
+        of_us=of_us,
+        least_us=None,
+        most_us=late_us or of_us,
+        gaps=places,
+    )
+
+
+def _find_exposed(profile: RunProfile) -> Iterator[ProfileOpportunity]:
+    """Collectives that run while nothing else does, as far as other work could hide them."""
+    own = [each for each in profile.tables["collectives"] if each.exposed_us > 0]
+    if not own:
+        return
+    of_us = sum(each.exposed_us for each in own)
+    hiding_us = _sum_hiding(profile)
+    kernels = {each.id for each in profile.tables["kernels"]}
+    enough = of_us <= hiding_us
+    yield ProfileOpportunity(
+        kind="collectives",
+        title="Hide collectives behind computation",
+        why=(
+            f"{plural(len({each.name for each in own}), 'kind')} of collectives, during which no "
+            "other kernel runs. It includes waiting for slower ranks, which overlap does not mend."
+            + (
+                ""
+                if enough
+                else f" The other work, {number_text(hiding_us * 1e-6, 'seconds')} that hides "
+                "none yet, is shorter: it can hide no more."
+            )
+        ),
+        code="DistributedDataParallel(model, bucket_cap_mb=…), or prefetch in FSDP",
+        of_us=of_us,
+        most_us=min(of_us, hiding_us),
+        kernels=tuple(dict.fromkeys(each.kernel for each in own if each.kernel in kernels)),
+    )
+
+
+def _sum_hiding(profile: RunProfile) -> float:
+    """µs in which other work ran and no collective: what could run beside one.
+
+    Where events were left out of the record, collectives beside each other count twice.
+    """
+    own = {each.kernel for each in profile.tables["collectives"]}
+    events = profile.tables["events"]
+    if events.omitted:
+        beside = sum(each.time_us - each.exposed_us for each in profile.tables["collectives"])
+        exposed = sum(each.exposed_us for each in profile.tables["collectives"])
+        return float(max(profile.busy_us - exposed - beside, 0.0))
+    spans = sorted(
+        (each.start_us, each.start_us + each.duration_us) for each in events if each.kernel in own
+    )
+    covered, until = 0.0, float("-inf")
+    for start, end in spans:
+        covered += max(0.0, end - max(start, until))
+        until = max(until, end)
+    return float(max(profile.busy_us - covered, 0.0))
