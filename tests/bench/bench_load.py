@@ -20,6 +20,7 @@ from tests.bench.figure import ROOT, Figure, child, empty_caches, in_seconds, in
 NAME = "load + first call of an .aot, 6-layer GPT-2, empty cache / {}"
 REACH, REACH_S = 0.12, 0.25
 READ_BACK_S = 0.05
+PACKAGE_S = 0.14
 CONDITIONS = (
     "width 256, length 64, no gradients; fresh processes that have torch and the model, every "
     "cache empty, file in the page cache, compiled bytecode; weights are the model's, none in the "
@@ -54,6 +55,14 @@ def figures(quick: bool = False) -> Iterator[Figure]:
             yield replace(found, conditions=f"{CONDITIONS}; {how}")
             if way == "torch":
                 yield in_seconds(found, REACH_S, CONDITIONS)
+        packages = [measure("package") for _ in range(1 if quick else 9)]
+    middle = statistics.median(packages)
+    yield Figure(
+        "load + first call of a .pt2 with the import of the workbench, the same GPT-2",
+        *(middle, None, middle, PACKAGE_S, "s"),
+        note=f"{len(packages)} processes, {min(packages):.3f} to {max(packages):.3f}",
+        conditions=f"{CONDITIONS.replace('none in the file to hash', 'in the file')}",
+    )
     yield Figure(
         "save of that .aot: reading it back",
         *(read_back_s, None, read_back_s, READ_BACK_S, "s"),
@@ -90,6 +99,10 @@ def _save(folder: Path, saves: int) -> float:
     with patch.object(written_artifact, "require_readable", timed):
         for _ in range(saves):
             own.save(folder / "ours.aot", weights="later")
+    wb.package(
+        case.model, (), dict(case.inputs), path=folder / "ours.pt2", weights="inside",
+        capture="light",
+    ).close()  # fmt: skip
     with torch.no_grad():
         compiled = torch_path.compile_module(case.model, case.inputs)
     aliases = torch_path.save(compiled, folder / "torch.bin")
@@ -125,6 +138,10 @@ def measure_here(way: str, folder: Path) -> dict[str, float]:
             import workbench as wb
 
             found = wb.load(folder / "ours.aot", module=case.model)(**case.inputs)
+        elif way == "package":
+            import workbench as wb
+
+            found = wb.load(folder / "ours.pt2")(**case.inputs)
         elif way == "artifacts":
             torch.compiler.load_cache_artifacts((folder / "artifacts.bin").read_bytes())
             found = torch.compile(case.model, fullgraph=True)(**case.inputs)
