@@ -4,7 +4,7 @@ import { batch, computed, effect, signal, type ReadonlySignal, type Signal } fro
 import type { Host } from "./host";
 import { graphOf, kernelOf, type Kind, kindOf, ownerOf, wrapperPart } from "./ids";
 import { Links, nodePlaces, partName, type LinkedPart } from "./links";
-import { Memory, type Remembering } from "./memory";
+import { PaneStates, type HasPaneStates } from "./panestates";
 import { Pair } from "./pair";
 import { thingsOf, type PlacedThing, type Registration } from "./registration";
 import type { EntryGroup } from "./search";
@@ -27,8 +27,8 @@ const IN_CODE: ReadonlySet<Kind> = new Set<Kind>([
 const NO_LINES: StageLines = new Map();
 const NOTHING: ReadonlySet<string> = new Set();
 
-export class Store implements Remembering {
-  readonly memory = new Memory();
+export class Store implements HasPaneStates {
+  readonly paneStates = new PaneStates();
   readonly doc: ReadonlySignal<Report | null>;
   readonly pane: Signal<PaneId> = signal(HOME);
   readonly selected: Signal<string | null> = signal(null);

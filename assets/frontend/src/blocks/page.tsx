@@ -1,7 +1,7 @@
 // The view of a document of blocks: what is said, and a tab for each of its sections.
 
 import { signal, type ReadonlySignal, type Signal } from "@preact/signals";
-import { Memory } from "../memory";
+import { PaneStates } from "../panestates";
 import { Frame, useFrame } from "../shell/frame";
 import type { KeyWords } from "../shell/keys";
 import type { Tab } from "../shell/tabs";
@@ -22,7 +22,7 @@ interface Section extends Tab {
 }
 
 export class BlocksState implements Selecting {
-  readonly memory = new Memory();
+  readonly paneStates = new PaneStates();
   readonly pane: Signal<string>;
   readonly selected: Signal<string | null> = signal(null);
   readonly related: ReadonlySignal<ReadonlySet<string>> = signal(NOTHING);
