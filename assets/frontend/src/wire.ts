@@ -2017,9 +2017,10 @@ export interface SweepRow {
 /**
  * A sweep as far as it is. `status` says whether it runs; `total` is None where a search
  * decides how many are tried. `best` are the rows of the setting to take, one for each size;
- * none while it runs and where no setting is faster beyond the noise. `sentence` and `code` are
- * there at the end. `by` is the figure that rows are compared by. `more` counts rows that are
- * left out.
+ * none while it runs and where no setting is faster beyond the noise. `fronts` are, for each
+ * size, the rows that no other beats in both the figure `by`, which rows are compared by, and
+ * compile time, by the latter. `sentence` and `code` are there at the end. `more` counts rows
+ * that are left out.
  */
 export interface SweepDocument {
   version: number;
@@ -2035,6 +2036,7 @@ export interface SweepDocument {
   left_s: number | null;
   by: string;
   best: string[];
+  fronts: string[][];
   sentence: string;
   code: string;
   facts: string;
