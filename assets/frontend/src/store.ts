@@ -9,6 +9,7 @@ import { Pair } from "./pair";
 import { thingsOf, type PlacedThing, type Registration } from "./registration";
 import type { EntryGroup } from "./search";
 import type { StageLines } from "./stagelinks";
+import { learnTerms } from "./ui/terms";
 import type { Document as Report, GraphPart, Kernel, Line, PaneId, Side, Source } from "./wire";
 
 export interface Place {
@@ -94,6 +95,7 @@ export class Store implements HasPaneStates {
     this.canGoForward = computed(() => this.places.value.at < this.places.value.list.length - 1);
     this.stopFollowing = effect(() => {
       if (!this.doc.value) return;
+      learnTerms(this.doc.value.terms);
       this.parts.clear();
       this.leaveRecord(this.doc.value);
       const selected = this.selected.peek();
@@ -321,7 +323,7 @@ export interface PlacedLine {
 
 /** The tables of a document whose rows have ids. */
 type TableName = {
-  [Name in keyof Report]: Report[Name] extends readonly { id: string }[] ? Name : never;
+  [Name in keyof Report]-?: Report[Name] extends readonly { id: string }[] ? Name : never;
 }[keyof Report];
 
 /** What a document holds by id; a table is read when a row of it is first asked for. */

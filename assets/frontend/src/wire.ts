@@ -509,12 +509,14 @@ export interface OwnBlock {
 export type Block = SentenceBlock | ItemsBlock | FactsBlock | TreeBlock | TableBlock | RecordBlock | HeadingBlock | HeatBlock | CodeBlock | ChangesBlock | BesideBlock | ChartBlock | WaterfallBlock | TimelineBlock | SectionBlock | ColumnsBlock | ActionBlock | OwnBlock;
 
 /**
- * All that is shown of a record, from top to bottom; `facts` stand beside the title.
+ * All that is shown of a record, from top to bottom; `facts` stand beside the title. `terms`
+ * are those of worlds of other packages.
  */
 export interface BlocksDocument {
   title: string;
   facts: string;
   blocks: Block[];
+  terms?: Terms;
 }
 
 /**
@@ -1587,8 +1589,8 @@ export interface Artifact {
  * saved to or loaded from, `phases_said` where compile time went. `no_assembly` says why no
  * kernel has code of a GPU, or is None; `actions`, by id, why what a live view starts cannot be
  * started from here, None where it can; `has_budgets`: the part `budgets:` has some.
- * `cuda_graphs` is None where none were asked for, `checks` where no kernel was checked. Worlds
- * add their own fields.
+ * `cuda_graphs` is None where none were asked for, `checks` where no kernel was checked.
+ * `terms` are those of worlds of other packages. Worlds add their own fields.
  */
 export interface Document {
   version: number;
@@ -1641,6 +1643,7 @@ export interface Document {
   actions: Record<string, string | null>;
   efforts: Record<string, string>;
   has_budgets: boolean;
+  terms?: Terms;
 }
 
 /**
@@ -2074,6 +2077,8 @@ export type Tone = "plain" | "captured" | "break" | "fallback" | "folded";
 export const INFINITE = 1e+300;
 
 export type Unit = "" | "count" | "B" | "s" | "ms" | "us" | "share" | "amount" | "eps";
+
+export type Terms = Record<string, Record<string, string[]>>;
 
 /**
  * One column: `key` names it, `title` stands over it, `width` is a track of a CSS grid. `field`

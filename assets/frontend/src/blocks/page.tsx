@@ -6,6 +6,7 @@ import { Frame, useFrame } from "../shell/frame";
 import type { KeyWords } from "../shell/keys";
 import type { Tab } from "../shell/tabs";
 import type { Selecting } from "../table/table";
+import { learnTerms } from "../ui/terms";
 import type { Block, BlocksDocument } from "../wire";
 import { Blocks } from "./blocks";
 
@@ -29,6 +30,7 @@ export class BlocksState implements Selecting {
   readonly sections: readonly Section[];
 
   constructor(readonly doc: BlocksDocument) {
+    learnTerms(doc.terms);
     this.sections = sectionsOf(doc.blocks);
     this.pane = signal(this.sections[0]?.id ?? FIRST);
   }
