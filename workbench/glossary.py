@@ -10,16 +10,18 @@ stands for the words that a record brings, such as names of GPUs.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from workbench.worlds.world import World, ask, list_worlds
+from workbench.worlds.world import World, gather, list_worlds
 
 ANYWHERE, ANY_WORD = "anywhere", "*"
 FILE = Path(__file__).with_name("terms.json")
+Section = dict[str, list[str]]
+"""The words of a place, each with the parts of its `Term` from `what` on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,21 +52,54 @@ class Term:
 @cache
 def read_glossary() -> Mapping[tuple[str, str], Term]:
     """Every term by its place and its word, in the order of the file."""
-    sections = json.loads(FILE.read_text(encoding="utf-8"))
-    for world in list_worlds():
-        if world.terms.exists():
-            added = ask(world, _read_terms, dict[str, Any](), "the terms")
-            sections |= {place: words for place, words in added.items() if place not in sections}
     return {
         (place, word): Term(place, word, *said)
-        for place, words in sections.items()
+        for place, words in _read_sections().items()
         for word, said in words.items()
     }
 
 
-def _read_terms(world: World) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(world.terms.read_text(encoding="utf-8"))
-    return found
+@cache
+def read_foreign_terms() -> Mapping[str, Section]:
+    """The sections that worlds of other packages add.
+
+    The front end is built with all others; these travel with each document.
+    """
+    own = (_read_world(world) for world in list_worlds() if world.is_own)
+    known = {*_read(FILE)}.union(*own)
+    return {place: words for place, words in _read_sections().items() if place not in known}
+
+
+@cache
+def _read_sections() -> Mapping[str, Section]:
+    return gather(_read_world, _read(FILE), "section of terms")
+
+
+def _read_world(world: World) -> dict[str, Section]:
+    return _read(world.terms) if world.terms.exists() else {}
+
+
+def _read(file: Path) -> dict[str, Section]:
+    found: Any = json.loads(file.read_text(encoding="utf-8"))
+    if wrong := next(_list_wrong(found), None):
+        raise TypeError(f"{file.name}: {wrong}")
+    sections: dict[str, Section] = found
+    return sections
+
+
+def _list_wrong(found: object) -> Iterator[str]:
+    """What is of another form, which the file of another package may be."""
+    if not isinstance(found, dict):
+        yield f"expected places with their words, got {type(found).__name__}"
+        return
+    for place, words in found.items():
+        if not isinstance(words, dict):
+            yield f"{place!r}: expected words, got {type(words).__name__}"
+            continue
+        for word, said in words.items():
+            parts = said if isinstance(said, list) else []
+            if not 1 <= len(parts) <= 3 or not all(isinstance(part, str) for part in parts):
+                yield f"{place!r}, {word!r}: expected a list of what it is, its unit, its source"
 
 
 def find_term(place: str, word: str) -> Term | None:

@@ -1,4 +1,4 @@
-"""A pane that another package adds, on a page: its tab, its blocks, its key."""
+"""A pane that another package adds, on a page: its name in the search, its blocks, its words."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ def test_a_pane_of_another_package_is_drawn_from_its_blocks(
     open_page: Callable[..., Any], tmp_path: Path
 ) -> None:
     install_world(tmp_path)
+    (tmp_path / "stars.terms.json").write_text('{"stars": {"Size": ["How large it is"]}}')
     path = tmp_path / "stars.html"
     run_with_world(tmp_path, f"""
         from stars import Star
@@ -24,7 +25,11 @@ def test_a_pane_of_another_package_is_drawn_from_its_blocks(
     watched = open_page(width=1280)
     page = watched.page
     page.goto(path.as_uri())
-    page.get_by_role("tab", name="Stars").click()
+    page.keyboard.press("/")
+    page.keyboard.type("stars")  # a pane behind those with a key of their own
+    page.locator(".pop mark").first.wait_for()
+    page.keyboard.press("Enter")
     assert page.locator(".pane-says").inner_text() == "1 stars."
+    assert page.locator("[data-tip^='How large it is.']").count() == 1
     assert violations(page) == []
     assert watched.errors == watched.requests == []

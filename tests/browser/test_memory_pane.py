@@ -58,7 +58,7 @@ def test_the_peak_is_taken_apart_three_ways(memory: Any) -> None:
         assert peak.locator("li").count() > 1
     peak.locator("li button").first.click()
     memory.locator(".status", has_text="kernel").wait_for()
-    memory.locator(".mem-peak li.sel").wait_for()
+    memory.locator(".memory-peak li.sel").wait_for()
     memory.get_by_role("grid", name="Storages").locator(".rel").first.wait_for()
 
 
@@ -68,15 +68,15 @@ def test_a_storage_is_selected_with_its_kernels(memory: Any) -> None:
     grid.focus()
     memory.keyboard.press("ArrowDown")
     memory.locator(".insp", has_text="Storage, saved for backward").wait_for()
-    memory.locator(".mem-plot .life").wait_for()
-    assert memory.locator(".mem-plot .lit").count() > 1
+    memory.locator(".memory-plot .life").wait_for()
+    assert memory.locator(".memory-plot .lit").count() > 1
 
 
 def test_what_the_caller_holds_can_be_hidden(memory: Any) -> None:
-    count = memory.locator(".mem-plot path").count()
+    count = memory.locator(".memory-plot path").count()
     memory.get_by_role("button", name="Hide weights and inputs").click()
-    memory.locator(".mem-plot b", has_text="above weights and inputs").wait_for()
-    assert memory.locator(".mem-plot path").count() < count
+    memory.locator(".memory-plot b", has_text="above weights and inputs").wait_for()
+    assert memory.locator(".memory-plot path").count() < count
 
 
 def test_budgets_are_walked_by_keys_with_what_each_costs(
@@ -95,7 +95,7 @@ def test_budgets_are_walked_by_keys_with_what_each_costs(
     lines.get_by_role("button").first.click()
     lines.locator(".sel").wait_for()
     budgets.get_by_role("button", name="Code", exact=True).click()
-    code = budgets.locator(".bud-code").last.inner_text()
+    code = budgets.locator(".budget-code").last.inner_text()
     assert "checkpoint(layer, x, use_reentrant=False)" in code
     compile_ = budgets.get_by_role("button", name="Compile 0")
     assert compile_.get_attribute("aria-disabled") == "true"

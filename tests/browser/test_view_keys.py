@@ -73,6 +73,17 @@ def test_the_search_finds_and_enter_goes_there(view: Any) -> None:
     assert "masked_fill" in view.view.locator(".crow.sel").inner_text()
 
 
+def test_the_name_of_a_pane_leads_to_it(view: Any) -> None:
+    view.page.keyboard.press("/")
+    view.page.keyboard.type("memo")
+    view.view.locator(".pop mark").first.wait_for()
+    view.page.keyboard.press("Enter")
+    assert current(view).startswith("Memory")
+    view.page.keyboard.press("1")  # the focus is in the pane, no longer in the field
+    assert current(view) == "Overview"
+    assert view.errors == []
+
+
 @pytest.mark.slow
 def test_the_theme_follows_the_lab(view: Any) -> None:
     assert view.view.get_attribute("data-theme") == "light"

@@ -11,7 +11,9 @@ import pytest
 from foreign_world import install, install_world, run_with_world
 
 import workbench as wb
+from workbench.report import Report
 from workbench.report.tables import TABLES
+from workbench.views.document import document
 from workbench.views.kit.live_actions import list_actions
 from workbench.views.panes.registry import list_panes
 from workbench.views.tables.columns import list_columns
@@ -52,6 +54,49 @@ def test_a_world_of_another_package_adds_all_that_ours_do(site: Path) -> None:
     """)  # fmt: skip
     assert said[:4] == ["2 True", "[3, 4]", "Stars 2 2 stars.", "True True"]
     assert said[4:7] == ["- It is clear. True", "2", "None"]
+
+
+def test_its_words_travel_with_each_document(site: Path) -> None:
+    words = {"stars": {"Size": ["How large it is", "km"]}, "points": {"Per byte": ["A fee"]}}
+    (site / "stars.terms.json").write_text(json.dumps(words))
+    said = run_with_world(site, """
+        import json
+        from stars import Sky, Star, add_stars
+        from workbench.glossary import find_term
+        from workbench.report import Report
+        from workbench.views.document import document
+        from workbench.views.kit.block_wire import write_document
+        from workbench.views.kit.blocks import Document
+        print(json.dumps(document(add_stars(Report(), [Star("star.0", 3)]))["terms"]))
+        print(json.dumps(write_document(Document("Sky", []))["terms"]))
+        print(find_term("stars", "Size").unit, find_term("points", "Per byte").unit)
+    """)  # fmt: skip
+    assert [json.loads(line) for line in said[:2]] == [{"stars": words["stars"]}] * 2
+    assert said[2] == "km operations per byte"
+    taken = "The section of terms 'points' of the world astronomy is left out: there is one"
+    assert any(taken in line for line in said[3:])
+    assert "terms" not in document(Report())
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("{", "JSONDecodeError"),
+        ("[]", "expected places with their words, got list"),
+        ('{"stars": ["Size"]}', "'stars': expected words, got list"),
+        ('{"stars": {"Size": "large"}}', "'stars', 'Size': expected a list of what it is"),
+        ('{"stars": {"Size": ["large", 3]}}', "'stars', 'Size': expected a list of what it is"),
+    ],
+)
+def test_words_of_another_form_are_left_out(site: Path, text: str, why: str) -> None:
+    (site / "stars.terms.json").write_text(text)
+    said = run_with_world(site, """
+        from workbench.glossary import find_term, read_foreign_terms
+        print(find_term("points", "Per byte").unit, read_foreign_terms())
+    """)  # fmt: skip
+    assert said[0] == "operations per byte {}"
+    left = [line for line in said[1:] if "Each section of terms of the world astronomy" in line]
+    assert [why in line for line in left] == [True]
 
 
 def test_its_action_is_offered_by_what_was_compiled_and_runs(site: Path) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from workbench.analysis.kernel_checks.kernel_check import read_check
+from workbench.glossary import read_foreign_terms
 from workbench.number_text import plural
 from workbench.report import TABLES, Report
 from workbench.report.record import describe_state
@@ -65,6 +66,8 @@ def _document(report: Report, here: ViewContext) -> wire.Document:
             made.setdefault(block.table, block.rows)
     made["cards"] = list_cards(made)
     made["columns"] = specs(_tables(made))
+    if terms := read_foreign_terms():
+        made["terms"] = terms
     return cast(wire.Document, made)
 
 

@@ -13,7 +13,7 @@ import { matrix } from "./matrix/register";
 import { overview } from "./overview/register";
 import type { Registration } from "./registration";
 import { roofline } from "./roofline/register";
-import { memory } from "./storages/register";
+import { memory } from "./memory/register";
 import type { Store } from "./store";
 import { streams } from "./streams/register";
 import { timeline } from "./timeline/register";

@@ -1,15 +1,19 @@
-// The search over what the panes offer: source lines, nodes, kernels, kernel lines.
+// The search over panes and what they offer: source lines, nodes, kernels, kernel lines.
 
 /** What can be found, by its text. */
 export interface Entry {
   id: string;
   label: string;
   text: string;
+  /** Shows it, where that is not to select its id. */
+  show?(): void;
 }
 
 export interface EntryGroup {
   title: string;
   entries: Iterable<Entry>;
+  /** Whether what is typed is the start of a word: names that are few and known are not guessed. */
+  isByStart?: boolean;
 }
 
 export interface Hit extends Entry {
@@ -30,19 +34,25 @@ const SHOWN = 8;
 export function search(groups: readonly EntryGroup[], query: string): HitGroup[] {
   const wanted = query.trim().toLowerCase();
   if (!wanted) return [];
-  return groups
-    .map(({ title, entries }) => hitsIn(title, entries, wanted))
-    .filter((found) => found.total > 0);
+  return groups.map((group) => hitsIn(group, wanted)).filter((found) => found.total > 0);
 }
 
-function hitsIn(title: string, entries: Iterable<Entry>, wanted: string): HitGroup {
+function hitsIn({ title, entries, isByStart }: EntryGroup, wanted: string): HitGroup {
   const hits: Hit[] = [];
   let total = 0;
   for (const entry of entries) {
-    const from = entry.text.toLowerCase().indexOf(wanted);
+    const text = entry.text.toLowerCase();
+    const from = isByStart ? startIn(text, wanted) : text.indexOf(wanted);
     if (from < 0) continue;
     total += 1;
     if (hits.length < SHOWN) hits.push({ ...entry, from, to: from + wanted.length });
   }
   return { title, total, hits };
+}
+
+/** Where a word begins with what is wanted; -1 where none does. */
+function startIn(text: string, wanted: string): number {
+  if (text.startsWith(wanted)) return 0;
+  const at = text.indexOf(` ${wanted}`);
+  return at < 0 ? -1 : at + 1;
 }

@@ -4,11 +4,12 @@ import { batch, computed, effect, signal, type ReadonlySignal, type Signal } fro
 import type { Host } from "./host";
 import { graphOf, kernelOf, type Kind, kindOf, ownerOf, wrapperPart } from "./ids";
 import { Links, nodePlaces, partName, type LinkedPart } from "./links";
-import { Memory, type Remembering } from "./memory";
+import { PaneStates, type HasPaneStates } from "./panestates";
 import { Pair } from "./pair";
 import { thingsOf, type PlacedThing, type Registration } from "./registration";
 import type { EntryGroup } from "./search";
 import type { StageLines } from "./stagelinks";
+import { learnTerms } from "./ui/terms";
 import type { Document as Report, GraphPart, Kernel, Line, PaneId, Side, Source } from "./wire";
 
 export interface Place {
@@ -27,8 +28,8 @@ const IN_CODE: ReadonlySet<Kind> = new Set<Kind>([
 const NO_LINES: StageLines = new Map();
 const NOTHING: ReadonlySet<string> = new Set();
 
-export class Store implements Remembering {
-  readonly memory = new Memory();
+export class Store implements HasPaneStates {
+  readonly paneStates = new PaneStates();
   readonly doc: ReadonlySignal<Report | null>;
   readonly pane: Signal<PaneId> = signal(HOME);
   readonly selected: Signal<string | null> = signal(null);
@@ -94,6 +95,7 @@ export class Store implements Remembering {
     this.canGoForward = computed(() => this.places.value.at < this.places.value.list.length - 1);
     this.stopFollowing = effect(() => {
       if (!this.doc.value) return;
+      learnTerms(this.doc.value.terms);
       this.parts.clear();
       this.leaveRecord(this.doc.value);
       const selected = this.selected.peek();
@@ -321,7 +323,7 @@ export interface PlacedLine {
 
 /** The tables of a document whose rows have ids. */
 type TableName = {
-  [Name in keyof Report]: Report[Name] extends readonly { id: string }[] ? Name : never;
+  [Name in keyof Report]-?: Report[Name] extends readonly { id: string }[] ? Name : never;
 }[keyof Report];
 
 /** What a document holds by id; a table is read when a row of it is first asked for. */

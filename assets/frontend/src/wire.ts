@@ -509,12 +509,14 @@ export interface OwnBlock {
 export type Block = SentenceBlock | ItemsBlock | FactsBlock | TreeBlock | TableBlock | RecordBlock | HeadingBlock | HeatBlock | CodeBlock | ChangesBlock | BesideBlock | ChartBlock | WaterfallBlock | TimelineBlock | SectionBlock | ColumnsBlock | ActionBlock | OwnBlock;
 
 /**
- * All that is shown of a record, from top to bottom; `facts` stand beside the title.
+ * All that is shown of a record, from top to bottom; `facts` stand beside the title. `terms`
+ * are those of worlds of other packages.
  */
 export interface BlocksDocument {
   title: string;
   facts: string;
   blocks: Block[];
+  terms?: Terms;
 }
 
 /**
@@ -1410,8 +1412,8 @@ export interface Artifact {
  * saved to or loaded from, `phases_said` where compile time went. `no_assembly` says why no
  * kernel has code of a GPU, or is None; `actions`, by id, why what a live view starts cannot be
  * started from here, None where it can; `has_budgets`: the part `budgets:` has some.
- * `cuda_graphs` is None where none were asked for, `checks` where no kernel was checked. Worlds
- * add their own fields.
+ * `cuda_graphs` is None where none were asked for, `checks` where no kernel was checked.
+ * `terms` are those of worlds of other packages. Worlds add their own fields.
  */
 export interface Document {
   version: number;
@@ -1464,6 +1466,7 @@ export interface Document {
   actions: Record<string, string | null>;
   efforts: Record<string, string>;
   has_budgets: boolean;
+  terms?: Terms;
 }
 
 /**
@@ -1840,9 +1843,10 @@ export interface SweepRow {
 /**
  * A sweep as far as it is. `status` says whether it runs; `total` is None where a search
  * decides how many are tried. `best` are the rows of the setting to take, one for each size;
- * none while it runs and where no setting is faster beyond the noise. `sentence` and `code` are
- * there at the end. `by` is the figure that rows are compared by. `more` counts rows that are
- * left out.
+ * none while it runs and where no setting is faster beyond the noise. `fronts` are, for each
+ * size, the rows that no other beats in both the figure `by`, which rows are compared by, and
+ * compile time, by the latter. `sentence` and `code` are there at the end. `more` counts rows
+ * that are left out.
  */
 export interface SweepDocument {
   version: number;
@@ -1858,6 +1862,7 @@ export interface SweepDocument {
   left_s: number | null;
   by: string;
   best: string[];
+  fronts: string[][];
   sentence: string;
   code: string;
   facts: string;
@@ -1895,6 +1900,8 @@ export type Tone = "plain" | "captured" | "break" | "fallback" | "folded";
 export const INFINITE = 1e+300;
 
 export type Unit = "" | "count" | "B" | "s" | "ms" | "us" | "share" | "amount" | "eps";
+
+export type Terms = Record<string, Record<string, string[]>>;
 
 /**
  * One column: `key` names it, `title` stands over it, `width` is a track of a CSS grid. `field`

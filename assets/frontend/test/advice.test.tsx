@@ -4,7 +4,7 @@ import { render } from "preact";
 import { act } from "preact/test-utils";
 import { beforeEach, expect, test, vi } from "vitest";
 import { idle } from "../src/host";
-import { Memory } from "../src/memory";
+import { PaneStates } from "../src/panestates";
 import { Advice } from "../src/overview/advice";
 import { axisOf, beyond, placeOn, savingWords } from "../src/overview/axis";
 import type { Store } from "../src/store";
@@ -47,9 +47,9 @@ let store: Store;
 
 beforeEach(() => {
   vi.clearAllMocks();
-  const memory = new Memory();
+  const paneStates = new PaneStates();
   const view = {
-    memory,
+    paneStates,
     pane: signal("overview"),
     host: { kind: "live", part, progress, lost: signal(null) },
     select,

@@ -3,19 +3,19 @@ import { signal, type Signal } from "@preact/signals";
 import { render } from "preact";
 import { act } from "preact/test-utils";
 import { beforeEach, expect, test, vi } from "vitest";
-import { Memory } from "../src/memory";
+import { PaneStates } from "../src/panestates";
 import { Table, type Column } from "../src/table/table";
 import { usePaneState, useReveal } from "../src/ui/kept";
 
 interface View {
-  memory: Memory;
+  paneStates: PaneStates;
   pane: Signal<string>;
 }
 
 let view: View;
 
 beforeEach(() => {
-  view = { memory: new Memory(), pane: signal("first") };
+  view = { paneStates: new PaneStates(), pane: signal("first") };
   vi.spyOn(HTMLElement.prototype, "offsetHeight", "get").mockReturnValue(266);
   vi.spyOn(HTMLElement.prototype, "offsetWidth", "get").mockReturnValue(800);
   vi.spyOn(HTMLElement.prototype, "clientHeight", "get").mockReturnValue(266);

@@ -2,6 +2,8 @@
 
 import { afterEach, describe, expect, it } from "vitest";
 import { isQuiet, keyOf, quiet } from "../src/shell/keys";
+import { search } from "../src/search";
+import { findablePanes } from "../src/shell/searchbox";
 import { rgbaOf, surfaceOf, themeOf } from "../src/shell/theme";
 import { TITLES } from "../src/wire";
 
@@ -14,10 +16,17 @@ function key(key: string, more: KeyboardEventInit = {}): KeyboardEvent {
 }
 
 describe("a key that is pressed in a view", () => {
-  it("is there for every pane of a record, another for each", () => {
-    const keys = Object.keys(TITLES).map((_, at) => keyOf(at + 1));
-    expect(keys).not.toContain("");
+  it("is there for the first panes of a record, another for each; those behind have names", () => {
+    const keys = Array.from({ length: 40 }, (_, at) => keyOf(at + 1)).filter(Boolean);
+    expect(keys.slice(0, 10)).toEqual([..."1234567890"]);
     expect(new Set(keys).size).toBe(keys.length);
+    expect(keyOf(keys.length + 1)).toBe("");
+    const panes = Object.entries(TITLES).map(([id, title]) => ({ id, title }));
+    panes.push({ id: "stars", title: "Stars" }); // of another package
+    const shown: string[] = [];
+    const group = findablePanes(panes, (pane) => shown.push(pane));
+    for (const { title } of panes) search([group], title)[0]!.hits[0]!.show!();
+    expect(shown).toEqual(panes.map(({ id }) => id));
   });
 
   it("is the view's alone, whether it answers it or not", () => {

@@ -4,7 +4,7 @@ import { render } from "preact";
 import { act } from "preact/test-utils";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { Sandbox } from "../src/breaks/sandbox";
-import { Memory } from "../src/memory";
+import { PaneStates } from "../src/panestates";
 import type { Store } from "../src/store";
 import { Table } from "../src/table/table";
 
@@ -12,7 +12,7 @@ const X = { path: "L['x']", shape: [4], stride: [1], dtype: "float32", device: "
 const sandbox = () => ({ inputs: [X], dtypes: ["float32"], why_not: null });
 const part = vi.fn();
 const host = { part, lost: signal(null) };
-const view = { memory: new Memory(), pane: signal("breaks"), selected: signal(null) };
+const view = { paneStates: new PaneStates(), pane: signal("breaks"), selected: signal(null) };
 const store = { ...view, related: signal(new Set()), host } as unknown as Store;
 
 beforeEach(() => {

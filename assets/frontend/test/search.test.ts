@@ -30,6 +30,17 @@ test("kernel lines are searched once their code is here", async () => {
   expect(groups[0]!.hits[0]!.id).toMatch(/^K:k0:\d+$/);
 });
 
+test("a group by start is found by the beginning of a word alone", () => {
+  const entries = ["Memory", "Machine code"].map((text) => ({ id: text, label: "", text }));
+  const at = (query: string) =>
+    search([{ title: "Panes", entries, isByStart: true }], query)[0]?.hits.map(
+      ({ text, from, to }) => text.slice(from, to),
+    );
+  expect(at("m")).toEqual(["M", "M"]);
+  expect(at("co")).toEqual(["co"]);
+  expect(at("ory")).toBe(undefined);
+});
+
 test("capitals do not matter, blanks find nothing", () => {
   expect(found("TOPK").length).toBeGreaterThan(0);
   expect(found("  ")).toEqual([]);

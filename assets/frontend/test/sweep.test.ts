@@ -2,7 +2,7 @@ import { gzipSync } from "node:zlib";
 import { expect, test } from "vitest";
 import { liveRecords, readRecords } from "../src/opened/host";
 import type { Model } from "../src/model";
-import { cellKey, cells, front, place, tickTexts, ticks } from "../src/sweep/geometry";
+import { cellKey, cells, frontsOf, place, tickTexts, ticks } from "../src/sweep/geometry";
 import { bySize, constantOf, shortName } from "../src/sweep/constant";
 import { counted, SweepState } from "../src/sweep/state";
 import type { Ask, SweepDocument, SweepRow } from "../src/wire";
@@ -49,6 +49,7 @@ const SHOWN: SweepDocument = {
   left_s: null,
   by: "speedup",
   best: ["b, 1"],
+  fronts: [["b, 1"], ["a, 2"]],
   sentence: "Take b.",
   code: "",
   facts: "",
@@ -61,14 +62,10 @@ test("ticks are round and inside", () => {
   expect(place(3, [3, 3], [0, 10])).toBe(5);
 });
 
-test("the front holds what no other beats in both", () => {
-  const spots = ROWS.slice(0, 3).map((each, n) => ({
-    row: each,
-    x: [1, 2, 3][n]!,
-    y: [5, 4, 6][n]!,
-  }));
-  expect(front(spots, false).map(({ x }) => x)).toEqual([1, 3]);
-  expect(front(spots, true).map(({ x }) => x)).toEqual([1, 2]);
+test("a front joins the spots of its rows, in its order, without what is not drawn", () => {
+  const spots = ROWS.slice(0, 3).map((row, x) => ({ row, x, y: 0 }));
+  const fronts = frontsOf([["b, 1", "a, 1", "b, 2"], ["a, 2"]], spots);
+  expect(fronts.map((front) => front.map(({ x }) => x))).toEqual([[2, 0], [1]]);
 });
 
 test("a cell of the heat map holds the best of its rows", () => {

@@ -3,13 +3,13 @@ import { render } from "preact";
 import { act } from "preact/test-utils";
 import { signal } from "@preact/signals";
 import { beforeEach, expect, test, vi } from "vitest";
-import { Memory } from "../src/memory";
+import { PaneStates } from "../src/panestates";
 import { Table, type Column } from "../src/table/table";
 
 const COLUMNS: Column<number>[] = [
   { key: "id", title: "Id", width: "1fr", value: (row) => `n${row}` },
 ];
-const KEPT = { memory: new Memory(), pane: signal("numbers") };
+const KEPT = { paneStates: new PaneStates(), pane: signal("numbers") };
 const ROWS = Array.from({ length: 10_000 }, (_, n) => n);
 
 beforeEach(() => {

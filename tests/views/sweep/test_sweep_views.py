@@ -104,6 +104,30 @@ def test_pareto_keeps_what_nothing_beats() -> None:
     assert [spot.label for spot in find_front(spots)] == ["a", "b"]
 
 
+def test_the_view_has_the_front_of_each_size() -> None:
+    shown = document(sweep())
+    assert shown["fronts"][0] == [
+        "mode=default, threads=1, batch=1",  # that with two threads crashed
+        "mode=max-autotune, threads=2, batch=1",
+    ]
+    for size, front in zip(AXES["batch"][1:], shown["fronts"][1:], strict=True):
+        assert front == [
+            f"mode={mode}, threads=2, batch={size}" for mode in ("default", "max-autotune")
+        ]
+
+
+def test_a_noisy_row_and_one_without_the_figure_are_on_no_front() -> None:
+    first, second, *rest = sweep().trials
+    rows = (
+        replace(first, is_disturbed=True, disturbed=9, compile_s=0.1),
+        replace(second, speedup=None, compile_s=0.1),
+        *rest,
+    )
+    shown = document(replace(sweep(), trials=rows))
+    ids = {id for front in shown["fronts"] for id in front}
+    assert not ids & {first.title, second.title}
+
+
 def test_the_page_holds_everything_and_needs_no_network(tmp_path: Path) -> None:
     text = sweep().to_html(tmp_path / "sweep.html")
     assert (tmp_path / "sweep.html").read_text() == text

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import cast
 
+from workbench.glossary import read_foreign_terms
 from workbench.views.kit import blocks as shown
 from workbench.views.kit.blocks import Block, Document, Section, Sentence, Table
 from workbench.views.tables.column import Column, pack_table
@@ -29,11 +30,14 @@ def pack_blocks(document: Document) -> bytes:
 
 def write_document(document: Document) -> wire.BlocksDocument:
     """The document as it travels."""
-    return {
+    made: wire.BlocksDocument = {
         "title": document.title,
         "facts": document.facts,
         "blocks": list_blocks(document.blocks),
     }
+    if terms := read_foreign_terms():
+        made["terms"] = {**terms}
+    return made
 
 
 def list_blocks(blocks: Iterable[Block]) -> list[wire.Block]:

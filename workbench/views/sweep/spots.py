@@ -41,12 +41,16 @@ def find_front(spots: Sequence[Spot]) -> list[Spot]:
     return front
 
 
+def list_fronts(spots: Sequence[Spot]) -> list[list[Spot]]:
+    """The front of each group that has one; what is too noisy to say beats none."""
+    sure = [spot for spot in spots if not spot.is_noisy]
+    groups = dict.fromkeys(spot.group for spot in sure)
+    return [find_front([spot for spot in sure if spot.group == group]) for group in groups]
+
+
 def draw(spots: Sequence[Spot], *, title: str, x: str, y: str) -> Figure:
     """Every spot, those of the front filled, numbered and named beside the chart."""
-    fronts = [
-        find_front([spot for spot in spots if spot.group == group and not spot.is_noisy])
-        for group in dict.fromkeys(spot.group for spot in spots)
-    ]
+    fronts = list_fronts(spots)
     best = [spot for front in fronts for spot in front]
     with sheet(4.2) as (figure, axes):
         for spot in sorted(spots, key=lambda spot: spot in best):

@@ -16,6 +16,7 @@ from workbench.number_text import (
     plural,
 )
 from workbench.report.trials import UNSAVED, Trial
+from workbench.views.sweep.spots import Spot, list_fronts
 from workbench.views.wire.codec import shorten
 from workbench.views.wire.sweep_messages import SweepDocument, SweepRow
 
@@ -85,6 +86,7 @@ def document(sweep: Sweep, live: Live | None = None) -> SweepDocument:
         "left_s": left(sweep, here),
         "by": choose_metric(sweep),
         "best": best,
+        "fronts": _fronts(sweep, {row["id"] for row in rows}),
         "sentence": sentence,
         "code": code,
         "facts": facts(sweep) if here.status != "running" else "",
@@ -124,6 +126,34 @@ def timed(sweep: Sweep) -> list[Trial]:
 def choose_metric(sweep: Sweep) -> str:
     """What says best how good a row is: the speed-up, without one the time of a model."""
     return "speedup" if any(trial.speedup for trial in sweep.trials) else "call_us"
+
+
+def list_spots(sweep: Sweep) -> list[Spot]:
+    """How good each timed setting is over its compile time, by the metric of the sweep.
+
+    Without speed-ups that is calls per ms: more is better either way.
+    """
+    is_ratio = choose_metric(sweep) == "speedup"
+    return [
+        Spot(
+            trial.title,
+            trial.compile_s,
+            *(
+                (trial.speedup, trial.speedup_low or trial.speedup, trial.speedup_high or 0.0)
+                if is_ratio and trial.speedup
+                else (1e3 / trial.call_us,) * 3
+            ),
+            group=", ".join(f"{n}={v}" for n, v in trial.settings if n in sweep.sizes),
+            is_noisy=is_noisy(trial),
+        )
+        for trial in timed(sweep)
+        if trial.compile_s is not None and trial.call_us and (trial.speedup or not is_ratio)
+    ]
+
+
+def _fronts(sweep: Sweep, shown: Collection[str]) -> list[list[str]]:
+    fronts = list_fronts(list_spots(sweep))
+    return [[spot.label for spot in front if spot.label in shown] for front in fronts]
 
 
 def left(sweep: Sweep, live: Live) -> float | None:

@@ -36,7 +36,13 @@ from workbench.views.kit.blocks import (
 )
 from workbench.views.kit.shown import Shown
 from workbench.views.sweep import spots, strands
-from workbench.views.sweep.sweep_document import choose_metric, document, is_noisy, timed, words_of
+from workbench.views.sweep.sweep_document import (
+    choose_metric,
+    document,
+    list_spots,
+    timed,
+    words_of,
+)
 from workbench.views.sweep.sweep_tables import FIGURES, choices, frame, report_of, write
 from workbench.views.tables.column import Column
 from workbench.views.wire.codec import SMALL, pack
@@ -203,25 +209,10 @@ def pareto(sweep: Sweep) -> Figure:
     Filled is what no other setting of its size beats in both; a row that is too noisy to say beats
     none.
     """
-    metric = choose_metric(sweep)
-    points = [
-        spots.Spot(
-            trial.title,
-            trial.compile_s,
-            *(
-                (trial.speedup, trial.speedup_low or trial.speedup, trial.speedup_high or 0.0)
-                if metric == "speedup" and trial.speedup
-                else (1e3 / trial.call_us,) * 3
-            ),
-            group=", ".join(f"{n}={v}" for n, v in trial.settings if n in sweep.sizes),
-            is_noisy=is_noisy(trial),
-        )
-        for trial in timed(sweep)
-        if trial.compile_s is not None and trial.call_us
-    ]
-    what = "speed-up over the original" if metric == "speedup" else "calls per ms, by a model"
+    is_ratio = choose_metric(sweep) == "speedup"
+    what = "speed-up over the original" if is_ratio else "calls per ms, by a model"
     return spots.draw(
-        points,
+        list_spots(sweep),
         title=f"{sweep.name}: {what} against compile time",
         x="compile time (s), each compiled once",
         y=what,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Literal, NotRequired, TypedDict
 
-from workbench.views.wire.table_messages import ColumnSpec, TableRows
+from workbench.views.wire.table_messages import ColumnSpec, TableRows, Terms
 
 
 class SentenceBlock(TypedDict):
@@ -238,11 +238,15 @@ Block = (
 
 
 class BlocksDocument(TypedDict):
-    """All that is shown of a record, from top to bottom; `facts` stand beside the title."""
+    """All that is shown of a record, from top to bottom; `facts` stand beside the title.
+
+    `terms` are those of worlds of other packages.
+    """
 
     title: str
     facts: str
     blocks: list[Block]
+    terms: NotRequired[Terms]
 
 
 class EmbeddedBlocks(TypedDict):

@@ -46,7 +46,7 @@ from workbench.views.wire.memory_messages import BudgetQuestion, BudgetsPart, Me
 from workbench.views.wire.overview_messages import Piece, TreeRow
 from workbench.views.wire.stream_messages import CollectiveRow, StreamSpan
 from workbench.views.wire.sweep_messages import RowQuestion, RowsQuestion
-from workbench.views.wire.table_messages import Cell, ColumnSpec, Unit
+from workbench.views.wire.table_messages import Cell, ColumnSpec, Terms, Unit
 from workbench.views.wire.table_messages import Tone as Tone
 
 VERSION = 1
@@ -358,7 +358,7 @@ class Document(TypedDict):
     `no_assembly` says why no kernel has code of a GPU, or is None; `actions`, by id, why what a
     live view starts cannot be started from here, None where it can; `has_budgets`: the part
     `budgets:` has some. `cuda_graphs` is None where none were asked for, `checks` where no kernel
-    was checked. Worlds add their own fields.
+    was checked. `terms` are those of worlds of other packages. Worlds add their own fields.
     """
 
     version: int
@@ -411,6 +411,7 @@ class Document(TypedDict):
     actions: dict[str, str | None]
     efforts: dict[str, str]
     has_budgets: bool
+    terms: NotRequired[Terms]
 
 
 class GraphPart(TypedDict):

@@ -56,8 +56,9 @@ class SweepDocument(TypedDict):
 
     `status` says whether it runs; `total` is None where a search decides how many are tried.
     `best` are the rows of the setting to take, one for each size; none while it runs and where no
-    setting is faster beyond the noise. `sentence` and `code` are there at the end.
-    `by` is the figure that rows are compared by. `more` counts rows that are left out.
+    setting is faster beyond the noise. `fronts` are, for each size, the rows that no other beats
+    in both the figure `by`, which rows are compared by, and compile time, by the latter.
+    `sentence` and `code` are there at the end. `more` counts rows that are left out.
     """
 
     version: int
@@ -73,6 +74,7 @@ class SweepDocument(TypedDict):
     left_s: float | None
     by: str
     best: list[str]
+    fronts: list[list[str]]
     sentence: str
     code: str
     facts: str

@@ -15,6 +15,9 @@ INFINITE = 1e300
 """What stands for a number without end, which JSON cannot hold."""
 Unit = Literal["", "count", "B", "s", "ms", "us", "share", "amount", "eps"]
 
+Terms = dict[str, dict[str, list[str]]]
+"""Words by place, each with what it is, its unit, its source; see `workbench/glossary.py`."""
+
 
 class ColumnSpec(TypedDict):
     """One column: `key` names it, `title` stands over it, `width` is a track of a CSS grid.

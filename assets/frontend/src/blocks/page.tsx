@@ -1,11 +1,12 @@
 // The view of a document of blocks: what is said, and a tab for each of its sections.
 
 import { signal, type ReadonlySignal, type Signal } from "@preact/signals";
-import { Memory } from "../memory";
+import { PaneStates } from "../panestates";
 import { Frame, useFrame } from "../shell/frame";
 import type { KeyWords } from "../shell/keys";
 import type { Tab } from "../shell/tabs";
 import type { Selecting } from "../table/table";
+import { learnTerms } from "../ui/terms";
 import type { Block, BlocksDocument } from "../wire";
 import { Blocks } from "./blocks";
 
@@ -22,13 +23,14 @@ interface Section extends Tab {
 }
 
 export class BlocksState implements Selecting {
-  readonly memory = new Memory();
+  readonly paneStates = new PaneStates();
   readonly pane: Signal<string>;
   readonly selected: Signal<string | null> = signal(null);
   readonly related: ReadonlySignal<ReadonlySet<string>> = signal(NOTHING);
   readonly sections: readonly Section[];
 
   constructor(readonly doc: BlocksDocument) {
+    learnTerms(doc.terms);
     this.sections = sectionsOf(doc.blocks);
     this.pane = signal(this.sections[0]?.id ?? FIRST);
   }

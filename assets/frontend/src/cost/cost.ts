@@ -2,7 +2,7 @@
 
 import { computed, type ReadonlySignal, type Signal } from "@preact/signals";
 import { percent, writtenIn } from "../format";
-import type { Remembering } from "../memory";
+import type { HasPaneStates } from "../panestates";
 import { termOf } from "../ui/terms";
 import type { Cost, CostKind, Document as Report } from "../wire";
 
@@ -24,18 +24,18 @@ interface Costly {
 }
 
 /** What of the state of a view says which cost it shows. */
-interface Costing extends Remembering {
+interface Costing extends HasPaneStates {
   readonly doc: ReadonlySignal<Report | null>;
 }
 
 /** The cost that the reader chose; null as long as the best that is known is shown. */
-export function chosenCost({ memory }: Remembering): Signal<CostKind | null> {
-  return memory.signal<CostKind | null>("cost", "chosen", () => null);
+export function chosenCost({ paneStates }: HasPaneStates): Signal<CostKind | null> {
+  return paneStates.signal<CostKind | null>("cost", "chosen", () => null);
 }
 
 /** The cost that is shown; null where none is known. */
 export function shownCost(view: Costing): ReadonlySignal<ShownCost | null> {
-  return view.memory.keep("cost", "shown", () =>
+  return view.paneStates.keep("cost", "shown", () =>
     computed(() => costOf(view.doc.value, chosenCost(view).value)),
   );
 }

@@ -1,14 +1,14 @@
 // The state of the view of two compilations: the pane, the kernels that are looked at.
 
 import { signal, type Signal } from "@preact/signals";
-import { Memory, type Remembering } from "../memory";
+import { PaneStates, type HasPaneStates } from "../panestates";
 import type { Tab } from "../shell/tabs";
 import type { DiffDocument, DiffPart } from "../wire";
 
 export const SUMMARY = "summary";
 
-export class DiffState implements Remembering {
-  readonly memory = new Memory();
+export class DiffState implements HasPaneStates {
+  readonly paneStates = new PaneStates();
   readonly pane: Signal<string>;
   /** The kernels whose sources are shown, by index. */
   readonly kernel: Signal<number>;

@@ -21,8 +21,8 @@ export interface Opened {
 
 const UNTOUCHED: Opened = { base: "first", flipped: new Set() };
 
-export function graphState({ memory }: Store) {
-  return memory.keep("graphs", "state", () => ({
+export function graphState({ paneStates }: Store) {
+  return paneStates.keep("graphs", "state", () => ({
     graph: signal<string | null>(null),
     /** The stage to compare with, or null. */
     other: signal<string | null>(null),

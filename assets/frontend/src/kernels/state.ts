@@ -22,8 +22,8 @@ const SHARES: Readonly<Record<ColumnId, number>> = {
   ...{ ttir: 1.2, ttgir: 1.2, llir: 1.2, ptx: 1.15, sass: 1.15 },
 };
 
-export function kernelState({ memory }: Store) {
-  return memory.keep("kernels", "state", () => ({
+export function kernelState({ paneStates }: Store) {
+  return paneStates.keep("kernels", "state", () => ({
     kernel: signal<string | null>(null),
     /** The configuration that was chosen, by kernel. */
     configs: signal<Readonly<Record<string, string>>>({}),

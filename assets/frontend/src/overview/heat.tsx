@@ -82,7 +82,7 @@ function useRevealed(store: Store, rows: Row[], list: Rows): void {
   const selected = store.selected.value;
   const related = store.related.value;
   const isOpened = useMemo(
-    () => store.memory.signal("overview", "lines opened", () => false),
+    () => store.paneStates.signal("overview", "lines opened", () => false),
     [store],
   );
   useReveal(store, "lines", selected, [selected, related, rows], () => {

@@ -20,7 +20,7 @@ const TITLES: Record<CostKind, string> = {
 
 /** What the reader chose; null as long as it is what fits the record. */
 function chosenView(store: Store) {
-  return store.memory.signal<View | null>("overview", "where", () => null);
+  return store.paneStates.signal<View | null>("overview", "where", () => null);
 }
 
 /** Lines, unless only libraries have any; the source where there is no tree. */

@@ -1,7 +1,7 @@
 // The state of the view of a session: the table that is shown, what is selected, what was opened.
 
 import { computed, signal, type ReadonlySignal, type Signal } from "@preact/signals";
-import { Memory } from "../memory";
+import { PaneStates } from "../panestates";
 import { isAwake } from "../host";
 import type { RecordsHost } from "../opened/host";
 import { Opening } from "../opened/state";
@@ -15,7 +15,7 @@ export const ADVICE = "advice";
 const NO_BARS: readonly SessionBar[] = [];
 
 export class SessionState implements Selecting {
-  readonly memory = new Memory();
+  readonly paneStates = new PaneStates();
   /** The pane that was chosen, else the first that says something: while it runs, the compiles. */
   readonly pane: ReadonlySignal<string>;
   private readonly chosen = signal<string | null>(null);

@@ -2,7 +2,7 @@
 
 import type { ComponentChildren, RefObject } from "preact";
 import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
-import type { Remembering } from "../memory";
+import type { HasPaneStates } from "../panestates";
 import { LostStrip } from "../progress/lost";
 import { Border } from "../ui/dragging";
 import { type Room, RoomContext, useRoom } from "../ui/size";
@@ -68,7 +68,7 @@ function useOwnLabel(root: RefObject<HTMLElement | null>, label: string): void {
 interface Props {
   frame: FrameRoot;
   /** The state of the view, which keeps that of its panes. */
-  view: Remembering;
+  view: HasPaneStates;
   /** What the view is called where it is not seen. */
   label: string;
   /** What the strip of tabs is called. */

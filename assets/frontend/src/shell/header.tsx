@@ -9,9 +9,9 @@ import type { Store } from "../store";
 import { TargetButton } from "../targets/dialog";
 import { Tag } from "../ui/basics";
 import { saveFile } from "../ui/savefile";
-import type { SavedPage } from "../wire";
+import type { PaneId, SavedPage } from "../wire";
 import { IconButton } from "./buttons";
-import { type Findable, SearchBox } from "./searchbox";
+import { type Findable, findablePanes, SearchBox } from "./searchbox";
 
 interface Props {
   store: Store;
@@ -67,7 +67,10 @@ function findableIn(store: Store): Findable {
     none: "Nothing found. Kernel lines are searched once they were opened.",
     isReady: store.doc.value !== null,
     signs: [store.doc.value, store.learned.value],
-    entries: () => store.entries(),
+    entries: () => [
+      findablePanes(store.doc.value?.panes ?? [], (pane) => store.show(pane as PaneId)),
+      ...store.entries(),
+    ],
     prepare: () => void store.prepareSearch(),
     show: (id) => store.select(id, { pane: store.paneOfHit(id) }),
   };

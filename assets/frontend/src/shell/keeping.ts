@@ -2,7 +2,7 @@
 
 import type { RefObject } from "preact";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
-import type { Remembering } from "../memory";
+import type { HasPaneStates } from "../panestates";
 import { REVEAL } from "../ui/virtual";
 
 const REGIONS = ".insp, .pane, .tabs, .head";
@@ -82,12 +82,12 @@ function restore(pane: HTMLElement, waiting: Places): void {
 }
 
 /** Keeps the scroll positions in `box` by the pane that is shown in it. */
-export function useKeptScroll(view: Remembering, box: RefObject<HTMLElement | null>): void {
+export function useKeptScroll(view: HasPaneStates, box: RefObject<HTMLElement | null>): void {
   const pane = view.pane.value;
   useLayoutEffect(() => {
     const element = box.current;
     if (!element) return;
-    const places = view.memory.keep<Places>(pane, "scroll", () => new Map());
+    const places = view.paneStates.keep<Places>(pane, "scroll", () => new Map());
     const waiting: Places = new Map([...places].filter(([, [top, left]]) => top > 0 || left > 0));
     // What a pane shows may come later; the reader's own move ends the waiting.
     const changes = new MutationObserver(() => settle());

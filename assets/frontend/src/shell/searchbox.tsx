@@ -5,6 +5,7 @@ import { useId, useMemo, useState } from "preact/hooks";
 import { plural } from "../format";
 import { type EntryGroup, search, type Hit, type HitGroup } from "../search";
 import { Icon } from "../ui/icons";
+import { keyOf } from "./keys";
 
 /** What a view lets one find. */
 export interface Findable {
@@ -20,6 +21,20 @@ export interface Findable {
   /** Gets what is looked through later. */
   prepare?(): void;
   show(id: string): void;
+}
+
+/** Panes by their names, which is how those are reached that have no key of their own. */
+export function findablePanes(
+  panes: readonly { id: string; title: string }[],
+  show: (pane: string) => void,
+): EntryGroup {
+  const entries = panes.map(({ id, title }, at) => ({
+    id,
+    label: keyOf(at + 1),
+    text: title,
+    show: () => show(id),
+  }));
+  return { title: "Panes", entries, isByStart: true };
 }
 
 interface SearchProps {
@@ -105,7 +120,8 @@ function useFound(of: Findable, field: RefObject<HTMLInputElement | null>) {
 
 /** Shows a hit; the focus goes to the pane that shows it. */
 function leave(of: Findable, field: HTMLElement | null, hit: Hit): void {
-  of.show(hit.id);
+  if (hit.show) hit.show();
+  else of.show(hit.id);
   field?.blur();
   field
     ?.closest<HTMLElement>(".wb")

@@ -151,8 +151,8 @@ class Guarded extends Component<{ store: Store; children: ComponentChildren }, {
 }
 
 const REPORT_KEYS: readonly KeyWords[] = [
-  { keys: ["1", "0"], words: "switch pane; -, =, `, \\ and ; the last five", isRange: true },
-  { keys: ["/"], words: "find" },
+  { keys: ["1", "0"], words: "switch pane; -, =, `, \\ and ; the next five", isRange: true },
+  { keys: ["/"], words: "find; the name of a pane and Enter: switch to it" },
   { keys: ["↑", "↓"], words: "previous or next row or line" },
   { keys: ["↑", "↓", "←", "→"], words: "in the graph: walk along edges and siblings" },
   { keys: ["Shift", "↑", "↓", "←", "→"], words: "in the graph: move the view" },

@@ -37,13 +37,10 @@ export interface Spot {
   y: number;
 }
 
-/** The spots that no other beats in both: less x, and more y (or less, where `isLess`). */
-export function front(spots: readonly Spot[], isLess: boolean): Spot[] {
-  const sign = isLess ? -1 : 1;
-  const kept: Spot[] = [];
-  for (const spot of [...spots].sort((a, b) => a.x - b.x || sign * (b.y - a.y)))
-    if (!kept.length || sign * (spot.y - kept[kept.length - 1]!.y) > 0) kept.push(spot);
-  return kept;
+/** The spots of the rows of each front, in its order. */
+export function frontsOf(fronts: readonly string[][], spots: readonly Spot[]): Spot[][] {
+  const known = new Map(spots.map((spot) => [spot.row.id, spot]));
+  return fronts.map((ids) => ids.flatMap((id) => known.get(id) ?? []));
 }
 
 export interface Cell {

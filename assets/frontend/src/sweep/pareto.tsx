@@ -4,8 +4,7 @@ import { useRef } from "preact/hooks";
 import { seconds } from "../format";
 import { useWidth } from "../ui/size";
 import type { SweepDocument } from "../wire";
-import { front, place, type Spot, tickTexts, ticks } from "./geometry";
-import { bySize } from "./constant";
+import { frontsOf, place, type Spot, tickTexts, ticks } from "./geometry";
 import { isNoisy, type SweepState } from "./state";
 
 const LEFT = 60;
@@ -29,19 +28,9 @@ export function Pareto({ state, doc }: { state: SweepState; doc: SweepDocument }
     const y = state.figure(row);
     return x === null || y === null ? [] : [{ row, x, y }];
   });
-  const sure = spots.filter(({ row }) => !isNoisy(row));
-  const sizes = bySize(
-    doc,
-    sure.map(({ row }) => row),
-  );
-  const fronts = sizes.map(({ rows }) =>
-    front(
-      sure.filter(({ row }) => rows.includes(row)),
-      isLess,
-    ),
-  );
+  const fronts = frontsOf(doc.fronts, spots);
   const best = fronts.flat();
-  const noisy = spots.length - sure.length;
+  const noisy = spots.filter(({ row }) => isNoisy(row)).length;
   const ends = { x: range(spots.map(({ x }) => x)), y: range(spots.map(({ y }) => y)) };
   const px = (x: number) => place(x, ends.x, [LEFT, width - RIGHT]);
   const py = (y: number) => place(y, ends.y, [HEIGHT - BOTTOM, TOP]);

@@ -1,7 +1,7 @@
 // The state of the view of a sweep: the pane, the rows that are picked, what was opened.
 
 import { computed, signal, type ReadonlySignal, type Signal } from "@preact/signals";
-import { Memory } from "../memory";
+import { PaneStates } from "../panestates";
 import { isAwake } from "../host";
 import type { RecordsHost } from "../opened/host";
 import { Opening } from "../opened/state";
@@ -21,7 +21,7 @@ export type SweepPane = (typeof TABS)[number]["id"];
 const NO_ROWS: readonly SweepRow[] = [];
 
 export class SweepState implements Selecting {
-  readonly memory = new Memory();
+  readonly paneStates = new PaneStates();
   readonly pane: Signal<SweepPane> = signal("table");
   readonly selected: Signal<string | null> = signal(null);
   /** At most two rows, the one that was picked first in front. */

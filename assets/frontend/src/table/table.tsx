@@ -3,7 +3,7 @@
 import type { ReadonlySignal } from "@preact/signals";
 import type { ComponentChildren, RefObject } from "preact";
 import { useContext, useId, useMemo, useRef } from "preact/hooks";
-import type { Remembering } from "../memory";
+import type { HasPaneStates } from "../panestates";
 import { lookOf } from "../pair";
 import { usePaneState, useReveal } from "../ui/kept";
 import { RoomContext, useWidth } from "../ui/size";
@@ -30,7 +30,7 @@ export interface Column<Row> {
 }
 
 /** What a table needs of the state that it is part of. */
-export interface Selecting extends Remembering {
+export interface Selecting extends HasPaneStates {
   readonly selected: ReadonlySignal<string | null>;
   readonly related: ReadonlySignal<ReadonlySet<string>>;
   select(id: string): void;

@@ -12,8 +12,8 @@ import type { TargetChoice, Targets } from "../wire";
 import "./targets.css";
 
 /** Whether the dialog of a view is open. */
-function targetsOpen({ memory }: Store): Signal<boolean> {
-  return memory.signal("targets", "open", () => false);
+function targetsOpen({ paneStates }: Store): Signal<boolean> {
+  return paneStates.signal("targets", "open", () => false);
 }
 
 /** The target in the header: it leads to the other ones. */

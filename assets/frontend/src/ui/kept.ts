@@ -2,16 +2,16 @@
 
 import type { Signal } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
-import type { Remembering } from "../memory";
+import type { HasPaneStates } from "../panestates";
 
 /** As `useState`, but held by the view, by its pane and a key. */
 export function usePaneState<T>(
-  view: Remembering,
+  view: HasPaneStates,
   key: string,
   initial: T | (() => T),
 ): [T, (next: T) => void] {
   const make = () => (typeof initial === "function" ? (initial as () => T)() : initial);
-  const kept = useMemo(() => view.memory.signal(view.pane.peek(), key, make), [view, key]);
+  const kept = useMemo(() => view.paneStates.signal(view.pane.peek(), key, make), [view, key]);
   return [kept.value, (next) => (kept.value = next)];
 }
 
@@ -20,7 +20,7 @@ export function usePaneState<T>(
  * the selection that it was left with: then it stands where it stood.
  */
 export function useReveal(
-  view: Remembering,
+  view: HasPaneStates,
   key: string,
   selected: string | null,
   signs: readonly unknown[],
@@ -28,7 +28,7 @@ export function useReveal(
 ): void {
   const kept = useMemo(() => {
     const unseen: { selected?: string | null } = {};
-    return view.memory.keep(view.pane.peek(), `revealed ${key}`, () => unseen);
+    return view.paneStates.keep(view.pane.peek(), `revealed ${key}`, () => unseen);
   }, [view, key]);
   const isNew = useRef(true);
   useEffect(() => {

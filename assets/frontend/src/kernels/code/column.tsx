@@ -67,7 +67,7 @@ type HolderRef = RefObject<HTMLDivElement | null>;
 /** Makes the editor in `holder` and keeps it current. */
 function useColumnEditor(props: EditorProps, holder: HolderRef): EditorRef {
   const { store, rows, home, twin, title, prefersLast = false } = props;
-  const left = store.memory.keep<Left>("kernels", `column ${title}`, () => ({ ...NOWHERE }));
+  const left = store.paneStates.keep<Left>("kernels", `column ${title}`, () => ({ ...NOWHERE }));
   const editor = useMade(props, holder, left);
   const places = useMemo(() => (rows ? placesOf(rows) : new Map<string, number>()), [rows]);
   const selected = store.selected.value;

@@ -2,7 +2,7 @@
 
 import { computed, signal, type ReadonlySignal, type Signal } from "@preact/signals";
 import { microseconds } from "../../format";
-import { Memory } from "../../memory";
+import { PaneStates } from "../../panestates";
 import type { RecordsHost } from "../../opened/host";
 import { Frame, useFrame } from "../../shell/frame";
 import type { KeyWords } from "../../shell/keys";
@@ -21,7 +21,7 @@ const KEYS: readonly KeyWords[] = [
 ];
 
 export class ProfileDiffState implements Selecting {
-  readonly memory = new Memory();
+  readonly paneStates = new PaneStates();
   readonly pane: Signal<string> = signal("modules");
   readonly selected: Signal<string | null> = signal(null);
   readonly doc: ReadonlySignal<ProfileDiffDocument | null>;

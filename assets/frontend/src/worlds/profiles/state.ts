@@ -2,7 +2,7 @@
 
 import { computed, signal, type ReadonlySignal, type Signal } from "@preact/signals";
 import { kindOf } from "../../ids";
-import { Memory } from "../../memory";
+import { PaneStates } from "../../panestates";
 import type { RecordsHost } from "../../opened/host";
 import { Opening } from "../../opened/state";
 import type { ShownRow } from "../../table/shown";
@@ -23,7 +23,7 @@ const KERNELS = "kernels";
 const MARGIN = 0.03;
 
 export class ProfileState implements Selecting {
-  readonly memory = new Memory();
+  readonly paneStates = new PaneStates();
   readonly pane: Signal<string> = signal(KERNELS);
   readonly selected: Signal<string | null> = signal(null);
   /** The event that was clicked, where one was. */

@@ -6,7 +6,7 @@ import type { Registration } from "../registration";
 import type { Store } from "../store";
 import { Facts } from "../ui/basics";
 import { partOf, storageOf } from "./part";
-import { MemoryPane } from "./storages";
+import { MemoryPane } from "./memory";
 
 export const memory: Registration<Store> = {
   id: "memory",

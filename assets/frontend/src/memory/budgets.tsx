@@ -110,8 +110,8 @@ function Advisor({ store, part, why, start }: Props) {
   const reason = row.peak !== null ? "Its peak is known" : why;
   return (
     <>
-      <p class="mem-note">{sentence}</p>
-      <div class="bud-top">
+      <p class="memory-note">{sentence}</p>
+      <div class="budget-top">
         <div>
           <Columns part={part} at={at} choose={(to) => choose(rows[to]!.budget)} />
           <input
@@ -125,7 +125,7 @@ function Advisor({ store, part, why, start }: Props) {
             onInput={(event) => choose(rows[+event.currentTarget.value]!.budget)}
             onKeyDown={(event) => event.stopPropagation()}
           />
-          <div class="bud-legend">
+          <div class="budget-legend">
             <span>Height: the peak of the whole step</span>
             <span>
               <i />
@@ -200,7 +200,7 @@ function Columns({
   const top = 1.2 * Math.max(1, ...rows.map((row) => peakOf(row) ?? row.saved));
   const height = (size: number) => ({ height: `${((100 * size) / top).toFixed(2)}%` });
   return (
-    <div class="bud-plot" aria-hidden="true">
+    <div class="budget-plot" aria-hidden="true">
       {rows.map((row, i) => {
         const peak = peakOf(row);
         const { budget, saved } = row;
@@ -225,10 +225,10 @@ function Columns({
 }
 
 function Twice({ store, row }: { store: Store; row: Budget }) {
-  if (!row.lines.length) return <p class="mem-note">Nothing is computed again.</p>;
+  if (!row.lines.length) return <p class="memory-note">Nothing is computed again.</p>;
   const most = Math.max(1, ...row.lines.map((each) => each.bytes));
   return (
-    <ul class="mem-list" aria-label="Computed twice, by line">
+    <ul class="memory-list" aria-label="Computed twice, by line">
       {row.lines.map(({ line, place, operators, ...each }) => (
         <LineRow
           key={place}
@@ -246,11 +246,13 @@ function Twice({ store, row }: { store: Store; row: Budget }) {
 
 function Code({ row }: { row: Budget }) {
   if (!row.code.length)
-    return <p class="mem-note">The step has it, or nothing is computed again: nothing to write.</p>;
+    return (
+      <p class="memory-note">The step has it, or nothing is computed again: nothing to write.</p>
+    );
   return (
     <>
       {row.code.map(({ title, text, note }) => (
-        <section key={title} class="bud-code">
+        <section key={title} class="budget-code">
           <div class="row">
             <b class="grow">{title}</b>
             <Copy quiet text={text} label="Copy" title={`Copy: ${title}`} />

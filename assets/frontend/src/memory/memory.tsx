@@ -13,7 +13,7 @@ import { Budgets } from "./budgets";
 import { MemoryChart, fill } from "./chart";
 import { LineRow } from "./line";
 import { endOf, merged, NAME } from "./part";
-import "./storages.css";
+import "./memory.css";
 
 export function MemoryPane({ store }: { store: Store }) {
   const { part, failed: error } = usePart<MemoryPart>(store, NAME);
@@ -87,11 +87,11 @@ function Step({ store, part, isBare }: Props & { isBare: boolean }) {
   return (
     <>
       <p class="pane-says">{first}</p>
-      {more.length > 0 && <p class="mem-note mut">{more.join(" ")}</p>}
-      <div class="mem-top">
+      {more.length > 0 && <p class="memory-note mut">{more.join(" ")}</p>}
+      <div class="memory-top">
         <div>
           <MemoryChart store={store} part={part} isBare={isBare} />
-          <div class="mem-kinds">
+          <div class="memory-kinds">
             {part.layers
               .filter(({ mark }) => !isBare || mark !== "ext")
               .map(({ kind, mark }) => (
@@ -120,12 +120,12 @@ function Peak({ store, part }: Props) {
   const isSpare = by === SPARE;
   const ways = [...Object.keys(part.at_peak), ...(remarks.length ? [SPARE] : [])];
   return (
-    <div class="mem-peak" role="group" aria-label="What lives at the peak">
+    <div class="memory-peak" role="group" aria-label="What lives at the peak">
       <div class="row">
         <b class="grow">{isSpare ? "To spare" : "At the peak"}</b>
         <Segments of={ways.map((each) => [each, each])} value={by} set={setBy} />
       </div>
-      <ul class="mem-list">
+      <ul class="memory-list">
         {isSpare
           ? remarks.map((each) => (
               <LineRow

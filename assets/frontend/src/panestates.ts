@@ -2,7 +2,7 @@
 
 import { signal, type ReadonlySignal, type Signal } from "@preact/signals";
 
-export class Memory {
+export class PaneStates {
   private readonly kept = new Map<string, unknown>();
 
   /** What is kept under a key of a pane; made when it is first asked for. */
@@ -19,8 +19,8 @@ export class Memory {
 }
 
 /** The state of a view as far as panes keep theirs in it. */
-export interface Remembering {
-  readonly memory: Memory;
+export interface HasPaneStates {
+  readonly paneStates: PaneStates;
   /** The pane that is shown. */
   readonly pane: ReadonlySignal<string>;
 }

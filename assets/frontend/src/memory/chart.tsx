@@ -39,9 +39,9 @@ export function MemoryChart({ store, part, isBare }: Props) {
   const x = (at: number) => `${((100 * at) / count).toFixed(3)}%`;
   const words = `Step ${step}: ${bytes(live[step]!)} live, ${part.kernels[step] ?? ""} ${part.names[step]}`;
   return (
-    <div class="mem-chart">
+    <div class="memory-chart">
       <div
-        class="mem-plot"
+        class="memory-plot"
         role="slider"
         tabIndex={0}
         aria-label="Live bytes over the steps"
