@@ -45,8 +45,8 @@ def _run(
 ) -> Iterator[Event]:  # fmt: skip
     *named, where = lanes.place(*at)
     yield from named
-    said = {key: value for key, value in args.items() if value not in (None, "", ())}
-    yield {**where, "ph": "X", "name": name, "cat": kind, "ts": start_us, "dur": us, "args": said}
+    values = {key: value for key, value in args.items() if value not in (None, "", ())}
+    yield {**where, "ph": "X", "name": name, "cat": kind, "ts": start_us, "dur": us, "args": values}
 
 
 def write(record: Report | RunProfile, path: str) -> None:
@@ -58,9 +58,9 @@ def write(record: Report | RunProfile, path: str) -> None:
     if not events:
         raise UsageError(f"This record has no {what}: there is nothing to draw over time.")
     _begin_at_zero(events)
-    told = {"traceEvents": events, "displayTimeUnit": "ms", "otherData": _tell_source(record)}
+    trace = {"traceEvents": events, "displayTimeUnit": "ms", "otherData": _tell_source(record)}
     with write_saved_file(path) as file:
-        file.write(json.dumps(told, separators=(",", ":")).encode())
+        file.write(json.dumps(trace, separators=(",", ":")).encode())
 
 
 def _begin_at_zero(events: Sequence[Event]) -> None:
