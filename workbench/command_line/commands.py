@@ -97,22 +97,22 @@ def diff(chosen: Namespace) -> int:
 def profile(chosen: Namespace) -> int:
     """`workbench profile TRACE`."""
     saved = chosen.file.endswith(".wbr")
-    found = RunProfile.load(chosen.file) if saved else api.read_profile(chosen.file, chosen.gpu)
+    record = RunProfile.load(chosen.file) if saved else api.read_profile(chosen.file, chosen.gpu)
     if chosen.save:
-        found.save(chosen.save)
-    return _show_profile("profile", found, chosen)
+        record.save(chosen.save)
+    return _show_profile("profile", record, chosen)
 
 
-def _show_profile(command: str, found: RunProfile, chosen: Namespace) -> int:
+def _show_profile(command: str, record: RunProfile, chosen: Namespace) -> int:
     if chosen.html:
-        found.to_html(chosen.html)
+        record.to_html(chosen.html)
     if chosen.json:
         print(
-            document(command, chosen.file, ok=True, sentences=presenter().sentences(found),
-                     numbers=read_totals(found), tables=list_tables(found.tables))
+            document(command, chosen.file, ok=True, sentences=presenter().sentences(record),
+                     numbers=read_totals(record), tables=list_tables(record.tables))
         )  # fmt: skip
     else:
-        print(presenter().text(found))
+        print(presenter().text(record))
     return FINE
 
 
@@ -180,11 +180,11 @@ def explain(chosen: Namespace) -> int:
 
 def words(chosen: Namespace) -> int:
     """`workbench words WORD`."""
-    asked = chosen.word.casefold()
-    found = [term for term in read_glossary().values() if asked in term.word.casefold()]
-    for term in found:
+    part = chosen.word.casefold()
+    terms = [term for term in read_glossary().values() if part in term.word.casefold()]
+    for term in terms:
         print(f"{term.word} ({term.place})", textwrap.indent(term.text, "  "), sep="\n")
-    if not found:
+    if not terms:
         raise UsageError(
             f"No word of the view is like {chosen.word!r}; without one all are listed."
         )
@@ -209,17 +209,17 @@ def _record(path: str) -> Record | RunProfile:
                 return RunProfile.load(path)
     for world in () if path.endswith(_RECORDS) else reversed(list_worlds()):
         try:
-            found = world.read_record(path)
+            record = world.read_record(path)
         except Exception as error:
             if world.is_own or isinstance(error, WorkbenchError):
                 raise
             why = f"The world {world.name} cannot read {path}: {describe_error(error)}."
             raise UsageError(why) from error
-        if isinstance(found, Report | Session | RunProfile):
-            return found
-        if found is not None:
+        if isinstance(record, Report | Session | RunProfile):
+            return record
+        if record is not None:
             raise UsageError(
-                f"{path} holds a value of type {type(found).__name__}, of the world {world.name}: "
+                f"{path} holds a value of type {type(record).__name__}, of the world {world.name}: "
                 "the commands read reports, sessions and profiles."
             )
     return record_of(path)
@@ -398,9 +398,9 @@ def _place(line: str, files: Mapping[str, str]) -> str:
 
 def _numbers_of_kernel(row: Kernel) -> Iterator[dict[str, Any]]:
     """What is known of a kernel, calls and time first; times in seconds."""
-    said = measures(Kernel)
-    for name in dict.fromkeys(("calls", "time_us", *said)):
-        value, measure = getattr(row, name), said[name]
+    by_name = measures(Kernel)
+    for name in dict.fromkeys(("calls", "time_us", *by_name)):
+        value, measure = getattr(row, name), by_name[name]
         unit, scale = _UNITS.get(measure.unit, ("1", 1))
         if value is not None:
             plain = {"name": name.removesuffix("_us"), "value": value * scale, "unit": unit}
