@@ -43,8 +43,8 @@ def list_world_names() -> Mapping[str, str]:
 
     listed = ("workbench.errors", *MODULES)
     own = {name: module for module in listed for name in import_module(module).__all__}
-    found = gather(lambda world: world.names, own, "name")
-    return {name: module for name, module in found.items() if name not in own}
+    names = gather(lambda world: world.names, own, "name")
+    return {name: module for name, module in names.items() if name not in own}
 
 
 def __getattr__(name: str) -> Any:

@@ -80,8 +80,8 @@ def virtual_cluster(
     from workbench.compiler.cluster.cluster import Topology, enter_virtual_cluster
 
     topology = Topology(gpus_per_node, nvlink_gb_s, nic_gb_s)
-    with enter_virtual_cluster(mesh, rank, topology) as made:
-        yield made
+    with enter_virtual_cluster(mesh, rank, topology) as device_mesh:
+        yield device_mesh
 
 
 @require_torch
@@ -151,8 +151,8 @@ def ranks(
 
     chosen = choose_options(build, None, mode, options, grad=grad, target=target)
     topology = Topology(gpus_per_node, nvlink_gb_s, nic_gb_s)
-    with follow_in_a_line(progress, "Ranks of a cluster") as told:
-        return compile_ranks(RanksRequest(build, mesh, ranks, topology, chosen, told))
+    with follow_in_a_line(progress, "Ranks of a cluster") as callback:
+        return compile_ranks(RanksRequest(build, mesh, ranks, topology, chosen, callback))
 
 
 @require_torch
@@ -285,7 +285,7 @@ def scaling(
     from workbench.handles.running.progress_line import follow_in_a_line
 
     chosen = choose_options(build, None, mode, options, grad=grad, target=target)
-    with follow_in_a_line(progress, "Meshes of a cluster") as told:
+    with follow_in_a_line(progress, "Meshes of a cluster") as callback:
         request = ScalingRequest(
             build,
             tuple(meshes),
@@ -296,6 +296,6 @@ def scaling(
             moments=moments,
             largest_batch=largest_batch,
             executor=executor,
-            progress=told,
+            progress=callback,
         )
         return compile_scaling(request)

@@ -110,8 +110,8 @@ def aot_compile(
     from workbench.compiler.request.composition import choose_options
     from workbench.handles.dispatch import compile_for_target
 
-    asked = backend, mode, options, dynamic, dynamic_shapes
-    chosen = choose_options(fn, *asked, grad=grad, target=target, guards=guards, capture=capture)
+    settings = backend, mode, options, dynamic, dynamic_shapes
+    chosen = choose_options(fn, *settings, grad=grad, target=target, guards=guards, capture=capture)
     return compile_for_target(CompileRequest.of(fn, args, kwargs, chosen), progress)
 
 
@@ -153,8 +153,8 @@ def compile_async(
     from workbench.compiler.request.composition import choose_options
     from workbench.handles.dispatch import compile_in_background
 
-    asked = backend, mode, options, dynamic, dynamic_shapes
-    chosen = choose_options(fn, *asked, grad=grad, target=target, guards=guards, capture=capture)
+    settings = backend, mode, options, dynamic, dynamic_shapes
+    chosen = choose_options(fn, *settings, grad=grad, target=target, guards=guards, capture=capture)
     return compile_in_background(CompileRequest.of(fn, args, kwargs, chosen))
 
 
@@ -245,8 +245,8 @@ def package(
         weights=weights,
         capture=capture,
     )
-    with follow_in_a_line(progress, "Packaging") as told:
-        return make_package(requests, path, variant=variant, target=target, progress=told)
+    with follow_in_a_line(progress, "Packaging") as callback:
+        return make_package(requests, path, variant=variant, target=target, progress=callback)
 
 
 @require_torch

@@ -98,7 +98,7 @@ def fits(
     from workbench.handles.memory.fits import FitRequest, fit_model
     from workbench.handles.running.progress_line import follow_in_a_line
 
-    with follow_in_a_line(progress, f"Does it fit into {target}?") as told:
+    with follow_in_a_line(progress, f"Does it fit into {target}?") as callback:
         request = FitRequest(
             model,
             args if callable(args) else tuple(args),
@@ -110,7 +110,7 @@ def fits(
             layers=tuple(layers or ()),
             total=total,
             capacity=capacity,
-            progress=told,
+            progress=callback,
         )
         return fit_model(request)
 
@@ -219,9 +219,9 @@ def verify(
         from workbench.handles.running.progress_line import follow_in_a_line
 
         own = Question(tuple(args), dict(kwargs or {}), reference, per_kernel, float64)
-        asked = own.within(rtol, atol)
-        with follow_in_a_line(None, f"Verifying {x.name} on the CPU") as told:
-            return verify_program(x.program, x.original, asked, progress=told)
+        question = own.within(rtol, atol)
+        with follow_in_a_line(None, f"Verifying {x.name} on the CPU") as callback:
+            return verify_program(x.program, x.original, question, progress=callback)
     if not isinstance(x, Compiled | Package):
         raise UsageError(
             "verify takes what aot_compile, package or load made; this is of type "
@@ -311,8 +311,8 @@ def matrix(
     from workbench.handles.dispatch import matrix as run
     from workbench.handles.running.progress_line import follow_in_a_line
 
-    with follow_in_a_line(progress, "Kernels on several GPUs") as told:
-        return run(x, args, targets, configs=configs, progress=told)
+    with follow_in_a_line(progress, "Kernels on several GPUs") as callback:
+        return run(x, args, targets, configs=configs, progress=callback)
 
 
 @require_torch
@@ -366,8 +366,8 @@ def roundtrip(
     from workbench.handles.running.progress_line import follow_in_a_line
     from workbench.roundtrips.trip import roundtrip as run
 
-    with follow_in_a_line(progress, "Round trip") as told:
-        return run(x, args, kwargs, ways=ways, reference=reference, model=model, progress=told)
+    with follow_in_a_line(progress, "Round trip") as callback:
+        return run(x, args, kwargs, ways=ways, reference=reference, model=model, progress=callback)
 
 
 @require_torch

@@ -101,17 +101,19 @@ def load(
         "variant": variant,
         "on_miss": on_miss,
     }
-    given = {name: value for name, value in own.items() if value is not None}
+    options = {name: value for name, value in own.items() if value is not None}
 
     def opened(path: str | PathLike[str]) -> Compiled | Package | LoadedVariants:
         with open_any(path) as file:
-            for name in given:
+            for name in options:
                 if name not in file.loadable.options:
-                    (suffix,) = (each.suffix for each in LOADABLE if name in each.options)
+                    (suffix,) = (
+                        loadable.suffix for loadable in LOADABLE if name in loadable.options
+                    )
                     raise UsageError(f"{name} is for {suffix} files: leave it out for this one.")
             load_file = find_loader(file.loadable)
             loaded: Compiled | Package | LoadedVariants = load_file(
-                path, module=module, trust=trust, check=check, opened=file, **given
+                path, module=module, trust=trust, check=check, opened=file, **options
             )
             return loaded
 
@@ -279,50 +281,50 @@ def trust_key(key: Any, *, name: str | None = None, revoke: bool = False) -> str
     return run(key, name=name, revoke=revoke)
 
 
-def _call_with_path(given: Any, work: Callable[[Any], Made]) -> Made:
+def _call_with_path(source: Any, work: Callable[[Any], Made]) -> Made:
     """What `work` makes of the path of a file, or of a file-like object, read from its beginning.
 
     An open file is used where it lies; another object is copied into a private file, which stays
     as long as what was made. Raises `UsageError` for an object that gives text or cannot go back.
     """
-    if not hasattr(given, "read"):
-        return work(given)
-    place = _path_of(given)
+    if not hasattr(source, "read"):
+        return work(source)
+    place = _path_of(source)
     if place is not None:
         return work(place)
     from workbench.temporary import make_folder
 
     folder = make_folder("workbench-")
     try:
-        made = work(_copied(given, folder))
+        result = work(_copied(source, folder))
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
-    finalize(made, shutil.rmtree, folder, ignore_errors=True)
-    return made
+    finalize(result, shutil.rmtree, folder, ignore_errors=True)
+    return result
 
 
-def _path_of(given: Any) -> str | None:
+def _path_of(source: Any) -> str | None:
     """Where an open file lies, while its name still leads there."""
-    name = getattr(given, "name", None)
-    if not isinstance(name, str) or not hasattr(given, "fileno"):
+    name = getattr(source, "name", None)
+    if not isinstance(name, str) or not hasattr(source, "fileno"):
         return None
     try:
-        given.flush()
-        is_same = os.path.samestat(os.fstat(given.fileno()), os.stat(name))
+        source.flush()
+        is_same = os.path.samestat(os.fstat(source.fileno()), os.stat(name))
     except (OSError, ValueError):  # closed, gone, or no file of the system
         return None
     return name if is_same else None
 
 
-def _copied(given: Any, folder: os.PathLike[str]) -> str:
-    named = getattr(given, "name", None)
+def _copied(source: Any, folder: os.PathLike[str]) -> str:
+    named = getattr(source, "name", None)
     name = os.path.basename(named) if isinstance(named, str) else ""
     path = os.path.join(folder, name or "file")
     try:
-        given.seek(0)
+        source.seek(0)
         with open(path, "wb") as file:
-            while chunk := given.read(_CHUNK):
+            while chunk := source.read(_CHUNK):
                 file.write(chunk)
     except TypeError as error:
         raise UsageError(
@@ -330,7 +332,7 @@ def _copied(given: Any, folder: os.PathLike[str]) -> str:
         ) from error
     except (OSError, ValueError) as error:
         raise ArtifactError(
-            f"The {type(given).__name__} cannot be read from its beginning ({error}). Pass a path "
+            f"The {type(source).__name__} cannot be read from its beginning ({error}). Pass a path "
             "or io.BytesIO(content)."
         ) from error
     return path

@@ -186,9 +186,9 @@ def launches(
     from workbench.analysis.gpu_model.launches import launches as run
     from workbench.artifacts.records.report_in import report_of
 
-    given = (kernel_us, library_us, graph_us, shortest_us)
+    charges = (kernel_us, library_us, graph_us, shortest_us)
     names = (field.name for field in fields(LaunchCosts))
-    costs = LaunchCosts(**{n: v for n, v in zip(names, given, strict=True) if v is not None})
+    costs = LaunchCosts(**{n: v for n, v in zip(names, charges, strict=True) if v is not None})
     return of_times(x, costs) if isinstance(x, list | tuple) else run(report_of(x), costs)
 
 

@@ -142,11 +142,11 @@ def explain(chosen: Namespace) -> int:
 
 def words(chosen: Namespace) -> int:
     """`workbench words WORD`."""
-    asked = chosen.word.casefold()
-    found = [term for term in read_glossary().values() if asked in term.word.casefold()]
-    for term in found:
+    part = chosen.word.casefold()
+    terms = [term for term in read_glossary().values() if part in term.word.casefold()]
+    for term in terms:
         print(f"{term.word} ({term.place})", textwrap.indent(term.text, "  "), sep="\n")
-    if not found:
+    if not terms:
         raise UsageError(
             f"No word of the view is like {chosen.word!r}; without one all are listed."
         )
@@ -340,9 +340,9 @@ def _place(line: str, files: Mapping[str, str]) -> str:
 
 def _numbers_of_kernel(row: Kernel) -> Iterator[dict[str, Any]]:
     """What is known of a kernel, calls and time first; times in seconds."""
-    said = measures(Kernel)
-    for name in dict.fromkeys(("calls", "time_us", *said)):
-        value, measure = getattr(row, name), said[name]
+    by_name = measures(Kernel)
+    for name in dict.fromkeys(("calls", "time_us", *by_name)):
+        value, measure = getattr(row, name), by_name[name]
         unit, scale = _UNITS.get(measure.unit, ("1", 1))
         if value is not None:
             plain = {"name": name.removesuffix("_us"), "value": value * scale, "unit": unit}

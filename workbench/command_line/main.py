@@ -58,18 +58,20 @@ class _Parser(argparse.ArgumentParser):
         first = next(iter(sys.argv[1:] if args is None else args), "-")
         if self.commands and not first.startswith("-") and first not in self.commands:
             self.error(f"there is no command {first}: {_hint(first, list(self.commands))}")
-        known, rest = super().parse_known_args(args, namespace)
+        parsed, rest = super().parse_known_args(args, namespace)
         for word in rest:
             name = word.partition("=")[0]
             if name.startswith("--"):
-                options = [each for each in self._option_string_actions if each.startswith("--")]
+                options = [
+                    option for option in self._option_string_actions if option.startswith("--")
+                ]
                 self.error(f"there is no option {name}: {_hint(name, options)}")
-        return known, rest
+        return parsed, rest
 
 
-def _hint(word: str, known: Sequence[str]) -> str:
-    near = difflib.get_close_matches(word, known, n=1)
-    return f"did you mean {near[0]}?" if near else f"it has {', '.join(known)}."
+def _hint(word: str, names: Sequence[str]) -> str:
+    near = difflib.get_close_matches(word, names, n=1)
+    return f"did you mean {near[0]}?" if near else f"it has {', '.join(names)}."
 
 
 def build_command_parser() -> argparse.ArgumentParser:
@@ -98,8 +100,8 @@ def build_command_parser() -> argparse.ArgumentParser:
     inspect.add_argument("file", help="an .aot or .pt2 file; nothing of it is run")
     explain = _command(commands, "explain", "every graph break of a call; 1: there are some")
     explain.add_argument("function", metavar="MODULE:FUNCTION", help="or FILE.py:FUNCTION; it runs")
-    given = 'the arguments as Python, with torch: "torch.randn(4, 8), n=3"'
-    explain.add_argument("--inputs", metavar="ARGUMENTS", default="", help=given)
+    inputs_help = 'the arguments as Python, with torch: "torch.randn(4, 8), n=3"'
+    explain.add_argument("--inputs", metavar="ARGUMENTS", default="", help=inputs_help)
     about = "what a word over a column or beside a figure means, its unit, its source"
     words = commands.add_parser("words", help=about, description=about)
     words.add_argument("word", nargs="?", default="", help="the word or a part of it; else all")
@@ -111,9 +113,9 @@ def build_command_parser() -> argparse.ArgumentParser:
 
 
 def _command(commands: Any, name: str, help: str) -> argparse.ArgumentParser:
-    made: argparse.ArgumentParser = commands.add_parser(name, help=help, description=help)
-    made.add_argument("--json", action="store_true", help="print JSON: see `workbench schema`")
-    return made
+    parser: argparse.ArgumentParser = commands.add_parser(name, help=help, description=help)
+    parser.add_argument("--json", action="store_true", help="print JSON: see `workbench schema`")
+    return parser
 
 
 if __name__ == "__main__":

@@ -239,15 +239,15 @@ CARDS: Mapping[str, Sequence[Card]] = {
 
 def list_cards(document: Mapping[str, Any]) -> dict[str, list[CardSpec]]:
     """The cards of the rows that a document has, as they travel."""
-    kept = {
+    by_kind = {
         kind: [card.spec() for card in cards if _find(document, card.place)]
         for kind, cards in CARDS.items()
     }
-    return {kind: cards for kind, cards in kept.items() if cards}
+    return {kind: cards for kind, cards in by_kind.items() if cards}
 
 
 def _find(document: Mapping[str, Any], place: str) -> Any:
-    found: Any = document
+    value: Any = document
     for name in place.split("."):
-        found = None if found is None else found.get(name)
-    return found
+        value = None if value is None else value.get(name)
+    return value

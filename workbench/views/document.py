@@ -35,7 +35,7 @@ def _document(report: Report, here: ViewContext) -> wire.Document:
     contents = [(pane, pane.document(report, here)) for pane in list_panes()]
     omitted = {name: report.tables[name].omitted for name in TABLES if name in report.tables}
     useless = {id: why for _, content in contents for id, why in content.why_not.items()}
-    made: dict[str, Any] = {
+    data: dict[str, Any] = {
         "version": wire.VERSION,
         "name": report.request.name or "compilation",
         "verdict": verdict,
@@ -60,39 +60,39 @@ def _document(report: Report, here: ViewContext) -> wire.Document:
         "omitted": {name: count for name, count in omitted.items() if count},
     }
     for pane, content in contents:
-        _add_data(made, pane, content)
+        _add_data(data, pane, content)
     for block in (block for _, content in contents for block in content.blocks):
         if isinstance(block, Rows) and not block.place:
-            made.setdefault(block.table, block.rows)
-    made["cards"] = list_cards(made)
-    made["columns"] = specs(_tables(made))
+            data.setdefault(block.table, block.rows)
+    data["cards"] = list_cards(data)
+    data["columns"] = specs(_tables(data))
     if terms := read_foreign_terms():
-        made["terms"] = terms
-    return cast(wire.Document, made)
+        data["terms"] = terms
+    return cast(wire.Document, data)
 
 
-def _add_data(made: dict[str, Any], pane: Pane, content: Content) -> None:
+def _add_data(data: dict[str, Any], pane: Pane, content: Content) -> None:
     """What a pane adds to the document."""
     for name, part in content.data.items():
-        if name in made:
+        if name in data:
             why = "the document has one of that name."
             warnings.warn(f"{name!r} of the pane {pane.id} is left out: {why}", stacklevel=2)
-        made.setdefault(name, part)
+        data.setdefault(name, part)
 
 
 _OF_PARTS = ("storages", "groups", "rejected")
 """Tables of the parts `memory:`, `fusion:` and `pairs:`."""
 
 
-def _tables(made: Mapping[str, Any]) -> dict[str, Sequence[Mapping[str, Any]]]:
+def _tables(data: Mapping[str, Any]) -> dict[str, Sequence[Mapping[str, Any]]]:
     """The rows of the tables of a document by the names of their columns."""
     rows: Mapping[str, Any] = {
-        **made,
-        **made["file"],
-        "matrix": [cell for row in made["matrix"] for cell in row["cells"] if cell is not None],
-        "cuda_graphs": made["cuda_graphs"]["parts"] if made["cuda_graphs"] else [],
-        "nodes": made["graphs"],
-        "costs": made["kernels"],
+        **data,
+        **data["file"],
+        "matrix": [cell for row in data["matrix"] for cell in row["cells"] if cell is not None],
+        "cuda_graphs": data["cuda_graphs"]["parts"] if data["cuda_graphs"] else [],
+        "nodes": data["graphs"],
+        "costs": data["kernels"],
         **dict.fromkeys(_OF_PARTS, ()),  # which have their columns with them
     }
     return {name: rows.get(name, ()) for name in list_columns()}
@@ -106,8 +106,8 @@ def _verdict(report: Report) -> tuple[str, wire.Tone]:
     if len(report.breaks):
         return plural(len(report.breaks), "graph break"), "break"
     if report.request.kind == OWN_KERNEL and not len(report.kernels):
-        found = read_check(report)
+        check = read_check(report)
         return describe_state(
             report
-        ), "break" if found is not None and found.ok is False else "plain"
+        ), "break" if check is not None and check.ok is False else "plain"
     return "compiled", "captured"

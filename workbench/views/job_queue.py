@@ -90,12 +90,12 @@ class AskedJob:
         """How far it is, in the words of the view."""
         progress: Progress = task.progress  # type: ignore[assignment]
         is_running = progress["status"] == "running"
-        made: Progress = {**progress, "title": f"{self.doing}…" if is_running else self.title}
+        message: Progress = {**progress, "title": f"{self.doing}…" if is_running else self.title}
         if progress["steps"]:
-            made["words"] = describe_progress(progress)
+            message["words"] = describe_progress(progress)
         if self.task is not None:
-            made["task"] = self.task
-        return made
+            message["task"] = self.task
+        return message
 
 
 class JobQueue(LivePart):
@@ -122,7 +122,7 @@ class JobQueue(LivePart):
             if self._now is not None:
                 self._refuse_second(job)
                 self._waiting.append(job)
-                self._waiting.sort(key=lambda each: each.takes_place)
+                self._waiting.sort(key=lambda waiting: waiting.takes_place)
                 self._tell()
                 return
             self._now, self._failed = (job, job.start()), []
@@ -137,7 +137,7 @@ class JobQueue(LivePart):
                 return False
             job, task = self._now
             if id not in (None, job.id):
-                left = [each for each in self._waiting if each.id != id]
+                left = [waiting for waiting in self._waiting if waiting.id != id]
                 is_there = len(left) < len(self._waiting)
                 self._waiting = left
                 self._tell()
@@ -151,13 +151,13 @@ class JobQueue(LivePart):
 
     def _refuse_second(self, job: AskedJob) -> None:
         assert self._now is not None
-        here = [self._now[0], *self._waiting, *(made for made, _ in self._held)]
-        for each in here:
-            if (each.ask, each.question) == (job.ask, job.question):
-                raise UsageError(f"{each.doing} was asked for already, and has not ended.")
-            if each.takes_place and job.takes_place:
+        here = [self._now[0], *self._waiting, *(done for done, _ in self._held)]
+        for other in here:
+            if (other.ask, other.question) == (job.ask, job.question):
+                raise UsageError(f"{other.doing} was asked for already, and has not ended.")
+            if other.takes_place and job.takes_place:
                 raise UsageError(
-                    f"{each.doing} has not ended, and takes the place of what is shown here: "
+                    f"{other.doing} has not ended, and takes the place of what is shown here: "
                     "cancel it first."
                 )
 
@@ -182,13 +182,13 @@ class JobQueue(LivePart):
         """Show what was made, unless it would hide what the others are asked for."""
         if task.status == "done":
             self._held.insert(0, (job, task.result()))
-        stay = [each for each in self._held if each[0].takes_place and self._waiting]
-        due, self._held = [each for each in self._held if each not in stay], stay
-        for made, result in due:
+        stay = [pair for pair in self._held if pair[0].takes_place and self._waiting]
+        due, self._held = [pair for pair in self._held if pair not in stay], stay
+        for done, result in due:
             try:
-                made.show(result)
+                done.show(result)
             except Exception as error:  # the others are to have their turn
-                warnings.warn(f"{made.title} could not be shown: {error!r}", stacklevel=2)
+                warnings.warn(f"{done.title} could not be shown: {error!r}", stacklevel=2)
 
     def _tell(self) -> None:
         """Tell the view how far it is; under the lock, so that no older word comes last."""
@@ -198,8 +198,8 @@ class JobQueue(LivePart):
                 held = "done, shown after the others"
                 jobs = [
                     job.listed(),
-                    *(each.listed() for each in self._waiting),
-                    *(made.listed(held, is_made=True) for made, _ in self._held),
+                    *(waiting.listed() for waiting in self._waiting),
+                    *(done.listed(held, is_made=True) for done, _ in self._held),
                 ]
                 self._follow(job, {**job.told(task), "jobs": jobs})
 

@@ -45,8 +45,8 @@ def list_run(
     """One run `at` a process and a thread, in µs, after what names these where they are new."""
     *named, where = lanes.place(*at)
     yield from named
-    said = {key: value for key, value in args.items() if value not in (None, "", ())}
-    yield {**where, "ph": "X", "name": name, "cat": kind, "ts": start_us, "dur": us, "args": said}
+    values = {key: value for key, value in args.items() if value not in (None, "", ())}
+    yield {**where, "ph": "X", "name": name, "cat": kind, "ts": start_us, "dur": us, "args": values}
 
 
 def write(report: Report, path: str) -> None:

@@ -75,12 +75,12 @@ def find_file(kind: str) -> Kinds | None:  # noqa: C901 (a table, and its import
 
 def find_shown(record: Any) -> Shown:
     """What shows a record: by the name of its class, or of one that it derives from."""
-    for kind in (each.__name__ for each in type(record).__mro__):
+    for kind in (base.__name__ for base in type(record).__mro__):
         file = find_file(kind)
         if file is not None:
             return file[kind]
         for world in list_worlds():
-            shown = ask(world, lambda each: each.find_shown(kind), None, f"what shows {kind}")  # noqa: B023
+            shown = ask(world, lambda w: w.find_shown(kind), None, f"what shows {kind}")  # noqa: B023
             if isinstance(shown, Shown):
                 return shown
     return Shown()
@@ -104,8 +104,8 @@ class _Views:
 
     def frame(self, record: Any, *choice: Any) -> pandas.DataFrame:
         """One of its tables; raises `UsageError` for one that it does not have."""
-        made: pandas.DataFrame = find_shown(record).frame(record, *choice)
-        return made
+        frame: pandas.DataFrame = find_shown(record).frame(record, *choice)
+        return frame
 
     def plot(self, record: Any, *choice: Any, **more: Any) -> matplotlib.figure.Figure:
         """One of its charts; raises `UsageError` for one that it does not have."""
@@ -136,8 +136,8 @@ class _Views:
 
     def view(self, record: Any) -> anywidget.AnyWidget:
         """A live view of its own."""
-        made: anywidget.AnyWidget = (find_shown(record).view or refuse)(record)
-        return made
+        widget: anywidget.AnyWidget = (find_shown(record).view or refuse)(record)
+        return widget
 
     def display(self, record: Any) -> None:
         """Show it in the notebook that runs; raises `NotImplementedError` elsewhere."""
@@ -165,10 +165,10 @@ class _Views:
         import pandas
 
         table = Table.of(row_type, rows)
-        made = pandas.DataFrame({name: list(column) for name, column in table.columns.items()})
+        frame = pandas.DataFrame({name: list(column) for name, column in table.columns.items()})
         hints = typing.get_type_hints(row_type)
         whole = [n for n in table.columns if set(typing.get_args(hints[n])) == {int, type(None)}]
-        return made.astype(dict.fromkeys(whole, "Int64"))  # a missing one makes no fractions
+        return frame.astype(dict.fromkeys(whole, "Int64"))  # a missing one makes no fractions
 
     def script(self, record: Any, kernel: str) -> str:
         """A kernel of a report as a script; raises `UsageError` where there can be none."""

@@ -176,10 +176,10 @@ def note_lines(report: Report) -> dict[tuple[str, int], list[wire.Note]]:
 def find_cuts(report: Report) -> dict[tuple[str, int], dict[str, CudaGraphPart]]:
     """By file and line: where a program is cut between recordings, by the title of a note."""
     files = {source.id: source.file for source in report.sources}
-    taken = {part.graph for part in report.cuda_graphs if part.verdict != "skipped"}
+    recorded = {part.graph for part in report.cuda_graphs if part.verdict != "skipped"}
     by_line: dict[tuple[str, int], dict[str, CudaGraphPart]] = defaultdict(dict)
     for part in report.cuda_graphs:
-        if part.verdict == "skipped" and part.graph in taken and part.lines and part.reason:
+        if part.verdict == "skipped" and part.graph in recorded and part.lines and part.reason:
             source, number = split_line(part.lines[0])
             place = files.get(source, ""), number
             by_line[place].setdefault(f"Not in a CUDA graph: {part.reason}.", part)

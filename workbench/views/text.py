@@ -128,16 +128,16 @@ def _row(report: Report, kernel: Kernel, group: IdenticalKernels, best: Cost | N
 
 def _checks(report: Report) -> Iterator[str]:
     """What a check of kernels found, where the first sentence does not say it."""
-    found = read_check(report)
-    if found is not None and len(report.kernels):
-        said = f"checked       {found.sentence}"
-        yield from textwrap.wrap(said, _WIDTH, subsequent_indent="  ")[:_FEW]
+    check = read_check(report)
+    if check is not None and len(report.kernels):
+        line = f"checked       {check.sentence}"
+        yield from textwrap.wrap(line, _WIDTH, subsequent_indent="  ")[:_FEW]
 
 
 def _opportunities(report: Report) -> Iterator[str]:
     rows = opportunities(report)
-    for each in rows[:_FEW]:
-        yield f"do            {short(each.text, _ADVICE)}  {format_shortest_saving(each)}"
+    for row in rows[:_FEW]:
+        yield f"do            {short(row.text, _ADVICE)}  {format_shortest_saving(row)}"
     yield from _more(len(rows) - _FEW, "opportunities", "change")
 
 
@@ -158,9 +158,9 @@ def _fusion(report: Report) -> Iterator[str]:
 
 
 def _cuda_graphs(report: Report) -> Iterator[str]:
-    said = summarize_cuda_graphs(report)
-    if said is not None:
-        yield f"cuda graphs   {said}"
+    summary = summarize_cuda_graphs(report)
+    if summary is not None:
+        yield f"cuda graphs   {summary}"
         yield from (f"  {reason}" for reason in list_cuda_graph_reasons(report)[:_FEW])
 
 

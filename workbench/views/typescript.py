@@ -46,14 +46,14 @@ def typescript() -> str:
 
 def _declarations(file: Path) -> dict[str, str]:
     """What a file of messages declares, by name."""
-    found = {}
+    declarations = {}
     for statement in ast.parse(file.read_text(encoding="utf-8")).body:
         if isinstance(statement, ast.ClassDef):
-            found[statement.name] = _interface(statement)
+            declarations[statement.name] = _interface(statement)
         elif isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
             name = statement.targets[0].id
-            found[name] = _assigned(name, statement.value)
-    return found
+            declarations[name] = _assigned(name, statement.value)
+    return declarations
 
 
 def list_world_folders() -> list[str]:
@@ -71,11 +71,15 @@ def list_world_messages() -> dict[str, Path]:
 
 def write_world(name: str, file: Path) -> str:
     """The messages of one world; what it adds to the document of a report joins `Document`."""
-    found = _declarations(file)
-    document = found.pop("Document", None)
-    body = "\n".join(found.values())
-    known = set(re.findall(r"^export (?:interface|type|const) (\w+)", typescript(), re.MULTILINE))
-    used = sorted(known & set(re.findall(r"\b[A-Z]\w+\b", _without_comments(body))) - set(found))
+    declarations = _declarations(file)
+    document = declarations.pop("Document", None)
+    body = "\n".join(declarations.values())
+    exported = set(
+        re.findall(r"^export (?:interface|type|const) (\w+)", typescript(), re.MULTILINE)
+    )
+    used = sorted(
+        exported & set(re.findall(r"\b[A-Z]\w+\b", _without_comments(body))) - set(declarations)
+    )
     parts = [_HEAD.format(f"workbench/worlds/{name}/views/messages.py")]
     if used:
         parts.append(f'import type {{ {", ".join(used)} }} from "../../wire";\n')
@@ -110,7 +114,8 @@ def _write_list(file: str, part: str, constant: str, kind: str) -> str:
     names = [name for name in list_world_folders() if (folders / name / f"{file}.tsx").exists()]
     imports = [f'import {{ {part} as {name} }} from "./worlds/{name}/{file}";' for name in names]
     head = _HEAD.format("the folders of src/worlds")
-    return "\n".join((head, *imports, "", f"export const {constant}{kind} = [{', '.join(names)}];", ""))
+    listed = f"export const {constant}{kind} = [{', '.join(names)}];"
+    return "\n".join((head, *imports, "", listed, ""))
 
 
 def list_terms() -> str:

@@ -59,13 +59,13 @@ class _Answers:
 
     @cached_property
     def _tries(self) -> dict[frozenset[str | None], list[Rejected]]:
-        found: dict[frozenset[str | None], list[Rejected]] = {}
+        tries: dict[frozenset[str | None], list[Rejected]] = {}
         for pair in rejected(self._report):
             ends = [
                 self._apart.kernel_of(self._apart.parts(pair.graph, n)) for n in (pair.a, pair.b)
             ]
-            found.setdefault(frozenset(e.id if e else None for e in ends), []).append(pair)
-        return found
+            tries.setdefault(frozenset(e.id if e else None for e in ends), []).append(pair)
+        return tries
 
     def __call__(self, a: str, b: str) -> WhyApart:
         ours, theirs = self.facts.kernels_of(a), self.facts.kernels_of(b)
@@ -82,8 +82,8 @@ class _Answers:
             text = f"They are not apart: {_join(both)} {verb} both."
             return WhyApart(a, b, False, text, kernels=tuple(both[:1]), concerned=tuple(both))
         x, y = min(product(only, others), key=lambda pair: self._distance(*pair))
-        found = self._of_kernels(x, y)
-        text = found.sentence
+        why = self._of_kernels(x, y)
+        text = why.sentence
         if both:
             text = f"{_join(both)} {verb} parts of both. As to {x} and {y}: {text}"
         elif (x, y) != (a, b):
@@ -93,12 +93,12 @@ class _Answers:
             b,
             True,
             text,
-            found.help,
-            found.kernels,
-            found.concerned,
-            found.words,
-            found.pair,
-            found.brief,
+            why.help,
+            why.kernels,
+            why.concerned,
+            why.words,
+            why.pair,
+            why.brief,
         )
 
     def _distance(self, x: str, y: str) -> tuple[int, float]:
@@ -157,10 +157,10 @@ class _Answers:
         reduced = self.facts.reduction_between(x, y)
         if reduced and (reduced.bytes or 0) >= _KEPT:
             count = number_text(reduced.count, "whole")
-            it = "them" if " and " in reduced.word else "it"
+            pronoun = "them" if " and " in reduced.word else "it"
             text = (
-                f"{y.id} needs the {reduced.word} of {count} values; {x.id} knows {it} only after "
-                f"the last of them. One kernel would have to keep all "
+                f"{y.id} needs the {reduced.word} of {count} values; {x.id} knows {pronoun} only "
+                f"after the last of them. One kernel would have to keep all "
                 f"{number_text(reduced.bytes, 'bytes')}, or read them again."
             )
             return text, None, f"{y.id} needs the {reduced.word} first"
@@ -213,15 +213,15 @@ class _Answers:
         common = self.facts.common_inputs(x, y)
         if self._reads(y, x):
             size = number_text(self.facts.bytes_between[x.id, y.id], "bytes")
-            known = f"{y.id} reads {size} that {x.id} writes."
+            sentence = f"{y.id} reads {size} that {x.id} writes."
         elif common:
-            known = f"Neither reads what the other makes; both read {_join(common)}."
+            sentence = f"Neither reads what the other makes; both read {_join(common)}."
         else:
             return (
                 "Neither reads what the other makes, and they read nothing in common: one kernel "
                 "of both would move no byte less."
             )
-        return " ".join((known, *self.facts.differences(x, y), SILENT))
+        return " ".join((sentence, *self.facts.differences(x, y), SILENT))
 
 
 def _cure_fallback(called: Kernel) -> str | None:
@@ -292,8 +292,8 @@ class KernelFacts:
         if id in self._by_line or self._has_line(id):
             return self._by_line.get(id, [])
         if id in self._report.node_row:
-            found = self._by_node.get(id) or self._later(id)
-            return sorted(dict.fromkeys(found), key=self.places.__getitem__)
+            kernels = self._by_node.get(id) or self._later(id)
+            return sorted(dict.fromkeys(kernels), key=self.places.__getitem__)
         raise UsageError(
             f"There is no line, node or kernel {id!r} in this record: "
             "take an id such as 'L:s0:12', 'g7:add' or 'k3'."
@@ -303,7 +303,7 @@ class KernelFacts:
         """Whether a source has the line; of one without a text nobody knows how long it is."""
         kind, _, rest = id.partition(":")
         name, _, number = rest.partition(":")
-        source = next((each for each in self._report.sources if each.id == name), None)
+        source = next((row for row in self._report.sources if row.id == name), None)
         if kind != "L" or source is None or not number.isdecimal():
             return False
         text = self._report.texts.get(source.text or "")
@@ -313,23 +313,23 @@ class KernelFacts:
     def _later(self, node: str) -> list[str]:
         """The kernels of what was made from a node of an earlier stage."""
         order = {graph.id: n for n, graph in enumerate(self._report.graphs)}
-        waiting, seen = [node], {node}
-        found: list[str] = []
+        waiting, visited = [node], {node}
+        kernels: list[str] = []
         while waiting:
             here = waiting.pop()
             graph = order.get(here.partition(":")[0], 0)
             for other in self._report.linked(here):
-                if other in seen or order.get(other.partition(":")[0], -1) <= graph:
+                if other in visited or order.get(other.partition(":")[0], -1) <= graph:
                     continue
-                seen.add(other)
-                found += self._by_node.get(other, ())
+                visited.add(other)
+                kernels += self._by_node.get(other, ())
                 waiting.append(other)
-        return found
+        return kernels
 
     @cached_property
     def bytes_between(self) -> dict[tuple[str, str], int]:
         """Bytes that the second kernel reads of what the first writes, by the pair."""
-        found: dict[tuple[str, str], int] = {}
+        bytes_by_pair: dict[tuple[str, str], int] = {}
         for buffer in self._report.buffers:
             writers = dict.fromkeys(self._owner.get(node) for node in buffer.written_by)
             readers = dict.fromkeys(self._owner.get(node) for node in buffer.read_by)
@@ -337,19 +337,19 @@ class KernelFacts:
                 for reader in readers:
                     if writer and reader and writer != reader:
                         pair = writer, reader
-                        found[pair] = found.get(pair, 0) + (buffer.bytes or 0)
-        return found
+                        bytes_by_pair[pair] = bytes_by_pair.get(pair, 0) + (buffer.bytes or 0)
+        return bytes_by_pair
 
     @cached_property
     def _read(self) -> dict[str, dict[str, bool]]:
         """By kernel the buffers that it reads, and whether each is an input of the program."""
-        found: dict[str, dict[str, bool]] = {}
+        by_kernel: dict[str, dict[str, bool]] = {}
         for buffer in self._report.buffers:
             for node in buffer.read_by:
                 if node in self._owner:
-                    own = found.setdefault(self._owner[node], {})
+                    own = by_kernel.setdefault(self._owner[node], {})
                     own[buffer.name] = buffer.kind in ("input", "constant")
-        return found
+        return by_kernel
 
     def common_inputs(self, x: Kernel, y: Kernel) -> list[str]:
         """Names of the buffers that both read."""
@@ -361,16 +361,20 @@ class KernelFacts:
         own = set(x.nodes)
         if (x.id, y.id) not in self.bytes_between:
             return None
-        known = [each for each in self._reductions(x) if self._is_used(each, own, y)]
-        return max(known, key=lambda each: each.count, default=None)
+        used = [reduction for reduction in self._reductions(x) if self._is_used(reduction, own, y)]
+        return max(used, key=lambda reduction: reduction.count, default=None)
 
     def reduction_of(self, y: Kernel, *, reads: Kernel) -> Reduction | None:
         """The largest reduction in a kernel that goes over what another one made."""
         if (reads.id, y.id) not in self.bytes_between:
             return None
-        made = set(reads.nodes)
-        known = [each for each in self._reductions(y) if self._comes_from(each.node, made)]
-        return max(known, key=lambda each: each.count, default=None)
+        read_nodes = set(reads.nodes)
+        reductions = [
+            reduction
+            for reduction in self._reductions(y)
+            if self._comes_from(reduction.node, read_nodes)
+        ]
+        return max(reductions, key=lambda reduction: reduction.count, default=None)
 
     def _reductions(self, kernel: Kernel) -> Iterator[Reduction]:
         for node in select_nodes(self._report, "id", kernel.nodes).values():
@@ -379,7 +383,7 @@ class KernelFacts:
             whole = None if first is None else _elements(first.shape)
             users = select_nodes(self._report, "id", self._users.get(node.id, ())).values()
             results = (node, *users)  # one with several results has no shape of its own
-            left = next((size for each in results if (size := _elements(each.shape))), None)
+            left = next((size for result in results if (size := _elements(result.shape))), None)
             if word is None or first is None or not whole or not left or whole <= left:
                 continue
             size = None if first.bytes is None else first.bytes * (whole // left) // whole
@@ -396,25 +400,27 @@ class KernelFacts:
 
     def _is_used(self, reduced: Reduction, own: set[str], y: Kernel) -> bool:
         """Whether the other kernel reads the few values that a reduction leads to, not many."""
-        theirs, waiting, seen = set(y.nodes), [reduced.node], {reduced.node}
+        theirs, waiting, visited = set(y.nodes), [reduced.node], {reduced.node}
         while waiting:
             users = self._users.get(waiting.pop(), ())
             if any(user in theirs for user in users):
                 return True
-            for user in select_nodes(self._report, "id", set(users) - seen).values():
+            for user in select_nodes(self._report, "id", set(users) - visited).values():
                 is_small = (_elements(user.shape) or 0) < reduced.whole
-                seen.add(user.id)
+                visited.add(user.id)
                 if is_small and (user.id in own or "getitem" in user.target):
                     waiting.append(user.id)
         return False
 
-    def _comes_from(self, node: str, made: set[str], steps: int = 6) -> bool:
+    def _comes_from(self, node: str, sources: set[str], steps: int = 6) -> bool:
         """Whether a node reads, through a few others, what a kernel made."""
         row = self._report.node_row.get(node)
         if row is None or not steps:
             return False
         inputs = next(iter(read_parts_at(self._report.nodes, [row], ("inputs",))))[0]
-        return any(each in made or self._comes_from(each, made, steps - 1) for each in inputs)
+        return any(
+            source in sources or self._comes_from(source, sources, steps - 1) for source in inputs
+        )
 
     @cached_property
     def _kinds(self) -> Mapping[str, str]:
@@ -449,21 +455,23 @@ class KernelFacts:
             return
         orders = self._order_of(ours), self._order_of(theirs)
         if ours.shape == theirs.shape and None not in orders and orders[0] != orders[1]:
-            said = ["dimensions " + ", ".join(map(str, order or ())) for order in orders]
+            texts = ["dimensions " + ", ".join(map(str, order or ())) for order in orders]
             yield (
-                f"In memory {x.id} has its values in the order of {said[0]}, {y.id} in that of "
-                f"{said[1]}; one set of loops has one order."
+                f"In memory {x.id} has its values in the order of {texts[0]}, {y.id} in that of "
+                f"{texts[1]}; one set of loops has one order."
             )
 
     def _templates(self, x: Kernel, y: Kernel) -> Iterator[str]:
         """What a generated product takes in: elementwise work on its result."""
-        made = [kernel for kernel in (x, y) if self._kinds.get(kernel.id) == "template"]
-        if len(made) == 2:
+        templates = [kernel for kernel in (x, y) if self._kinds.get(kernel.id) == "template"]
+        if len(templates) == 2:
             yield f"{x.id} and {y.id} are templates: one kernel is one of them."
-        elif made:
-            other = y if made[0] is x else x
-            what = f"{made[0].id} is a template: it takes in elementwise work on its own result"
-            if made[0] is y:
+        elif templates:
+            other = y if templates[0] is x else x
+            what = (
+                f"{templates[0].id} is a template: it takes in elementwise work on its own result"
+            )
+            if templates[0] is y:
                 yield f"{what}, and {other.id} comes before it."
             elif self._kinds.get(other.id) == "reduction":
                 yield f"{what}, and {other.id} reduces."
@@ -471,12 +479,12 @@ class KernelFacts:
                 yield f"{what} alone."
 
     def _largest(self, kernel: Kernel) -> NodeFacts | None:
-        known = [
+        sized = [
             node
             for node in select_nodes(self._report, "id", kernel.nodes).values()
             if _elements(node.shape)
         ]
-        return max(known, key=lambda node: _elements(node.shape) or 0, default=None)
+        return max(sized, key=lambda node: _elements(node.shape) or 0, default=None)
 
     def has_template(self, kernel: Kernel) -> bool:
         """Whether Inductor has a template of its own for what a library call computes."""

@@ -50,16 +50,16 @@ def list_programs(report: Report) -> list[Program]:
 
 
 def _list_programs(report: Report) -> list[Program]:
-    programs: dict[tuple[str, bool], list[Kernel]] = {}
+    by_program: dict[tuple[str, bool], list[Kernel]] = {}
     for kernel in report.kernels:
-        programs.setdefault((kernel.graph, kernel.is_backward), []).append(kernel)
+        by_program.setdefault((kernel.graph, kernel.is_backward), []).append(kernel)
     blocks: Mapping[str, str] = report.extra.get(BLOCKS, {})
-    made = [
+    programs = [
         Program(graph, is_backward, tuple(_list_calls(report, graph, own, blocks)))
-        for (graph, is_backward), own in programs.items()
+        for (graph, is_backward), own in by_program.items()
     ]
-    forward = [each for each in made if not each.is_backward]
-    backward = [each for each in made if each.is_backward][::-1]
+    forward = [program for program in programs if not program.is_backward]
+    backward = [program for program in programs if program.is_backward][::-1]
     return _place_hooks([*forward, *backward], list_placed(report))
 
 
@@ -83,7 +83,7 @@ def _list_calls(
             by_node[node].append(kernel)
     rows = [row for row in report.scheduler_nodes if row.graph == graph]
     places = {row.id: place for place, row in enumerate(r for r in rows if r.phase == "before")}
-    made: list[tuple[int, KernelCall]] = []
+    calls: list[tuple[int, KernelCall]] = []
     for row in rows:
         members = [f"{graph}:{name}" for name in row.members]
         if row.phase != "after":
@@ -91,11 +91,11 @@ def _list_calls(
         block = next((blocks[name] for name in members if name in blocks), None)
         own = {kernel.id: kernel for name in members for kernel in by_node.get(name, ())}
         place = min(places.get(name, len(places)) for name in members)
-        made += [(place, KernelCall(kernel, block=block)) for kernel in own.values()]
-    counts = Counter(call.kernel.id for _, call in made)
-    made = [(place, replace(call, calls=counts[call.kernel.id])) for place, call in made]
+        calls += [(place, KernelCall(kernel, block=block)) for kernel in own.values()]
+    counts = Counter(call.kernel.id for _, call in calls)
+    calls = [(place, replace(call, calls=counts[call.kernel.id])) for place, call in calls]
     rest = [KernelCall(kernel) for kernel in kernels if kernel.id not in counts]
-    return [*_part_blocks(made, None, sorted({*blocks.values()}, key=count_parts)), *rest]
+    return [*_part_blocks(calls, None, sorted({*blocks.values()}, key=count_parts)), *rest]
 
 
 def _part_blocks(
@@ -122,10 +122,10 @@ def _part_blocks(
         inner[child].append((place, call))
     for child, own in inner.items():
         if all(call.block == child for _, call in own):
-            made = [call for _, call in own]
+            own_calls = [call for _, call in own]
         else:
-            made = _part_blocks(own, child, names)
-        parts.append((median(place for place, _ in own), made))
+            own_calls = _part_blocks(own, child, names)
+        parts.append((median(place for place, _ in own), own_calls))
     parts.sort(key=lambda part: part[0])
     return [call for _, part in parts for call in part]
 
@@ -136,16 +136,16 @@ def _place_hooks(programs: list[Program], rows: Sequence[Collective]) -> list[Pr
     if not hooks:
         return programs
     order: list[str] = []  # of the forward: what has been gathered first is needed last again
-    made = []
+    placed = []
     for program in programs:
         own = [row for row in hooks if row.graph == program.graph]
         spans = find_spans(program.calls, {row.block or "" for row in hooks})
         if program.is_backward:
-            made.append(_place_backward(program, own, spans, order))
+            placed.append(_place_backward(program, own, spans, order))
         else:
             order = sorted(spans, key=lambda name: (spans[name][1], -count_parts(name)))
-            made.append(_place_forward(program, own, spans))
-    return made
+            placed.append(_place_forward(program, own, spans))
+    return placed
 
 
 def find_spans(calls: Sequence[KernelCall], names: Iterable[str]) -> dict[str, tuple[int, int]]:
@@ -229,21 +229,21 @@ def name_kernels(report: Report) -> list[Collective]:
     for program in list_programs(report):
         awaited = {row.id: place for place, own in program.waits.items() for row in own}
         last = len(program.calls) - 1
-        made: list[tuple[int, int, int, Collective]] = []
+        placed: list[tuple[int, int, int, Collective]] = []
         for place, own in program.starts.items():
-            made += [(place, awaited.get(row.id, last), 0, row) for row in own]
+            placed += [(place, awaited.get(row.id, last), 0, row) for row in own]
         ends = sorted(program.ends.items())
         for place, pairs in ends:
             for number, (_, own) in enumerate(pairs):
                 after = [at for at, later in ends for held, _ in later if own[:1] == held[:1] != []]
-                made += [(place, min(after, default=last), 1 + number, row) for row in own]
-        made.sort(key=lambda each: (each[0], each[2]))
+                placed += [(place, min(after, default=last), 1 + number, row) for row in own]
+        placed.sort(key=lambda entry: (entry[0], entry[2]))
         rows += [
             replace(
                 row,
                 kernel=program.calls[start].kernel.id,
                 wait_kernel=program.calls[end].kernel.id,
             )
-            for start, end, _, row in made
+            for start, end, _, row in placed
         ]
     return rows

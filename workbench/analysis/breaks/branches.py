@@ -116,9 +116,9 @@ def _with_name(value: ast.expr, name: str, new: ast.expr) -> ast.expr:
         def visit_Name(self, node: ast.Name) -> ast.AST:
             return new if node.id == name else node
 
-    made = Swap().visit(copy.deepcopy(value))
-    assert isinstance(made, ast.expr)
-    return made
+    swapped = Swap().visit(copy.deepcopy(value))
+    assert isinstance(swapped, ast.expr)
+    return swapped
 
 
 def _method(value: ast.expr, name: str) -> ast.expr:
@@ -188,9 +188,9 @@ def _as_functions(statement: ast.If) -> Rewrite | None:
     names = [{name for name, _ in parts} for parts in assigned]
     if not names[0] or names[0] != names[1]:
         return None
-    made = sorted(names[0])
+    outputs = sorted(names[0])
     used = sorted({name for parts in assigned for name in read_first(parts)} & names[0])
-    results = ", ".join(made)
+    results = ", ".join(outputs)
     code: list[str] = []
     for label, side in zip(("when_true", "when_false"), sides, strict=True):
         code.append(f"def {label}({', '.join(used)}):")

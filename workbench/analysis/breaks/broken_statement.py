@@ -189,21 +189,23 @@ def replace_expression(
 
     The body of a loop or an `if` keeps its lines. None for a head that its body shares a line with.
     """
-    made = replaced(statement, old, new)
+    rewritten = replaced(statement, old, new)
     head = {ast.For: "iter", ast.If: "test", ast.While: "test"}.get(type(statement))
     if head is None:
-        code = ast.unparse(made)
+        code = ast.unparse(rewritten)
         return (
-            None if hasattr(made, "body") else change_of(title, why, statement, code, above=above)
+            None
+            if hasattr(rewritten, "body")
+            else change_of(title, why, statement, code, above=above)
         )
     part: ast.expr = getattr(statement, head)
     last = part.end_lineno or part.lineno
-    body: list[ast.stmt] = getattr(made, "body")  # noqa: B009 - a union of three kinds
+    body: list[ast.stmt] = getattr(rewritten, "body")  # noqa: B009 - a union of three kinds
     if body[0].lineno <= last or old not in set(ast.walk(part)):
         return None
     body[:] = [ast.Pass()]
-    getattr(made, "orelse").clear()  # noqa: B009
-    lines = ast.unparse(made).split("\n")[:-1]
+    getattr(rewritten, "orelse").clear()  # noqa: B009
+    lines = ast.unparse(rewritten).split("\n")[:-1]
     return Rewrite(title, why, statement.lineno, last, tuple(lines), tuple(above))
 
 

@@ -131,9 +131,9 @@ def find_cures(report: Report, item: Break) -> Iterator[Cure]:
     yield from find_rewrites(report, item)
     broken = next(find_broken_statements(report, item), None)
     if broken is not None:
-        for made in (_left_out(item, broken), _moved(item, broken)):
-            if made is not None:
-                yield made
+        for cure in (_left_out(item, broken), _moved(item, broken)):
+            if cure is not None:
+                yield cure
     yield from _options(report, item, broken)
     explicit = None if broken is None else _explicit(item, broken)
     if explicit is not None:
@@ -206,18 +206,18 @@ def _moved(item: Break, broken: BrokenStatement) -> Cure | None:
     is_name = isinstance(value, ast.Name)
     if not is_message(function) or (is_name and not between) or "result" in names:
         return None
-    if any(isinstance(node, ast.Return) for each in between for node in ast.walk(each)):
+    if any(isinstance(node, ast.Return) for stmt in between for node in ast.walk(stmt)):
         return None
     if _read(statement) & _written(between):
         return None
     message = ast.unparse(statement)
-    kept = [] if not between else textwrap.dedent(_text(broken, between)).split("\n")
+    lines = [] if not between else textwrap.dedent(_text(broken, between)).split("\n")
     end = (
         [message, ast.unparse(last)]
         if is_name
         else [f"result = {ast.unparse(value)}", message, "return result"]
     )
-    return _cure("move", _MOVED, item, broken, last, [*kept, *end])
+    return _cure("move", _MOVED, item, broken, last, [*lines, *end])
 
 
 def _text(broken: BrokenStatement, block: Sequence[ast.stmt]) -> str:
@@ -231,7 +231,7 @@ def _read(statement: ast.stmt) -> set[str]:
 def _written(block: Sequence[ast.stmt]) -> set[str]:
     """The names that a block gives another value, or changes in place."""
     names: set[str] = set()
-    for node in (node for each in block for node in ast.walk(each)):
+    for node in (node for stmt in block for node in ast.walk(stmt)):
         match node:
             case ast.Name(name, ast.Store() | ast.Del()):
                 names.add(name)
@@ -255,9 +255,9 @@ def _explicit(item: Break, broken: BrokenStatement) -> Cure | None:
     if name.partition(".")[0] in find_own_names(broken.tree):
         return None
     text = ast.unparse(replaced(broken.statement, call.func, ast.Name(_outside(name), ast.Load())))
-    made = _cure("explicit", _EXPLICIT, item, broken, broken.statement, text.split("\n"))
+    cure = _cure("explicit", _EXPLICIT, item, broken, broken.statement, text.split("\n"))
     above = (f"{_outside(name)} = torch.compiler.disable({name})",)
-    return replace(made, change=replace(made.change, above=above), outside=name)
+    return replace(cure, change=replace(cure.change, above=above), outside=name)
 
 
 def _outside(name: str) -> str:
@@ -374,9 +374,9 @@ def find_advice(item: Break) -> str:
 
 def _find_torchs_advice(item: Break) -> str:
     """What torch's hints ask for, but for options of Dynamo, which are cures; "" for nothing."""
-    asked = [hint for hint in _list_plain_hints(item) if not _HINTED.search(hint)]
-    if asked:
-        return asked[0]
+    hints = [hint for hint in _list_plain_hints(item) if not _HINTED.search(hint)]
+    if hints:
+        return hints[0]
     for name in (match["name"] for hint in item.hints if (match := _AVOID.match(hint))):
         if not name.startswith("_") and "._" not in name:
             return f"call {name} before or after the compiled function"

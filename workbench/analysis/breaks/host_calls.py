@@ -47,9 +47,9 @@ def rewrite_message(broken: BrokenStatement) -> Iterator[Rewrite]:
             no = parse_expression(f"not {COMPILING}")
             both = ast.BoolOp(ast.And(), [no, test])
             title = "Keep the message out of the compiled code"
-            made = replace_expression(title, _MESSAGE, statement, test, both)
-            if made is not None:
-                yield made
+            rewrite = replace_expression(title, _MESSAGE, statement, test, both)
+            if rewrite is not None:
+                yield rewrite
 
 
 def _is_said(statement: ast.stmt) -> bool:
@@ -82,9 +82,9 @@ def rewrite_clock(broken: BrokenStatement) -> Iterator[Rewrite]:
         new = parse_expression(text)
         title = "Read the clock outside of the compiled code"
         why = _CLOCK.format(value)
-        made = replace_expression(title, why, broken.statement, node, new)
-        if made is not None:
-            yield made
+        rewrite = replace_expression(title, why, broken.statement, node, new)
+        if rewrite is not None:
+            yield rewrite
         return
 
 
@@ -107,9 +107,9 @@ def rewrite_progress(broken: BrokenStatement) -> Iterator[Rewrite]:
     for node, items in find_calls(broken.statement, _progress):
         new = parse_expression(f"({items}) if {COMPILING} else {ast.unparse(node)}")
         title = "Leave the progress bar out of the compiled code"
-        made = replace_expression(title, _PROGRESS, broken.statement, node, new)
-        if made is not None:
-            yield made
+        rewrite = replace_expression(title, _PROGRESS, broken.statement, node, new)
+        if rewrite is not None:
+            yield rewrite
         return
 
 
@@ -126,8 +126,8 @@ def find_calls(
 ) -> Iterator[tuple[ast.Call, str]]:
     """The calls of a statement that a function knows, with what it says of them."""
     for node in ast.walk(statement):
-        if isinstance(node, ast.Call) and (said := describe(node)) is not None:
-            yield node, said
+        if isinstance(node, ast.Call) and (description := describe(node)) is not None:
+            yield node, description
 
 
 def join_dotted(function: ast.expr) -> str | None:

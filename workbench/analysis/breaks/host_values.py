@@ -71,7 +71,7 @@ def rewrite_unused(broken: BrokenStatement) -> Iterator[Rewrite]:
         for node in ast.walk(broken.tree)
     )
     if is_read or not any(
-        called == each or called.startswith(f"{each}(") for each in _WITHOUT_EFFECT
+        called == harmless or called.startswith(f"{harmless}(") for harmless in _WITHOUT_EFFECT
     ):
         return
     text = textwrap.indent(ast.unparse(statement), "    ")
@@ -88,9 +88,9 @@ def copy_changes(broken: BrokenStatement) -> Iterator[Rewrite]:
         value = ast.unparse(node.args[0])
         is_name = isinstance(node.args[0], ast.Name | ast.Attribute | ast.Subscript | ast.Call)
         new = parse_expression(f"{value if is_name else f'({value})'}.{method}")
-        made = replace_expression(_COPY_TITLE, why, broken.statement, node, new)
-        if made is not None:
-            yield made
+        rewrite = replace_expression(_COPY_TITLE, why, broken.statement, node, new)
+        if rewrite is not None:
+            yield rewrite
         return
 
 
@@ -124,13 +124,13 @@ def read_changes(broken: BrokenStatement) -> Iterator[Rewrite]:
         case ast.Call(ast.Name("float" | "int" as kind)) if not arguments:
             dtype = _CONVERTED[kind]
             above = write_operator(name, f"torch.tensor({text}{dtype})", f"(){dtype}")
-            made = replace_expression(_OPERATOR_TITLE, _OPERATOR, statement, read, call, above)
-            if made is not None:
-                yield made
+            rewrite = replace_expression(_OPERATOR_TITLE, _OPERATOR, statement, read, call, above)
+            if rewrite is not None:
+                yield rewrite
     above = _once(name, arguments, f"return {text}")
-    made = replace_expression(_ONCE_TITLE, _ONCE, statement, read, call, above)
-    if made is not None:
-        yield made
+    rewrite = replace_expression(_ONCE_TITLE, _ONCE, statement, read, call, above)
+    if rewrite is not None:
+        yield rewrite
 
 
 def _once(name: str, arguments: Sequence[str], body: str) -> tuple[str, ...]:
@@ -162,16 +162,16 @@ class _Known:
         while waiting:
             node = waiting.pop(0)
             if isinstance(node, ast.expr) and self._only_reads(node):
-                names = {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
+                names = {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
                 return node, tuple(sorted(names & self._simple))
             body = getattr(node, "body", None) if isinstance(node, ast.stmt) else None
             inner = [] if not isinstance(body, list) else [*body, *getattr(node, "orelse", ())]
-            waiting += [each for each in ast.iter_child_nodes(node) if each not in inner]
+            waiting += [child for child in ast.iter_child_nodes(node) if child not in inner]
         return None
 
     def _only_reads(self, node: ast.expr) -> bool:
         """Whether an expression holds a call that reads, and nothing that is not known."""
-        reads = [each for each in ast.walk(node) if isinstance(each, ast.Call) and _is_read(each)]
+        reads = [part for part in ast.walk(node) if isinstance(part, ast.Call) and _is_read(part)]
         return bool(reads) and self._is_known(node, is_argument=False)
 
     def _is_known(self, node: ast.AST, *, is_argument: bool) -> bool:
@@ -185,7 +185,7 @@ class _Known:
                 whole = [*args, *(keyword.value for keyword in keywords)]
                 inner = is_argument or _is_read(node)
                 return self._is_known(function, is_argument=is_argument) and all(
-                    self._is_known(each, is_argument=inner) for each in whole
+                    self._is_known(argument, is_argument=inner) for argument in whole
                 )
             case ast.Lambda() | ast.Await() | ast.Yield() | ast.YieldFrom() | ast.NamedExpr():
                 return False
@@ -193,7 +193,7 @@ class _Known:
                 return False
             case ast.expr():
                 children = (n for n in ast.iter_child_nodes(node) if isinstance(n, ast.expr))
-                return all(self._is_known(each, is_argument=is_argument) for each in children)
+                return all(self._is_known(child, is_argument=is_argument) for child in children)
         return True
 
     def read_in(self, statement: ast.With) -> list[str] | None:
@@ -206,21 +206,21 @@ class _Known:
         if len(opened) != len(statement.items) or not all(self._only_reads(e) for e, _ in opened):
             return None
         files = {name.id for _, name in opened if isinstance(name, ast.Name)}
-        made: list[str] = []
-        for each in statement.body:
-            match each:
+        names: list[str] = []
+        for stmt in statement.body:
+            match stmt:
                 case ast.Assign([ast.Name(name)], value):
                     read = {n.id for n in ast.walk(value) if isinstance(n, ast.Name)}
-                    outer = read - files - {*made}
+                    outer = read - files - {*names}
                     is_known = not (outer & self._own) and not any(
                         isinstance(node, ast.Call) and _is_write(node) for node in ast.walk(value)
                     )
                     if not is_known or not outer <= _BUILTINS | _ROOTS:
                         return None
-                    made.append(name)
+                    names.append(name)
                 case _:
                     return None
-        return list(dict.fromkeys(made)) or None
+        return list(dict.fromkeys(names)) or None
 
 
 def _is_read(call: ast.Call) -> bool:

@@ -30,9 +30,9 @@ def rewrite_index(broken: BrokenStatement) -> Iterator[Rewrite]:
         for entry, place in _list_candidates(node):
             at = ast.Subscript(node.value, _replaced(node.slice, entry), node.ctx)
             if isinstance(node.ctx, ast.Load):
-                read = _call(at, "squeeze", place)
-                if made := replace_expression(_TITLE, _READ, statement, node, read):
-                    yield made
+                squeezed = _call(at, "squeeze", place)
+                if rewrite := replace_expression(_TITLE, _READ, statement, node, squeezed):
+                    yield rewrite
             elif isinstance(statement, ast.Assign | ast.AugAssign):
                 new = _call(statement.value, "unsqueeze", place)
                 changed = replace_nodes(statement, {node: at, statement.value: new})

@@ -89,9 +89,9 @@ def rewrite_random(broken: BrokenStatement) -> Iterator[Rewrite]:
         if chosen is not None:
             yield Rewrite(_TITLE, _DRAWN, chosen.first, chosen.last, chosen.code, above)
         return
-    made = replace_expression(_TITLE, _DRAWN, statement, draw.outer, new, above)
-    if made is not None:
-        yield made
+    rewrite = replace_expression(_TITLE, _DRAWN, statement, draw.outer, new, above)
+    if rewrite is not None:
+        yield rewrite
 
 
 def _draws(statement: ast.stmt) -> list[_Draw]:
@@ -100,7 +100,7 @@ def _draws(statement: ast.stmt) -> list[_Draw]:
     for node in ast.walk(statement):
         drawn = _drawn(node) if isinstance(node, ast.Call) else None
         if isinstance(node, ast.Call) and drawn is not None:
-            outer = next((each for each in ast.walk(statement) if _is_number_of(each, node)), node)
+            outer = next((part for part in ast.walk(statement) if _is_number_of(part, node)), node)
             assert isinstance(outer, ast.expr)
             draws.append(_Draw(node, outer, *drawn))
     return sorted(draws, key=lambda draw: (draw.call.lineno, draw.call.col_offset))
@@ -122,12 +122,12 @@ def _together(statement: ast.stmt, draws: Sequence[_Draw]) -> Rewrite | None:
     values = ", ".join(draw.text for draw in draws)
     above = write_operator(name, f"torch.tensor([{values}]{dtype})", f"({len(draws)},){dtype}")
     pairs = zip(draws, names, strict=True)
-    made = replace_nodes(
-        statement, {draw.outer: ast.Name(each, ast.Load()) for draw, each in pairs}
+    changed = replace_nodes(
+        statement, {draw.outer: ast.Name(variable, ast.Load()) for draw, variable in pairs}
     )
     first = f"{', '.join(names)} = {name}().unbind()"
     title = "Draw the numbers in an operator"
-    return change_of(title, _SEVERAL, statement, first, ast.unparse(made), above=above)
+    return change_of(title, _SEVERAL, statement, first, ast.unparse(changed), above=above)
 
 
 def write_operator(name: str, value: str, fake: str) -> tuple[str, ...]:

@@ -81,10 +81,10 @@ class _Uses:
         top = self._computed(node)
         match self.parents.get(top):
             case ast.Assign([ast.Name(name)], value) if value is top:
-                read = self._read(name)
+                uses = self._read(name)
                 if top is node:
-                    return bool(read) and all(self._is_operand(use) for use in read or [])
-                return read is not None and not any(self._is_size(use, (name,)) for use in read)
+                    return bool(uses) and all(self._is_operand(use) for use in uses or [])
+                return uses is not None and not any(self._is_size(use, (name,)) for use in uses)
             case ast.Assign() | ast.AugAssign() | ast.Return() | ast.Tuple():
                 return top is not node
             case ast.Call(function) as call if top is not node and top in call.args:
@@ -102,12 +102,12 @@ class _Uses:
 
     def _read(self, name: str) -> list[ast.Name] | None:
         """Where a name is read, or None where it is given more than one value."""
-        uses = [each for each in ast.walk(self.tree) if isinstance(each, ast.Name)]
-        named = [each for each in uses if each.id == name]
-        read = [each for each in named if isinstance(each.ctx, ast.Load)]
-        return read if len(named) == len(read) + 1 else None
+        uses = [node for node in ast.walk(self.tree) if isinstance(node, ast.Name)]
+        named = [use for use in uses if use.id == name]
+        loads = [use for use in named if isinstance(use.ctx, ast.Load)]
+        return loads if len(named) == len(loads) + 1 else None
 
-    def _is_size(self, node: ast.AST, seen: tuple[str, ...]) -> bool:
+    def _is_size(self, node: ast.AST, visited: tuple[str, ...]) -> bool:
         """Whether what was computed with a number is a size, a place or a choice somewhere."""
         top = self._computed(node)
         match self.parents.get(top):
@@ -117,8 +117,8 @@ class _Uses:
                 return True
             case ast.Call(ast.Name(name) | ast.Attribute(_, name)) as call if top in call.args:
                 return name in _SIZES
-            case ast.Assign([ast.Name(name)]) if name not in seen:
-                return any(self._is_size(use, (*seen, name)) for use in self._read(name) or [])
+            case ast.Assign([ast.Name(name)]) if name not in visited:
+                return any(self._is_size(use, (*visited, name)) for use in self._read(name) or [])
         return False
 
 

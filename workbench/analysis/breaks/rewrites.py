@@ -54,9 +54,9 @@ def rewrite_table_lookup(broken: BrokenStatement) -> Iterator[Rewrite]:
             continue
         picked = f"({ast.unparse(_kept(index))}).long().reshape(1)"
         new = parse_expression(f"torch.stack({table}).index_select(0, {picked}).squeeze(0)")
-        made = replace_expression(_TITLE, _PICKED, broken.statement, node, new)
-        if made is not None:
-            yield made
+        rewrite = replace_expression(_TITLE, _PICKED, broken.statement, node, new)
+        if rewrite is not None:
+            yield rewrite
         return
 
 
@@ -111,12 +111,12 @@ def check_changes(broken: BrokenStatement) -> Iterator[Rewrite]:
         return
     match broken.statement:
         case ast.Assert(test, message) as statement:
-            condition, said = write_as_tensor(test), _constant(message)
-            changed = ast.unparse(ast.Assert(condition, said))
+            condition, constant = write_as_tensor(test), _constant(message)
+            changed = ast.unparse(ast.Assert(condition, constant))
             why = f"{_KEPT} {_RAISES.format('AssertionError')}"
             if changed != ast.unparse(statement):
                 yield change_of(_ASSERTED, f"{why} {_COMPILED}", statement, changed)
-            yield change_of(_ASYNC, why, statement, _checked(condition, said))
+            yield change_of(_ASYNC, why, statement, _checked(condition, constant))
         case ast.If(test, [ast.Raise(ast.expr() as raised)], []) as statement:
             name, message = _raised(raised)
             why = f"{_KEPT} {_RAISES.format(name)}"
@@ -125,8 +125,8 @@ def check_changes(broken: BrokenStatement) -> Iterator[Rewrite]:
 
 
 def _checked(condition: ast.expr, message: ast.expr | None) -> str:
-    said = ast.Constant("an assertion failed") if message is None else message
-    return _CHECK.format(ast.unparse(condition), ast.unparse(said))
+    constant = ast.Constant("an assertion failed") if message is None else message
+    return _CHECK.format(ast.unparse(condition), ast.unparse(constant))
 
 
 def _raised(raised: ast.expr) -> tuple[str, ast.expr | None]:
@@ -171,7 +171,7 @@ def rewrite_of(report: Report, item: Break) -> Cure | None:
 
     It stands by itself: no option, nothing above the definition, and not the `else` of an `if`.
     """
-    return next((each for each in find_rewrites(report, item) if _is_whole(each.change)), None)
+    return next((cure for cure in find_rewrites(report, item) if _is_whole(cure.change)), None)
 
 
 def _is_whole(change: Change) -> bool:
@@ -184,15 +184,15 @@ def find_rewrites(report: Report, item: Break) -> Iterator[Cure]:
     """The changes of lines that may take this break away, each by another way."""
     for broken in find_broken_statements(report, item):
         rewrites = [
-            made
+            written
             for rule in _rules(item)
             for rewrite in rule(broken)
-            if (made := _write_cure(_placed(rewrite, broken), broken, item.file)) is not None
+            if (written := _write_cure(_placed(rewrite, broken), broken, item.file)) is not None
         ]
         if rewrites:
             yield from {
-                (each.change.after, each.change.settings, each.change.above): each
-                for each in rewrites
+                (cure.change.after, cure.change.settings, cure.change.above): cure
+                for cure in rewrites
             }.values()
             return
 
@@ -201,9 +201,9 @@ def _only(change: _Rewriting) -> _Rule:
     """A rule of at most one change."""
 
     def rule(broken: BrokenStatement) -> Iterator[Rewrite]:
-        made = change(broken.statement, broken.rest, broken.tree)
-        if made is not None:
-            yield made
+        rewrite = change(broken.statement, broken.rest, broken.tree)
+        if rewrite is not None:
+            yield rewrite
 
     return rule
 
@@ -231,8 +231,8 @@ def _first_of(*changes: _Rewriting) -> _Rewriting:
     """The first of several changes that there is."""
 
     def first(statement: ast.stmt, rest: Sequence[ast.stmt], tree: ast.AST) -> Rewrite | None:
-        made = (change(statement, rest, tree) for change in changes)
-        return next((each for each in made if each is not None), None)
+        rewrites = (change(statement, rest, tree) for change in changes)
+        return next((rewrite for rewrite in rewrites if rewrite is not None), None)
 
     return first
 
@@ -306,10 +306,10 @@ def rewrite_while(statement: ast.stmt, rest: Sequence[ast.stmt], tree: ast.AST) 
     body = list_assignments(statement.body)
     if not body:
         return None
-    made = {name for name, _ in body}
+    assigned = {name for name, _ in body}
     before = _assigned_before(tree, statement)
-    later = {name for name in _names(tree, after=statement.end_lineno or 0) if name in made}
-    names = sorted((read_first(body) | _read(statement.test) | later) & made)
+    later = {name for name in _names(tree, after=statement.end_lineno or 0) if name in assigned}
+    names = sorted((read_first(body) | _read(statement.test) | later) & assigned)
     if not names or not {*names} <= before:
         return None
     whole = _in_parentheses(names)
@@ -320,7 +320,7 @@ def rewrite_while(statement: ast.stmt, rest: Sequence[ast.stmt], tree: ast.AST) 
         f"def goes_on({', '.join(names)}):",
         f"    return {ast.unparse(write_as_tensor(statement.test))}",
         f"def once({', '.join(names)}):",
-        *(f"    {line}" for each in statement.body for line in _in_new_name(each).split("\n")),
+        *(f"    {line}" for stmt in statement.body for line in _in_new_name(stmt).split("\n")),
         f"    return {whole}",
         f"{whole} = torch.while_loop(goes_on, once, {start})",
     ]
@@ -345,7 +345,7 @@ def _numbers_before(tree: ast.AST, statement: ast.stmt) -> set[str]:
     """The names that were last given a number above a statement."""
     by_name: dict[str, bool] = {}
     above = [n for n in ast.walk(tree) if isinstance(n, ast.Assign) and n.lineno < statement.lineno]
-    for node in sorted(above, key=lambda each: each.lineno):
+    for node in sorted(above, key=lambda assignment: assignment.lineno):
         for target in node.targets:
             if isinstance(target, ast.Name):
                 is_number = isinstance(node.value, ast.Constant) and type(node.value.value) in (

@@ -95,8 +95,8 @@ class Budgets(Presented):
         for point in self.points:
             if point.budget == budget:
                 return point
-        known = ", ".join(f"{point.budget:g}" for point in self.points)
-        raise UsageError(f"There is no budget {budget!r}: {known} were looked at.")
+        budgets = ", ".join(f"{point.budget:g}" for point in self.points)
+        raise UsageError(f"There is no budget {budget!r}: {budgets} were looked at.")
 
     @property
     def best(self) -> BudgetPoint:
@@ -104,9 +104,9 @@ class Budgets(Presented):
 
         What must not be used is left out; the own budget where nothing else is known.
         """
-        known = [p for p in self.points if p.peak_bytes is not None and not p.why_not]
+        compiled = [p for p in self.points if p.peak_bytes is not None and not p.why_not]
         own = self.at(self.own)
-        return min(known, key=lambda point: (point.peak_bytes or 0, -point.budget), default=own)
+        return min(compiled, key=lambda point: (point.peak_bytes or 0, -point.budget), default=own)
 
     @property
     def promising(self) -> tuple[BudgetPoint, ...]:
@@ -144,8 +144,8 @@ class Budgets(Presented):
         left_out = _left_out(max(point.unsized for point in self.points))
         if self.roofline_of is not None:
             left_out += f" What is kept was chosen by the roofline of the {self.roofline_of}."
-        known = sum(point.peak_bytes is not None for point in self.points)
-        compiled = f"of {plural(known, 'budget')} that {'was' if known == 1 else 'were'} compiled"
+        count = sum(point.peak_bytes is not None for point in self.points)
+        compiled = f"of {plural(count, 'budget')} that {'was' if count == 1 else 'were'} compiled"
         if best.budget == own.budget:
             return (
                 f"The lowest peak {compiled} is {_bytes(own)}, at the budget of {own.budget:g} "
@@ -207,8 +207,8 @@ def list_points(
     checks: Mapping[float, Check] | None = None,
 ) -> tuple[BudgetPoint, ...]:
     """The budgets of a record, the largest first, with the peaks and checks that are known."""
-    known = dict(peaks or {})
-    previews = _previews(report, known)
+    by_budget = dict(peaks or {})
+    previews = _previews(report, by_budget)
     on_cpu = is_on_cpu(report)
     points = []
     for budget in sorted({row.budget for row in report.memory_budgets}, reverse=True):
@@ -226,7 +226,7 @@ def list_points(
                 least_us=least,
                 most_us=most,
                 unsized=sum(row.unsized for row in rows),
-                peak_bytes=known.get(budget),
+                peak_bytes=by_budget.get(budget),
                 preview_bytes=previews.get(budget),
                 why_not=check.why_not or explain_random(again, on_cpu=on_cpu),
                 checked=check.checked,

@@ -27,9 +27,9 @@ def list_call_rows(report: Report) -> tuple[CostRow, ...]:
 
 
 def _list_rows(report: Report) -> tuple[CostRow, ...]:
-    known = {source.id for source in report.sources}
+    ids = {source.id for source in report.sources}
     shares = [
-        replace(share, lines=tuple(line for line in share.lines if split_line(line)[0] in known))
+        replace(share, lines=tuple(line for line in share.lines if split_line(line)[0] in ids))
         for share in list_call_shares(report)
     ]
     placed = [Placed(share, split_path(share.module)) for share in shares if share.lines]
@@ -48,29 +48,31 @@ class _Tree:
     def functions(self, placed: Sequence[Placed], level: int, above: str) -> Iterator[CostRow]:
         """The functions at one level of the chains; `above` is the module of their caller."""
         by_source: dict[str, list[Placed]] = defaultdict(list)
-        for each in placed:
-            by_source[split_line(each.share.lines[level])[0]].append(each)
+        for entry in placed:
+            by_source[split_line(entry.share.lines[level])[0]].append(entry)
         for id, own in by_source.items():
             source = self.sources[id]
             if source.kind == "library":
                 yield self._library(source, own, level)
                 continue
-            for found in self._instances(source, own, level, above):
-                yield self._function(source, found, level, above)
+            for layers in self._instances(source, own, level, above):
+                yield self._function(source, layers, level, above)
 
     def _instances(
         self, source: Source, own: Sequence[Placed], level: int, above: str
     ) -> Iterator[Layers]:
         """The modules whose `forward` it is; a function that is of no module is one."""
-        known = [each for each in own if each.path]
-        if level == 0 or source.name != "forward" or not known:
+        in_modules = [entry for entry in own if entry.path]
+        if level == 0 or source.name != "forward" or not in_modules:
             yield Layers("", {None: own})
             return
         groups = []
-        for found in group_modules(self.report, known, above):
-            inner = [each.path for each in found.shares if len(each.share.lines) == level + 1]
-            groups.append(_below(found, _find_own(inner or [each.path for each in found.shares])))
-        loose = tuple(each for each in own if not each.path)
+        for layers in group_modules(self.report, in_modules, above):
+            inner = [entry.path for entry in layers.shares if len(entry.share.lines) == level + 1]
+            groups.append(
+                _below(layers, _find_own(inner or [entry.path for entry in layers.shares]))
+            )
+        loose = tuple(entry for entry in own if not entry.path)
         if len(groups) == 1:
             yield replace(groups[0], loose=loose)
             return
@@ -78,10 +80,10 @@ class _Tree:
         if loose:
             yield Layers("", {None: loose})
 
-    def _function(self, source: Source, found: Layers, level: int, above: str) -> CostRow:
-        module = join_path(above, found.name)
-        lines = tuple(self._lines(found.shares, level, module, is_own=True))
-        shares = [each.share for each in found.shares]
+    def _function(self, source: Source, layers: Layers, level: int, above: str) -> CostRow:
+        module = join_path(above, layers.name)
+        lines = tuple(self._lines(layers.shares, level, module, is_own=True))
+        shares = [entry.share for entry in layers.shares]
         return CostRow(
             "function",
             source.id,
@@ -89,9 +91,9 @@ class _Tree:
             sum_costs(shares),
             _sum_own(lines),
             lines,
-            found.name,
-            found.times,
-            found.each,
+            layers.name,
+            layers.times,
+            layers.each,
         )
 
     def _library(self, source: Source, own: Sequence[Placed], level: int) -> CostRow:
@@ -104,8 +106,8 @@ class _Tree:
         self, placed: Sequence[Placed], level: int, module: str, *, is_own: bool
     ) -> Iterator[CostRow]:
         by_line: dict[str, list[Placed]] = defaultdict(list)
-        for each in placed:
-            by_line[each.share.lines[level]].append(each)
+        for entry in placed:
+            by_line[entry.share.lines[level]].append(entry)
         for line, own in sorted(by_line.items(), key=lambda item: split_line(item[0])[1]):
             yield self._line(line, own, level, module, is_own=is_own)
 
@@ -113,28 +115,28 @@ class _Tree:
         self, line: str, placed: Sequence[Placed], level: int, module: str, *, is_own: bool
     ) -> CostRow:
         """A line: what it calls, then the modules of libraries that it runs."""
-        here = [each for each in placed if len(each.share.lines) == level + 1]
-        deeper = [each for each in placed if len(each.share.lines) > level + 1]
+        here = [entry for entry in placed if len(entry.share.lines) == level + 1]
+        deeper = [entry for entry in placed if len(entry.share.lines) > level + 1]
         called = tuple(self.functions(deeper, level + 1, module))
         modules = tuple(list_modules(self.report, here, module)) if is_own else ()
-        is_all_one = len(modules) == 1 and not called and all(each.path for each in here)
+        is_all_one = len(modules) == 1 and not called and all(entry.path for entry in here)
         if is_all_one and not modules[0].parts and modules[0].times == 1:
             modules = ()  # the line itself says what it runs
-        own = sum_costs(each.share for each in here if not (modules and each.path))
-        total = sum_costs(each.share for each in placed)
+        own = sum_costs(entry.share for entry in here if not (modules and entry.path))
+        total = sum_costs(entry.share for entry in placed)
         own = {kind: own.get(kind, 0.0) for kind in total}
         return CostRow("line", line, "", total, own, (*called, *modules))
 
 
-def _below(found: Layers, inner: Path) -> Layers:
+def _below(layers: Layers, inner: Path) -> Layers:
     """The same seen from a module further inside, whose path is `inner`."""
     if not inner:
-        return found
+        return layers
     return Layers(
-        join_path(found.name, *inner),
+        join_path(layers.name, *inner),
         {
-            number: [Placed(each.share, each.path[len(inner) :]) for each in own]
-            for number, own in found.by_number.items()
+            number: [Placed(entry.share, entry.path[len(inner) :]) for entry in own]
+            for number, own in layers.by_number.items()
         },
     )
 
@@ -238,31 +240,31 @@ def list_module_rows(report: Report) -> CostRow:
 
 def list_modules(report: Report, placed: Sequence[Placed], above: str) -> Iterator[CostRow]:
     """The modules right below the one with the path `above`, in the order of the program."""
-    for found in group_modules(report, [each for each in placed if each.path], above):
-        yield _module(report, found, above)
+    for layers in group_modules(report, [entry for entry in placed if entry.path], above):
+        yield _module(report, layers, above)
 
 
-def _module(report: Report, found: Layers, above: str) -> CostRow:
-    shares, path = found.shares, join_path(above, found.name)
+def _module(report: Report, layers: Layers, above: str) -> CostRow:
+    shares, path = layers.shares, join_path(above, layers.name)
     parts = tuple(list_modules(report, shares, path))
-    own = sum_costs(each.share for each in shares if not each.path)
-    if len(parts) == 1 and found.times == 1 and all(each.path for each in shares):
+    own = sum_costs(entry.share for entry in shares if not entry.path)
+    if len(parts) == 1 and layers.times == 1 and all(entry.path for entry in shares):
         (only,) = parts  # a container that does nothing itself
-        return CostRow(**{**vars(only), "name": join_path(found.name, only.name)})
-    everything = [each.share for each in shares]
+        return CostRow(**{**vars(only), "name": join_path(layers.name, only.name)})
+    everything = [entry.share for entry in shares]
     total = sum_costs(everything)
     kernels = dict.fromkeys(kernel for share in everything for kernel in share.kernels)
     lines = dict.fromkeys(share.lines[-1] for share in everything if share.lines)
     return CostRow(
         "module",
         f"M:{path}",
-        found.name,
+        layers.name,
         total,
         {kind: own.get(kind, 0.0) for kind in total},
         parts,
         path,
-        found.times,
-        found.each,
+        layers.times,
+        layers.each,
         tuple(kernels),
         tuple(lines),
     )
@@ -271,9 +273,9 @@ def _module(report: Report, found: Layers, above: str) -> CostRow:
 def group_modules(report: Report, placed: Sequence[Placed], above: str) -> Iterator[Layers]:
     """The modules that the paths begin with; those of a list that do the same are one."""
     lists: dict[str, dict[int | None, list[Placed]]] = defaultdict(lambda: defaultdict(list))
-    for each in placed:
-        name, number, rest = _head(each.path)
-        lists[name][number].append(Placed(each.share, rest))
+    for entry in placed:
+        name, number, rest = _head(entry.path)
+        lists[name][number].append(Placed(entry.share, rest))
     signatures = report.once(read_layer_signatures)
     for name, by_number in lists.items():
         path = join_path(above, name)
@@ -282,7 +284,7 @@ def group_modules(report: Report, placed: Sequence[Placed], above: str) -> Itera
             first = _EQUAL.sub(r"\1", path)
             does: object = None if number is None else signatures.get((first, number))
             if number is not None and not does:
-                does = frozenset((each.share.lines, each.path) for each in own)
+                does = frozenset((entry.share.lines, entry.path) for entry in own)
             alike[does][number] = own
         for group in alike.values():
             numbers = sorted(number for number in group if number is not None)
@@ -353,26 +355,26 @@ def list_call_shares(report: Report) -> tuple[CallShare, ...]:
 
 
 def _list_shares(report: Report) -> tuple[CallShare, ...]:
-    found: dict[Chain, CallShare] = {}
+    by_chain: dict[Chain, CallShare] = {}
     if not len(report.kernels):
         captured = select_captured(report)
         chains = list(_chains(captured, list_line_ids(report))) or list(_modules(captured))
         for chain, _ in chains:
-            found.setdefault(chain, CallShare(*chain))
-        return tuple(found.values())
+            by_chain.setdefault(chain, CallShare(*chain))
+        return tuple(by_chain.values())
     amounts = {cost.kind: cost.by_kernel for cost in list_all_costs(report)}
     has_memory = amounts.pop("memory", None) is not None
     for kernel, parts in part_kernels(report):
         total = sum(parts.values())
         for chain, weight in parts.items():
-            share = found.setdefault(chain, CallShare(*chain))
+            share = by_chain.setdefault(chain, CallShare(*chain))
             share.kernels[kernel.id] = None
             for kind, by_kernel in amounts.items():
                 if kernel.id in by_kernel:
                     share.add(kind, by_kernel[kernel.id] * weight / total)
     if has_memory:
-        _add_memory(report, found)
-    return tuple(found.values())
+        _add_memory(report, by_chain)
+    return tuple(by_chain.values())
 
 
 def select_captured(report: Report) -> list[NodeFacts]:
@@ -386,13 +388,13 @@ def part_kernels(report: Report) -> Iterator[tuple[Kernel, Mapping[Chain, float]
     """Every kernel with the weights of the chains that it came from; none is without."""
     computed, ids = find_computed(report), list_line_ids(report)
     there = set(ids.values())
-    known: dict[str, Chain] = {}
+    by_line: dict[str, Chain] = {}
     waiting: list[Kernel] = []
     for kernel in report.kernels:
         weights: dict[Chain, float] = defaultdict(float)
         for chain, size in _chains(computed[kernel.id], ids):
             weights[chain] += size
-            known.setdefault(chain[0][-1], chain)
+            by_line.setdefault(chain[0][-1], chain)
         if weights:
             yield kernel, weights
         else:
@@ -400,7 +402,7 @@ def part_kernels(report: Report) -> Iterator[tuple[Kernel, Mapping[Chain, float]
     for kernel in waiting:
         places = list_places(report, kernel.lines) or kernel.called_from[:1]
         lines = [line for line in places if line in there]
-        chains = [known.get(line, ((line,), "")) for line in lines]
+        chains = [by_line.get(line, ((line,), "")) for line in lines]
         by_module: dict[Chain, float] = defaultdict(float)
         for chain, size in _modules(computed[kernel.id]):
             by_module[chain] += size
@@ -426,13 +428,15 @@ def _modules(nodes: Iterable[NodeFacts]) -> Iterator[tuple[Chain, float]]:
             yield ((), node.module_path), float(node.bytes or 1)
 
 
-def _add_memory(report: Report, found: dict[Chain, CallShare]) -> None:
+def _add_memory(report: Report, by_chain: dict[Chain, CallShare]) -> None:
     """What each chain has made of what lives at the peak."""
     rows = [row for row in list_made_at_peak(memory(report)) if row.bytes]
     nodes = select_nodes(report, "id", {row.node for row in rows if row.node is not None})
     ids = list_line_ids(report)
     for row in rows:
         own = nodes.get(row.node or "")
-        made = [own] if own else []
-        chain = next((chain for chain, _ in (*_chains(made, ids), *_modules(made))), ((), ""))
-        found.setdefault(chain, CallShare(*chain)).add("memory", row.bytes)
+        producers = [own] if own else []
+        chain = next(
+            (chain for chain, _ in (*_chains(producers, ids), *_modules(producers))), ((), "")
+        )
+        by_chain.setdefault(chain, CallShare(*chain)).add("memory", row.bytes)

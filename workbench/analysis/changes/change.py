@@ -41,7 +41,7 @@ class Edit:
         if [line.strip() for line in here] != [line.strip() for line in self.before]:
             raise UsageError(f"Line {self.line} of {self.file} is no longer what was recorded.")
         indent = here[0][: len(here[0]) - len(here[0].lstrip())]
-        return replace(self, before=here, after=tuple(f"{indent}{each}" for each in self.after))
+        return replace(self, before=here, after=tuple(f"{indent}{line}" for line in self.after))
 
     def overlaps(self, other: Edit) -> bool:
         """Whether two edits change a line that is the same."""
@@ -129,16 +129,16 @@ class Change:
     @property
     def code(self) -> str:
         """All that is written: the new lines, then the settings as they are set."""
-        of_dynamo = [each.code for each in self.settings if each.scope == "Dynamo"]
+        of_dynamo = [setting.code for setting in self.settings if setting.scope == "Dynamo"]
         lines = [*self.above, *self.after, *([] if self.edits else self.before_call), *of_dynamo]
         return "\n".join([*lines, *filter(None, [self.arguments])])
 
     @property
     def arguments(self) -> str:
         """The settings of the compilation and the program, in one line."""
-        own = [each for each in self.settings if each.scope != "Dynamo"]
-        written = [each.code for each in own if not each.is_option]
-        options = {each.name: each.value for each in own if each.is_option}
+        own = [setting for setting in self.settings if setting.scope != "Dynamo"]
+        written = [setting.code for setting in own if not setting.is_option]
+        options = {setting.name: setting.value for setting in own if setting.is_option}
         return ", ".join([*written, *([f"options={options!r}"] if options else [])])
 
     def overlaps(self, other: Change) -> bool:
@@ -155,12 +155,12 @@ def split_text(text: str) -> tuple[str, str]:
 
 def apply_edits(lines: Sequence[str], edits: Iterable[Edit]) -> list[str]:
     """The lines of a file, without their ends, after every edit."""
-    made = [line.rstrip("\n") for line in lines]
+    changed = [line.rstrip("\n") for line in lines]
     # what inserts comes after what replaces lines of the same place: it would be replaced itself
-    for edit in sorted(edits, key=lambda each: (each.line, bool(each.before)), reverse=True):
+    for edit in sorted(edits, key=lambda e: (e.line, bool(e.before)), reverse=True):
         start = edit.line - 1
-        made[start : start + len(edit.before)] = edit.after
-    return made
+        changed[start : start + len(edit.before)] = edit.after
+    return changed
 
 
 def write_diff(changes: Sequence[Change], path_of: Callable[[Edit], str | None]) -> str:

@@ -105,18 +105,18 @@ def try_change(
     `confirm` may know more of a copy that ran.
     """
     try:
-        made = make()
+        copy = make()
     except (UsageError, SyntaxError, NameError, AttributeError) as error:
         return TriedChange("not checked", f"Not applied: {error}", before, patch=patch)
     try:
-        ran = run(made)
+        ran = run(copy)
     except Exception as error:  # the change is wrong here
         return TriedChange(
             "refused", f"It raises {describe_in_one_line(error)}.", before, patch=patch
         )
     verdict = weigh(ran.agrees, before, ran.counts)
     tried = TriedChange(verdict, ran.checked, before, ran.counts, patch)
-    return confirm(made, tried)
+    return confirm(copy, tried)
 
 
 def describe_in_one_line(error: Exception) -> str:

@@ -113,17 +113,17 @@ def time_collectives(report: Report, gpu: Gpu) -> Report:
         return report
     links = find_links(gpu, report.extra.get(CLUSTER, {}))
     timed = [_time(row, links) for row in rows]
-    made = replace(report, tables={**report.tables, "collectives": Table.of(Collective, timed)})
-    streams = find_streams(made)
+    modelled = replace(report, tables={**report.tables, "collectives": Table.of(Collective, timed)})
+    streams = find_streams(modelled)
     if streams is None:
-        return made
+        return modelled
     waits = {row.id: 0.0 for row in timed}
     for span in streams.spans:
         if span.kind == "wait" and span.collective is not None:
             waits[span.collective] += span.us
     # of a block by itself nothing says what runs beside its hooks
-    known = {row.id for row in list_placed(made)}
-    timed = [replace(r, exposed_us=waits[r.id]) if r.id in known else r for r in timed]
+    placed = {row.id for row in list_placed(modelled)}
+    timed = [replace(r, exposed_us=waits[r.id]) if r.id in placed else r for r in timed]
     return replace(report, tables={**report.tables, "collectives": Table.of(Collective, timed)})
 
 
@@ -132,10 +132,10 @@ def _time(row: Collective, links: Links | str) -> Collective:
         return replace(row, why=links)
     if row.bytes is None or not row.group_size or not row.group_nodes:
         return replace(row, why="its bytes or the ranks of its group are not known")
-    made = estimate_collective(row.op, row.bytes, row.group_size, row.group_nodes, links)
-    if made is None:
+    estimate = estimate_collective(row.op, row.bytes, row.group_size, row.group_nodes, links)
+    if estimate is None:
         return replace(row, why=f"of {row.op} the model knows nothing")
-    return replace(row, est_us=made.us, algorithm=made.words)
+    return replace(row, est_us=estimate.us, algorithm=estimate.words)
 
 
 def find_streams(report: Report) -> Streams | None:
@@ -158,8 +158,12 @@ def _time_kernels(report: Report) -> tuple[Mapping[str, float] | None, float | N
     """Modelled µs by kernel, and their relative error; None where they are not known."""
     if all(kernel.is_collective for kernel in report.kernels):
         return {}, 0.0
-    told = find_forecast(report)
-    return (None, None) if told is None else ({row.kernel: row.us for row in told.rows}, told.error)
+    forecast = find_forecast(report)
+    return (
+        (None, None)
+        if forecast is None
+        else ({row.kernel: row.us for row in forecast.rows}, forecast.error)
+    )
 
 
 def _join(
@@ -171,9 +175,9 @@ def _join(
     spans: list[Span] = []
     now = 0.0
     for program in programs:
-        made = list(_follow_program(program, rows, times, now))
-        now = max((span.start_us + span.us for span in made), default=now)
-        spans += made
+        own_spans = list(_follow_program(program, rows, times, now))
+        now = max((span.start_us + span.us for span in own_spans), default=now)
+        spans += own_spans
     return Streams(
         spans=tuple(spans),
         whole_us=now,
@@ -192,7 +196,7 @@ def compare_streams(before: Report, after: Report) -> StreamChange | None:
     first, second = find_streams(before), find_streams(after)
     if first is None or second is None:
         return None
-    rows = [list_placed(each) for each in (before, after)]
+    rows = [list_placed(report) for report in (before, after)]
     nodes = max(row.group_nodes or 1 for own in rows for row in own)
     if nodes > MOST_CHECKED_NODES:
         why = f"the times of collectives over more than {MOST_CHECKED_NODES} nodes were held "
@@ -201,7 +205,7 @@ def compare_streams(before: Report, after: Report) -> StreamChange | None:
         return StreamChange(first, second, why="the error of the kernels' times was not measured")
     error = max(first.kernels_error, second.kernels_error)
     link = ERRORS[min(nodes, 2) - 1]
-    a, b = (_Side.of(*each) for each in zip((before, after), rows, strict=True))
+    a, b = (_Side.of(*pair) for pair in zip((before, after), rows, strict=True))
     a, b = a.part_from(b), b.part_from(a)
     least = most = first.whole_us - second.whole_us
     for of_kernels, of_links in product((-1, 0, 1), repeat=2):
@@ -226,9 +230,9 @@ class _Side:
 
     @classmethod
     def of(cls, report: Report, rows: Sequence[Collective]) -> Self:
-        told = find_forecast(report)  # None for a program of collectives alone
-        forecast = {} if told is None else {row.kernel: row for row in told.rows}
-        return cls(list_programs(report), rows, forecast)
+        forecast = find_forecast(report)  # None for a program of collectives alone
+        by_kernel = {} if forecast is None else {row.kernel: row for row in forecast.rows}
+        return cls(list_programs(report), rows, by_kernel)
 
     def part_from(self, other: Self) -> Self:
         """With what the other lacks: the model is off alike on what it cannot tell apart.
@@ -249,8 +253,8 @@ class _Side:
     def _list_keys(self) -> Iterator[tuple[str, tuple[object, ...]]]:
         kernels = {call.kernel.id: call.kernel for part in self.programs for call in part.calls}
         for kernel in kernels.values():
-            if (told := self.forecast.get(kernel.id)) is not None and not kernel.is_collective:
-                yield kernel.id, (told.kind, tuple(sorted(kernel.ops)), round(told.us, 3))
+            if (forecast := self.forecast.get(kernel.id)) is not None and not kernel.is_collective:
+                yield kernel.id, (forecast.kind, tuple(sorted(kernel.ops)), round(forecast.us, 3))
         for row in self.rows:
             yield row.id, (row.op, row.bytes, row.group, row.est_us)
 
@@ -357,15 +361,15 @@ class _Lanes:
     def scatter(self, program: Program, place: int, times: Mapping[str, float]) -> Iterator[Span]:
         """What hooks do after a call, those of inner blocks first."""
         kernel = program.calls[place].kernel.id
-        for held, made in program.ends.get(place, ()):
+        for held, sent in program.ends.get(place, ()):
             for row in held:
                 yield from self.wait(row, kernel)
             scattered = None
-            for row in made:
+            for row in sent:
                 is_scatter = row.op == "reduce_scatter"
                 yield self.start(row, times[row.id], kernel, None if is_scatter else scattered)
                 scattered = row if is_scatter else None
         if place == len(program.calls) - 1:  # the call ends when all has arrived
-            for _, made in (pair for own in program.ends.values() for pair in own):
-                for row in made:
+            for _, sent in (pair for own in program.ends.values() for pair in own):
+                for row in sent:
                     yield from self.wait(row, kernel)

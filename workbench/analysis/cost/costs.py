@@ -83,13 +83,13 @@ def _time(report: Report) -> Cost:
     if isinstance(timed_by, str):
         source = brief = f"measured {timed_by} kernels"
     elif call is not None:
-        said = [note for note in call.notes if not note.startswith(_NOISY)]
+        notes = [note for note in call.notes if not note.startswith(_NOISY)]
         noise = [note.removeprefix(_NOISY) for note in call.notes if note.startswith(_NOISY)]
-        said += [_NOISY + ", and ".join(noise)] if noise else []
-        source = "; ".join((f"measured, median of {plural(call.repeats, 'call')}", *said))
+        notes += [_NOISY + ", and ".join(noise)] if noise else []
+        source = "; ".join((f"measured, median of {plural(call.repeats, 'call')}", *notes))
         brief = "measured, noisy" if noise else "measured"
-    known = _known(report, lambda kernel: kernel.time_us)
-    return Cost("time", "µs", source, brief, "not measured", known)
+    amounts = _known(report, lambda kernel: kernel.time_us)
+    return Cost("time", "µs", source, brief, "not measured", amounts)
 
 
 def _bound(report: Report) -> Cost:
@@ -111,8 +111,8 @@ def _bound(report: Report) -> Cost:
 def _bytes(report: Report) -> Cost:
     brief = "Inductor's traffic estimate"
     source = f"{brief}: what a kernel reads and writes, each byte once"
-    known = _known(report, count_moved_bytes)
-    return Cost("bytes", "B", source, brief, "its traffic is not known", known)
+    amounts = _known(report, count_moved_bytes)
+    return Cost("bytes", "B", source, brief, "its traffic is not known", amounts)
 
 
 def _known(report: Report, cost: Callable[[Kernel], float | None]) -> dict[str, float]:
@@ -184,20 +184,20 @@ def list_all_costs(report: Report) -> tuple[Cost, ...]:
 
 def _all_costs(report: Report) -> tuple[Cost, ...]:
     usage = count_quick_memory(report)
-    made = {} if usage is None else find_peak_by_kernel(usage)
-    if not any(made.values()):
+    peaks = {} if usage is None else find_peak_by_kernel(usage)
+    if not any(peaks.values()):
         return list_costs(report)
-    return (*list_costs(report), Cost("memory", "B", _SOURCE, "counted", _UNKNOWN, made))
+    return (*list_costs(report), Cost("memory", "B", _SOURCE, "counted", _UNKNOWN, peaks))
 
 
 def find_peak_by_kernel(usage: Memory) -> dict[str, float]:
     """By kernel the bytes that are allocated for it and live at the peak; 0 for most."""
-    made = dict.fromkeys((kernel for kernel in usage.timeline.kernels if kernel), 0.0)
+    by_kernel = dict.fromkeys((kernel for kernel in usage.timeline.kernels if kernel), 0.0)
     for row in list_made_at_peak(usage):
         kernel = usage.timeline.kernels[min(row.step_from, len(usage.timeline.kernels) - 1)]
         if kernel is not None:
-            made[kernel] += row.bytes
-    return made
+            by_kernel[kernel] += row.bytes
+    return by_kernel
 
 
 def find_peak_by_line(usage: Memory) -> dict[str, float]:

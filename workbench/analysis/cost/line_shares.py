@@ -46,9 +46,9 @@ class LineShares:
         """By line id its share (an estimate) of amounts that are given by kernel."""
         by_line: dict[str, float] = {}
         for line, kernels in self.kernels.items():
-            known = [id for id in kernels if id in amounts and line in self.shares[id]]
-            if known:
-                by_line[line] = sum(amounts[id] * self.shares[id][line] for id in known)
+            counted = [id for id in kernels if id in amounts and line in self.shares[id]]
+            if counted:
+                by_line[line] = sum(amounts[id] * self.shares[id][line] for id in counted)
         return by_line
 
 
@@ -118,8 +118,8 @@ def _find_computed(report: Report) -> dict[str, list[NodeFacts]]:
             ordered = {id: own[id] for id in sorted(own, key=place.__getitem__)}
             reached = _Reach(ordered, nodes, moved[kernel.id], held).list_computed()
             own = {id: node for id, node in own.items() if id in reached} or own
-        made = [node for node in own.values() if not _is_shown(node, nodes)]
-        computed[kernel.id] = made or list(own.values())
+        own_nodes = [node for node in own.values() if not _is_shown(node, nodes)]
+        computed[kernel.id] = own_nodes or list(own.values())
     return computed
 
 
@@ -184,7 +184,7 @@ class _Reach:
         missing: set[str] = set()
         here = self.moved.given | self.moved.written
         for id, node in self.own.items():
-            waiting, seen = list(node.inputs), set(node.inputs)
+            waiting, visited = list(node.inputs), set(node.inputs)
             if id in self.held and id not in self.moved.written:
                 missing.add(id)
             while waiting and id not in missing:
@@ -194,8 +194,8 @@ class _Reach:
                 if source in missing or self._is_elsewhere(source):
                     missing.add(id)
                 elif source not in self.own:
-                    more = [other for other in self.nodes[source].inputs if other not in seen]
-                    seen.update(more)
+                    more = [other for other in self.nodes[source].inputs if other not in visited]
+                    visited.update(more)
                     waiting += more
         return missing
 

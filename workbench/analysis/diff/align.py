@@ -58,10 +58,10 @@ def _gaps(
 
 
 def _moved(a: Labels, b: Labels, pairs: dict[int, int]) -> Iterator[tuple[int, int]]:
-    taken = set(pairs.values())
+    matched = set(pairs.values())
     places: dict[Hashable, deque[int]] = defaultdict(deque)
     for j, label in enumerate(b):
-        if j not in taken:
+        if j not in matched:
             places[label].append(j)
     for i, label in enumerate(a):
         if i not in pairs and places.get(label):

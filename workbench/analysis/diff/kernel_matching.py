@@ -46,8 +46,8 @@ def match_kernels(
     close = dict(_of_one_origin(*alone, left, right))
     matched += [(x, y) for x, y in groups if x[:1] not in close and y not in close.values()]
     matched += close.items()
-    made = [_named(KernelMatch(x, y, ""), left, right) for x, y in matched]
-    return tuple(sorted((_explained(m, a, b, left, right) for m in made), key=_order(left, right)))
+    named = [_named(KernelMatch(x, y, ""), left, right) for x, y in matched]
+    return tuple(sorted((_explained(m, a, b, left, right) for m in named), key=_order(left, right)))
 
 
 def _of_one_origin(

@@ -22,10 +22,10 @@ def find_ancestors(report: Report, before: str, after: str) -> dict[str, list[st
     ids = [graph.id for graph in report.graphs]
     for graph in ids[ids.index(before) + 1 : ids.index(after) + 1]:  # in the compiler's order
         for a, b in report.node_pairs[graph]:
-            known = [a] if a.startswith(prefix) else by_node.get(a)
-            if known:
-                kept = by_node.setdefault(b, [])
-                kept.extend([node for node in known if node not in kept])
+            ancestors = [a] if a.startswith(prefix) else by_node.get(a)
+            if ancestors:
+                own = by_node.setdefault(b, [])
+                own.extend([node for node in ancestors if node not in own])
     prefix = f"{after}:"
     return {node: origins for node, origins in by_node.items() if node.startswith(prefix)}
 
@@ -49,12 +49,12 @@ def find_kernels_of_nodes(
     """
     by_node = dict(find_named_owners(report) if owners is None else owners)
     hushed = frozenset(quiet)
-    known = report.node_pairs if links is None else links
-    for graph in reversed(list(known)):
+    pairs_by_graph = report.node_pairs if links is None else links
+    for graph in reversed(list(pairs_by_graph)):
         if graph == back_to:
             break
         votes: dict[str, dict[str, int]] = {}
-        for a, b in known[graph]:
+        for a, b in pairs_by_graph[graph]:
             kernel = by_node.get(b)
             if kernel is not None:
                 count = votes.setdefault(a, {})
@@ -217,13 +217,13 @@ def together(
         ties[0, a].append((1, b))
         ties[1, b].append((0, a))
     places = {one: n for n, one in enumerate([*((0, a) for a in old), *((1, b) for b in new)])}
-    groups, seen = [], set[tuple[int, str]]()
+    groups, visited = [], set[tuple[int, str]]()
     for start in places:
         group, waiting = [], [start]
         while waiting:
             one = waiting.pop()
-            if one not in seen:
-                seen.add(one)
+            if one not in visited:
+                visited.add(one)
                 group.append(one)
                 waiting += ties[one]
         groups.append(sorted(group, key=places.__getitem__))

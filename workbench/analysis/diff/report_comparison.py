@@ -350,8 +350,8 @@ def _in_match(match: KernelMatch, left: _Side, right: _Side) -> Iterator[Change]
 
 def _neighbours(kernels: Sequence[str], side: _Side) -> Iterator[NamePair]:
     """Pairs with a recorded reason; of others each kernel with the next."""
-    known = [pair for pair in combinations(kernels, 2) if side.reason(*pair) is not None]
-    yield from known or pairwise(kernels)
+    explained = [pair for pair in combinations(kernels, 2) if side.reason(*pair) is not None]
+    yield from explained or pairwise(kernels)
 
 
 def _side(report: Report) -> _Side:

@@ -92,7 +92,7 @@ def _tokens(
     }
     called = {id for ids in calls.values() for id in ids}
     by_kernel = {}
-    seen: set[str] = set()
+    earlier: set[str] = set()
     for kernel in report.kernels:
         # a call names the nodes of its inputs too, what makes these the node of the call
         own = calls.get(kernel.id) or [id for id in kernel.nodes if id not in called]
@@ -101,10 +101,10 @@ def _tokens(
             named((id for id in kernel.scheduler_nodes if id in before), steps),
             named(iter(computed), nodes),
             named(iter(own), nodes),
-            named((id for id in computed if id not in seen), nodes),
+            named((id for id in computed if id not in earlier), nodes),
             named((o for id in own for o in origins.get(id, ())), starts),
         )
-        seen.update(computed)
+        earlier.update(computed)
     return by_kernel
 
 

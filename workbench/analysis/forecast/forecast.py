@@ -87,24 +87,24 @@ def find_waits(report: Report, kernels_us: float, error: float | None) -> Networ
     rows = list(report.collectives)
     if not rows:
         return NetworkWaits()
-    known = [row for row in rows if row.est_us is not None]
+    estimated = [row for row in rows if row.est_us is not None]
     waits: defaultdict[str, float] = defaultdict(float)
     unsure = 0.0  # what may be hidden or not
-    for row in known:
+    for row in estimated:
         exposed = 0.0 if is_unplaced(row) else row.exposed_us
         place = row.wait_kernel or row.kernel
         if exposed is None or place is None:
             exposed, unsure = row.est_us or 0.0, unsure + (row.est_us or 0.0)
         if place is not None:
             waits[place] += exposed
-    exposed_us, est_us = sum(waits.values()), sum(row.est_us or 0.0 for row in known)
-    hooked = sum(row.est_us or 0.0 for row in known if is_unplaced(row))
-    off = sum((row.est_us or 0.0) * _find_error(row) for row in known if not is_unplaced(row))
+    exposed_us, est_us = sum(waits.values()), sum(row.est_us or 0.0 for row in estimated)
+    hooked = sum(row.est_us or 0.0 for row in estimated if is_unplaced(row))
+    off = sum((row.est_us or 0.0) * _find_error(row) for row in estimated if not is_unplaced(row))
     shorter = (error or 0.0) * kernels_us
     hidden = max(est_us - hooked - exposed_us, 0.0)
     most_us = exposed_us + off + min(shorter, hidden) + hooked * (1 + ERRORS[1])
     nodes = max(row.group_nodes or 1 for row in rows)
-    is_known = len(known) == len(rows) and nodes <= MOST_CHECKED_NODES and error is not None
+    is_known = len(estimated) == len(rows) and nodes <= MOST_CHECKED_NODES and error is not None
     return NetworkWaits(
         by_kernel=dict(waits),
         least_us=max(exposed_us - unsure - off - shorter, 0.0),
@@ -279,13 +279,13 @@ def _find_gpu(report: Report) -> Gpu:
         )
     gpus = Catalogue.of_user(Settings.from_environment().data_folder)
     names = [report.request.target, *(row.target for row in report.own_roofline)]
-    found = next((gpus[name] for name in names if name in gpus), None)
-    if found is None:
+    gpu = next((gpus[name] for name in names if name in gpus), None)
+    if gpu is None:
         raise UsageError(
             f"{name} has kernels on a GPU that is none of wb.targets() ({report.request.target}): "
             "compile with target='h100' or another of them."
         )
-    return found
+    return gpu
 
 
 def list_kernels(
@@ -312,12 +312,14 @@ def list_kernels(
             yield replace(row, us=kernel.time_us, error=0.0, source="measured", why="measured")
 
 
-def _take(row: KernelForecast, made: KernelTime) -> KernelForecast:
+def _take(row: KernelForecast, kernel_time: KernelTime) -> KernelForecast:
     """The modelled time of all calls, else their bound."""
-    if made.us is None:
-        return replace(row, us=row.bound_us or 0.0, source="bound", why=made.because)
-    us, why = made.us * row.calls, made.because
-    return replace(row, us=us, error=made.error, source="modelled", why=why, kind=made.kind)
+    if kernel_time.us is None:
+        return replace(row, us=row.bound_us or 0.0, source="bound", why=kernel_time.because)
+    us, why = kernel_time.us * row.calls, kernel_time.because
+    return replace(
+        row, us=us, error=kernel_time.error, source="modelled", why=why, kind=kernel_time.kind
+    )
 
 
 def _find_interval(
@@ -338,25 +340,25 @@ def _find_interval(
     if any(row.error is None for row in rows):
         least = [replace(row, us=(row.bound_us or 0.0) if row.error is None
                          else row.us * (1 - row.error)) for row in rows]  # fmt: skip
-        made = _launch(report, least, LaunchCosts(), least_waits)
-        return _time_call(made, is_graphed=is_graphed), None
+        modelled = _launch(report, least, LaunchCosts(), least_waits)
+        return _time_call(modelled, is_graphed=is_graphed), None
     slow_host = _launch(report, rows, _SLOW_HOST, waits.by_kernel)
     slow = _time_call(slow_host, is_graphed=is_graphed)
     shorter, longer = [0.0], [slow - call_us]
     for kind in {row.kind for row in rows if row.error}:
-        for side, found in ((-1, shorter), (1, longer)):
+        for side, shifts in ((-1, shorter), (1, longer)):
             changed = [
                 replace(row, us=row.us * (1 + side * (row.error or 0.0)))
                 if row.kind == kind
                 else row
                 for row in rows
             ]
-            made = _launch(report, changed, LaunchCosts(), waits.by_kernel)
-            found.append(_time_call(made, is_graphed=is_graphed) - call_us)
+            modelled = _launch(report, changed, LaunchCosts(), waits.by_kernel)
+            shifts.append(_time_call(modelled, is_graphed=is_graphed) - call_us)
     most_us = waits.us if waits.most_us is None else waits.most_us
-    for own, found in ((least_waits, shorter), (waits.scale(most_us), longer)):
-        made = _launch(report, rows, LaunchCosts(), own)
-        found.append(_time_call(made, is_graphed=is_graphed) - call_us)
+    for own, shifts in ((least_waits, shorter), (waits.scale(most_us), longer)):
+        modelled = _launch(report, rows, LaunchCosts(), own)
+        shifts.append(_time_call(modelled, is_graphed=is_graphed) - call_us)
     if not waits.by_kernel:  # no kernel is known to wait: it comes on top
         longer.append(most_us)
     least_us = max(call_us - math.hypot(*shorter), 0.0)
@@ -376,8 +378,8 @@ def _launch(
     return launches(replace(report, tables={**report.tables, "kernels": table}), costs)
 
 
-def _time_call(made: Launches, *, is_graphed: bool) -> float:
-    return made.graph_us if is_graphed else made.plain_us
+def _time_call(modelled: Launches, *, is_graphed: bool) -> float:
+    return modelled.graph_us if is_graphed else modelled.plain_us
 
 
 def _list_notes(rows: Sequence[KernelForecast]) -> Iterator[str]:
@@ -518,27 +520,27 @@ def _sum_parts(parts: Parts, own: Parts, total: float) -> dict[str, Any]:
 
 def list_lines(report: Report, rows: Iterable[KernelForecast]) -> list[LineForecast]:
     """The lines of the program with what they call, the costliest first."""
-    known = {row.kernel: row for row in rows}
+    by_kernel = {row.kernel: row for row in rows}
     parts: dict[str, Parts] = defaultdict(list)
     own: dict[str, Parts] = defaultdict(list)
     for kernel, chains in part_kernels(report):
         whole = sum(chains.values())
         for (lines, _), weight in chains.items():
-            part = known[kernel.id], weight / whole
+            part = by_kernel[kernel.id], weight / whole
             for line in dict.fromkeys(lines or ("",)):
                 parts[line].append(part)
             own[lines[-1] if lines else ""].append(part)
-    total = sum(row.us for row in known.values())
+    total = sum(row.us for row in by_kernel.values())
     sources = {source.id: source for source in report.sources}
-    made = []
-    for line, found in parts.items():
+    forecasts = []
+    for line, line_parts in parts.items():
         id, number = split_line(line)
         place = None if id not in sources else number
         code = NO_LINE if place is None else _read_line(report, id, place)
         file = "" if id not in sources else sources[id].file
-        sums = _sum_parts(found, own[line], total)
-        made.append(LineForecast(file, place, code, line_id=line, **sums))
-    return sorted(made, key=lambda row: -row.us)
+        sums = _sum_parts(line_parts, own[line], total)
+        forecasts.append(LineForecast(file, place, code, line_id=line, **sums))
+    return sorted(forecasts, key=lambda row: -row.us)
 
 
 def _read_line(report: Report, id: str, line: int) -> str:
@@ -550,7 +552,7 @@ def _read_line(report: Report, id: str, line: int) -> str:
 
 def list_modules(report: Report, rows: Iterable[KernelForecast]) -> list[ModuleForecast]:
     """The modules as a tree in the order of the program, the call as its root."""
-    known = {row.kernel: row for row in rows}
+    by_kernel = {row.kernel: row for row in rows}
     parts: dict[tuple[str, ...], Parts] = defaultdict(list)
     own: dict[tuple[str, ...], Parts] = defaultdict(list)
     for kernel, chains in part_kernels(report):
@@ -558,9 +560,9 @@ def list_modules(report: Report, rows: Iterable[KernelForecast]) -> list[ModuleF
         for (_, module), weight in chains.items():
             path = split_path(module)
             for end in range(len(path) + 1):
-                parts[path[:end]].append((known[kernel.id], weight / whole))
-            own[path].append((known[kernel.id], weight / whole))
-    total = sum(row.us for row in known.values())
+                parts[path[:end]].append((by_kernel[kernel.id], weight / whole))
+            own[path].append((by_kernel[kernel.id], weight / whole))
+    total = sum(row.us for row in by_kernel.values())
     order = {path: place for place, path in enumerate(parts)}
     tree = sorted(parts, key=lambda path: [order[path[: n + 1]] for n in range(len(path))])
     return [

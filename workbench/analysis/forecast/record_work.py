@@ -95,29 +95,29 @@ def time_record_kernel(
 
     It is not below its bound; without a model there is none.
     """
-    made = _time_by_work(report, kernel, read_kernel_nodes(report), gpu)
+    by_work = _time_by_work(report, kernel, read_kernel_nodes(report), gpu)
     bound_us = None if roof is None else roof.bound_us
-    us = None if made.us is None else max(made.us, bound_us or 0.0)
-    return replace(made, us=us, bound_us=bound_us)
+    us = None if by_work.us is None else max(by_work.us, bound_us or 0.0)
+    return replace(by_work, us=us, bound_us=bound_us)
 
 
 def _time_by_work(
     report: Report, kernel: Kernel, nodes: Mapping[str, NodeFacts], gpu: Gpu
 ) -> KernelTime:
     if kernel.language == "triton":
-        read, work = _describe_generated(report, kernel, nodes)
-        return time_kernel(work, LibraryLaunch(read), gpu)
+        named, work = _describe_generated(report, kernel, nodes)
+        return time_kernel(work, LibraryLaunch(named), gpu)
     node = _find_library_node(kernel, nodes)
     call = None if node is None else _read_call(report, node, nodes)
     if node is None or call is None:
         return KernelTime(None, because="its operator is not in the record")
-    made, work, has_units = _time_call(call, kernel.name, gpu, report.request.tf32)
-    if made.us is None or work.channels is None or not has_units:
-        return made
+    modelled, work, has_units = _time_call(call, kernel.name, gpu, report.request.tf32)
+    if modelled.us is None or work.channels is None or not has_units:
+        return modelled
     strides = report.once(_read_convolutions).get(str(node.shape), node.stride or ())
     if len(strides) > 1 and strides[1] == 1:  # channels last, and its input too
-        return made
-    return replace(made, us=made.us + sum(_time_layouts(call, work, gpu)))
+        return modelled
+    return replace(modelled, us=modelled.us + sum(_time_layouts(call, work, gpu)))
 
 
 def time_operator(call: OperatorCall, gpu: Gpu, *, tf32: Collection[str] = ()) -> KernelTime:
@@ -133,10 +133,10 @@ def _time_call(
 ) -> tuple[KernelTime, Work, bool]:
     """Its time, its work, and whether matrix units compute it."""
     kind = _find_kind(call)
-    taken = LibraryKernel(name, kind, architecture=gpu.arch)
-    work = estimate_work(call, taken)
+    chosen = LibraryKernel(name, kind, architecture=gpu.arch)
+    work = estimate_work(call, chosen)
     if kind != "product":
-        return time_kernel(work, LibraryLaunch(taken), gpu), work, False
+        return time_kernel(work, LibraryLaunch(chosen), gpu), work, False
     has_tf32 = ("products" if work.channels is None else "convolutions") in tf32
     has_units = work.is_matrix and (has_tf32 or work.dtype != "float32")
     return time_kernel(work, LibraryCall(name, has_tf32), gpu), work, has_units
@@ -176,21 +176,21 @@ def _time_layouts(call: OperatorCall, work: Work, gpu: Gpu) -> Iterator[float]:
 def _describe_generated(
     report: Report, kernel: Kernel, nodes: Mapping[str, NodeFacts]
 ) -> tuple[LibraryKernel, Work]:
-    read = read_kernel_name(kernel.name)
+    named = read_kernel_name(kernel.name)
     if bytes_of(kernel) is None:
-        return read, Work(reason="the bytes that it moves are not known")
+        return named, Work(reason="the bytes that it moves are not known")
     own = [nodes[id] for id in kernel.nodes if id in nodes]
     numels = {
         axis: int(size) for axis, size in _NUMEL.findall(report.texts.get(kernel.text or "", ""))
     }
-    return read, Work(
+    return named, Work(
         operations=kernel.flops or 0,
         read_bytes=kernel.bytes_read or 0,
         written_bytes=kernel.bytes_written or 0,
         dtype="float32",
-        is_matrix=bool(read.has_matrix_units),
+        is_matrix=bool(named.has_matrix_units),
         elements=math.prod(numels.values()) if "x" in numels else _count_largest(own, nodes),
-        rows=_find_rows(read.kind, numels, own, nodes),
+        rows=_find_rows(named.kind, numels, own, nodes),
         is_strided="y" in numels,
     )
 
@@ -217,13 +217,13 @@ def _find_rows(
     if "x" in numels and "r0_" in numels:
         lengths = [size for axis, size in numels.items() if axis.startswith("r")]
         return math.prod(numels.values()) // math.prod(lengths), math.prod(lengths)
-    found = []
+    candidates = []
     for node in own:
         whole = [_count(nodes[id].shape) for id in node.inputs if id in nodes]
-        made, read = _count(node.shape), max((each for each in whole if each), default=None)
-        if made and read and read > made:
-            found.append((made, read // made))
-    return max(found, key=lambda rows: rows[0] * rows[1], default=None)
+        written, most = _count(node.shape), max((count for count in whole if count), default=None)
+        if written and most and most > written:
+            candidates.append((written, most // written))
+    return max(candidates, key=lambda rows: rows[0] * rows[1], default=None)
 
 
 def _count(shape: Sequence[int | str] | None) -> int | None:
@@ -240,16 +240,18 @@ def _read_call(
     target, written = report.once(_read_calls).get(node.id, (node.target, None))
     named = {id.partition(":")[2]: nodes[id] for id in node.inputs if id in nodes}
     arguments = written if written is not None else [ast.Name(name) for name in named]
-    taken = {each.id for each in arguments if isinstance(each, ast.Name)}
-    if any(_count(each.shape) is None for name, each in named.items() if name in taken):
+    names = {argument.id for argument in arguments if isinstance(argument, ast.Name)}
+    if any(_count(facts.shape) is None for name, facts in named.items() if name in names):
         return None
-    tensors = [named.get(each.id) if isinstance(each, ast.Name) else None for each in arguments]
+    tensors = [
+        named.get(argument.id) if isinstance(argument, ast.Name) else None for argument in arguments
+    ]
     call = OperatorCall(
         "::".join(target.split(".")[:2]),
-        [() if each is None else each.shape for each in tensors],
-        ["" if each is None else PROFILED.get(each.dtype or "", "") for each in tensors],
-        [() if each is None else each.stride or () for each in tensors],
-        ["" if isinstance(each, ast.Name) else ast.unparse(each) for each in arguments],
+        [() if tensor is None else tensor.shape for tensor in tensors],
+        ["" if tensor is None else PROFILED.get(tensor.dtype or "", "") for tensor in tensors],
+        [() if tensor is None else tensor.stride or () for tensor in tensors],
+        ["" if isinstance(argument, ast.Name) else ast.unparse(argument) for argument in arguments],
     )
     return call if written is None else fill_causal(call)
 
@@ -268,47 +270,47 @@ def _find_library_node(kernel: Kernel, nodes: Mapping[str, NodeFacts]) -> NodeFa
 def _read_calls(report: Report) -> dict[str, tuple[str, list[ast.expr]]]:
     """By id of a node that a library computes its operator and arguments, as torch prints them."""
     kernels = [kernel for kernel in report.kernels if not kernel.is_generated]
-    wanted: dict[str, set[str]] = defaultdict(set)
+    names: dict[str, set[str]] = defaultdict(set)
     for id in {id for kernel in kernels for id in kernel.nodes}:
         of, _, name = id.partition(":")
-        wanted[of].add(name)
-    found: dict[str, tuple[str, list[ast.expr]]] = {}
+        names[of].add(name)
+    by_node: dict[str, tuple[str, list[ast.expr]]] = {}
     targets = {node.id: node.target for node in report.nodes}
     for graph in report.graphs:
         text = report.texts.get(graph.text or "", "")
         inner = dict(_ORDERED.findall(text)) if _CONTROL_DEPS in text else {}
         for name, code in _CALLED.findall(text):
-            if name in wanted[graph.id] and (arguments := _parse_arguments(code)) is not None:
+            if name in names[graph.id] and (arguments := _parse_arguments(code)) is not None:
                 if _CONTROL_DEPS in code:
                     arguments = _unwrap_arguments(arguments, inner)
                 id = f"{graph.id}:{name}"
                 target = targets.get(id, "")
                 if _WITH_RANDOM_STATE.match(code):
                     target, arguments = _unwrap_operator(arguments)
-                found[id] = target, arguments
-    return found
+                by_node[id] = target, arguments
+    return by_node
 
 
-def _unwrap_operator(given: list[ast.expr]) -> tuple[str, list[ast.expr]]:
+def _unwrap_operator(arguments: list[ast.expr]) -> tuple[str, list[ast.expr]]:
     """The operator that is called with a random state, and what it is called with.
 
     `(operator, *arguments, rng_state=…)`, or `(rng_state, operator, *arguments)`.
     """
-    for place, each in enumerate(given):
-        if (name := ast.unparse(each)).startswith("torch.ops."):
-            return name.removeprefix("torch.ops."), given[place + 1 :]
+    for place, argument in enumerate(arguments):
+        if (name := ast.unparse(argument)).startswith("torch.ops."):
+            return name.removeprefix("torch.ops."), arguments[place + 1 :]
     return "", []
 
 
-def _unwrap_arguments(given: list[ast.expr], inner: Mapping[str, str]) -> list[ast.expr]:
+def _unwrap_arguments(arguments: list[ast.expr], inner: Mapping[str, str]) -> list[ast.expr]:
     """Those of an operator that torch only ordered: of the graph of its own, by its inputs.
 
     `control_deps((before, …), graph, *inputs)`, where that graph calls its inputs `arg_0` and on.
     """
-    _, graph, *inputs = given
+    _, graph, *inputs = arguments
     own = _parse_arguments(inner.get(ast.unparse(graph), "")) or []
     places = {f"arg_{place}": value for place, value in enumerate(inputs)}
-    return [places.get(ast.unparse(each), each) for each in own]
+    return [places.get(ast.unparse(argument), argument) for argument in own]
 
 
 def _parse_arguments(code: str) -> list[ast.expr] | None:

@@ -89,10 +89,10 @@ def _origins(
     by_node: dict[str, tuple[str, ...]] = {id: (id,) for id in every if _graph_of(id) in captured}
     for graph, pairs in report.node_pairs.items():
         for a, b in pairs:
-            known = by_node.get(a)
-            if known:
-                kept = by_node.get(b, ())
-                by_node[b] = (*kept, *(n for n in known if n not in kept)) if kept else known
+            origins = by_node.get(a)
+            if origins:
+                own = by_node.get(b, ())
+                by_node[b] = (*own, *(n for n in origins if n not in own)) if own else origins
         if graph in joint:
             for id, node in every.items():
                 if _graph_of(id) == graph and node.op == "call_function":
@@ -203,13 +203,13 @@ def _moved_together(
     if len(nodes) == 1:
         return count_operation_traffic(nodes[0], joint)
     inside = {node.id for node in nodes}
-    read = dict.fromkeys(id for node in nodes for id in node.inputs if id not in inside)
+    inputs = dict.fromkeys(id for node in nodes for id in node.inputs if id not in inside)
     written = [
         node.bytes
         for node in nodes
         if not is_view(node) and not inside.issuperset(_readers(node, joint, users))
     ]
-    return total((*(read_bytes(joint[id], joint) for id in read), *written))
+    return total((*(read_bytes(joint[id], joint) for id in inputs), *written))
 
 
 def _readers(

@@ -133,11 +133,11 @@ def _savings(report: Report) -> tuple[Saving, ...]:
         if parts is None:
             continue
         origins = dict.fromkeys(o for part in parts if part for o in part.origins if o in moved_by)
-        known = [moved for part in parts if part and (moved := bytes_of(part)) is not None]
+        sizes = [moved for part in parts if part and (moved := bytes_of(part)) is not None]
         if is_counted:
-            known = [moved_by[o] for o in origins if owner[o] == node.id] or [0]
+            sizes = [moved_by[o] for o in origins if owner[o] == node.id] or [0]
         after = bytes_of(node) or 0
-        alone, count = (sum(known), sum(size > 0 for size in known)) if known else (after, 1)
+        alone, count = (sum(sizes), sum(size > 0 for size in sizes)) if sizes else (after, 1)
         kernel = describe_group(node, kernels)
         savings[node.id] = Saving(
             node.id, node.name, kernel, max(len(parts), 1), alone, after, count, alone
@@ -211,11 +211,11 @@ def _with_eager(
 def _shared_out(amount: int, weights: Mapping[str, int]) -> dict[str, int]:
     """An amount in whole parts by weight; equal ones where no part has any."""
     parts = weights if any(weights.values()) else dict.fromkeys(weights, 1)
-    shares, seen, given = {}, 0, 0
+    shares, running, spent = {}, 0, 0
     for key, weight in parts.items():
-        seen += weight
-        shares[key] = amount * seen // sum(parts.values()) - given
-        given += shares[key]
+        running += weight
+        shares[key] = amount * running // sum(parts.values()) - spent
+        spent += shares[key]
     return shares
 
 
@@ -231,15 +231,15 @@ def list_saved_traffic(report: Report) -> list[KernelTraffic]:
         key = part.kernel or part.id
         name = names.get(key, part.name)
         none = None if part.eager is None else 0
-        known = traffic.get(key) or KernelTraffic(part.kernel, name, 0, none, 0, none, 0, 0)
+        so_far = traffic.get(key) or KernelTraffic(part.kernel, name, 0, none, 0, none, 0, 0)
         traffic[key] = replace(
-            known,
-            groups=known.groups + 1,
-            operators=sum_known((known.operators, part.operators)),
-            operations=known.operations + part.operations,
-            bytes_eager=sum_known((known.bytes_eager, part.eager)),
-            bytes_alone=known.bytes_alone + part.alone,
-            bytes_fused=known.bytes_fused + part.after,
+            so_far,
+            groups=so_far.groups + 1,
+            operators=sum_known((so_far.operators, part.operators)),
+            operations=so_far.operations + part.operations,
+            bytes_eager=sum_known((so_far.bytes_eager, part.eager)),
+            bytes_alone=so_far.bytes_alone + part.alone,
+            bytes_fused=so_far.bytes_fused + part.after,
         )
     why = explain_worse_fusion(
         report, {key: (k.bytes_alone, k.bytes_fused) for key, k in traffic.items()}
@@ -288,16 +288,16 @@ def calls(report: Report) -> list[KernelCall]:
     sources = _sources(report, owner)
     called = []
     for number, (name, kernel) in enumerate(groups.items()):
-        seen: set[int] = set()
+        needed: set[int] = set()
         waiting, passed = list(sources.get(name, ())), set()
         while waiting:
             source = waiting.pop()
             if source in index:
-                seen.add(index[source])
+                needed.add(index[source])
             elif source not in passed:  # no kernel of its own, such as taking an item: look behind
                 passed.add(source)
                 waiting += sources.get(source, ())
-        called.append(KernelCall(kernel, tuple(sorted(i for i in seen if i < number))))
+        called.append(KernelCall(kernel, tuple(sorted(i for i in needed if i < number))))
     return called
 
 
@@ -338,14 +338,14 @@ def _rearranges(report: Report, kernel: Kernel) -> Iterator[str]:
     Both come from the operation of the call: the second reads what that has written.
     """
     own = set(kernel.nodes)
-    libraries = [each for each in report.kernels if each.is_library]
-    calls = [each for each in libraries if not own.isdisjoint(_list_called(report, each))]
+    libraries = [other for other in report.kernels if other.is_library]
+    calls = [call for call in libraries if not own.isdisjoint(_list_called(report, call))]
     parts = set(kernel.scheduler_nodes)
     read = {node for row in report.buffers if parts & set(row.read_by) for node in row.written_by}
-    ended = [each for each in calls if read & set(each.scheduler_nodes)]
-    copied = [each for each in calls if each not in ended]
+    ended = [call for call in calls if read & set(call.scheduler_nodes)]
+    copied = [call for call in calls if call not in ended]
     who, done = (
-        ", ".join(f"{each.id} ({each.name})" for each in found) for found in (copied, ended)
+        ", ".join(f"{call.id} ({call.name})" for call in group) for group in (copied, ended)
     )
     if copied:
         yield f"It copies what {who} reads into the layout that the library takes."
@@ -358,21 +358,21 @@ def _again(report: Report, kernel: Kernel, moved: Moved) -> Iterator[str]:
     alone_bytes = count_bytes_by_node(report)
     own = {node for node in kernel.nodes if _is_work(node, alone_bytes)}
     others = [
-        each
-        for each in report.kernels
-        if each.id != kernel.id and each.is_generated and own & set(each.nodes)
+        other
+        for other in report.kernels
+        if other.id != kernel.id and other.is_generated and own & set(other.nodes)
     ]
     if not others:
         return
-    shared = dict.fromkeys(node for each in others for node in each.nodes if node in own)
+    shared = dict.fromkeys(node for other in others for node in other.nodes if node in own)
     names = ", ".join(node.rpartition(":")[2] for node in shared)
-    who = ", ".join(each.id for each in others)
+    who = ", ".join(other.id for other in others)
     verb = "compute" if len(others) > 1 else "computes"
     yield (
         f"It computes {names} again, which {who} {verb} too, and so reads what they start from "
         "instead of a result that was kept."
     )
-    all_of = [moved[each.id] for each in (kernel, *others) if each.id in moved]
+    all_of = [moved[member.id] for member in (kernel, *others) if member.id in moved]
     alone, together = (sum(part) for part in zip(*all_of, strict=True))
     is_less = together < alone
     word = "still move less" if is_less else "move more"
@@ -536,13 +536,13 @@ class _Words:
 
         What a library call computes is not the generated kernel's; views are nobody's.
         """
-        known = [self._nodes[node] for node in kernel.nodes if node in self._nodes]
+        nodes = [self._nodes[node] for node in kernel.nodes if node in self._nodes]
         if kernel.is_generated:
-            work = [node for node in known if node.id not in called]
+            work = [node for node in nodes if node.id not in called]
         else:
             work = [
-                node for node in known if node.id in called and is_call_of(kernel, node)
-            ] or known
+                node for node in nodes if node.id in called and is_call_of(kernel, node)
+            ] or nodes
         real = [node for node in work if not is_view(node) and not self._is_idle(node)]
         many = len(self._order)
         for node in sorted(real, key=lambda node: self._order.get(node.id, many)):

@@ -60,8 +60,8 @@ def rejected(report: Report) -> list[Rejected]:
         if verdict in ("rejected", "postponed"):
             ends = group_of.get((graph, a), a), group_of.get((graph, b), b)
             if ends[0] != ends[1]:
-                known = (graph, ends[1], ends[0])
-                key = known if known in tries else (graph, *ends)
+                reverse = (graph, ends[1], ends[0])
+                key = reverse if reverse in tries else (graph, *ends)
                 tries[key].append(row)
     sizes, rounds, reasons = (columns[name] for name in ("shared_bytes", "round", "reason"))
     rejections = []

@@ -111,11 +111,11 @@ def launches(report: Report, costs: LaunchCosts) -> Launches:
     recorded = [part for part in parts if part.verdict == "recorded"]
     copied = {(part.graph, part.part): part.copied_bytes or 0 for part in recorded}
     rates = [row.bandwidth_gbs for row in report.own_roofline if row.bandwidth_gbs]
-    made = _simulated(report.request.target, rows, costs, copied, rates[0] if rates else None)
+    simulated = _simulated(report.request.target, rows, costs, copied, rates[0] if rates else None)
     is_known = bool(parts) and all(part.copied_bytes is not None for part in recorded)
     total = sum(copied.values()) if is_known else None
-    notes = (*_notes(rows, bool(parts)), *_measured(report, made, is_graphed=bool(recorded)))
-    return replace(made, copied_bytes=total, notes=notes)
+    notes = (*_notes(rows, bool(parts)), *_measured(report, simulated, is_graphed=bool(recorded)))
+    return replace(simulated, copied_bytes=total, notes=notes)
 
 
 def tell_kernels(ids: Iterable[str]) -> str:
@@ -245,17 +245,17 @@ def _notes(rows: Sequence[KernelLaunch], is_recorded: bool) -> Iterator[str]:
         yield _ON_CPU
 
 
-def _measured(report: Report, made: Launches, *, is_graphed: bool) -> Iterator[str]:
+def _measured(report: Report, simulated: Launches, *, is_graphed: bool) -> Iterator[str]:
     """What a profile says of the call beside the model, and the most that a launch took."""
     call = read_measured_call(report)
     if call is None:
         return
     if not is_graphed:
-        launch_us = number_text(call.call_us / len(made.rows) / 1e6, "seconds")
+        launch_us = number_text(call.call_us / len(simulated.rows) / 1e6, "seconds")
         yield (
             f"measured: {number_text(call.call_us / 1e6, 'seconds')} a call, "
-            f"{number_text(call.call_us / made.plain_us, 'amount')} times the model's; so a launch "
-            f"takes at most {launch_us} there with the rest of the call's Python"
+            f"{number_text(call.call_us / simulated.plain_us, 'amount')} times the model's; so a "
+            f"launch takes at most {launch_us} there with the rest of the call's Python"
         )
     yield from call.notes
 

@@ -49,39 +49,39 @@ class KernelCheck(Presented):
     @property
     def sentence(self) -> str:
         """The worst finding first, in plain words; or what was run without one."""
-        found = self.faults
-        if found:
-            kernels = {row.kernel for row in found}
-            more = f" {plural(len(found) - 1, 'more finding')}." if len(found) > 1 else ""
-            where = f"{found[0].kernel}: " if len({c.kernel for c in self.cases}) > 1 else ""
+        faults = self.faults
+        if faults:
+            kernels = {row.kernel for row in faults}
+            more = f" {plural(len(faults) - 1, 'more finding')}." if len(faults) > 1 else ""
+            where = f"{faults[0].kernel}: " if len({c.kernel for c in self.cases}) > 1 else ""
             others = f" In {plural(len(kernels), 'kernel')}." if len(kernels) > 1 else ""
-            return " ".join((f"{where}{found[0].text}{more}{others}", *self._say_lost()))
+            return " ".join((f"{where}{faults[0].text}{more}{others}", *self._say_lost()))
         run = [case for case in self.cases if case.judged and not case.by]
         if not run:
             own = [case for case in self.cases if not case.by]
-            reasons = dict.fromkeys(each for case in own for each in case.not_judged)
-            said = f"Nothing was judged: {'; '.join(reasons) or 'there was no kernel'}."
+            reasons = dict.fromkeys(reason for case in own for reason in case.not_judged)
+            text = f"Nothing was judged: {'; '.join(reasons) or 'there was no kernel'}."
             return " ".join(
-                (said, *(note for case in self.cases if case.by for note in case.notes))
+                (text, *(note for case in self.cases if case.by for note in case.notes))
             )
         names = list(dict.fromkeys(case.kernel for case in run))
         who = names[0] if len(names) == 1 else plural(len(names), "kernel")
         calls = plural(len(run), "call that was run", "calls that were run")
-        looked = ", ".join(dict.fromkeys(each for case in run for each in case.judged))
+        looked = ", ".join(dict.fromkeys(kind for case in run for kind in case.judged))
         notes = dict.fromkeys(note for case in self.cases for note in case.notes)
         lost = list(self._say_lost())
         nothing = "Judged in part, nothing" if lost else "Nothing"
         untried = [note[note.index(UNTRIED) :] for note in notes if UNTRIED in note]
         rest = (note.partition(UNTRIED)[0].strip() for note in notes)
         first = f"{nothing} found in {who}, in {calls}."
-        said = " ".join((first, *untried, f"Looked for: {looked}."))
-        return " ".join((said, *lost, *filter(None, rest)))
+        text = " ".join((first, *untried, f"Looked for: {looked}."))
+        return " ".join((text, *lost, *filter(None, rest)))
 
     @property
     def faults(self) -> list[KernelFinding]:
         """The findings without what was not judged, the worst kind first."""
-        found = [row for row in self.findings if row.kind != NOT_JUDGED]
-        return sorted(found, key=lambda row: (
+        judged = [row for row in self.findings if row.kind != NOT_JUDGED]
+        return sorted(judged, key=lambda row: (
             _ORDER.index(row.kind) if row.kind in _ORDER else len(_ORDER), row.case != "",
         ))  # fmt: skip
 
@@ -105,10 +105,10 @@ class KernelCheck(Presented):
         `allow=("race, same value", "no barrier")` lets these pass. Raises `ExpectationError` with
         the findings otherwise.
         """
-        found = [row for row in self.faults if row.kind not in allow]
-        if found:
-            lines = [f"  {place_of(row)}: {row.text}" for row in found]
-            raise ExpectationError("\n".join((f"{plural(len(found), 'finding')}:", *lines)))
+        findings = [row for row in self.faults if row.kind not in allow]
+        if findings:
+            lines = [f"  {place_of(row)}: {row.text}" for row in findings]
+            raise ExpectationError("\n".join((f"{plural(len(findings), 'finding')}:", *lines)))
         lost = [case for case in self.cases if case.verdict == "not checked" and not case.by]
         if lost or not self.cases:
             raise ExpectationError(self.sentence)
@@ -118,8 +118,8 @@ class KernelCheck(Presented):
         """A short stable summary."""
         names = list(dict.fromkeys(case.kernel for case in self.cases))
         who = names[0] if len(names) == 1 else plural(len(names), "kernel")
-        found = plural(len(self.faults), "finding")
-        word = {True: "nothing found", False: found, None: "not judged"}[self.ok]
+        faults = plural(len(self.faults), "finding")
+        word = {True: "nothing found", False: faults, None: "not judged"}[self.ok]
         calls = plural(sum(not case.by for case in self.cases), "call")
         return f"KernelCheck({who}, {calls}: {word})"
 
@@ -139,7 +139,7 @@ def place_of(row: KernelFinding) -> str:
     """Where a finding is: file, line and column, or the kernel."""
     if not row.file or not row.line:
         return row.kernel
-    return ":".join(str(each) for each in (PurePath(row.file).name, row.line, row.column) if each)
+    return ":".join(str(part) for part in (PurePath(row.file).name, row.line, row.column) if part)
 
 
 def add_check(

@@ -99,10 +99,10 @@ def space(
     `GROUP_SIZE_M` of a product is only varied where it is given. Raises `UsageError` for a size
     that is none of the kernel's parameters or no power of two, and for too many configurations.
     """
-    asked = {name: tuple(sizes) for name, sizes in (blocks or {}).items()}
-    names = find_tunable(source, asked)
-    _check(source, names, asked)
-    choices = {name: asked.get(name) or _sizes(source, name, own) for name in names}
+    requested = {name: tuple(sizes) for name, sizes in (blocks or {}).items()}
+    names = find_tunable(source, requested)
+    _check(source, names, requested)
+    choices = {name: requested.get(name) or _sizes(source, name, own) for name in names}
     is_template = source.kind == "template" or source.is_user_product
     threads = tuple(warps) if warps is not None else (4, 8) if is_template else (2, 4, 8, 16)
     mine = (2, 4) if is_template else tuple(config.stages for config in own)[:1] or (1,)
@@ -112,16 +112,16 @@ def space(
     whole = prod(map(len, choices.values())) * len(threads) * len(depth)
     if whole > MOST * 8:
         raise UsageError(_too_many(whole))
-    made = [
+    combinations = [
         Config(tuple(zip(names, sizes, strict=True)), count, stage)
         for sizes in product(*choices.values())
         for count in threads
         for stage in depth
     ]
-    is_free = not asked.keys() >= set(names)
-    kept = [config for config in made if not is_free or _suits(source, config)]
-    first = [] if asked or warps is not None or stages is not None else list(own)
-    configs = list(dict.fromkeys([*first, *kept]))
+    is_free = not requested.keys() >= set(names)
+    suitable = [config for config in combinations if not is_free or _suits(source, config)]
+    first = [] if requested or warps is not None or stages is not None else list(own)
+    configs = list(dict.fromkeys([*first, *suitable]))
     if len(configs) > MOST:
         raise UsageError(_too_many(len(configs)))
     check_launch_value("num_warps", threads)
@@ -159,13 +159,15 @@ def explain_wide_grid(grid: Sequence[int], gpu: Gpu) -> str | None:
     """Why a GPU launches no grid of so many programs along x, y and z; None where it does."""
     for axis, (size, most) in enumerate(zip(grid, gpu.kind.most_programs, strict=False)):
         if size > most:
-            its, limit = (number_text(each, "whole") for each in (size, most))
+            its, limit = (number_text(number, "whole") for number in (size, most))
             return f"part {axis} of its grid is {its}, and at most {limit} can be on {gpu.name}"
     return None
 
 
-def _check(source: TritonSource, names: Sequence[str], asked: Mapping[str, Sequence[int]]) -> None:
-    for name, sizes in asked.items():
+def _check(
+    source: TritonSource, names: Sequence[str], requested: Mapping[str, Sequence[int]]
+) -> None:
+    for name, sizes in requested.items():
         if name not in names:
             known = f"It has {', '.join(names)}." if names else "It has none."
             raise UsageError(f"{source.name} has no block size {name!r}. {known}")

@@ -73,14 +73,17 @@ def read_source(text: str) -> TritonSource:
     except (SyntaxError, ValueError) as error:
         raise UsageError(f"The source of the kernel cannot be read: {error}.") from error
     function, call = _kernel(tree)
-    given = {word.arg: word.value for word in call.keywords if word.arg}
-    triton, inductor = _literals(given.get("triton_meta")), _literals(given.get("inductor_meta"))
+    keywords = {word.arg: word.value for word in call.keywords if word.arg}
+    triton, inductor = (
+        _literals(keywords.get("triton_meta")),
+        _literals(keywords.get("inductor_meta")),
+    )
     signature = triton.get("signature")
     if not isinstance(signature, dict):
         raise UsageError(f"The source of {function.name} does not name the types of its arguments.")
     attributes = triton.get("configs") or [{}]
     integers = _integers(function)
-    hints = {k: v for k, v in _literals(given.get("size_hints")).items() if isinstance(v, int)}
+    hints = {k: v for k, v in _literals(keywords.get("size_hints")).items() if isinstance(v, int)}
     numels = {axis: integers.get(f"{axis}numel", hints.get(axis)) for axis in _AXES}
     return TritonSource(
         name=function.name,
@@ -92,7 +95,7 @@ def read_source(text: str) -> TritonSource:
         grid=str(inductor.get("grid_type", "")),
         numels={axis: size for axis, size in numels.items() if size is not None},
         fixed={name: size for name, size in integers.items() if not name.endswith("numel")},
-        contiguous=_contiguous(given, numels),
+        contiguous=_contiguous(keywords, numels),
         multiplies="tl.dot" in text,
         asserts=bool(inductor.get("assert_indirect_indexing", True)),
     )
@@ -120,11 +123,11 @@ def make_decorator(text: str, file: str) -> Callable[..., Any]:
     """What Inductor's own decorator of a kernel is, as in a module of this name."""
     tree = ast.parse(text)
     _, call = _kernel(tree)
-    tree.body = [each for each in tree.body if isinstance(each, ast.Import | ast.ImportFrom)]
+    tree.body = [stmt for stmt in tree.body if isinstance(stmt, ast.Import | ast.ImportFrom)]
     scope: dict[str, Any] = {"__file__": file}
     exec(compile(tree, file, "exec"), scope)
-    made: Callable[..., Any] = eval(compile(ast.Expression(call), file, "eval"), scope)
-    return made
+    decorator: Callable[..., Any] = eval(compile(ast.Expression(call), file, "eval"), scope)
+    return decorator
 
 
 def replace_fixed(text: str, values: Mapping[str, int]) -> str:
@@ -152,9 +155,9 @@ def _kernel(tree: ast.Module) -> tuple[ast.FunctionDef, ast.Call]:
     raise UsageError("The source is no Triton kernel of Inductor: its decorator is missing.")
 
 
-def _contiguous(given: Mapping[str, ast.expr], numels: Mapping[str, int | None]) -> str:
+def _contiguous(keywords: Mapping[str, ast.expr], numels: Mapping[str, int | None]) -> str:
     """The axis of neighbouring addresses, by Inductor's hint `ReductionHint.OUTER`."""
-    hint = given.get("reduction_hint")
+    hint = keywords.get("reduction_hint")
     is_outer = isinstance(hint, ast.Attribute) and hint.attr.startswith("OUTER")
     return "r0_" if numels.get("r0_") is not None and not is_outer else "x"
 

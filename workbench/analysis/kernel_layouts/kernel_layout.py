@@ -110,9 +110,9 @@ def find_layout(report: Report, rows: Sequence[KernelLayout], line: int | str, o
     """
     held = [row for row in rows if row.bases and row.shape]
     here = [row for row in held if row.line == line or (isinstance(line, str) and line in row.text)]
-    found = [row for row in here if op in row.op]
-    if found:
-        return Layout(report, found[0])
+    matching = [row for row in here if op in row.op]
+    if matching:
+        return Layout(report, matching[0])
     of = ", ".join(dict.fromkeys(row.op for row in here))
     known = ", ".join(map(str, sorted({row.line for row in held if row.line})))
     why = f"It has {of}." if here else f"Lines that have one: {known or 'none'}."
@@ -121,10 +121,10 @@ def find_layout(report: Report, rows: Sequence[KernelLayout], line: int | str, o
 
 
 def _spread(bases: Sequence[Place], axes: int) -> list[Place]:
-    made: list[Place] = [(0,) * axes]
+    places: list[Place] = [(0,) * axes]
     for base in bases:
-        made += [_xor(each, base) for each in made]
-    return made
+        places += [_xor(place, base) for place in places]
+    return places
 
 
 def _xor(a: Place, b: Sequence[Any]) -> Place:

@@ -39,19 +39,19 @@ def together(report: Report, kernel: Kernel) -> list[Kernel]:
         return [kernel]
     parts = [row for row in rows if row.node is None and row.stored_in is None]
     kernels = [
-        each
-        for each in report.kernels
-        if each.graph == kernel.graph and each.language == kernel.language
+        other
+        for other in report.kernels
+        if other.graph == kernel.graph and other.language == kernel.language
     ]
     ids = {kernel.id}
     while True:
-        own = {node for each in kernels if each.id in ids for node in each.scheduler_nodes}
-        wanted = _writers(parts, own)
+        own = {node for other in kernels if other.id in ids for node in other.scheduler_nodes}
+        neighbours = _writers(parts, own)
         if not any(row.node for row in rows if own & set(row.written_by)):
-            wanted |= _readers(parts, own)
-        more = {each.id for each in kernels if wanted & set(each.scheduler_nodes)} - ids
+            neighbours |= _readers(parts, own)
+        more = {other.id for other in kernels if neighbours & set(other.scheduler_nodes)} - ids
         if not more or not kernel.is_generated:
-            return [each for each in report.kernels if each.id in ids]
+            return [other for other in report.kernels if other.id in ids]
         ids |= more
 
 
@@ -75,10 +75,10 @@ _COARSE = ("torch.bfloat16", "torch.float16")
 
 def kernel_script(report: Report, id: str) -> str:
     """A Python script that runs one kernel alone; raises `UsageError` where there can be none."""
-    kernel = next((each for each in report.kernels if each.id == id), None)
+    kernel = next((row for row in report.kernels if row.id == id), None)
     if kernel is None:
-        known = ", ".join(each.id for each in report.kernels) or "none"
-        raise UsageError(f"There is no kernel {id!r}; the kernels are: {known}.")
+        ids = ", ".join(row.id for row in report.kernels) or "none"
+        raise UsageError(f"There is no kernel {id!r}; the kernels are: {ids}.")
     try:
         return _Script(report, kernel, together(report, kernel)).text()
     except UsageError as error:
@@ -111,7 +111,7 @@ class _Script:
     def __init__(self, report: Report, kernel: Kernel, kernels: Sequence[Kernel]):
         self._kernel = kernel
         self._kernels = kernels
-        self._sources = {each.name: _source(report, each) for each in kernels}
+        self._sources = {member.name: _source(report, member) for member in kernels}
         self._calls: WrapperCalls = read_calls(_wrapper(report, kernel), list(self._sources))
         graph, text = _graph(report, kernel)
         self._graph = PrintedGraph(text)
@@ -120,7 +120,7 @@ class _Script:
             for name, shape in select_parts(report.nodes, "graph", {graph}, ("name", "shape"))
         }
         self._tensors = KernelTensors(report, kernels, self._calls, self._graph).all()
-        self._results = {each.name: each.after for each in self._tensors if each.after}
+        self._results = {tensor.name: tensor.after for tensor in self._tensors if tensor.after}
         if not self._results:
             raise UsageError(
                 "what it writes is a part of a value, the rest of which other kernels compute: "
@@ -129,13 +129,13 @@ class _Script:
 
     def text(self) -> str:
         """The whole script."""
-        given = {each.before for each in self._tensors if each.before}
-        eager = self._graph.sliced(dict.fromkeys(self._results.values()), given)
+        values = {tensor.before for tensor in self._tensors if tensor.before}
+        eager = self._graph.sliced(dict.fromkeys(self._results.values()), values)
         parts = [self._head(eager), *self._inputs(), self._given(eager), self._eager(eager)]
         return "\n".join((*parts, self._build(), self._calling(), TAIL.lstrip("\n")))
 
     def _head(self, eager: Slice) -> str:
-        used = " ".join((*eager.statements, *(f"torch.{each.dtype}" for each in self._tensors)))
+        used = " ".join((*eager.statements, *(f"torch.{tensor.dtype}" for tensor in self._tensors)))
         rounded = next((name for name in _COARSE if name in used), None)
         is_cpp = self._kernel.language == "cpp"
         interpreted = '"cpu" if os.environ.get("TRITON_INTERPRET") == "1" else "cuda"'
@@ -151,7 +151,7 @@ class _Script:
         )
 
     def _besides(self) -> str:
-        others = [each.id for each in self._kernels if each.id != self._kernel.id]
+        others = [kernel.id for kernel in self._kernels if kernel.id != self._kernel.id]
         if not others:
             return ""
         return f"It runs with {' and '.join(others)}: they compute parts of the same values.\n"
@@ -166,41 +166,41 @@ class _Script:
         for start in starts:
             if start.tensor.memory is not None:
                 continue
-            made = f"strided({self._start(start)}, {start.tensor.held.stride})"
-            lines.append(f"    {start.tensor.name} = {_laid(made, start.tensor, 'layout')}")
-        for each in self._tensors:
-            if each.memory is not None:
-                view = f"{each.memory}, {each.layout.shape}, {each.layout.stride}, 0"
-                lines.append(f"    {each.name} = reinterpret_tensor({view})")
-        named = ", ".join(f"{each.name}={each.name}" for each in self._tensors)
+            memory = f"strided({self._start(start)}, {start.tensor.held.stride})"
+            lines.append(f"    {start.tensor.name} = {_laid(memory, start.tensor, 'layout')}")
+        for tensor in self._tensors:
+            if tensor.memory is not None:
+                view = f"{tensor.memory}, {tensor.layout.shape}, {tensor.layout.stride}, 0"
+                lines.append(f"    {tensor.name} = reinterpret_tensor({view})")
+        named = ", ".join(f"{tensor.name}={tensor.name}" for tensor in self._tensors)
         yield "\n".join([*lines, f"    return dict({named})", ""])
 
     def _starts(self) -> Iterator[_Start]:
         """The tensors in an order in which each can be made from those before it."""
         order = {name: at for at, name in enumerate(self._shapes)}
-        known: set[str] = set()
-        for each in sorted(self._tensors, key=lambda each: order.get(each.before or "", -1)):
+        drawn: set[str] = set()
+        for tensor in sorted(self._tensors, key=lambda t: order.get(t.before or "", -1)):
             computed = None
-            if each.before is not None:
+            if tensor.before is not None:
                 try:
-                    computed = self._graph.sliced([each.before], known)
+                    computed = self._graph.sliced([tensor.before], drawn)
                 except UsageError:
-                    known.add(each.before)  # it has to be drawn
-            yield _Start(each, computed)
+                    drawn.add(tensor.before)  # it has to be drawn
+            yield _Start(tensor, computed)
 
     def _start(self, start: _Start) -> str:
-        each, computed = start.tensor, start.computed
-        shape, dtype = each.held.shape, f"torch.{each.dtype}"
-        if each.before is None:
+        tensor, computed = start.tensor, start.computed
+        shape, dtype = tensor.held.shape, f"torch.{tensor.dtype}"
+        if tensor.before is None:
             return f"unwritten({shape}, {dtype})"
         if computed is None:
             return f"drawn({shape}, {dtype}, draw)"
         arguments = ", ".join(self._value(name) for name in computed.inputs)
-        return f"value_of_{each.name}({arguments}).reshape({shape})"
+        return f"value_of_{tensor.name}({arguments}).reshape({shape})"
 
     def _value(self, node: str, tensors: str = "{}") -> str:
         """The value of a node, out of the tensor that holds it."""
-        holder = next(each for each in self._tensors if each.before == node)
+        holder = next(tensor for tensor in self._tensors if tensor.before == node)
         shape = self._shapes.get(node)
         text = _laid(tensors.format(holder.name), holder, "held")
         if shape is None or tuple(shape) == holder.held.shape:
@@ -223,12 +223,12 @@ class _Script:
     def _build(self) -> str:
         if self._kernel.language != "cpp":
             return BUILD_TRITON.substitute(products="").lstrip("\n")
-        made = self._calls.types.items()
-        types = "".join(f"    {name!r}: {each},\n" for name, each in made)
+        pairs = self._calls.types.items()
+        types = "".join(f"    {name!r}: {kind},\n" for name, kind in pairs)
         return BUILD_CPP.substitute(types=types).lstrip("\n")
 
     def _calling(self) -> str:
-        names = ", ".join(each.name for each in self._tensors)
+        names = ", ".join(tensor.name for tensor in self._tensors)
         calls = [f"    kernels[{n!r}]({', '.join(args)})" for n, args in self._calls.calls.items()]
         doc = '    """As the generated program calls them."""'
         return "\n".join([f"\ndef call(kernels, {names}):", doc, *calls, "", ""])
@@ -242,8 +242,8 @@ def _laid(tensor: str, of: KernelTensor, layout: Literal["layout", "held"]) -> s
     """A tensor with the memory of a value, in one of the two layouts that it has."""
     if of.layout == of.held:
         return tensor
-    wanted: Layout = getattr(of, layout)
-    return f"reinterpret_tensor({tensor}, {wanted.shape}, {wanted.stride}, 0)"
+    target: Layout = getattr(of, layout)
+    return f"reinterpret_tensor({tensor}, {target.shape}, {target.stride}, 0)"
 
 
 def _function(name: str, part: Slice, last: str) -> str:
@@ -269,7 +269,7 @@ def _source(report: Report, kernel: Kernel) -> str:
 
 def _wrapper(report: Report, kernel: Kernel) -> str:
     id = dict(list_linked_pairs(report, "kernel-wrapper")).get(kernel.id)
-    row = next((each for each in report.wrappers if each.id == id), None)
+    row = next((wrapper for wrapper in report.wrappers if wrapper.id == id), None)
     text = None if row is None else report.texts.get(row.text or "")
     if text is None:
         raise UsageError("the program that calls it was not kept in the record")
@@ -280,7 +280,7 @@ def _graph(report: Report, kernel: Kernel) -> tuple[str, str]:
     """The id and the printed text of the FX graph that a kernel was made from."""
     lowered = {after: before for before, after in report.lowered.items()}
     id = lowered.get(kernel.graph)
-    row = next((each for each in report.graphs if each.id == id), None)
+    row = next((graph for graph in report.graphs if graph.id == id), None)
     text = None if row is None else report.texts.get(row.text or "")
     if row is None or text is None:
         raise UsageError("the graph that it was made from was not kept in the record")
@@ -539,9 +539,9 @@ class PrintedGraph:
 
         Raises `UsageError` where that takes another value, a constant of the graph, or chance.
         """
-        wanted, used, inputs = list(results), set[str](), set[str]()
-        open_ = [name for name in wanted if name not in given]
-        inputs.update(name for name in wanted if name in given)
+        names, used, inputs = list(results), set[str](), set[str]()
+        open_ = [name for name in names if name not in given]
+        inputs.update(name for name in names if name in given)
         while open_:
             name = open_.pop()
             if name in used:
@@ -557,7 +557,7 @@ class PrintedGraph:
             f"{n} = {normalize_expression(self._nodes[n].code)}"
             for n in sorted(used, key=order.__getitem__)
         ]
-        return Slice(tuple(lines), tuple(sorted(inputs, key=order.__getitem__)), tuple(wanted))
+        return Slice(tuple(lines), tuple(sorted(inputs, key=order.__getitem__)), tuple(names))
 
     def _needed(self, name: str) -> tuple[str, ...]:
         node = self._nodes.get(name)

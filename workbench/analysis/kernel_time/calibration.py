@@ -71,23 +71,23 @@ def build_calibration(generation: str, table: Mapping[str, Any]) -> Calibration:
 
 
 def _flatten(table: Mapping[str, Any], above: str = "") -> list[tuple[str, float]]:
-    found: list[tuple[str, float]] = []
+    pairs: list[tuple[str, float]] = []
     for name, value in table.items():
         path = f"{above}.{name}" if above else str(name)
-        found += _flatten(value, path) if isinstance(value, Mapping) else [(path, float(value))]
-    return found
+        pairs += _flatten(value, path) if isinstance(value, Mapping) else [(path, float(value))]
+    return pairs
 
 
 def choose_calibration(gpu: Gpu, calibrations: tuple[Calibration, ...] | None = None) -> Choice:
     """The calibration of a GPU's generation, or the nearest of the same vendor, or any."""
-    known = load_calibrations() if calibrations is None else calibrations
-    for calibration in known:
+    loaded = load_calibrations() if calibrations is None else calibrations
+    for calibration in loaded:
         if calibration.generation == gpu.architecture:
             is_own = gpu.name in calibration.devices
-            told = None if is_own else f"fitted to {_list_devices(calibration)}"
-            return Choice(calibration, told)
+            note = None if is_own else f"fitted to {_list_devices(calibration)}"
+            return Choice(calibration, note)
     catalogue = Catalogue.built_in()
-    nearest = min(known, key=lambda one: _distance(gpu, catalogue[one.devices[0]]))
+    nearest = min(loaded, key=lambda one: _distance(gpu, catalogue[one.devices[0]]))
     return Choice(
         nearest,
         f"no {gpu.architecture} GPU was measured: as if it were {_list_devices(nearest)}, error "

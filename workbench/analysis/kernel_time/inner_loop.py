@@ -55,8 +55,8 @@ def find_inner_loop(text: str) -> InnerLoop | None:
     Where loops lie in each other, the innermost of those that have them all.
     """
     form = _AMDGCN if ".amdgcn" in text or ".amdhsa" in text else _SASS
-    found = (form.match(line) for line in text.splitlines())
-    lines = [_Line(match[1], match[2] or "", match[3] or "") for match in found if match]
+    matches = (form.match(line) for line in text.splitlines())
+    lines = [_Line(match[1], match[2] or "", match[3] or "") for match in matches if match]
     best: Sequence[str] = ()
     most = 0
     for body in _list_loops(lines):
@@ -84,4 +84,4 @@ def _list_loops(lines: Sequence[_Line]) -> Iterator[list[str]]:
         if line.opcode.startswith(_BRANCHES) and (match := _TARGET.search(line.operands)):
             start = labels.get(match[1], n)
             if start < n:
-                yield [each.opcode for each in lines[start : n + 1] if each.opcode]
+                yield [step.opcode for step in lines[start : n + 1] if step.opcode]

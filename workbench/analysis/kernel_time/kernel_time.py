@@ -116,13 +116,13 @@ def _time_chosen(work: Work, call: LibraryCall, gpu: Gpu) -> KernelTime:
     It is wider where the traces have no kernel for its dtype.
     """
     fit = choose_calibration(gpu).calibration
-    taken = choose_library_kernel(call.name, work, gpu, fit, may_take_tf32=call.may_take_tf32)
-    made = _time_known(work, taken.kernel, None, gpu)
-    if made.us is None or taken.us is None:
-        return made
-    error = made.error and max(made.error, fit.errors.get(f"chosen {made.kind}", made.error))
-    if taken.is_known:
-        return replace(made, us=taken.us, error=error)
+    choice = choose_library_kernel(call.name, work, gpu, fit, may_take_tf32=call.may_take_tf32)
+    timed = _time_known(work, choice.kernel, None, gpu)
+    if timed.us is None or choice.us is None:
+        return timed
+    error = timed.error and max(timed.error, fit.errors.get(f"chosen {timed.kind}", timed.error))
+    if choice.is_known:
+        return replace(timed, us=choice.us, error=error)
     error = error and min(error * _STRANGE, _WIDEST)
-    why = f"{made.because}; no kernel for {work.dtype} was in the traces"
-    return replace(made, us=taken.us, error=error, because=why)
+    why = f"{timed.because}; no kernel for {work.dtype} was in the traces"
+    return replace(timed, us=choice.us, error=error, because=why)

@@ -84,11 +84,11 @@ def _list_kernels(
         return
     names = fit.kernels.get(name_values(work, has_units=has_units), ())
     for name in names:
-        known = replace(read_kernel_name(name), name=usual.name, splits=None, split_k=None)
-        yield known
-        tiles = count_tiles(known, work)
+        candidate = replace(read_kernel_name(name), name=usual.name, splits=None, split_k=None)
+        yield candidate
+        tiles = count_tiles(candidate, work)
         for splits in _SPLITS if work.channels is None else ():
             if tiles * splits <= _MOST_WAVES * gpu.sms:
-                yield replace(known, splits=splits, split_k=True)
+                yield replace(candidate, splits=splits, split_k=True)
     if not names:
         yield usual

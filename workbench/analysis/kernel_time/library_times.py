@@ -180,8 +180,8 @@ def _count_clocks(start: Start, tile: tuple[int, int], item: float) -> float:
     multiply = 2 * tile[0] * tile[1] / (a_clock * fit.value(*list_reach_names(kernel, start.work)))
     cluster = kernel.cluster or (_USUAL_CLUSTER if kernel.architecture in _CLUSTERED else (1,))
     shared = math.sqrt(math.prod(cluster))
-    taken = (tile[0] + tile[1]) * item / shared
-    clocks = _join(multiply, taken / (_BYTES_A_CLOCK * fit.value("product.intake")))
+    intake = (tile[0] + tile[1]) * item / shared
+    clocks = _join(multiply, intake / (_BYTES_A_CLOCK * fit.value("product.intake")))
     if kernel.has_matrix_units is False:
         return clocks
     depth = kernel.tile[2] if kernel.tile and len(kernel.tile) > 2 else _USUAL_DEPTH

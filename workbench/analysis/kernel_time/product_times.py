@@ -129,16 +129,16 @@ def time_product(
     work: ProductWork, tile: ProductTile, gpu: Gpu, values: Mapping[str, float] | None = None
 ) -> KernelTime:
     """The model for one configuration; `values` replace the parameters that were fitted."""
-    given = load_parameters(experts=tile.experts) if values is None else values
+    parameters = load_parameters(experts=tile.experts) if values is None else values
     steps = ceil(work.depth / tile.depth)
-    tiles, taken = count_programs(work, tile), _count_taken(work, tile)
-    from_dram = min(1.0, work.loaded / max(tiles * steps * taken, 1))
-    latency = given["cached_latency"] + given["memory_latency"] * from_dram
-    ends = given["begin"] + latency
-    edge = given["end"] * tile.rows * tile.columns / 128
+    tiles, intake = count_programs(work, tile), _count_taken(work, tile)
+    from_dram = min(1.0, work.loaded / max(tiles * steps * intake, 1))
+    latency = parameters["cached_latency"] + parameters["memory_latency"] * from_dram
+    ends = parameters["begin"] + latency
+    edge = parameters["end"] * tile.rows * tile.columns / 128
 
     def time_step(blocks: float) -> dict[str, float]:
-        shared, alone = _time_block(gpu, work, tile, given, taken)
+        shared, alone = _time_block(gpu, work, tile, parameters, intake)
         flight = latency / max(tile.stages - 1, 0.5)
         return {
             **{name: blocks * clocks for name, clocks in shared.items()},
@@ -157,42 +157,42 @@ def time_product(
     if rest > 0:
         clocks += time_wave(max(ceil(rest / gpu.sms), 1))
     mhz = gpu.clock_mhz
-    dram = (work.loaded + work.stored) / (gpu.bandwidth_gbs * 1e3 * given["dram"]) * mhz
+    dram = (work.loaded + work.stored) / (gpu.bandwidth_gbs * 1e3 * parameters["dram"]) * mhz
     parts = time_step(resident if full else max(ceil(rest / gpu.sms), 1))
     because = max(parts, key=parts.__getitem__) if dram < clocks else "bytes from DRAM"
-    us = (_longest(clocks, dram) + given["start"]) / mhz
+    us = (_longest(clocks, dram) + parameters["start"]) / mhz
     moved_us = (work.loaded + work.stored) / (gpu.bandwidth_gbs * 1e3)
     bound_us = max(work.operations / (work.tflops * 1e6), moved_us)
     return KernelTime(us, bound_us, because=because)
 
 
 def _time_block(
-    gpu: Gpu, work: ProductWork, tile: ProductTile, given: Mapping[str, float], taken: float
+    gpu: Gpu, work: ProductWork, tile: ProductTile, parameters: Mapping[str, float], intake: float
 ) -> tuple[dict[str, float], float]:
     """Clocks of a step of one block on what blocks share, and of what it does in order."""
     loop, way = tile.loop, tile.loop.way
     warps = tile.warps + (way == "tensor memory")  # one more warp asks for the products
-    rate = work.tflops * 1e6 / gpu.sms / gpu.clock_mhz * given["matrix"]
+    rate = work.tflops * 1e6 / gpu.sms / gpu.clock_mhz * parameters["matrix"]
     if way == "warp" and gpu.major >= 9 and gpu.warp_size == _WARP:
-        rate *= given["older"]  # instructions of an earlier generation do not reach the peak
+        rate *= parameters["older"]  # instructions of an earlier generation do not reach the peak
     rows = max(tile.rows, _ROWS_OF_INSTRUCTION.get(way, _LEAST_ROWS))
     matrix = 2 * rows * tile.columns * tile.depth / rate
-    issuing = (loop.instructions + given["conversion"] * loop.conversions) * warps
-    issuing /= gpu.subpartitions * given["issue"]
+    issuing = (loop.instructions + parameters["conversion"] * loop.conversions) * warps
+    issuing /= gpu.subpartitions * parameters["issue"]
     shared = {
         "issuing instructions": issuing * (_SLOW_WAVE if way == "wave" else 1),
         "matrix units": matrix,
-        "bytes from the L2": taken / given["intake"],
-        "shared memory": loop.shared * tile.warps * _BYTES_OF_ACCESS * given["shared"],
+        "bytes from the L2": intake / parameters["intake"],
+        "shared memory": loop.shared * tile.warps * _BYTES_OF_ACCESS * parameters["shared"],
     }
-    alone = given["barrier"] + loop.instructions * given["instruction"]
+    alone = parameters["barrier"] + loop.instructions * parameters["instruction"]
     alone += matrix if way != "warp" else 0.0
-    alone += given["scale_load"] if loop.global_loads else 0.0
-    alone += given["tensor_memory"] if way == "tensor memory" else 0.0
+    alone += parameters["scale_load"] if loop.global_loads else 0.0
+    alone += parameters["tensor_memory"] if way == "tensor memory" else 0.0
     return shared, alone
 
 
 def _longest(*clocks: float) -> float:
     most = max(clocks)
-    parts: float = sum((each / most) ** _SMOOTH for each in clocks)
+    parts: float = sum((clock / most) ** _SMOOTH for clock in clocks)
     return most * math.pow(parts, 1 / _SMOOTH)

@@ -83,8 +83,8 @@ def time_template(work: TemplateWork, tile: TemplateTile, gpu: Gpu) -> KernelTim
         why = "needs more shared memory than a block can have, by a model"
         return KernelTime(None, bound_us, because=why)
     threads = tile.warps * gpu.warp_size
-    wanted = tile.m * tile.n / threads + _OTHER_REGISTERS
-    registers = min(wanted, gpu.max_registers_per_thread)
+    needed = tile.m * tile.n / threads + _OTHER_REGISTERS
+    registers = min(needed, gpu.max_registers_per_thread)
     resident = max(
         1,
         min(
@@ -95,7 +95,7 @@ def time_template(work: TemplateWork, tile: TemplateTile, gpu: Gpu) -> KernelTim
     )
     efficiency: float = min(1.0, tile.m * tile.n / _FULL_TILE) ** 0.25
     efficiency *= min(1.0, max(1, tile.stages) * resident / _ENOUGH_LOADS) ** 0.5
-    if wanted > gpu.max_registers_per_thread:
+    if needed > gpu.max_registers_per_thread:
         efficiency /= 4
     tiles = work.batch * -(-work.m // tile.m) * -(-work.n // tile.n)
     depth = -(-work.k // tile.k) * tile.k

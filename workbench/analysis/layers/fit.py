@@ -183,9 +183,13 @@ class Fit(LiveOnly, Presented):
     def parts(self) -> tuple[FitPart, ...]:
         """What the peak is made of, most first."""
         place, kinds = self._peak(self.layers, None, 1)
-        each = {kind: self._each([d.at(place).get(kind, 0) for d in self.depths]) for kind in kinds}
+        per_layer = {
+            kind: self._each([d.at(place).get(kind, 0) for d in self.depths]) for kind in kinds
+        }
         rows = [
-            FitPart(kind, round(size), str(place), self._source, *self._split(size, each[kind]))
+            FitPart(
+                kind, round(size), str(place), self._source, *self._split(size, per_layer[kind])
+            )
             for kind, size in kinds.items()
         ]
         size, of_each = self._optimizer, self._each([d.optimizer for d in self.depths])
@@ -213,11 +217,11 @@ class Fit(LiveOnly, Presented):
         first, last = self.depths[0].layers, self.depths[-1].layers
         return None if first == last else (sizes[-1] - sizes[0]) / (last - first)
 
-    def _split(self, size: float, each: float | None) -> tuple[int | None, int | None]:
+    def _split(self, size: float, per_layer: float | None) -> tuple[int | None, int | None]:
         """What is there once, and for each layer."""
-        if each is None:
+        if per_layer is None:
             return None, None
-        return round(size - each * self.layers), round(each)
+        return round(size - per_layer * self.layers), round(per_layer)
 
     @property
     def peak(self) -> int:
@@ -235,13 +239,13 @@ class Fit(LiveOnly, Presented):
 
         As in `wb.forecast`; the optimizer's step is not in it. None where there is no forecast.
         """
-        known = [(depth.layers, *depth.call_us) for depth in self.depths if depth.call_us]
-        if len(known) != len(self.depths):
+        calls = [(depth.layers, *depth.call_us) for depth in self.depths if depth.call_us]
+        if len(calls) != len(self.depths):
             return None
-        middle = extend_line([(layers, us) for layers, us, _, _ in known], self.layers)
-        least = extend_line([(layers, us) for layers, _, us, _ in known], self.layers)
-        mosts = [(layers, us) for layers, _, _, us in known if us is not None]
-        return middle, least, extend_line(mosts, self.layers) if len(mosts) == len(known) else None
+        middle = extend_line([(layers, us) for layers, us, _, _ in calls], self.layers)
+        least = extend_line([(layers, us) for layers, _, us, _ in calls], self.layers)
+        mosts = [(layers, us) for layers, _, _, us in calls if us is not None]
+        return middle, least, extend_line(mosts, self.layers) if len(mosts) == len(calls) else None
 
     @property
     def fits(self) -> bool:

@@ -48,16 +48,16 @@ def state_bytes(
     size = _DTYPES.get(moments)
     if size is None:
         raise UsageError(f"moments={moments!r} is unknown: pass one of {', '.join(_DTYPES)}.")
-    moment_count, made = _MOMENTS.get(str(optimizer)), _OTHERS.get(str(optimizer))
+    moment_count, count_elements = _MOMENTS.get(str(optimizer)), _OTHERS.get(str(optimizer))
     if moment_count is not None:
         return moment_count * count * size
-    if made is None:
+    if count_elements is None:
         known = ", ".join(OPTIMIZERS)
         raise UsageError(
             f"optimizer={optimizer!r} is unknown: pass one of {known}, None, or a number of bytes "
             "for each element of a parameter, such as optimizer=8."
         )
-    return sum(map(made, learned)) * size
+    return sum(map(count_elements, learned)) * size
 
 
 def _adafactor(shape: tuple[int, ...]) -> int:

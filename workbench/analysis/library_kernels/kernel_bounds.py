@@ -163,8 +163,8 @@ def tell_generation(
     name = _GENERATIONS.get(own, own)
     aligned = f" (align{kernel.alignment})" if kernel.alignment else ""
     article = "an" if name[0] in "A" else "a"
-    told = f"{article} {name} kernel{aligned} on {gpu.architecture}"
-    yield told if cause is None else f"{told}, {cause}"
+    text = f"{article} {name} kernel{aligned} on {gpu.architecture}"
+    yield text if cause is None else f"{text}, {cause}"
 
 
 def _is_older(architecture: str, gpu: Gpu) -> bool:
@@ -185,16 +185,16 @@ def _find_odd_size(kernel: LibraryKernel, work: Work, call: OperatorCall | None)
     item = _ITEMSIZES.get(kernel.input_dtype or "")
     if item is None or kernel.alignment is None or work.product is None:
         return None
-    wanted = _ALIGNED_BYTES // item
-    if kernel.alignment >= wanted:
+    multiple = _ALIGNED_BYTES // item
+    if kernel.alignment >= multiple:
         return None
     _, m, n, k = work.product
     sizes = {"K": k, "N": n, "M": m}
     for name in _list_inner(call, sizes):
-        if sizes[name] % wanted:
+        if sizes[name] % multiple:
             size = sizes[name]
-            padded = math.ceil(size / wanted) * wanted
-            kind = "is odd" if size % 2 else f"is no multiple of {wanted}"
+            padded = math.ceil(size / multiple) * multiple
+            kind = "is odd" if size % 2 else f"is no multiple of {multiple}"
             return f"since {name} = {size:,} {kind}: pad to {padded:,}"
     return None
 
@@ -219,8 +219,10 @@ def tell_depth(kernel: LibraryKernel, work: Work) -> Iterator[str]:
     if k <= _SHORT_K and kernel.has_matrix_units and batch * m * n > _LITTLE:
         step = kernel.tile[2] if kernel.tile and len(kernel.tile) > 2 else None
         steps = math.ceil(k / step) if step else None
-        told = "few steps" if steps is None else "one step" if steps == 1 else f"{steps} steps"
-        yield f"K = {k} is short: {told} of its loop for each tile of results"
+        steps_text = (
+            "few steps" if steps is None else "one step" if steps == 1 else f"{steps} steps"
+        )
+        yield f"K = {k} is short: {steps_text} of its loop for each tile of results"
 
 
 def tell_waves(kernel: LibraryKernel, work: Work, gpu: Gpu) -> Iterator[str]:

@@ -46,7 +46,7 @@ _OTHERS = (
         r"|(?:one|two)_?shot\w*(?i:all_?reduce)",
     ),
 )
-_KNOWN = [(library, re.compile(rf"(?<![A-Za-z0-9_])(?:{each})")) for library, each in _OTHERS]
+_KNOWN = [(library, re.compile(rf"(?<![A-Za-z0-9_])(?:{pattern})")) for library, pattern in _OTHERS]
 _MANGLED = re.compile(r"^_ZN?[A-Z]*|(?<=[A-Za-z0-9_])\d+(?=[a-z]\w{5})")
 _KINDS = (
     ("dispatch", r"dispatch"),
@@ -70,15 +70,15 @@ def read_collective(name: str) -> LibraryKernel | None:
     """A kernel of NCCL or RCCL, whose names are the same, or another that exchanges data."""
     if "at::native" in name:
         return None
-    if (found := _NCCL.search(name)) is not None:
-        kind = re.match(r"_([A-Za-z]+)", name[found.end() :])
+    if (match := _NCCL.search(name)) is not None:
+        kind = re.match(r"_([A-Za-z]+)", name[match.end() :])
         return LibraryKernel(name, "collective", "NCCL or RCCL", None if kind is None else kind[1])
-    told = _cut(name)
-    if _WITH_PRODUCT.search(told) or _LOCAL.search(told):
+    text = _cut(name)
+    if _WITH_PRODUCT.search(text) or _LOCAL.search(text):
         return None
     for library, pattern in _KNOWN:
-        if pattern.search(told) is not None:
-            return LibraryKernel(name, "collective", library, name_collective(told))
+        if pattern.search(text) is not None:
+            return LibraryKernel(name, "collective", library, name_collective(text))
     return None
 
 
@@ -108,10 +108,10 @@ _MOST_LETTERS = 4096
 @lru_cache(maxsize=16_384)
 def read_kernel_name(name: str) -> LibraryKernel:
     """What the name of a kernel says; a name that is not known is of kind "other"."""
-    told = name[:_MOST_LETTERS]  # the name of a C++ type can have no end
-    for read in _READERS:
-        if (found := read(told)) is not None:
-            return found
+    text = name[:_MOST_LETTERS]  # the name of a C++ type can have no end
+    for reader in _READERS:
+        if (kernel := reader(text)) is not None:
+            return kernel
     return LibraryKernel(name)
 
 

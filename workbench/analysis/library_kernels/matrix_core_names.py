@@ -30,7 +30,7 @@ def read_tensile(name: str) -> LibraryKernel | None:
         return None
     if "PostGSU" in name or re.search(r"Cijk_(?:D|S|B)\w*?_?(?:GlobalAccum|Reduction)", name):
         return LibraryKernel(name, "reduction", "hipBLASLt", "split sum", part="split sum")
-    found = _TENSILE.search(name)
+    match = _TENSILE.search(name)
     splits = _find_number(r"_GSU(\d+)_", name)
     stream = re.search(r"_SK(\d)", name)
     tile = re.search(r"_MT(\d+)x(\d+)x(\d+)", name)
@@ -47,9 +47,9 @@ def read_tensile(name: str) -> LibraryKernel | None:
         split_k=None if splits is None else splits > 1,
         splits=splits,
         stream_k=None if stream is None else stream[1] != "0",
-        layout=None if found is None else _read_layout(found["a"], found["b"]),
-        input_dtype=None if found is None else _read_dtype(found["types"]),
-        accumulate_dtype=None if found is None or found["types"][-1] != "S" else "float32",
+        layout=None if match is None else _read_layout(match["a"], match["b"]),
+        input_dtype=None if match is None else _read_dtype(match["types"]),
+        accumulate_dtype=None if match is None or match["types"][-1] != "S" else "float32",
         has_matrix_units=True if re.search(r"_MI\d+x", name) else None,
         epilogue=None if epilogue is None else epilogue[0].strip("_").lower(),
         vector=_find_number(r"_GRVWA(\d+)", name),
@@ -68,8 +68,8 @@ def _read_dtype(types: str) -> str | None:
 
 
 def _find_number(pattern: str, text: str) -> int | None:
-    found = re.search(pattern, text)
-    return None if found is None else int(found[1])
+    match = re.search(pattern, text)
+    return None if match is None else int(match[1])
 
 
 _IGEMM = re.compile(
@@ -92,13 +92,13 @@ _MIOPEN_CONVOLUTIONS = re.compile(
 
 def read_miopen(name: str) -> LibraryKernel | None:
     """A convolution of MIOpen, or what it does before and after one."""
-    if found := _IGEMM.search(name):
+    if match := _IGEMM.search(name):
         return LibraryKernel(
             name, "product", "MIOpen", "implicit gemm",
-            _IGEMM_ARCHES.get(found["arch"] or ""), part=_IGEMM_PARTS[found["part"]],
-            tile=tuple(int(n) for n in found["tile"].split("x")),
+            _IGEMM_ARCHES.get(match["arch"] or ""), part=_IGEMM_PARTS[match["part"]],
+            tile=tuple(int(n) for n in match["tile"].split("x")),
             split_k=True if name.endswith("_gkgs") else None,
-            input_dtype=_IGEMM_DTYPES[found["type"]], accumulate_dtype="float32",
+            input_dtype=_IGEMM_DTYPES[match["type"]], accumulate_dtype="float32",
             has_matrix_units=True,
         )  # fmt: skip
     if _MIOPEN_LAYOUTS.search(name):

@@ -73,9 +73,9 @@ class Tensor:
     @property
     def fastest(self) -> int | None:
         """The dimension along which memory runs, None for one that has no such."""
-        found = [i for i, (n, step) in enumerate(zip(self.shape, self.strides, strict=True))
+        dims = [i for i, (n, step) in enumerate(zip(self.shape, self.strides, strict=True))
                  if step == 1 and n > 1]  # fmt: skip
-        return found[-1] if found else None
+        return dims[-1] if dims else None
 
 
 @dataclass(frozen=True)
@@ -107,10 +107,10 @@ class OperatorCall:
 
     def tensor(self, place: int) -> Tensor | None:
         """The input at a place, None where it is no tensor or its dtype is not known."""
-        known = _DTYPES.get(str(self.dtypes[place])) if place < len(self.dtypes) else None
-        if known is None or place >= len(self.shapes):
+        dtype = _DTYPES.get(str(self.dtypes[place])) if place < len(self.dtypes) else None
+        if dtype is None or place >= len(self.shapes):
             return None
-        return _make_tensor(self.shapes[place], self._stride(place), known)
+        return _make_tensor(self.shapes[place], self._stride(place), dtype)
 
     def tensors(self, place: int) -> list[Tensor]:
         """The tensors of a list of them; one that is none is left out. Dtypes are not recorded."""
@@ -120,9 +120,9 @@ class OperatorCall:
         shapes = self.shapes[place] if place < len(self.shapes) else ()
         strides = self._stride(place) or [None] * len(shapes)
         for shape, step in zip(shapes, strides, strict=False):
-            made = _make_tensor(shape, step, (dtype, 4))
-            if made is not None:
-                yield made
+            tensor = _make_tensor(shape, step, (dtype, 4))
+            if tensor is not None:
+                yield tensor
 
     def has_list(self, place: int) -> bool:
         """Whether the input at a place is a list of tensors."""
@@ -130,8 +130,8 @@ class OperatorCall:
 
     def all_tensors(self) -> list[Tensor]:
         """Every input that is a tensor, in order."""
-        found = (self.tensor(place) for place in range(len(self)))
-        return [tensor for tensor in found if tensor is not None]
+        inputs = (self.tensor(place) for place in range(len(self)))
+        return [tensor for tensor in inputs if tensor is not None]
 
     def value(self, place: int) -> Any:
         """The number, flag or list at a place; None where it was not recorded."""
@@ -139,11 +139,11 @@ class OperatorCall:
         if not isinstance(text, str) or not 0 < len(text) < _MOST_LETTERS:
             return None
         try:
-            found = ast.literal_eval(text)
+            literal = ast.literal_eval(text)
         except (ValueError, SyntaxError, RecursionError, MemoryError):
             return None
-        parts = found if isinstance(found, list) else [found]
-        return found if all(isinstance(part, int | float) for part in parts) else None
+        parts = literal if isinstance(literal, list) else [literal]
+        return literal if all(isinstance(part, int | float) for part in parts) else None
 
     def _stride(self, place: int) -> Any:
         return self.strides[place] if place < len(self.strides) else None

@@ -49,22 +49,22 @@ def estimate_work(
     `launches` is how many kernels of the call share its work, helpers not counted: each is given
     an equal part. What is not known is None in the answer, with the reason; nothing is raised.
     """
-    told = kernel or LibraryKernel("", "other")
-    if told.library == "Inductor" or call.name.startswith("triton_"):
-        return estimate_inductor(call, told)
+    own_kernel = kernel or LibraryKernel("", "other")
+    if own_kernel.library == "Inductor" or call.name.startswith("triton_"):
+        return estimate_inductor(call, own_kernel)
     name = call.base_name
     estimate = product_work.ESTIMATORS.get(name)
-    if estimate is not None and told.kind not in _OF_PRODUCTS:
+    if estimate is not None and own_kernel.kind not in _OF_PRODUCTS:
         return unknown(f"it prepares or finishes what another kernel of {name} computes")
     estimate = estimate or ESTIMATORS.get(name)
     if estimate is None:
         return unknown(f"what {call.name} moves and computes is not known")
-    if told.is_helper and (name not in _SUMS or "FusedParams" in told.name):
+    if own_kernel.is_helper and (name not in _SUMS or "FusedParams" in own_kernel.name):
         return unknown(f"it prepares or finishes what another kernel of {name} computes")
-    if told.family == "fill" and name not in _FILLED:
+    if own_kernel.family == "fill" and name not in _FILLED:
         return unknown(f"it clears memory for {name}")
     try:
-        return _share(estimate(call, told), launches)
+        return _share(estimate(call, own_kernel), launches)
     except _IMPOSSIBLE:  # a trace comes from outside: its shapes need not be those of the operator
         return unknown(f"the inputs are none of {name}")
 
@@ -72,7 +72,7 @@ def estimate_work(
 def read_operator_kind(name: str) -> Kind:
     """What an operator does, by its name alone: for the CPU, where no kernel has one."""
     words = set(OperatorCall(name).base_name.split("_"))
-    return next((kind for kind, known in _KINDS.items() if words & {*known.split()}), "other")
+    return next((kind for kind, names in _KINDS.items() if words & {*names.split()}), "other")
 
 
 def _share(work: Work, launches: int) -> Work:
@@ -285,13 +285,13 @@ def estimate_reduction(call: OperatorCall, _kernel: LibraryKernel) -> Work:
     if source is None:
         return unknown(_NOT_RECORDED)
     dims = call.value(2 if call.base_name in _DIM_THIRD else 1)
-    kept, length = _split_dims(source.shape, dims)
+    rows, length = _split_dims(source.shape, dims)
     return Work(
         operations=source.numel,
         read_bytes=source.bytes,
-        written_bytes=kept * source.itemsize,
+        written_bytes=rows * source.itemsize,
         dtype=source.dtype,
-        rows=(kept, length),
+        rows=(rows, length),
         elements=source.numel,
         is_strided=source.fastest not in _list_dims(source.shape, dims),
     )
@@ -299,10 +299,10 @@ def estimate_reduction(call: OperatorCall, _kernel: LibraryKernel) -> Work:
 
 def _list_dims(shape: Sequence[int], dims: object) -> list[int]:
     """The dimensions that are reduced: all of them where none is named."""
-    wanted = [dims] if isinstance(dims, int) and not isinstance(dims, bool) else dims
-    if not isinstance(wanted, list) or not wanted:
+    listed = [dims] if isinstance(dims, int) and not isinstance(dims, bool) else dims
+    if not isinstance(listed, list) or not listed:
         return list(range(len(shape)))
-    return [dim % max(len(shape), 1) for dim in wanted if isinstance(dim, int)]
+    return [dim % max(len(shape), 1) for dim in listed if isinstance(dim, int)]
 
 
 def _split_dims(shape: Sequence[int], dims: object) -> tuple[int, int]:
@@ -400,8 +400,8 @@ def _find_lookup(call: OperatorCall) -> tuple[Tensor | None, Tensor | None, tupl
         return None, None, ()
     if name == "gather":
         return source, index, index.shape
-    kept = [n for place, n in enumerate(source.shape) if place != dim % max(len(source.shape), 1)]
-    return source, index, (index.numel, *kept)
+    rest = [n for place, n in enumerate(source.shape) if place != dim % max(len(source.shape), 1)]
+    return source, index, (index.numel, *rest)
 
 
 def estimate_bag(call: OperatorCall, _kernel: LibraryKernel) -> Work:
@@ -468,9 +468,9 @@ def estimate_foreach(call: OperatorCall, kernel: LibraryKernel) -> Work:
     numel = sum(tensor.numel for tensor in call.tensors(0))
     if not numel or kernel.itemsize is None:
         return unknown("the dtype of a list of tensors is not in a profile")
-    item, given = kernel.itemsize, max(min(reads, lists), min(reads, 1))
+    item, read_lists = kernel.itemsize, max(min(reads, lists), min(reads, 1))
     return Work(
-        numel, given * numel * item, writes * numel * item, kernel.input_dtype, elements=numel
+        numel, read_lists * numel * item, writes * numel * item, kernel.input_dtype, elements=numel
     )
 
 

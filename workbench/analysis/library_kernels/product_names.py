@@ -47,8 +47,8 @@ _EPILOGUES = ("bias", "relu", "gelu", "silu", "dgelu", "drelu", "aux")
 
 
 def _read_epilogue(words: list[str]) -> str | None:
-    found = [word for word in words if word in _EPILOGUES]
-    return " ".join(found) or None
+    epilogues = [word for word in words if word in _EPILOGUES]
+    return " ".join(epilogues) or None
 
 
 def _read_part(text: str) -> Part | None:
@@ -60,13 +60,13 @@ def _read_sizes(text: str | None) -> tuple[int, ...] | None:
 
 
 def _find(pattern: str, text: str) -> str | None:
-    found = re.search(pattern, text)
-    return None if found is None else found[1]
+    match = re.search(pattern, text)
+    return None if match is None else match[1]
 
 
 def _find_number(pattern: str, text: str) -> int | None:
-    found = _find(pattern, text)
-    return None if found is None else int(found)
+    number = _find(pattern, text)
+    return None if number is None else int(number)
 
 
 _NVJET = re.compile(
@@ -77,25 +77,25 @@ _NVJET = re.compile(
 
 def read_nvjet(name: str) -> LibraryKernel | None:
     """A kernel of cuBLASLt: `nvjet_sm90_tst_176x128_64x5_1x2_h_bz_bias_TNN`."""
-    found = _NVJET.search(name)
-    if found is None:
+    match = _NVJET.search(name)
+    if match is None:
         return None
-    words = found["rest"].split("_")
+    words = match["rest"].split("_")
     layout = words[-1].lower()
     return LibraryKernel(
         name,
         "product",
         "cuBLASLt",
         "nvjet",
-        f"sm_{found['arch']}" if found["arch"] else None,
-        tile=(int(found["m"]), int(found["n"]), int(found["k"])),
-        stages=int(found["stages"]),
-        cluster=_read_sizes(found["cluster"]),
+        f"sm_{match['arch']}" if match["arch"] else None,
+        tile=(int(match["m"]), int(match["n"]), int(match["k"])),
+        stages=int(match["stages"]),
+        cluster=_read_sizes(match["cluster"]),
         split_k="splitK" in words,
         stream_k=True if "streamK" in words else None,
         layout=layout[:2] if re.fullmatch("[nt]{2,3}", layout) else None,
-        input_dtype=_NVJET_DTYPES.get(found["types"][0]),
-        accumulate_dtype=_NVJET_DTYPES.get(found["types"][-2]) if len(found["types"]) > 2 else None,
+        input_dtype=_NVJET_DTYPES.get(match["types"][0]),
+        accumulate_dtype=_NVJET_DTYPES.get(match["types"][-2]) if len(match["types"]) > 2 else None,
         has_matrix_units=True,
         epilogue=_read_epilogue(words),
     )
@@ -110,10 +110,10 @@ def read_xmma(name: str) -> LibraryKernel | None:
 
     Values in float32 that are multiplied as TF32 have it in the third place: `f32f32_tf32f32_f32`.
     """
-    found = _XMMA.search(name)
-    if found is None:
+    match = _XMMA.search(name)
+    if match is None:
         return None
-    rest = found["rest"]
+    rest = match["rest"]
     if "_execute_split_k_" in rest:
         return LibraryKernel(name, "reduction", None, "split sum", part="split sum")
     types = _XMMA_TYPES.search(rest)
@@ -129,7 +129,7 @@ def read_xmma(name: str) -> LibraryKernel | None:
         "product",
         library or ("cuBLAS" if is_product else "cuDNN"),
         "xmma gemm" if is_product else "xmma convolution",
-        f"sm_{found['arch']}",
+        f"sm_{match['arch']}",
         part=None if is_product else _read_part(rest),
         tile=_read_sizes(
             _find(r"tilesize(\d+x\d+x\d+)", rest) or _find(r"_tile(\d+x\d+x\d+)", rest)
@@ -166,17 +166,17 @@ def read_cutlass(name: str) -> LibraryKernel | None:
     `cutlass_75_tensorop_bf16_s1688gemm_bf16_256x128_tn_align1`,
     `ampere_bf16_s16816gemm_bf16_128x64_ldg8_f2f_stages_64x4_tn`.
     """
-    found = next((one for one in _CUTLASS.finditer(name) if _INSTRUCTION.search(one["rest"])), None)
-    if found is None:
+    match = next((one for one in _CUTLASS.finditer(name) if _INSTRUCTION.search(one["rest"])), None)
+    if match is None:
         return None
-    rest = found["rest"]
+    rest = match["rest"]
     instruction = _INSTRUCTION.search(rest)
     assert instruction is not None
     tile, stages = _read_cutlass_tile(rest[instruction.end() :])
-    generation = found["generation"]
+    generation = match["generation"]
     is_simple = "simt" in rest or (instruction["shape"] is None and instruction["acc"] == "s")
     is_product = instruction["what"] == "gemm"
-    number = found["arch"]
+    number = match["arch"]
     return LibraryKernel(
         name,
         "product",
@@ -267,11 +267,11 @@ _TRTLLM_DTYPES = {"Bfloat16": "bfloat16", "Fp16": "float16", "Fp32": "float32", 
 
 def read_trtllm(name: str) -> LibraryKernel | None:
     """A product of TensorRT-LLM: `bmm_Bfloat16_E4m3E4m3_Fp32_t128x16x128_s6_…_TN_…_sm100f`."""
-    found = _TRTLLM.search(name)
-    if found is None:
+    match = _TRTLLM.search(name)
+    if match is None:
         return None
-    rest = found["rest"]
-    types = {each.removeprefix("Mx") for each in re.findall(_TRTLLM_TYPE, found["types"])}
+    rest = match["rest"]
+    types = {dtype.removeprefix("Mx") for dtype in re.findall(_TRTLLM_TYPE, match["types"])}
     architecture = _find(r"_sm(\d+)", rest)
     layout = _find(r"_([TN]{2})(?=_|$)", rest)
     return LibraryKernel(
@@ -285,7 +285,7 @@ def read_trtllm(name: str) -> LibraryKernel | None:
         cluster=_read_sizes(_find(r"_(?:c|cga)(\d+x\d+x\d+)(?=_|$)", rest)),
         layout=None if layout is None else layout.lower(),
         input_dtype=_TRTLLM_DTYPES.get(types.pop()) if len(types) == 1 else None,
-        accumulate_dtype=_TRTLLM_DTYPES[found["acc"]],
+        accumulate_dtype=_TRTLLM_DTYPES[match["acc"]],
         has_matrix_units=True,
     )
 
@@ -338,27 +338,27 @@ def read_attention(name: str) -> LibraryKernel | None:
     if _ATTENTION_HELPERS.search(name):
         library = "cuDNN" if "cudnn" in name else "flash attention"
         return LibraryKernel(name, "attention", library, "helper", part="helper")
-    if found := _CUDNN_ATTENTION.search(name):
-        sizes = _read_sizes(found["tile"]) or ()
+    if match := _CUDNN_ATTENTION.search(name):
+        sizes = _read_sizes(match["tile"]) or ()
         return LibraryKernel(
-            name, "attention", "cuDNN", "attention", f"sm_{found['arch']}",
-            part=_ATTENTION_PARTS[found["part"]], tile=sizes[:2], head_width=sizes[2],
+            name, "attention", "cuDNN", "attention", f"sm_{match['arch']}",
+            part=_ATTENTION_PARTS[match["part"]], tile=sizes[:2], head_width=sizes[2],
             has_matrix_units=True,
         )  # fmt: skip
     if "FlashAttnFwdSm" in name or "FlashAttnBwdSm" in name:
         return _read_flash_3(name)
-    if found := _FLASH_2.search(name):
+    if match := _FLASH_2.search(name):
         return LibraryKernel(
             name, "attention", "flash attention 2", "attention", "sm_80",
-            part=_ATTENTION_PARTS[found["what"]], tile=(int(found["m"]), int(found["n"])),
+            part=_ATTENTION_PARTS[match["what"]], tile=(int(match["m"]), int(match["n"])),
             input_dtype=_read_flash_dtype(name), accumulate_dtype="float32",
-            has_matrix_units=True, head_width=int(found["width"]),
+            has_matrix_units=True, head_width=int(match["width"]),
         )  # fmt: skip
-    if found := _EFFICIENT.search(name):
+    if match := _EFFICIENT.search(name):
         return LibraryKernel(
-            name, "attention", "memory-efficient attention", "attention", f"sm_{found['arch']}",
-            part="forward" if found["part"] == "F" else "gradients",
-            tile=_read_sizes(found["tile"]), input_dtype=_DTYPES.get(found["type"]),
+            name, "attention", "memory-efficient attention", "attention", f"sm_{match['arch']}",
+            part="forward" if match["part"] == "F" else "gradients",
+            tile=_read_sizes(match["tile"]), input_dtype=_DTYPES.get(match["type"]),
         )  # fmt: skip
     return None
 

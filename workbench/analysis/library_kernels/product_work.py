@@ -124,8 +124,8 @@ def _spread(value: Any, source: Tensor) -> list[int] | None:
         value = [value]
     if not isinstance(value, list) or not value:
         return None
-    wanted = len(source.shape) - 2
-    return value * wanted if len(value) == 1 else value[-wanted:]
+    dims = len(source.shape) - 2
+    return value * dims if len(value) == 1 else value[-dims:]
 
 
 def _find_output(
@@ -152,10 +152,10 @@ def _describe_convolution(
             source.shape[2:], result.shape[2:], weight.shape[2:], stride, strict=False
         )
     ]
-    read = source.shape[0] * source.shape[1] * math.prod(touched)
+    read_elements = source.shape[0] * source.shape[1] * math.prod(touched)
     return Work(
         operations=2 * pixels * weight.shape[0] * depth,
-        read_bytes=read * source.itemsize + weight.bytes,
+        read_bytes=read_elements * source.itemsize + weight.bytes,
         written_bytes=result.numel * source.itemsize,
         dtype=source.dtype,
         is_matrix=groups == 1 or weight.shape[1] > 1,
@@ -179,9 +179,9 @@ def estimate_convolution_backward(call: OperatorCall, kernel: LibraryKernel) -> 
     groups, pixels, channels, depth = forward.product or (1, 1, 1, 1)
     if part == "input gradient":
         read, written = gradient.bytes + weight.bytes, source.bytes
-        taken = source.shape[0] * math.prod(source.shape[2:])
-        k = (forward.operations or 0) // max(2 * groups * taken * weight.shape[1], 1)
-        sizes = (groups, taken, weight.shape[1], k)
+        input_pixels = source.shape[0] * math.prod(source.shape[2:])
+        k = (forward.operations or 0) // max(2 * groups * input_pixels * weight.shape[1], 1)
+        sizes = (groups, input_pixels, weight.shape[1], k)
     else:
         read = gradient.bytes + (forward.read_bytes or 0) - weight.bytes
         written, sizes = weight.bytes, (groups, channels, depth, pixels)

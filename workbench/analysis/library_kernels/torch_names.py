@@ -24,11 +24,11 @@ _INDUCTOR: dict[str, tuple[Kind, str]] = {
 
 def read_inductor(name: str) -> LibraryKernel | None:
     """A Triton kernel that Inductor wrote: `triton_poi_fused_add_3`."""
-    found = re.match(r"triton_([a-z0-9]+)_", name)
-    if found is None:
+    match = re.match(r"triton_([a-z0-9]+)_", name)
+    if match is None:
         return None
-    kind, family = _INDUCTOR.get(found[1], ("other", "Triton"))
-    if found[1] == "tem" and re.search(r"flex_attention|flex_decoding", name):
+    kind, family = _INDUCTOR.get(match[1], ("other", "Triton"))
+    if match[1] == "tem" and re.search(r"flex_attention|flex_decoding", name):
         kind = "attention"
     units = True if kind in ("product", "attention") else None
     return LibraryKernel(name, kind, "Inductor", family, has_matrix_units=units)
@@ -75,9 +75,9 @@ def read_aten(name: str) -> LibraryKernel | None:
 
 
 def _read_itemsize(name: str) -> int | None:
-    found = re.search(r"OpaqueType<(\d+)", name)
-    if found is not None:
-        return int(found[1])
+    match = re.search(r"OpaqueType<(\d+)", name)
+    if match is not None:
+        return int(match[1])
     dtypes = {"bfloat16": 2, "float16": 2, "float64": 8}
     return dtypes.get(_read_dtype(name) or "") or (4 if re.search(r"<float[,>]", name) else None)
 
@@ -133,8 +133,8 @@ def _name_elementwise(name: str) -> str | None:
 
 
 def _read_vector(name: str) -> int | None:
-    found = re.search(r"(?:vectorized_elementwise_kernel|cunn_SoftMaxForward\w*)<(\d+)", name)
-    return None if found is None else int(found[1])
+    match = re.search(r"(?:vectorized_elementwise_kernel|cunn_SoftMaxForward\w*)<(\d+)", name)
+    return None if match is None else int(match[1])
 
 
 _CPP_DTYPES = {
@@ -146,8 +146,8 @@ _CPP_DTYPES = {
 
 def _read_dtype(name: str) -> str | None:
     """The dtype that a kernel names as its only one of less or more than 32 bits."""
-    found = [dtype for word, dtype in _CPP_DTYPES.items() if word in name]
-    return found[0] if len(found) == 1 else None
+    dtypes = [dtype for word, dtype in _CPP_DTYPES.items() if word in name]
+    return dtypes[0] if len(dtypes) == 1 else None
 
 
 _CUDNN: tuple[tuple[str, Kind, str, Part | None], ...] = (
@@ -206,8 +206,8 @@ def read_server(name: str) -> LibraryKernel | None:
 
 
 def _find(pattern: str, text: str) -> str | None:
-    found = re.search(pattern, text)
-    return None if found is None else found[1]
+    match = re.search(pattern, text)
+    return None if match is None else match[1]
 
 
 def list_readers() -> Iterator[Reader]:

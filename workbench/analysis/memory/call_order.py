@@ -45,8 +45,8 @@ class _Part:
     @property
     def made(self) -> set[str]:
         """The names that it gives memory."""
-        found = {event.name for event in self.events if isinstance(event, Allocate | Share)}
-        return found | {e.result for e in self.events if isinstance(e, Call) and e.result}
+        names = {event.name for event in self.events if isinstance(event, Allocate | Share)}
+        return names | {e.result for e in self.events if isinstance(e, Call) and e.result}
 
     @property
     def named(self) -> set[str]:
@@ -62,10 +62,10 @@ def order_calls(
     A call stays behind those that make what it needs, and behind those that need the memory that it
     uses again. What is freed is freed behind the last call that needs it.
     """
-    wanted: dict[str, deque[int]] = defaultdict(deque)
+    waiting: dict[str, deque[int]] = defaultdict(deque)
     for place, call in enumerate(calls):
-        wanted[call.kernel.id].append(place)
-    places = [wanted[kernel].popleft() for kernel in kernels]
+        waiting[call.kernel.id].append(place)
+    places = [waiting[kernel].popleft() for kernel in kernels]
     if places == sorted(places):
         return Order(tuple(events), tuple(places), tuple(kernels))
     head, parts, tail = _split(events, places)
@@ -74,12 +74,12 @@ def order_calls(
     by_place = {part.place: part for part in parts}
     for drop in drops:
         by_place[last.get(drop.name, parts[-1].place)].events.append(drop)
-    seen, most = [], -1
+    in_order, most = [], -1
     for part in parts:
-        seen.append(part.place if part.place > most else None)
+        in_order.append(part.place if part.place > most else None)
         most = max(most, part.place)
-    made = (*head, *(event for part in parts for event in part.events), *tail)
-    return Order(made, tuple(seen), tuple(calls[part.place].kernel.id for part in parts))
+    reordered = (*head, *(event for part in parts for event in part.events), *tail)
+    return Order(reordered, tuple(in_order), tuple(calls[part.place].kernel.id for part in parts))
 
 
 def _split(
@@ -111,15 +111,15 @@ def _sort(parts: Sequence[_Part]) -> list[_Part]:
             waiting[other].append(number)
     ready = [(part.place, number) for number, part in enumerate(parts) if not left[number]]
     heapq.heapify(ready)
-    made = []
+    ordered = []
     while ready:
         _, number = heapq.heappop(ready)
-        made.append(parts[number])
+        ordered.append(parts[number])
         for other in waiting[number]:
             left[other] -= 1
             if not left[other]:
                 heapq.heappush(ready, (parts[other].place, other))
-    return made
+    return ordered
 
 
 def _list_needs(parts: Sequence[_Part]) -> list[set[int]]:
@@ -143,13 +143,13 @@ def _list_needs(parts: Sequence[_Part]) -> list[set[int]]:
 def _take_drops(parts: Sequence[_Part]) -> Iterable[Drop]:
     """Remove what is freed; what another name took over stays freed where that happens."""
     for part in parts:
-        taken = {event.base for event in part.events if isinstance(event, Share)}
+        bases = {event.base for event in part.events if isinstance(event, Share)}
         at = next(n for n, event in enumerate(part.events) if isinstance(event, Call))
         for event in part.events[at:]:
             if isinstance(event, Drop):
                 yield event
         part.events[at:] = [e for e in part.events[at:] if not isinstance(e, Drop)]
-        early = [e for e in part.events[:at] if isinstance(e, Drop) and e.name not in taken]
+        early = [e for e in part.events[:at] if isinstance(e, Drop) and e.name not in bases]
         yield from early
         part.events = [event for event in part.events if event not in early]
 

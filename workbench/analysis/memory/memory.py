@@ -238,8 +238,8 @@ class Memory(Presented):
             raise UsageError(
                 f"No storage is called {buffer!r}: `.frame('allocations')` has their names."
             )
-        known = [row.peak_without for row in rows if row.peak_without is not None]
-        return min(known, default=self.peak)
+        peaks = [row.peak_without for row in rows if row.peak_without is not None]
+        return min(peaks, default=self.peak)
 
     @cached_property
     def sentence(self) -> str:
@@ -316,15 +316,15 @@ class Memory(Presented):
     @checked
     def rows(self, table: str) -> tuple[Any, ...]:
         """The rows of a table by its name."""
-        known: dict[str, tuple[Any, ...]] = {
+        tables: dict[str, tuple[Any, ...]] = {
             "allocations": self.allocations,
             "memory_steps": self.steps,
             "memory_peaks": self.peaks if self.eager is None else (*self.peaks, self.eager),
             "saved": self.saved,
         }
-        if table not in known:
-            raise UsageError(f"{table!r} is no table: expected one of {', '.join(known)}.")
-        return known[table]
+        if table not in tables:
+            raise UsageError(f"{table!r} is no table: expected one of {', '.join(tables)}.")
+        return tables[table]
 
     def plot(self) -> matplotlib.figure.Figure:
         """Live bytes over the steps, stacked by kind."""
@@ -392,13 +392,13 @@ def _last_forward(report: Report) -> str | None:
 def _kernel_lines(report: Report) -> dict[str, tuple[str | None, int | None]]:
     """The line of the last node of each kernel that has one."""
     columns = report.nodes.columns  # as rows, thousands would be made for a few
-    wanted = {id for kernel in report.kernels for id in kernel.nodes}
+    ids = {id for kernel in report.kernels for id in kernel.nodes}
     places = {
         id: (file, line)
         for id, file, line in zip(
             *(columns.get(name, ()) for name in ("id", "file", "line")), strict=True
         )
-        if line and id in wanted
+        if line and id in ids
     }
     by_kernel: dict[str, tuple[str | None, int | None]] = {}
     for kernel in report.kernels:
@@ -503,18 +503,18 @@ class _Allocations:
     def _reused(self, storage: Storage) -> Iterator[tuple[str, str, str]]:
         for name, base in storage.shares:
             program = storage.program
-            made = self._timeline.buffers.get((program, name))
+            buffer = self._timeline.buffers.get((program, name))
             former = self._timeline.buffers.get((program, base))
-            yield name, _how(made, former), base
+            yield name, _how(buffer, former), base
 
 
-def _how(made: Buffer | None, former: Buffer | None) -> str:
+def _how(buffer: Buffer | None, former: Buffer | None) -> str:
     """How a buffer came to the memory of a former one."""
-    if made is None or former is None:
+    if buffer is None or former is None:
         return "view"
-    if former.kind == "input" and made.kind == "input":
+    if former.kind == "input" and buffer.kind == "input":
         return "view"
-    return "in place" if set(made.written_by) & set(former.read_by) else "reuse"
+    return "in place" if set(buffer.written_by) & set(former.read_by) else "reuse"
 
 
 def _running_max(values: list[int]) -> list[int]:

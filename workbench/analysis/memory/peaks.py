@@ -205,7 +205,7 @@ class CachingAllocator:
             if other is not None and other.is_free:
                 self._free[block.is_small].remove(other)
                 self._join(block, other)
-        insort(self._free[block.is_small], block, key=lambda each: each.order)
+        insort(self._free[block.is_small], block, key=lambda free: free.order)
 
     def _segment(self, size: int, is_small: bool) -> _Block:
         large = LARGE_SEGMENT if size < LARGE else rounded(size, STEP)
@@ -223,7 +223,7 @@ class CachingAllocator:
         if block.after is not None:
             block.after.before = rest
         block.after, block.size = rest, size
-        insort(self._free[block.is_small], rest, key=lambda each: each.order)
+        insort(self._free[block.is_small], rest, key=lambda free: free.order)
 
     @staticmethod
     def _join(block: _Block, other: _Block) -> None:

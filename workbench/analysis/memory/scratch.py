@@ -105,8 +105,8 @@ def _bound(
     return _of_attention(operator, call, nodes, threads) if operator in _NAMES else None
 
 
-def _nodes(timeline: Timeline, wanted: set[str]) -> dict[str, NodeFacts]:
-    own = select_nodes(timeline.report, "id", wanted)
+def _nodes(timeline: Timeline, ids: set[str]) -> dict[str, NodeFacts]:
+    own = select_nodes(timeline.report, "id", ids)
     inputs = {id for node in own.values() for id in node.inputs}
     return own | select_nodes(timeline.report, "id", inputs - own.keys())
 
@@ -141,8 +141,8 @@ def _is_per_element(
 
 def _of_complex_abs(own: Sequence[NodeFacts], nodes: Mapping[str, NodeFacts]) -> int | None:
     """The result as complex numbers, which torch's UnaryOps.cpp makes first and takes apart."""
-    given = [nodes[id] for node in own for id in node.inputs if id in nodes]
-    sizes = [node.bytes for node in given if (node.dtype or "").startswith("complex")]
+    inputs = [nodes[id] for node in own for id in node.inputs if id in nodes]
+    sizes = [node.bytes for node in inputs if (node.dtype or "").startswith("complex")]
     return sizes[0] if len(sizes) == 1 else None
 
 
@@ -156,21 +156,23 @@ def _of_convolution(
 ) -> int | None:
     """What a convolution takes where oneDNN does it as it was measured: on x86."""
     environment = timeline.report.environment
-    given = [nodes.get(id) for id in call.inputs[:3]]
+    inputs = [nodes.get(id) for id in call.inputs[:3]]
     backward = operator != "convolution"
-    result, image, weight = given if backward else (call, *given[:2])
-    known = [node for node in (image, weight, result) if node is not None]
-    shapes = [node.shape for node in known if node.dtype == known[0].dtype]
+    result, image, weight = inputs if backward else (call, *inputs[:2])
+    operands = [node for node in (image, weight, result) if node is not None]
+    shapes = [node.shape for node in operands if node.dtype == operands[0].dtype]
     if len(shapes) < 3 or "x86_64" not in environment.platform:
         return None
     sizes = [tuple(n for n in shape or () if isinstance(n, int)) for shape in shapes]
     if {len(shape) for shape in sizes} not in ({3}, {4}, {5}):
         return None
-    pixels, window, made = sizes
+    pixels, window, output = sizes
     if backward:
-        return backward_bytes(pixels, window, made, known[0].dtype, environment.threads)
+        return backward_bytes(pixels, window, output, operands[0].dtype, environment.threads)
     wide = environment.isa.startswith("AVX512")
-    return convolution_bytes(pixels, window, made, known[0].dtype, environment.threads, wide=wide)
+    return convolution_bytes(
+        pixels, window, output, operands[0].dtype, environment.threads, wide=wide
+    )
 
 
 def convolution_bytes(
@@ -244,7 +246,7 @@ def _groups(image: Shape, weight: Shape) -> int:
 def _is_transposed(image: Shape, weight: Shape, result: Shape) -> bool:
     """As far as sizes tell: the graph's row does not keep the flag."""
     return weight[0] == image[1] and any(
-        given < made for given, made in zip(image[2:], result[2:], strict=True)
+        size_in < size_out for size_in, size_out in zip(image[2:], result[2:], strict=True)
     )
 
 
@@ -260,8 +262,8 @@ def _of_attention(
 ) -> int | None:
     """As FlashAttentionKernel.cpp of torch allocates it: pieces of scores for each thread."""
     places = (1, 2) if operator == _BACKWARD else (0, 1)
-    given = [nodes.get(call.inputs[place]) for place in places if place < len(call.inputs)]
-    shapes = [node.shape for node in given if node is not None and node.dtype == "float32"]
+    inputs = [nodes.get(call.inputs[place]) for place in places if place < len(call.inputs)]
+    shapes = [node.shape for node in inputs if node is not None and node.dtype == "float32"]
     if len(shapes) < 2 or not all(_is_known(shape) for shape in shapes):
         return None
     query, keys = (tuple(int(size) for size in shape or ()) for shape in shapes)
@@ -279,14 +281,14 @@ def _is_known(shape: tuple[int | str, ...] | None) -> bool:
 
 def describe_scratch(rows: tuple[Scratch, ...], *, on_cpu: bool) -> str:
     """What the calls take, in a sentence; empty where they take none."""
-    known: dict[str, int] = {}
+    by_operator: dict[str, int] = {}
     for row in rows:
         if row.bytes is not None:
-            known[row.operator] = max(known.get(row.operator, 0), row.bytes)
+            by_operator[row.operator] = max(by_operator.get(row.operator, 0), row.bytes)
     open_ = dict.fromkeys(row.operator for row in rows if row.bytes is None)
     parts = [
         f"{name} on this CPU takes up to {number_text(most, 'bytes')} more while it runs"
-        for name, most in known.items()
+        for name, most in by_operator.items()
     ]
     if open_:
         where = "" if on_cpu else " on the GPU"

@@ -45,16 +45,18 @@ class _Group:
     @property
     def whole_bytes(self) -> int:
         """Bytes of what all ranks send in a gather."""
-        return sum(self.count_whole(each) for each in self.has.parameters)
+        return sum(self.count_whole(parameter) for parameter in self.has.parameters)
 
-    def count_whole(self, each: ShardedParameter) -> int:
+    def count_whole(self, parameter: ShardedParameter) -> int:
         """Bytes of a parameter with its padding, as it is gathered."""
-        return each.elements * each.gathered_item * self.has.size
+        return parameter.elements * parameter.gathered_item * self.has.size
 
     @property
     def cast_bytes(self) -> int:
         """Bytes of this rank's part of what is cast before it is sent."""
-        cast = (self.count_whole(each) for each in self.has.parameters if each.is_cast)
+        cast = (
+            self.count_whole(parameter) for parameter in self.has.parameters if parameter.is_cast
+        )
         return sum(cast) // self.size
 
 
@@ -111,7 +113,9 @@ class ShardHooks:
             users = Counter(gradients.values())
             for name, groups in self._groups.items():
                 own = [gradients[path] for g in groups for path in _list_paths(g, gradients)]
-                end = max([spans.get(name, (0, -1))[1], *(touched.get(each, -1) for each in own)])
+                end = max(
+                    [spans.get(name, (0, -1))[1], *(touched.get(buffer, -1) for buffer in own)]
+                )
                 if name in spans:
                     spans[name] = spans[name][0], end
             inner = [name for name in spans if name != self.model.outermost]
@@ -136,10 +140,10 @@ class ShardHooks:
     def _end_forward(self, name: str) -> Iterator[Woven]:
         for group in self._groups[name]:
             if group.has.after_forward == "parted":
-                for each in group.has.parameters:
-                    size = group.count_whole(each) // group.has.part_size
-                    yield Hold(_name_part(each), size, _WHOLE, name)
-                    yield Let(_name_whole(each))
+                for parameter in group.has.parameters:
+                    size = group.count_whole(parameter) // group.has.part_size
+                    yield Hold(_name_part(parameter), size, _WHOLE, name)
+                    yield Let(_name_whole(parameter))
                 group.is_whole, group.is_parted = False, True
             elif group.has.after_forward == "freed":
                 yield from self._free(group)
@@ -153,7 +157,7 @@ class ShardHooks:
             yield from self._gather(group)
             yield from self._await(group)
         ahead = [n for group in groups[:1] for n in group.has.backward_prefetch]
-        order = [each for each in self._order if self._groups[each]]
+        order = [block for block in self._order if self._groups[block]]
         if not ahead and name in order:
             ahead = order[: order.index(name)][-1:]
         for other in ahead:
@@ -182,18 +186,18 @@ class ShardHooks:
         before = None if self._is_backward else self._kept
         is_alone = group.size == 1
         copies = []
-        for each in group.has.parameters:
-            size = group.count_whole(each)
-            cast = f"{each.names[0]} cast"
-            if is_alone and each.is_cast:
+        for parameter in group.has.parameters:
+            size = group.count_whole(parameter)
+            cast = f"{parameter.names[0]} cast"
+            if is_alone and parameter.is_cast:
                 yield Hold(cast, size, _BUFFER, group.has.block)
-            yield Hold(_name_whole(each), size, _WHOLE, group.has.block)
+            yield Hold(_name_whole(parameter), size, _WHOLE, group.has.block)
             yield Let(cast)
-            if not each.is_along_first and not is_alone:
-                copies.append(f"{each.names[0]} copied")
+            if not parameter.is_along_first and not is_alone:
+                copies.append(f"{parameter.names[0]} copied")
                 yield Hold(copies[-1], size, _BUFFER, group.has.block)
         yield from (Let(copy) for copy in copies)
-        yield from (Let(_name_part(each)) for each in group.has.parameters)
+        yield from (Let(_name_part(parameter)) for parameter in group.has.parameters)
         group.is_whole, group.is_parted, group.is_gathering = True, False, False
         if before is not None:
             yield Let(_name_gather(before))
@@ -204,7 +208,7 @@ class ShardHooks:
             yield Let(_name_gather(group))
 
     def _free(self, group: _Group) -> Iterator[Woven]:
-        yield from (Let(_name_whole(each)) for each in group.has.parameters)
+        yield from (Let(_name_whole(parameter)) for parameter in group.has.parameters)
         group.is_whole = False
 
     def _end_backward(
@@ -220,9 +224,9 @@ class ShardHooks:
         group.is_reduced = True
         has, block = group.has, group.has.block
         pairs = [
-            (each, gradients[path])
-            for each in has.parameters
-            for path in each.names
+            (parameter, gradients[path])
+            for parameter in has.parameters
+            for path in parameter.names
             if path in gradients
         ]
         if has.frees_after_backward:
@@ -234,13 +238,17 @@ class ShardHooks:
             yield Let(self._inputs.pop(0))
         if not pairs:
             return
-        whole = sum(each.elements * each.reduced_item for each, _ in pairs) * has.size
-        copied = [each for each, _ in pairs if not each.is_along_first and has.size > 1]
-        for each in copied:
-            yield Hold(_name_copy(each), group.count_whole(each), _BUFFER, block)
-        given = f"{group.label}: reduce-scatter input"
-        yield Hold(given, whole, _BUFFER, block)
-        yield from (Let(_name_copy(each)) for each in copied)
+        whole = (
+            sum(parameter.elements * parameter.reduced_item for parameter, _ in pairs) * has.size
+        )
+        copied = [
+            parameter for parameter, _ in pairs if not parameter.is_along_first and has.size > 1
+        ]
+        for parameter in copied:
+            yield Hold(_name_copy(parameter), group.count_whole(parameter), _BUFFER, block)
+        source = f"{group.label}: reduce-scatter input"
+        yield Hold(source, whole, _BUFFER, block)
+        yield from (Let(_name_copy(parameter)) for parameter in copied)
         # with several ranks a loop of torch's holds the last one until the function returns
         last = [pairs.pop()[1]] if has.size > 1 else []
         for _, buffer in pairs:
@@ -248,24 +256,28 @@ class ShardHooks:
         yield from self._make_shards(group, whole // has.size, gradients)
         for buffer in last:
             yield from _drop(buffer, users)
-        self._inputs.append(given)
+        self._inputs.append(source)
 
     def _make_shards(
         self, group: _Group, size: int, gradients: Mapping[str, str]
     ) -> Iterator[Woven]:
         """The result of a reduction, and the shards of gradients, which may be a cast of it."""
         has, block = group.has, group.has.block
-        own = [each for each in has.parameters if any(path in gradients for path in each.names)]
-        kept = sum(each.elements * each.kept_item for each in own)
+        own = [
+            parameter
+            for parameter in has.parameters
+            if any(path in gradients for path in parameter.names)
+        ]
+        kept_bytes = sum(parameter.elements * parameter.kept_item for parameter in own)
         shards = f"{group.label}: gradients"
         result = f"{group.label}: reduce-scatter output"
-        is_cast = any(each.kept_item != each.reduced_item for each in own)
+        is_cast = any(parameter.kept_item != parameter.reduced_item for parameter in own)
         yield Hold(result if is_cast else shards, size, _BUFFER if is_cast else "gradient", block)
         if has.size == 1 and has.is_divided:
             yield Hold(f"{shards} divided", size, _BUFFER, block)
             yield Let(f"{shards} divided")
         if is_cast and not (has.is_replicated and not has.sums_replicas):
-            yield Hold(shards, kept, "gradient", block)
+            yield Hold(shards, kept_bytes, "gradient", block)
             if not has.is_replicated:  # else it is held until the backward ends
                 yield Let(result)
 
@@ -288,13 +300,13 @@ class ShardHooks:
 
 def _find_places(order: Order, spans: Mapping[str, tuple[int, int]]) -> dict[str, tuple[int, int]]:
     """Where blocks begin and end in a program, by the calls that are where their block runs."""
-    found = {}
+    by_block = {}
     for name, (first, last) in spans.items():
         places = enumerate(order.places)
         own = [n for n, place in places if place is not None and first <= place <= last]
         if own:
-            found[name] = min(own), max(own)
-    return found
+            by_block[name] = min(own), max(own)
+    return by_block
 
 
 def _drop(buffer: str, users: Counter[str]) -> Iterator[Woven]:
@@ -308,10 +320,10 @@ def _keep_whole(
     group: _Group, pairs: Sequence[tuple[ShardedParameter, str]], users: Counter[str]
 ) -> Iterator[Woven]:
     """Gradients stay, in the dtype of a reduction, after `set_requires_gradient_sync(False)`."""
-    for each, buffer in pairs:
-        if each.reduced_item != each.gathered_item:
-            size = each.elements * each.reduced_item * group.has.size
-            yield Hold(f"{each.names[0]} gradient", size, "gradient", group.has.block)
+    for parameter, buffer in pairs:
+        if parameter.reduced_item != parameter.gathered_item:
+            size = parameter.elements * parameter.reduced_item * group.has.size
+            yield Hold(f"{parameter.names[0]} gradient", size, "gradient", group.has.block)
             yield from _drop(buffer, users)
 
 
@@ -325,7 +337,9 @@ def _chain(parts: Iterable[Iterator[Woven]]) -> Iterator[Woven]:
 
 
 def _list_paths(group: _Group, gradients: Mapping[str, str]) -> list[str]:
-    return [path for each in group.has.parameters for path in each.names if path in gradients]
+    return [
+        path for parameter in group.has.parameters for path in parameter.names if path in gradients
+    ]
 
 
 def list_gradients(events: Sequence[Event], inputs: Sequence[str | None]) -> dict[str, str]:
@@ -335,16 +349,16 @@ def list_gradients(events: Sequence[Event], inputs: Sequence[str | None]) -> dic
     return {path: name for path, name in pairs if path is not None and name is not None}
 
 
-def _name_whole(each: ShardedParameter) -> str:
-    return f"{each.names[0]} gathered"
+def _name_whole(parameter: ShardedParameter) -> str:
+    return f"{parameter.names[0]} gathered"
 
 
-def _name_copy(each: ShardedParameter) -> str:
-    return f"{each.names[0]} gradient copied"
+def _name_copy(parameter: ShardedParameter) -> str:
+    return f"{parameter.names[0]} gradient copied"
 
 
-def _name_part(each: ShardedParameter) -> str:
-    return f"{each.names[0]} resharded"
+def _name_part(parameter: ShardedParameter) -> str:
+    return f"{parameter.names[0]} resharded"
 
 
 def _name_gather(group: _Group) -> str:

@@ -144,9 +144,9 @@ class Walk:
         if isinstance(event, Let):
             self._release([self._held.pop(event.name)] if event.name in self._held else [])
             return
-        made = self._new(event.name, event.bytes, is_of_library=False)
-        made.kind, made.module = event.kind, event.module
-        self._held[event.name] = made
+        storage = self._new(event.name, event.bytes, is_of_library=False)
+        storage.kind, storage.module = event.kind, event.module
+        self._held[event.name] = storage
 
     def given(self, name: str, bytes: int) -> Storage:
         """Memory that is there before the next program runs; the caller holds it."""
@@ -156,10 +156,10 @@ class Walk:
         return [storage for name in names for storage in self._names.get(name or "", ())]
 
     def _take(
-        self, names: Iterable[str], given: Mapping[str, Storage], sizes: Mapping[str, int]
+        self, names: Iterable[str], left: Mapping[str, Storage], sizes: Mapping[str, int]
     ) -> None:
         for name in names:
-            storage = given.get(name)
+            storage = left.get(name)
             if storage is not None:
                 storage.names += [name] if name not in storage.names else []
                 self._names[name] = [storage]
@@ -174,7 +174,7 @@ class Walk:
         """`before`: the program that finds it there."""
         if bytes is None:
             self.unknown.append(name)
-        made = Storage(
+        storage = Storage(
             self._program if before is None else before,
             [name],
             bytes or 0,
@@ -183,11 +183,11 @@ class Walk:
             len(self.steps),
             first_moment=len(self.moments),
         )
-        self.storages.append(made)
-        self.live += made.bytes
-        self._allocated += made.bytes
+        self.storages.append(storage)
+        self.live += storage.bytes
+        self._allocated += storage.bytes
         self.moments.append((self.live, len(self.steps)))
-        return made
+        return storage
 
     def _bind(self, name: str, storages: list[Storage]) -> None:
         before = self._names.get(name)
@@ -230,8 +230,8 @@ class Walk:
         if result is not None and base is not None:
             self._share(result, base, None)
         elif result is not None:
-            made = [self._new(name, size, is_of_library=True) for name, size in parts(result)]
-            self._bind(result, made)
+            storages = [self._new(name, size, is_of_library=True) for name, size in parts(result)]
+            self._bind(result, storages)
         number = len(self.steps)
         self.moments.append((self.live, number))
         self.steps.append(Step(self._program, kernel, self._allocated))

@@ -62,9 +62,9 @@ class Timeline:
 
     @cached_property
     def _node_places(self) -> Mapping[str, int]:
-        wanted = {row.node for row in self.buffers.values()}
+        nodes = {row.node for row in self.buffers.values()}
         ids = self.report.nodes.columns.get("id", ())
-        return {id: place for place, id in enumerate(ids) if id in wanted}
+        return {id: place for place, id in enumerate(ids) if id in nodes}
 
 
 def timeline(report: Report) -> Timeline:
@@ -78,7 +78,9 @@ def timeline(report: Report) -> Timeline:
     programs = [_program(report, wrapper) for wrapper in wrappers if why is None]
     if why is not None or None in programs:
         raise UsageError(why or _UNREADABLE.format(report.request.name))
-    whole = _Reader(report, wrappers, [each for each in programs if each is not None]).read()
+    whole = _Reader(
+        report, wrappers, [program for program in programs if program is not None]
+    ).read()
     if not whole.walk.steps:
         raise UsageError(
             f"{report.request.name} runs no kernel: it gives back what it was given, or views of "
@@ -200,21 +202,21 @@ class _Reader:
     def _run(self, wrapper: Wrapper, program: Program) -> None:
         rows = self._buffers[wrapper.graph]
         sizes = {name: _bytes(row, program.sizes) for name, row in rows.items()}
-        known = {name: size for name, size in sizes.items() if size is not None}
-        known |= program.input_bytes
+        known_sizes = {name: size for name, size in sizes.items() if size is not None}
+        known_sizes |= program.input_bytes
         events: Iterable[Woven] = program.events
         gradients: Mapping[str, str] = {}
         if self._shards is not None:
-            for each in filter(self._shards.is_shard, _taken(program)):
-                known.pop(each, None)
+            for name in filter(self._shards.is_shard, _taken(program)):
+                known_sizes.pop(name, None)
             gradients = self._shards.list_gradients(wrapper, program)
             events = self._shards.weave(wrapper, program, gradients)
-        given = self._given(wrapper, program, rows, known)
+        inputs = self._given(wrapper, program, rows, known_sizes)
         first = len(self._walk.storages)
         results = {name: row.parts for name, row in rows.items() if row.parts}
-        outputs = self._walk.run(events, given, known, _parts(program, sizes, results))
-        made = self._walk.storages[first:]
-        for storage in made:
+        outputs = self._walk.run(events, inputs, known_sizes, _parts(program, sizes, results))
+        storages = self._walk.storages[first:]
+        for storage in storages:
             is_gradient = not {*gradients.values()}.isdisjoint(storage.names)
             kind = "gradient" if is_gradient else _kind_inside(storage)
             self._kinds.setdefault(id(storage), kind)
@@ -258,26 +260,26 @@ class _Reader:
             if row.kind == "constant" and name not in self._callers:
                 is_weight = bool({f"p_{name}", f"b_{name}"} & set(self._inputs))  # torch.export's
                 self._caller(name, sizes.get(name, 0), "weights" if is_weight else "constant")
-        given: dict[str, Storage] = {}
+        storages: dict[str, Storage] = {}
         for name in _taken(program):
             is_ours = wrapper.is_backward and place_of(name) is None
             if is_ours and name in self._kept:
-                given[name] = self._kept.pop(name)
+                storages[name] = self._kept.pop(name)
             elif is_ours and name in sizes:
-                given[name] = self._walk.given(name, sizes[name])
-                self._kinds[id(given[name])] = "tangent"
+                storages[name] = self._walk.given(name, sizes[name])
+                self._kinds[id(storages[name])] = "tangent"
             elif name in self._callers:
-                given[name] = self._callers[name]
-                given[name].references += 1
+                storages[name] = self._callers[name]
+                storages[name].references += 1
             elif name in sizes:
-                given[name] = self._caller(name, sizes[name], self._kind_of(name))
-                given[name].references += 1
-        return given
+                storages[name] = self._caller(name, sizes[name], self._kind_of(name))
+                storages[name].references += 1
+        return storages
 
     def _caller(self, name: str, size: int, kind: Kind) -> Storage:
-        made = self._callers[name] = self._walk.given(name, size)
-        self._kinds[id(made)] = kind
-        return made
+        storage = self._callers[name] = self._walk.given(name, size)
+        self._kinds[id(storage)] = kind
+        return storage
 
     def _kind_of(self, name: str) -> Kind:
         place = place_of(name)
@@ -323,8 +325,8 @@ class _Shards:
         self._model = model
         self._hooks = ShardHooks(model)
         self._calls = {program.graph: program for program in list_programs(report)}
-        named = {_mangle(n): each.names[0] for group in model.groups for each in group.parameters
-                 for n in each.names}  # fmt: skip
+        named = {_mangle(n): parameter.names[0] for group in model.groups
+                 for parameter in group.parameters for n in parameter.names}  # fmt: skip
         others = {_mangle(name) for name in model.others}
         self._paths: list[str | None] = []
         self._late = self._count = 0
@@ -349,8 +351,8 @@ class _Shards:
     def list_held(self) -> Iterator[tuple[str, int]]:
         """The shards that a rank holds all the time."""
         for group in self._model.groups:
-            for each in group.parameters:
-                yield each.names[0] if each.names else group.block, each.shard_bytes
+            for parameter in group.parameters:
+                yield parameter.names[0] if parameter.names else group.block, parameter.shard_bytes
 
     def list_gradients(self, wrapper: Wrapper, program: Program) -> dict[str, str]:
         """The buffers of gradients by their parameters."""
@@ -360,21 +362,21 @@ class _Shards:
         self, wrapper: Wrapper, program: Program, gradients: Mapping[str, str]
     ) -> Iterable[Woven]:
         """The events of a program with those of hooks; raises `UsageError` for other calls."""
-        known = self._calls.get(wrapper.graph)
+        own = self._calls.get(wrapper.graph)
         names = [event.kernel for event in program.events if isinstance(event, Call)]
         kernels = [*_name_kernels(self._report, [(wrapper.graph, name) for name in names])]
-        expected = [call.kernel.id for call in known.calls] if known is not None else []
-        if known is None or Counter(expected) != Counter(kernels):
+        expected = [call.kernel.id for call in own.calls] if own is not None else []
+        if own is None or Counter(expected) != Counter(kernels):
             raise UsageError(
                 f"The program of {self._report.request.name} has {plural(len(kernels), 'call')}; "
                 f"blocks are known for {len(expected)} of them. Its memory depends on hooks "
                 "between blocks, and cannot be counted."
             )
-        order = order_calls(program.events, [id or "" for id in kernels], known.calls)
+        order = order_calls(program.events, [id or "" for id in kernels], own.calls)
         self._late += order.late
         self._count += len(kernels)
         self.kernels += order.kernels
-        return self._hooks.weave(known, order, gradients)
+        return self._hooks.weave(own, order, gradients)
 
     def list_notes(self) -> Iterator[str]:
         """What the figures leave out of such a model."""
@@ -401,8 +403,8 @@ def _reduce_name(target: str) -> str:
 
 
 def _taken(program: Program) -> tuple[str, ...]:
-    taken = (event.names for event in program.events if isinstance(event, Inputs))
-    return tuple(name for names in taken for name in names)
+    groups = (event.names for event in program.events if isinstance(event, Inputs))
+    return tuple(name for names in groups for name in names)
 
 
 def _kind_inside(storage: Storage) -> Kind:
@@ -462,14 +464,14 @@ class _Parts:
         laid_out = self.results.get(name, ())
         count = max(max(part_names) + 1, len(laid_out))
         absent = self.absent.get(name, ())  # of one that never makes them, or was told not to
-        made = []
+        parts = []
         for place in range(count):
             part = part_names.get(place, f"{name}[{place}]")
             size = self.sizes.get(part)
             if size is None and place < len(laid_out):
                 size = laid_out[place]
-            made.append((part, 0 if place in absent else size))
-        return made
+            parts.append((part, 0 if place in absent else size))
+        return parts
 
 
 def _list_inputs(report: Report, wrapper: Wrapper) -> tuple[str, ...]:
@@ -489,8 +491,8 @@ def _list_inputs(report: Report, wrapper: Wrapper) -> tuple[str, ...]:
     tensors = [columns["target"][row] for row in rows if columns["shape"][row] is not None]
     if len(own) == len(targets) or len(places) != len(tensors):
         return targets
-    known = dict(zip(places, tensors, strict=True))
-    return tuple(known.get(place, "") for place in range(max(known, default=-1) + 1))
+    by_place = dict(zip(places, tensors, strict=True))
+    return tuple(by_place.get(place, "") for place in range(max(by_place, default=-1) + 1))
 
 
 def _kernels(report: Report, wrappers: Sequence[Wrapper], walk: Walk) -> Iterator[str | None]:
@@ -511,5 +513,5 @@ def _name_kernels(report: Report, steps: Sequence[tuple[str, str]]) -> Iterator[
 def input_label(timeline: Timeline, name: str) -> str | None:
     """What a person calls an input of a program; None for one without a place."""
     place = place_of(name)
-    known = place is not None and place < len(timeline.inputs)
-    return name_input(timeline.inputs[place or 0]) if known else None
+    is_known = place is not None and place < len(timeline.inputs)
+    return name_input(timeline.inputs[place or 0]) if is_known else None

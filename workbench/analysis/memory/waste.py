@@ -73,8 +73,8 @@ def _evaluated_again(report: Report) -> Iterator[MemoryRemark]:
         body = _whole_vectors(text)
         counts = {name: len(re.findall(call, body)) for name, call in _FUNCTIONS.items()}
         if any(counts.values()):
-            known = select_nodes(report, "id", set(kernel.nodes))
-            nodes = [known[id] for id in kernel.nodes if id in known]
+            by_id = select_nodes(report, "id", set(kernel.nodes))
+            nodes = [by_id[id] for id in kernel.nodes if id in by_id]
             yield from _more_often(kernel, nodes, counts)
 
 
@@ -85,10 +85,11 @@ def _more_often(
     for node in nodes:
         own[strip_operator_name(node.target)].append(node)
     for name, count in counts.items():
-        wanted = -(-len(own[name]) // max(kernel.calls, 1))  # its nodes are those of all its calls
-        if not wanted:
+        # its nodes are those of all its calls
+        per_call = -(-len(own[name]) // max(kernel.calls, 1))
+        if not per_call:
             continue  # a helper of another function
-        times, node = count // wanted, own[name][0]
+        times, node = count // per_call, own[name][0]
         if times > 1 and node.bytes:
             text = (
                 f"{kernel.id} evaluates {name} {times} times for each element, once in each of its "
@@ -135,8 +136,8 @@ def _converted(
     if strip_operator_name(node.target) not in _CASTS or not node.inputs:
         return
     source = _base(nodes.get(node.inputs[0]), nodes)
-    rows = [each for each in usage.allocations if each.kind == "weights"]
-    weights = {name: each for each in rows for name in each.names}
+    rows = [allocation for allocation in usage.allocations if allocation.kind == "weights"]
+    weights = {name: allocation for allocation in rows for name in allocation.names}
     weight = weights.get(source.id.rpartition(":")[2]) if source is not None else None
     if source is None or weight is None or source.op != "placeholder":
         return

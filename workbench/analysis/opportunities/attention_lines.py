@@ -40,26 +40,26 @@ def rewrite_attention(
         return None
     assert isinstance(function, ast.FunctionDef)
     body = function.body
-    known: dict[str, ast.expr] = {}
+    assigned: dict[str, ast.expr] = {}
     for statement in body[:-1]:
         if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
             return None
         target = statement.targets[0]
         if not isinstance(target, ast.Name):
             return None
-        known[target.id] = _filled(statement.value, known)
-        if any(_is_stale(value, target.id) for value in known.values()):
+        assigned[target.id] = _filled(statement.value, assigned)
+        if any(_is_stale(value, target.id) for value in assigned.values()):
             return None  # what was computed before means what had this name then
     last = body[-1]
     value = last.value if isinstance(last, ast.Assign | ast.Return) else None
     if value is None or last.lineno != last.end_lineno or not is_alone(last, whole):
         return None
-    match = _attention_in(value, known)
+    match = _attention_in(value, assigned)
     if match is None:
         return None
     product, attention = match
-    made = ast.unparse(replace_nodes(last, {product: _written(attention, dims)}))
-    after = f"{lines[-1][: len(lines[-1]) - len(lines[-1].lstrip())]}{made}"
+    changed = ast.unparse(replace_nodes(last, {product: _written(attention, dims)}))
+    after = f"{lines[-1][: len(lines[-1]) - len(lines[-1].lstrip())]}{changed}"
     return len(lines) - 1, (lines[-1],), (after,)
 
 
@@ -73,33 +73,33 @@ def _is_stale(value: ast.expr, name: str) -> bool:
 
 
 class _Filling(ast.NodeTransformer):
-    def __init__(self, known: Mapping[str, ast.expr]):
-        self._known = known
+    def __init__(self, assigned: Mapping[str, ast.expr]):
+        self._known = assigned
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         return self._known.get(node.id, node) if isinstance(node.ctx, ast.Load) else node
 
 
-def _filled(value: ast.expr, known: Mapping[str, ast.expr]) -> ast.expr:
+def _filled(value: ast.expr, assigned: Mapping[str, ast.expr]) -> ast.expr:
     """An expression with what its names were assigned."""
-    made = _Filling(known).visit(ast.parse(ast.unparse(value), mode="eval").body)
-    assert isinstance(made, ast.expr)
-    return made
+    filled = _Filling(assigned).visit(ast.parse(ast.unparse(value), mode="eval").body)
+    assert isinstance(filled, ast.expr)
+    return filled
 
 
 def _attention_in(
-    value: ast.expr, known: Mapping[str, ast.expr]
+    value: ast.expr, assigned: Mapping[str, ast.expr]
 ) -> tuple[ast.expr, _Attention] | None:
     """The product of a softmax with values inside of an expression."""
     for node in ast.walk(value):
         sides = _product(node) if isinstance(node, ast.expr) else None
         if sides is None:
             continue
-        scores = _softmax(_filled(sides[0], known))
+        scores = _softmax(_filled(sides[0], assigned))
         parts = None if scores is None else _scores(scores)
         if parts is not None and isinstance(node, ast.expr):
             query, keys, mask, scale = parts
-            values = ast.unparse(_filled(sides[1], known))
+            values = ast.unparse(_filled(sides[1], assigned))
             return node, _Attention(query, keys, values, mask, scale)
     return None
 

@@ -107,17 +107,17 @@ def find_recompilations(facts: Facts) -> Iterator[Opportunity]:
 
 def _find_changed(facts: Facts, source: str) -> tuple[str, int, str] | None:
     """The one line of the traced functions, all of which ran, that changes what a guard reads."""
-    found = {
-        (each.file, change.line + each.first_line - 1, change.code)
-        for each in facts.report.sources
-        if (text := facts.report.texts.get(each.text or "")) is not None
+    changes = {
+        (row.file, change.line + row.first_line - 1, change.code)
+        for row in facts.report.sources
+        if (text := facts.report.texts.get(row.text or "")) is not None
         for change in list_changes(text, {}, source)
     }
-    return found.pop() if len(found) == 1 else None
+    return changes.pop() if len(changes) == 1 else None
 
 
 def _cure(function: str, reasons: Sequence[Reason]) -> tuple[str, str] | None:
-    reason = next((each for each in reasons if each.dim is not None), reasons[0])
+    reason = next((candidate for candidate in reasons if candidate.dim is not None), reasons[0])
     name = reason.source
     if reason.dim is not None:
         return (
@@ -125,7 +125,7 @@ def _cure(function: str, reasons: Sequence[Reason]) -> tuple[str, str] | None:
             "vary from the start, one code serves all of them.",
             f"torch.compile({'model' if '.' in function else function}, dynamic=True)",
         )
-    values = [each.expected for each in sorted(reasons, key=lambda each: _number(each.against))]
+    values = [entry.expected for entry in sorted(reasons, key=lambda entry: _number(entry.against))]
     is_number = reason.expected.lstrip("-").replace(".", "", 1).isdigit()
     if reason.kind == "value" and is_number and _NAME.fullmatch(name):
         before = f", after {' → '.join(dict.fromkeys(values))}"

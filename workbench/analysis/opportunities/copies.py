@@ -160,14 +160,14 @@ def _rearranged(facts: Facts) -> tuple[list[Kernel], int, int]:
     kernels: dict[str, Kernel] = {}
     total = images = 0
     for buffer, writers, readers in facts.buffers:
-        made = [before[id] for id in buffer.written_by if id in before]
-        reads = [given for node in buffer.written_by for given in inputs.get(node, ())]
-        is_copy = len(made) == 1 and made[0].kind == "pointwise" and len(reads) == 1
+        nodes = [before[id] for id in buffer.written_by if id in before]
+        reads = [source for node in buffer.written_by for source in inputs.get(node, ())]
+        is_copy = len(nodes) == 1 and nodes[0].kind == "pointwise" and len(reads) == 1
         if not is_copy or reads[0].shape != buffer.shape or len(buffer.shape or ()) != 4:
             continue
         if not writers or not readers or not all(map(_is_convolution, readers)):
             continue
-        if {_op(facts, id) for id in made[0].origins} != {"convolution"}:
+        if {_op(facts, id) for id in nodes[0].origins} != {"convolution"}:
             continue
         kernels |= {kernel.id: kernel for kernel in writers}
         total += 2 * (buffer.bytes or 0)
@@ -180,8 +180,8 @@ def _turned_back(facts: Facts) -> list[Kernel]:
     by_id: dict[str, Kernel] = {}
     for buffer, writers, _ in facts.buffers:
         for kernel in writers if buffer.kind == "output" else ():
-            given = (b for b, made_by in facts.read(kernel) if any(map(_is_convolution, made_by)))
-            if kernel.is_generated and any(b.shape == buffer.shape for b in given):
+            inputs = (b for b, made_by in facts.read(kernel) if any(map(_is_convolution, made_by)))
+            if kernel.is_generated and any(b.shape == buffer.shape for b in inputs):
                 by_id[kernel.id] = kernel
     return list(by_id.values())
 

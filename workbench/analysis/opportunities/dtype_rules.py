@@ -35,8 +35,8 @@ def find_float64(facts: Facts) -> Iterator[Opportunity]:
     kernels = {k.id: k for _, w, r in wide for k in (*w, *r)}
     sources = [node for node in facts.nodes.values() if _widens(facts, node)]
     places = {(node.file, node.line): node for node in sources if node.line is not None}
-    made = {base(node.target) for node in facts.nodes.values() if node.dtype == "float64"}
-    if not moved or not places or made <= _ADDING:  # wide sums of float32 are meant
+    operators = {base(node.target) for node in facts.nodes.values() if node.dtype == "float64"}
+    if not moved or not places or operators <= _ADDING:  # wide sums of float32 are meant
         return
     first = next(iter(places.values()))
     line = facts.line_at(first.file or "", first.line or 0)

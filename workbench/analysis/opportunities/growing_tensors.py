@@ -81,23 +81,23 @@ def _rewrite(
 
 def _chains(facts: Facts) -> Iterator[tuple[list[NodeFacts], Mapping[str, bool]]]:
     """The calls of one result, the last one last; which of them are inner, and read in parts."""
-    known = {node.id: node for node in facts.nodes.values() if base(node.target) == "cat"}
-    if len(known) <= _FEW:
+    joins = {node.id: node for node in facts.nodes.values() if base(node.target) == "cat"}
+    if len(joins) <= _FEW:
         return
-    nodes = select_nodes(facts.report, "graph", {id.partition(":")[0] for id in known})
-    readers: dict[str, list[NodeFacts]] = {id: [] for id in known}
+    nodes = select_nodes(facts.report, "graph", {id.partition(":")[0] for id in joins})
+    readers: dict[str, list[NodeFacts]] = {id: [] for id in joins}
     for node in nodes.values():
         for id in readers.keys() & set(node.inputs):
             readers[id].append(node)
     into: dict[str, str] = {}
     inner: dict[str, bool] = {}
-    for id, node in known.items():
+    for id, node in joins.items():
         parts = [nodes[part] for part in node.inputs if part in nodes]
-        cats = [each for each in readers[id] if each.id in known]
+        cats = [reader for reader in readers[id] if reader.id in joins]
         if len(cats) == 1 and _is_copied(node, parts, cats[0], readers[id]):
             into[id], inner[id] = cats[0].id, len(readers[id]) > 1
     groups: dict[str, list[NodeFacts]] = {}
-    for id, node in known.items():
+    for id, node in joins.items():
         last = id
         while last in into:
             last = into[last]
@@ -115,7 +115,7 @@ def _is_copied(
     dim = dims.pop() if len(dims) == 1 else None
     if dim is None:
         return False
-    return all(each is into or _is_a_step(each, node, parts[-1], dim) for each in readers)
+    return all(reader is into or _is_a_step(reader, node, parts[-1], dim) for reader in readers)
 
 
 def _grown(part: NodeFacts, whole: NodeFacts) -> int | None:
@@ -181,16 +181,16 @@ def rewrite_cat(
         if len(steps) != sum(_is_name(node, growing.name) for node in _inside(loop)) - 2:
             continue  # of the statement: what is assigned and what is joined
         first, end = loop.lineno - 1, loop.end_lineno
-        made = _changed(plain, loop, growing, steps)
+        changed = _changed(plain, loop, growing, steps)
         indent = lines[first][: len(lines[first]) - len(lines[first].lstrip())]
         start = plain[first][: len(plain[first]) - len(plain[first].lstrip())]
-        made = [
+        changed = [
             f"{start}{growing.parts} = [{growing.name}]",
-            *made,
+            *changed,
             f"{start}{growing.name} = torch.cat({growing.parts}, {growing.dim})",
         ]
         shift = indent[len(start) :]
-        after = tuple(f"{shift}{line}" if line.strip() else line for line in made)
+        after = tuple(f"{shift}{line}" if line.strip() else line for line in changed)
         return first, tuple(lines[first:end]), after
     return None
 
@@ -240,8 +240,8 @@ def _is_plain(tree: ast.Module, loop: ast.For | ast.While, growing: _Growing) ->
                 return False
             case ast.Attribute(attr=name) if name.endswith("_") and not name.endswith("__"):
                 return False
-    taken = any(_is_name(node, growing.parts) for node in ast.walk(tree))
-    return not taken and not (isinstance(loop, ast.For) and _is_name(loop.target, growing.name))
+    is_taken = any(_is_name(node, growing.parts) for node in ast.walk(tree))
+    return not is_taken and not (isinstance(loop, ast.For) and _is_name(loop.target, growing.name))
 
 
 def _last_step(node: ast.AST, growing: _Growing) -> ast.expr | None:
@@ -258,17 +258,17 @@ def _changed(
     plain: list[str], loop: ast.For | ast.While, growing: _Growing, steps: list[ast.expr]
 ) -> list[str]:
     """The lines of the loop with the statement and the reads of the last step replaced."""
-    statement, made, last = growing.statement, list(plain), f"{growing.parts}[-1]"
-    for node in sorted(steps, key=lambda each: (each.lineno, each.col_offset), reverse=True):
-        text = made[node.lineno - 1].encode()
+    statement, lines, last = growing.statement, list(plain), f"{growing.parts}[-1]"
+    for node in sorted(steps, key=lambda step: (step.lineno, step.col_offset), reverse=True):
+        text = lines[node.lineno - 1].encode()
         begin, end = node.col_offset, node.end_col_offset or 0
-        made[node.lineno - 1] = (text[:begin] + last.encode() + text[end:]).decode()
+        lines[node.lineno - 1] = (text[:begin] + last.encode() + text[end:]).decode()
     swapped: dict[ast.AST, ast.AST] = {step: ast.Name(last) for step in steps}
-    added = [ast.unparse(replace_nodes(ast.Expr(each), swapped)) for each in growing.added]
+    added = [ast.unparse(replace_nodes(ast.Expr(value), swapped)) for value in growing.added]
     listed = ", ".join(added)
     call = f"append({listed})" if len(added) == 1 else f"extend([{listed}])"
     line = plain[statement.lineno - 1]
     indent = line[: len(line) - len(line.lstrip())]
-    made[statement.lineno - 1 : statement.end_lineno] = [f"{indent}{growing.parts}.{call}"]
-    removed = len(plain) - len(made)
-    return made[loop.lineno - 1 : (loop.end_lineno or 0) - removed]
+    lines[statement.lineno - 1 : statement.end_lineno] = [f"{indent}{growing.parts}.{call}"]
+    removed = len(plain) - len(lines)
+    return lines[loop.lineno - 1 : (loop.end_lineno or 0) - removed]

@@ -67,15 +67,15 @@ def cuda_graphs(facts: Facts) -> Iterator[Opportunity]:
         return
     if any(kernel.language == "cpp" for kernel in facts.kernels):
         return
-    told = find_forecast(facts.report)
-    timed = facts.report if told is None else told.time_kernels()
+    forecast = find_forecast(facts.report)
+    timed = facts.report if forecast is None else forecast.time_kernels()
     model = launches(timed, _COST)
     call = read_measured_call(facts.report)
     measured_us = call.call_us if call is not None and call.quiet else 0.0
     whole_us = max(model.plain_us, measured_us)
     if len(model.rows) < _SMALLEST or whole_us - model.graph_us < 0.1 * whole_us:
         return
-    times = "" if told is None else f"; kernels modelled, {told.how_far}"
+    times = "" if forecast is None else f"; kernels modelled, {forecast.how_far}"
     source = f"{_MODEL}; a host may take several times as long for each: a profile tells{times}"
     if measured_us > model.plain_us:
         source = "measured: the call, at most all of it but what the GPU works, by a model"
@@ -149,7 +149,7 @@ def _is_product(kernel: Kernel) -> bool:
 
 def _is_elementwise(facts: Facts, buffer: Buffer, reader: Kernel) -> bool:
     """Whether the reader writes as many elements as it reads of the product."""
-    shapes = [_count(made.shape) for made, _ in facts.written(reader)]
+    shapes = [_count(node.shape) for node, _ in facts.written(reader)]
     return bool(shapes) and all(count == _count(buffer.shape) is not None for count in shapes)
 
 
@@ -210,5 +210,5 @@ def _has_symbol(facts: Facts, kernel: Kernel) -> bool:
 
 
 def _has_option(facts: Facts, name: str) -> bool:
-    given = dict(facts.report.request.options)
-    return given.get(name, "False") not in ("False", "None")
+    options = dict(facts.report.request.options)
+    return options.get(name, "False") not in ("False", "None")

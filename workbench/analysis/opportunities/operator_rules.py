@@ -28,12 +28,12 @@ def rewrite_topk(line: str) -> str | None:
         return None
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
     calls = [call for call in calls if getattr(call.func, "attr", "") == "topk"]
-    made = _max(calls[0]) if len(calls) == 1 else None
-    if made is None or calls[0].end_col_offset is None:
+    replacement = _max(calls[0]) if len(calls) == 1 else None
+    if replacement is None or calls[0].end_col_offset is None:
         return None
     whole = f" {text}".encode()
     start, end = calls[0].col_offset, calls[0].end_col_offset
-    changed = whole[:start] + ast.unparse(made).encode() + whole[end:]
+    changed = whole[:start] + ast.unparse(replacement).encode() + whole[end:]
     return line[: len(line) - len(line.lstrip())] + changed.decode()[1:]
 
 
@@ -44,21 +44,21 @@ def _max(call: ast.Call) -> ast.Call | None:
     first = args[:1] if is_function else []
     if (is_function and not first) or any(isinstance(arg, ast.Starred) for arg in args):
         return None
-    given = dict(zip(_PARAMETERS, args[len(first) :], strict=False))
-    given |= {word.arg: word.value for word in call.keywords if word.arg is not None}
-    is_plain = given.keys() <= set(_PARAMETERS) and all(word.arg for word in call.keywords)
-    if not is_plain or not _is(given.get("k"), 1) or not _is(given.get("largest"), True):
+    arguments = dict(zip(_PARAMETERS, args[len(first) :], strict=False))
+    arguments |= {word.arg: word.value for word in call.keywords if word.arg is not None}
+    is_plain = arguments.keys() <= set(_PARAMETERS) and all(word.arg for word in call.keywords)
+    if not is_plain or not _is(arguments.get("k"), 1) or not _is(arguments.get("largest"), True):
         return None
-    dim = given.get("dim", ast.Constant(-1))
+    dim = arguments.get("dim", ast.Constant(-1))
     func = ast.Attribute(owner, "max", ast.Load())
     return ast.Call(func, [*first, dim], [ast.keyword("keepdim", ast.Constant(True))])
 
 
-def _is(value: ast.expr | None, wanted: int) -> bool:
+def _is(value: ast.expr | None, constant: int) -> bool:
     """Whether it is this constant; what is not given is the default, which `largest` is True."""
     if value is None:
-        return wanted is True
-    return isinstance(value, ast.Constant) and value.value == wanted
+        return constant is True
+    return isinstance(value, ast.Constant) and value.value == constant
 
 
 _NEIGHBOURS = "counted: what the operator and its generated neighbours exchange through memory"
@@ -222,11 +222,11 @@ def _library_attention(
 ) -> tuple[dict[str, Any], tuple[str, ...], tuple[str, ...]]:
     """Where the values are multiplied, and that line before and after; no lines if unknown."""
     own = facts.nodes_of(kernel)
-    made = [node for each in first for node in facts.nodes_of(each)]
-    used = [node for each in last for node in facts.nodes_of(each)]
+    first_nodes = [node for other in first for node in facts.nodes_of(other)]
+    used = [node for other in last for node in facts.nodes_of(other)]
     softmax = facts.place(own)
-    places = [(n.file, n.line) for n in (*made, *own, *used) if n.file and n.line]
-    start = next(((n.file, n.line) for n in made if n.file and n.line), None)
+    places = [(n.file, n.line) for n in (*first_nodes, *own, *used) if n.file and n.line]
+    start = next(((n.file, n.line) for n in first_nodes if n.file and n.line), None)
     end = next(((n.file, n.line) for n in reversed(used) if n.file and n.line), None)
     shapes = [node.shape for node in own if base(node.target) in ("amax", "sum") and node.shape]
     if start is None or end is None or not shapes or {file for file, _ in places} != {start[0]}:
@@ -262,8 +262,8 @@ def _is_returned(facts: Facts, kernel: Kernel) -> bool:
     """Whether the forward returns a result of a kernel, and does not only keep it."""
     report = facts.report
     names = report.nodes.columns.get("name", ())
-    made = {names[report.node_row[id]] for id in kernel.nodes if id in report.node_row}
-    return not facts.returned.isdisjoint(made)
+    results = {names[report.node_row[id]] for id in kernel.nodes if id in report.node_row}
+    return not facts.returned.isdisjoint(results)
 
 
 def _is_square(buffer: Buffer) -> bool:
@@ -336,27 +336,29 @@ def _measure(shape: Sequence[int | str]) -> tuple[int, int]:
     return len(shape), whole
 
 
-def _list_inputs(node: NodeFacts, known: Mapping[str, NodeFacts]) -> list[NodeFacts]:
-    return [known[id] for id in node.inputs if id in known]
+def _list_inputs(node: NodeFacts, by_id: Mapping[str, NodeFacts]) -> list[NodeFacts]:
+    return [by_id[id] for id in node.inputs if id in by_id]
 
 
-def _is_of_softmax(node: NodeFacts, known: Mapping[str, NodeFacts]) -> bool:
+def _is_of_softmax(node: NodeFacts, by_id: Mapping[str, NodeFacts]) -> bool:
     return any(
-        base(each.target) in _OF_SOFTMAX
-        and (each.shape == node.shape or base(each.target) in _REDUCED)
-        for each in _list_inputs(node, known)
+        base(other.target) in _OF_SOFTMAX
+        and (other.shape == node.shape or base(other.target) in _REDUCED)
+        for other in _list_inputs(node, by_id)
     )
 
 
-def _find_factor(node: NodeFacts, known: Mapping[str, NodeFacts]) -> list[NodeFacts]:
+def _find_factor(node: NodeFacts, by_id: Mapping[str, NodeFacts]) -> list[NodeFacts]:
     """What scores are multiplied with: the smaller of two tensors."""
-    given = _list_inputs(node, known)
-    return [] if len(given) != 2 else [min(given, key=lambda each: _measure(each.shape or ()))]
+    inputs = _list_inputs(node, by_id)
+    return (
+        [] if len(inputs) != 2 else [min(inputs, key=lambda factor: _measure(factor.shape or ()))]
+    )
 
 
-def _masks(node: NodeFacts, known: Mapping[str, NodeFacts]) -> bool:
-    given = _list_inputs(node, known)
-    kinds = {base(each.target) for each in given}
-    return (base(node.target) == "add" and len(given) == 2) or (
+def _masks(node: NodeFacts, by_id: Mapping[str, NodeFacts]) -> bool:
+    inputs = _list_inputs(node, by_id)
+    kinds = {base(other.target) for other in inputs}
+    return (base(node.target) == "add" and len(inputs) == 2) or (
         base(node.target) == "where" and "sub" not in kinds
     )

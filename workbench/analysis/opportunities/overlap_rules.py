@@ -28,15 +28,15 @@ _Exposed = tuple[float, Sequence[Collective]]
 
 def find_exposed_collectives(facts: Facts) -> Iterator[Opportunity]:
     """Collectives that the kernels wait for, where torch's scheduling of overlap is not on."""
-    found = _find_exposed(facts)
-    if found is None:
+    exposed = _find_exposed(facts)
+    if exposed is None:
         return
-    exposed_us, rows = found
+    exposed_us, rows = exposed
     settings = ((_OVERLAP, True), (_MERGE_FIRST, False))
     is_merged_first = facts.report.environment.torch_release >= _MERGED_FIRST_SINCE
     yield _advise(
         facts,
-        found,
+        exposed,
         rule="exposed-collectives",
         kind="option",
         text="Let torch order kernels and collectives: the kernels wait "
@@ -48,20 +48,20 @@ def find_exposed_collectives(facts: Facts) -> Iterator[Opportunity]:
 
 def find_mergeable_collectives(facts: Facts) -> Iterator[Opportunity]:
     """Several collectives of one kind and group that are waited for, where torch merges none."""
-    found = _find_exposed(facts)
-    if found is None:
+    exposed = _find_exposed(facts)
+    if exposed is None:
         return
-    exposed_us, rows = found
+    exposed_us, rows = exposed
     kinds: dict[tuple[object, ...], list[Collective]] = defaultdict(list)
     for row in rows:
         kinds[row.op, row.group, row.dtype, row.graph].append(row)
-    alike = max((_list_independent(facts, each) for each in kinds.values()), key=len)
+    alike = max((_list_independent(facts, group) for group in kinds.values()), key=len)
     op, count = alike[0].op, len(alike)
     if count < 2 or op not in ("all_gather", "reduce_scatter", "all_reduce"):
         return
     yield _advise(
         facts,
-        found,
+        exposed,
         rule="mergeable-collectives",
         kind="option",
         text="Let torch merge collectives, then order them: the kernels wait "
@@ -78,7 +78,7 @@ def _tell_waits(exposed_us: float) -> str:
 
 def _advise(
     facts: Facts,
-    found: _Exposed,
+    exposed: _Exposed,
     *,
     rule: str,
     kind: Kind,
@@ -86,7 +86,7 @@ def _advise(
     settings: tuple[tuple[str, bool], ...],
 ) -> Opportunity:
     """An option of torch that may save anything up to all that is waited for."""
-    exposed_us, rows = found
+    exposed_us, rows = exposed
     return Opportunity(
         id="",
         rule=rule,
@@ -105,9 +105,9 @@ def _advise(
 def _find_exposed(facts: Facts) -> _Exposed | None:
     """What the kernels wait, and for what; None where that is little, or a pass is on."""
     streams = find_streams(facts.report)
-    given = dict(facts.report.request.options)
+    options = dict(facts.report.request.options)
     # torch's own configuration turns it on, too: then no option has it
-    is_on = given.get(_OVERLAP) == "True" or any(p.name == _RAN for p in facts.report.passes)
+    is_on = options.get(_OVERLAP) == "True" or any(p.name == _RAN for p in facts.report.passes)
     if streams is None or is_on or facts.report.environment.torch_release < _SINCE:
         return None
     # no pass of torch sees what hooks start
@@ -123,12 +123,12 @@ def _list_independent(facts: Facts, rows: Sequence[Collective]) -> list[Collecti
     first, *others = rows
 
     def list_needed(node: str | None) -> set[str]:
-        seen, left = set[str](), [node or ""]
+        visited, left = set[str](), [node or ""]
         while left:
-            fresh = {*inputs.get(left.pop(), ())} - seen
-            seen |= fresh
+            fresh = {*inputs.get(left.pop(), ())} - visited
+            visited |= fresh
             left += fresh
-        return seen
+        return visited
 
     return [first, *(row for row in others if first.node not in list_needed(row.node))]
 

@@ -70,10 +70,10 @@ def _logits(facts: Facts) -> Iterator[tuple[Kernel, NodeFacts, Buffer]]:
 
 def _is_wide(facts: Facts, node: NodeFacts) -> bool:
     """Whether the result is much wider than what it is computed from."""
-    given = facts.nodes.get(node.inputs[-2]) if len(node.inputs) > 1 else None
-    if given is None or not given.shape or not node.shape or len(node.shape) != 2:
+    source = facts.nodes.get(node.inputs[-2]) if len(node.inputs) > 1 else None
+    if source is None or not source.shape or not node.shape or len(node.shape) != 2:
         return False
-    inner, outer = given.shape[-1], node.shape[-1]
+    inner, outer = source.shape[-1], node.shape[-1]
     return isinstance(inner, int) and isinstance(outer, int) and outer >= _WIDER * inner
 
 
@@ -86,8 +86,8 @@ def _positions(facts: Facts, node: NodeFacts) -> int | None:
     graph = node.id.partition(":")[0]
     ends = select_nodes(facts.report, "op", {"output", "placeholder"})
     own = {id: n for id, n in ends.items() if id.partition(":")[0] == graph}
-    given = {id for n in own.values() if n.op == "output" for id in n.inputs}
-    shapes = [n.shape for n in select_nodes(facts.report, "id", given).values()]
+    results = {id for n in own.values() if n.op == "output" for id in n.inputs}
+    shapes = [n.shape for n in select_nodes(facts.report, "id", results).values()]
     tokens = [n.shape for n in own.values() if n.op == "placeholder" and n.dtype in _TOKENS]
     rows, width = node.shape or (None, None)
     for shape in tokens:

@@ -70,8 +70,8 @@ class Rehearsal(Presented):
         """What to do about the breaks that no cure takes away, by their id, in words."""
         if any(cure.verdict == "cures" for cure in self.cures) or not self.breaks_after:
             return {}
-        taken = {cure.break_id for cure in self.cures if _takes_away(cure)}
-        return {item.id: find_advice(item) for item in self.breaks if item.id not in taken}
+        solved = {cure.break_id for cure in self.cures if _takes_away(cure)}
+        return {item.id: find_advice(item) for item in self.breaks if item.id not in solved}
 
     @checked
     def patch(self, cure: str | None = None) -> str:
@@ -82,10 +82,10 @@ class Rehearsal(Presented):
         """
         if cure is None:
             return self.chosen_patch
-        one = next((each for each in self.cures if each.id == cure), None)
+        one = next((row for row in self.cures if row.id == cure), None)
         if one is None:
-            known = ", ".join(each.id for each in self.cures) or "none"
-            raise UsageError(f"There is no cure {cure!r}. There are: {known}.")
+            ids = ", ".join(row.id for row in self.cures) or "none"
+            raise UsageError(f"There is no cure {cure!r}. There are: {ids}.")
         if one.verdict == "refused":
             raise UsageError(f"The cure {cure} was refused: {one.checked} Take another one.")
         return one.patch

@@ -126,10 +126,10 @@ class Facts:
 
         A modelled time is the longest within its error.
         """
-        known = list(kernels)
-        time_us = self._share(moved, [(kernel, kernel.time_us) for kernel in known])
-        told = self._model(moved, known)
-        return time_us if told is None else told[1]
+        all_kernels = list(kernels)
+        time_us = self._share(moved, [(kernel, kernel.time_us) for kernel in all_kernels])
+        modelled = self._model(moved, all_kernels)
+        return time_us if modelled is None else modelled[1]
 
     def least_microseconds(
         self, moved: float, kernels: Iterable[Kernel], *, stays: float = 0.0
@@ -139,13 +139,17 @@ class Facts:
         A median holds what else ran meanwhile, which no change saves. A modelled time is the
         shortest within its error, where that is not known what the bytes take at full bandwidth.
         """
-        known = list(kernels)
-        told = self._model(moved, known)
-        if told is not None:
-            return told[0]
-        times = [(kernel, self._least.get(kernel.id, kernel.time_us)) for kernel in known]
+        all_kernels = list(kernels)
+        modelled = self._model(moved, all_kernels)
+        if modelled is not None:
+            return modelled[0]
+        times = [(kernel, self._least.get(kernel.id, kernel.time_us)) for kernel in all_kernels]
         time_us = self._share(moved, times)
-        return time_us * (1 - stays) if time_us is not None and self.is_measured(known) else time_us
+        return (
+            time_us * (1 - stays)
+            if time_us is not None and self.is_measured(all_kernels)
+            else time_us
+        )
 
     @cached_property
     def _least(self) -> Mapping[str, float]:
@@ -153,10 +157,10 @@ class Facts:
         return {} if call is None else call.least_us
 
     def _share(self, moved: float, times: list[tuple[Kernel, float | None]]) -> float | None:
-        known = [time for _, time in times if time is not None]
+        measured = [time for _, time in times if time is not None]
         total = sum(count_moved_bytes(kernel) or 0 for kernel, _ in times)
-        if len(known) == len(times) and total:
-            return sum(known) * min(1.0, moved / total)
+        if len(measured) == len(times) and total:
+            return sum(measured) * min(1.0, moved / total)
         return None if self.bandwidth_gbs is None else moved / self.bandwidth_gbs / 1e3
 
     def _model(self, moved: float, kernels: list[Kernel]) -> tuple[float, float] | None:
@@ -174,10 +178,10 @@ class Facts:
 
     def _find_modelled(self, kernels: Iterable[Kernel]) -> list[KernelForecast]:
         """The modelled times of kernels that were not measured, none where one has none."""
-        told = find_forecast(self.report)
-        rows = {} if told is None else {row.kernel: row for row in told.rows}
-        found = [rows[kernel.id] for kernel in kernels if kernel.id in rows]
-        return found if all(row.source == "modelled" for row in found) else []
+        forecast = find_forecast(self.report)
+        rows = {} if forecast is None else {row.kernel: row for row in forecast.rows}
+        own = [rows[kernel.id] for kernel in kernels if kernel.id in rows]
+        return own if all(row.source == "modelled" for row in own) else []
 
     def is_measured(self, kernels: Iterable[Kernel]) -> bool:
         """Whether a profile timed all of these kernels."""

@@ -84,6 +84,6 @@ def opportunities(report: Report) -> list[Opportunity]:
 
 def _ranked(report: Report) -> tuple[Opportunity, ...]:
     facts = Facts(report)
-    opportunities = [made for rule in RULES for made in rule(facts)]
-    ranked = sorted(opportunities, key=lambda made: made.rank)
-    return tuple(replace(made, id=f"o{number}") for number, made in enumerate(ranked))
+    opportunities = [opportunity for rule in RULES for opportunity in rule(facts)]
+    ranked = sorted(opportunities, key=lambda opportunity: opportunity.rank)
+    return tuple(replace(opportunity, id=f"o{number}") for number, opportunity in enumerate(ranked))

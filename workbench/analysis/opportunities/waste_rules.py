@@ -31,14 +31,14 @@ def find_evaluated_again(facts: Facts) -> Iterator[Opportunity]:
     remarks = _found(facts, "evaluated again")
     if not remarks:
         return
-    kept = sum(remark.bytes for remark in remarks)
+    stored = sum(remark.bytes for remark in remarks)
     yield Opportunity(
         id="",
         rule="evaluated-again",
         kind="option",
         text="Let Inductor keep results that are read again: "
         f"{remarks[0].text} With a lower threshold it is computed once and stored, "
-        f"{number_text(kept, 'bytes')} in all.",
+        f"{number_text(stored, 'bytes')} in all.",
         sure="possible",
         source=f"{_COUNTED}: calls of the function in the kernel's text, those that the graph has "
         "in it; no time: it depends on whether computing or moving bounds the kernel, so try it",
@@ -111,7 +111,7 @@ def _kernels(remarks: Sequence[MemoryRemark]) -> tuple[str, ...]:
 
 
 def _place(facts: Facts, remark: MemoryRemark) -> dict[str, Any]:
-    known = facts.line_at(remark.file or "", remark.line or 0)
-    if known is None:
+    line = facts.line_at(remark.file or "", remark.line or 0)
+    if line is None:
         return {}
-    return {"line_id": known[0], "file": remark.file, "line": remark.line}
+    return {"line_id": line[0], "file": remark.file, "line": remark.line}

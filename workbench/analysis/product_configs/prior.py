@@ -47,11 +47,11 @@ class Prior:
     def weigh(self, gpu: Gpu, problem: Problem, tiles: Sequence[Tile]) -> list[float]:
         """How many times likelier than by chance each of these configurations wins."""
         alike = self._add_up(gpu, problem)
-        found = [
+        weights = [
             sum(alone * _compare_tiles(tile, won) for won, alone in alike.items()) for tile in tiles
         ]
-        whole, chance = sum(found) + _UNKNOWN, _UNKNOWN / max(len(tiles), 1)
-        return [(each + chance) / whole * len(tiles) for each in found]
+        whole, chance = sum(weights) + _UNKNOWN, _UNKNOWN / max(len(tiles), 1)
+        return [(weight + chance) / whole * len(tiles) for weight in weights]
 
     def count(self, gpu: Gpu, problem: Problem) -> float:
         """Winners that speak for this problem on this GPU, the less alike as parts of one."""
@@ -61,21 +61,21 @@ class Prior:
         """By configuration the winners that had it, each as far as it is alike."""
         devices = {winner.device for winner in self._winners}
         counts = {device: self._compare_device(device, gpu) for device in devices}
-        found: dict[Tile, float] = defaultdict(float)
+        by_tile: dict[Tile, float] = defaultdict(float)
         for winner in self._winners:
             alike = counts[winner.device] * _compare_problems(problem, winner.problem)
             if alike > _FAR:
-                found[winner.tile] += alike
-        return found
+                by_tile[winner.tile] += alike
+        return by_tile
 
     def _compare_device(self, name: str, gpu: Gpu) -> float:
-        known = self._gpus.get(name.casefold().removesuffix("_down"))
-        if known is None:
+        device = self._gpus.get(name.casefold().removesuffix("_down"))
+        if device is None:
             is_of_vendor = name.lower().startswith(gpu.vendor)
             return OTHER_GENERATION if is_of_vendor else OTHER_VENDOR
-        if known.vendor != gpu.vendor:
+        if device.vendor != gpu.vendor:
             return OTHER_VENDOR
-        return 1.0 if known.architecture == gpu.architecture else OTHER_GENERATION
+        return 1.0 if device.architecture == gpu.architecture else OTHER_GENERATION
 
 
 def _compare_problems(one: Problem, other: Problem) -> float:
@@ -116,15 +116,15 @@ _TILE = re.compile(r"(\d+):(\d+)x(\d+)x(\d+)w(\d+)s(\d+)")
 def read_published() -> tuple[TunedWinner, ...]:
     """The winners that the package has; devices have their own names."""
     text = resources.files("workbench.specs").joinpath("data", FILE).read_text()
-    found = []
+    winners = []
     for device, values, *sizes, tiles in csv.reader(
         line for line in text.splitlines() if not line.startswith("#")
     ):
         experts, columns, depth = map(int, sizes)
         for rows, *tile in (map(int, match.groups()) for match in _TILE.finditer(tiles)):
             problem = Problem(values, rows, columns, depth, experts)
-            found.append(TunedWinner(device, problem, Tile(*tile)))
-    return tuple(found)
+            winners.append(TunedWinner(device, problem, Tile(*tile)))
+    return tuple(winners)
 
 
 def is_published_better(gpu: str, *, experts: bool, scaled: bool) -> bool:
@@ -133,8 +133,8 @@ def is_published_better(gpu: str, *, experts: bool, scaled: bool) -> bool:
     Of products without scales, and without experts, no winners are published.
     """
     content = resources.files("workbench.specs").joinpath("data", PARAMETERS).read_bytes()
-    known = parse_toml(content)["published"]
-    return gpu in (known["experts"] if experts else known["values"] if scaled else ())
+    published = parse_toml(content)["published"]
+    return gpu in (published["experts"] if experts else published["values"] if scaled else ())
 
 
 def write_published(winners: Iterable[TunedWinner], source: str) -> str:
@@ -142,10 +142,10 @@ def write_published(winners: Iterable[TunedWinner], source: str) -> str:
     lines: dict[tuple[Any, ...], dict[str, None]] = defaultdict(dict)
     for one in winners:
         its, tile = one.problem, one.tile
-        told = f"{its.rows}:{tile.rows}x{tile.columns}x{tile.depth}w{tile.warps}s{tile.stages}"
-        lines[one.device, its.values, its.experts, its.columns, its.depth][told] = None
+        text = f"{its.rows}:{tile.rows}x{tile.columns}x{tile.depth}w{tile.warps}s{tile.stages}"
+        lines[one.device, its.values, its.experts, its.columns, its.depth][text] = None
     file = io.StringIO()
     file.write(f"# {source[:1].upper()}{source[1:]}: written by tests.bench.winner_ranks.\n")
     writer = csv.writer(file, lineterminator="\n")
-    writer.writerows([*named, " ".join(told)] for named, told in sorted(lines.items()))
+    writer.writerows([*named, " ".join(texts)] for named, texts in sorted(lines.items()))
     return file.getvalue()

@@ -66,15 +66,15 @@ def read_winners(paths: Any) -> list[TunedWinner]:
     Raises `UsageError` where a path is missing, where a file is no such file, and where no file of
     a folder is one.
     """
-    given = [paths] if isinstance(paths, str | PathLike) else paths
-    if not isinstance(given, Iterable):
+    sources = [paths] if isinstance(paths, str | PathLike) else paths
+    if not isinstance(sources, Iterable):
         raise UsageError(f"prior={paths!r:.60}: expected a file, a folder or a list of them.")
-    found: list[TunedWinner] = []
-    for each in given:
-        if not isinstance(each, str | PathLike):
-            raise UsageError(f"prior has {each!r:.60}: expected a file or a folder.")
-        found += _read_path(Path(each))
-    return found
+    winners: list[TunedWinner] = []
+    for path in sources:
+        if not isinstance(path, str | PathLike):
+            raise UsageError(f"prior has {path!r:.60}: expected a file or a folder.")
+        winners += _read_path(Path(path))
+    return winners
 
 
 def _read_path(path: Path) -> list[TunedWinner]:

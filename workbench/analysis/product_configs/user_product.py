@@ -64,28 +64,28 @@ def read_product(source: TritonSource, kernel: str, wrappers: Iterable[str]) -> 
         for function in read_functions(text):
             for event in flatten(function.events):
                 if isinstance(event, Call) and event.kernel == kernel:
-                    given = dict(zip(names, event.split_arguments(), strict=False))
-                    return read_sizes({**source.constants, **given})
+                    arguments = dict(zip(names, event.split_arguments(), strict=False))
+                    return read_sizes({**source.constants, **arguments})
     return {}
 
 
 def read_sizes(given: Mapping[str, object]) -> dict[str, int]:
     """Those of `SIZES` that the arguments of a call have as numbers, by their names."""
-    found = {}
+    sizes = {}
     for argument, value in given.items():
         name = "SCALE_K" if _SCALE.match(argument) else argument
         text = str(value).strip()
         if name in ("M", "N", "K", "SCALE_K") and text.isdecimal():
-            found[name] = int(text)
-    return found
+            sizes[name] = int(text)
+    return sizes
 
 
 def check_sizes(sizes: Mapping[str, int]) -> None:
     """Raises `UsageError` for a name that is none of `SIZES`, and for what is no size."""
     for name, size in sizes.items():
         if name not in SIZES:
-            known = ", ".join(f"{each} ({words})" for each, words in SIZES.items())
-            raise UsageError(f"A product has no size {name!r}. It has {known}.")
+            names = ", ".join(f"{size_name} ({words})" for size_name, words in SIZES.items())
+            raise UsageError(f"A product has no size {name!r}. It has {names}.")
         if type(size) is not int or size <= 0:
             raise UsageError(f"{name} is {size!r:.40}: expected a positive integer.")
     if sizes.get("TOP", 1) > sizes.get("E", sizes.get("TOP", 1)):
@@ -174,10 +174,10 @@ def read_prior(
     prior = Prior(winners, gpus)
 
     def place(configs: Sequence[Config], times: Sequence[float | None]) -> list[float | None] | str:
-        found = weigh_user_product(gpu, source, sizes, configs, prior)
-        if isinstance(found, str):
-            return [None] * len(configs) if paths is None else found
-        pairs = zip(times, found, strict=True)
+        weights = weigh_user_product(gpu, source, sizes, configs, prior)
+        if isinstance(weights, str):
+            return [None] * len(configs) if paths is None else weights
+        pairs = zip(times, weights, strict=True)
         spread = load_parameters(experts="E" in sizes)["spread"]
         return [None if us is None else weigh_time(us, weight, spread) for us, weight in pairs]
 
@@ -208,11 +208,11 @@ def weigh_user_product(
     if experts:
         widths = (max(n // 2, 1), k)
         likely = [Problem(values, m, width, experts=experts) for width in widths]
-        problem = max(likely, key=lambda each: prior.count(gpu, each))
+        problem = max(likely, key=lambda candidate: prior.count(gpu, candidate))
     if prior.count(gpu, problem) < _LEAST_ALIKE:
         return NO_LIKE
-    given = [
+    chosen = [
         Tile(tile["M"], tile["N"], tile["K"], config.warps, config.stages)
         for tile, config in zip(tiles, configs, strict=True)
     ]
-    return prior.weigh(gpu, problem, given)
+    return prior.weigh(gpu, problem, chosen)

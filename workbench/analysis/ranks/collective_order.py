@@ -55,7 +55,7 @@ def compare_started(
     alike = 0
     for one, other in zip_longest(started, others):
         if one is None or other is None or not _is_alike(one, other):
-            here, there = (None if each is None else _describe(each) for each in (other, one))
+            here, there = (None if start is None else _describe(start) for start in (other, one))
             note = _say(rank, other, first, one, group, alike, within)
             return CollectiveOrder(group, None, rank, first, alike, alike, here, there, note)
         alike += 1

@@ -138,7 +138,7 @@ def compare_logs(
     """
     lacks = lacks or {}
     all_ranks = tuple(sorted(ranks))
-    ordered = sorted(programs, key=lambda each: (_place(each.compile_id), each.rank))
+    ordered = sorted(programs, key=lambda program: (_place(program.compile_id), program.rank))
     compiles: list[RankCompile] = []
     order: list[CollectiveOrder] = []
     unsure_starts: list[tuple[str, int, int]] = []
@@ -161,11 +161,12 @@ def compare_logs(
 
 def _is_known_whole(group: Sequence[LoggedProgram], lacks: Mapping[int, tuple[str, ...]]) -> bool:
     """Whether a log that lacks nothing tells all that there is of it, and the others have it."""
-    if not any(each.rank in lacks for each in group):
+    if not any(program.rank in lacks for program in group):
         return True
-    told = {part for each in group if each.rank not in lacks for part in each.code}
-    return bool(told) and all(
-        each.rank not in lacks or (each.is_whole and told <= {*each.code}) for each in group
+    code = {part for program in group if program.rank not in lacks for part in program.code}
+    return bool(code) and all(
+        program.rank not in lacks or (program.is_whole and code <= {*program.code})
+        for program in group
     )
 
 
@@ -175,14 +176,16 @@ def _list_starting(group: Sequence[LoggedProgram]) -> list[LoggedProgram]:
     Backends such as aot_eager generate no program. Passes of Inductor merge collectives, so that a
     graph is never compared with a program.
     """
-    if any(each.has_program for each in group):
-        return [each for each in group if each.has_program]
-    traced = [{*each.in_graphs} - {"captured"} for each in group]
+    if any(program.has_program for program in group):
+        return [program for program in group if program.has_program]
+    traced = [{*program.in_graphs} - {"captured"} for program in group]
     parts = set.intersection(*traced) or {"captured"}
     return [
-        replace(each, starts=tuple(row for part in sorted(parts) for row in each.in_graphs[part]))
-        for each in group
-        if parts <= {*each.in_graphs}
+        replace(
+            program, starts=tuple(row for part in sorted(parts) for row in program.in_graphs[part])
+        )
+        for program in group
+        if parts <= {*program.in_graphs}
     ]
 
 
@@ -190,13 +193,14 @@ def _is_sure(
     row: CollectiveOrder, group: Sequence[LoggedProgram], lacks: Mapping[int, tuple[str, ...]]
 ) -> bool:
     """Whether logs that differ in what is started do so by more than what one of them lost."""
-    pair = [each for each in group if each.rank in (row.rank, row.other)]
-    if not all(each.is_whole for each in pair):
+    pair = [program for program in group if program.rank in (row.rank, row.other)]
+    if not all(program.is_whole for program in pair):
         return False
     # a backward is compiled later, and may be all that a log lacks
     return all(
-        each.rank not in lacks or {part for other in pair for part in other.code} <= {*each.code}
-        for each in pair
+        program.rank not in lacks
+        or {part for other in pair for part in other.code} <= {*program.code}
+        for program in pair
     )
 
 
@@ -204,9 +208,9 @@ def _list_unsure(programs: Sequence[LoggedProgram], ranks: int) -> Iterator[str]
     """Groups of which the logs do not show that every rank in them starts something."""
     members: dict[str, set[int]] = defaultdict(set)
     sizes: dict[str, int] = {}  # told by some operators alone
-    for each in programs:
-        for row in each.starts:
-            members[row.group].add(each.rank)
+    for program in programs:
+        for row in program.starts:
+            members[row.group].add(program.rank)
             if row.group_size is not None:
                 sizes[row.group] = row.group_size
     for name, starting in members.items():
@@ -222,8 +226,10 @@ def _match(programs: Iterable[LoggedProgram]) -> Iterable[Sequence[LoggedProgram
     function, as one that ends within the compile, it is taken for what others call by that id.
     """
     frames: dict[tuple[int, str], str] = {}
-    for each in programs:
-        frames[each.rank, each.frame] = frames.get((each.rank, each.frame)) or each.function
+    for program in programs:
+        frames[program.rank, program.frame] = (
+            frames.get((program.rank, program.frame)) or program.function
+        )
     called = {frame: function for (_, frame), function in frames.items() if function}
     counted: Counter[tuple[int, str]] = Counter()
     keys: dict[tuple[int, str], tuple[str, int]] = {}
@@ -231,10 +237,10 @@ def _match(programs: Iterable[LoggedProgram]) -> Iterable[Sequence[LoggedProgram
         name = function or called.get(frame) or frame
         keys[rank, frame] = name, counted[rank, name]
         counted[rank, name] += 1
-    found: dict[tuple[tuple[str, int], str], list[LoggedProgram]] = defaultdict(list)
-    for each in programs:
-        found[keys[each.rank, each.frame], each.variant].append(each)
-    return [sorted(group, key=lambda each: each.rank) for group in found.values()]
+    compiles: dict[tuple[tuple[str, int], str], list[LoggedProgram]] = defaultdict(list)
+    for program in programs:
+        compiles[keys[program.rank, program.frame], program.variant].append(program)
+    return [sorted(group, key=lambda program: program.rank) for group in compiles.values()]
 
 
 def _place(compile_id: str) -> tuple[tuple[int, str], ...]:
@@ -247,14 +253,16 @@ def _place(compile_id: str) -> tuple[tuple[int, str], ...]:
 def _join(
     group: Sequence[LoggedProgram], ranks: Sequence[int], lacks: Mapping[int, tuple[str, ...]]
 ) -> RankCompile:
-    have = tuple(each.rank for each in group)
+    have = tuple(program.rank for program in group)
     absent = [rank for rank in ranks if rank not in have]
-    seconds = [sum(row.total_s for row in each.compiles) for each in group if each.compiles]
-    known = [len(each.starts) for each in group if each.has_program]
+    seconds = [
+        sum(row.total_s for row in program.compiles) for program in group if program.compiles
+    ]
+    counts = [len(program.starts) for program in group if program.has_program]
     return RankCompile(
         compile_id=group[0].compile_id,
-        ids=tuple(each.compile_id for each in group),
-        function=next((row.function for each in group for row in each.compiles), ""),
+        ids=tuple(program.compile_id for program in group),
+        function=next((row.function for program in group for row in program.compiles), ""),
         ranks=have,
         without=tuple(rank for rank in absent if rank not in lacks),
         unknown=tuple(rank for rank in absent if rank in lacks),
@@ -262,7 +270,7 @@ def _join(
         cache=_tell_caches(group),
         shortest_s=min(seconds, default=0.0),
         longest_s=max(seconds, default=0.0),
-        collectives=max(known) if known else None,
+        collectives=max(counts) if counts else None,
     )
 
 
@@ -272,18 +280,18 @@ def _group_by_code(group: Sequence[LoggedProgram]) -> tuple[tuple[int, ...], ...
     What is not whole and agrees with no other is in none either: what is lost may be all the
     difference.
     """
-    found: list[list[LoggedProgram]] = []
-    for each in sorted(group, key=lambda each: not each.is_whole):
-        if not each.code:
+    alike: list[list[LoggedProgram]] = []
+    for program in sorted(group, key=lambda one: not one.is_whole):
+        if not program.code:
             continue
-        for same in found:
-            if all(_agree(each.code, other.code) for other in same):
-                same.append(each)
+        for same in alike:
+            if all(_agree(program.code, other.code) for other in same):
+                same.append(program)
                 break
         else:
-            if each.is_whole or not found:
-                found.append([each])
-    return tuple(sorted(tuple(sorted(each.rank for each in same)) for same in found))
+            if program.is_whole or not alike:
+                alike.append([program])
+    return tuple(sorted(tuple(sorted(program.rank for program in same)) for same in alike))
 
 
 def _agree(one: Mapping[str, str], other: Mapping[str, str]) -> bool:
@@ -293,9 +301,9 @@ def _agree(one: Mapping[str, str], other: Mapping[str, str]) -> bool:
 def _tell_caches(group: Sequence[LoggedProgram]) -> str:
     """What the caches answered, after the ranks where it is not the same for all."""
     by_answer: dict[str, list[int]] = {}
-    for each in group:
-        answer = ", ".join(dict.fromkeys(row.cache for row in each.compiles if row.cache))
-        by_answer.setdefault(answer or "no answer", []).append(each.rank)
+    for program in group:
+        answer = ", ".join(dict.fromkeys(row.cache for row in program.compiles if row.cache))
+        by_answer.setdefault(answer or "no answer", []).append(program.rank)
     if len(by_answer) == 1:
         return next(iter(by_answer)).replace("no answer", "")
     return "; ".join(f"{_name_ranks(ranks).lower()}: {a}" for a, ranks in by_answer.items())
@@ -304,14 +312,14 @@ def _tell_caches(group: Sequence[LoggedProgram]) -> str:
 def _compare_starts(
     compiled: RankCompile, group: Sequence[LoggedProgram]
 ) -> Iterator[CollectiveOrder]:
-    names = dict.fromkeys(row.group for each in group for row in each.starts)
+    names = dict.fromkeys(row.group for program in group for row in program.starts)
     for name in names:
         label = ALL_RANKS if name == DEFAULT_GROUP else name
         # of another group, a rank that starts nothing in it may just not be in it
         members = [
-            (each.rank, own)
-            for each in group
-            if (own := [row for row in each.starts if row.group == name]) or label == ALL_RANKS
+            (program.rank, own)
+            for program in group
+            if (own := [row for row in program.starts if row.group == name]) or label == ALL_RANKS
         ]
         for rank, others in members[1:]:
             first, started = members[0]
@@ -324,49 +332,49 @@ def _compare_starts(
                     yield replace(row, compile_id=compiled.compile_id)
 
 
-def _tell(found: LoggedRanks) -> Iterator[str]:
-    yield from found.hangs
-    yield from _tell_lacks(found)
-    read = _name_ranks(found.ranks)
-    apart = [row for row in found.compiles if row.without or len(row.programs) > 1]
-    compared = [row for row in found.compiles if not row.unknown and _is_compared(row)]
+def _tell(logs: LoggedRanks) -> Iterator[str]:
+    yield from logs.hangs
+    yield from _tell_lacks(logs)
+    who = _name_ranks(logs.ranks)
+    apart = [row for row in logs.compiles if row.without or len(row.programs) > 1]
+    compared = [row for row in logs.compiles if not row.unknown and _is_compared(row)]
     if not apart and compared:
-        whole = [row for row in compared if row.compile_id not in found.partly]
+        whole = [row for row in compared if row.compile_id not in logs.partly]
         if whole:
             same = plural(len(whole), "program")
-            yield f"{read} compiled the same {same}, as far as their logs reach."
+            yield f"{who} compiled the same {same}, as far as their logs reach."
         if left := len(compared) - len(whole):
             yield (
-                f"{read} agree in what their logs have of {plural(left, 'program')}: the rest of "
+                f"{who} agree in what their logs have of {plural(left, 'program')}: the rest of "
                 f"{'it' if left == 1 else 'them'} is not known."
             )
     for row in apart[:_MOST_TOLD]:
         yield _explain(row)
     if apart[_MOST_TOLD:]:
         yield f"{plural(len(apart) - _MOST_TOLD, 'more compile')} differ: see .frame()."
-    yield from _tell_times(found.compiles)
-    yield from _tell_ids(found.compiles)
-    yield from _tell_uncompared(found)
-    if count := len(found.unsure_groups):
+    yield from _tell_times(logs.compiles)
+    yield from _tell_ids(logs.compiles)
+    yield from _tell_uncompared(logs)
+    if count := len(logs.unsure_groups):
         yield (
             f"Not compared: {plural(count, 'group')} with the ranks that start nothing in "
             f"{'it' if count == 1 else 'them'}: a log does not tell which ranks a group has."
         )
-    alike = [row for row in found.order if not row.note]
-    if alike and not found.hangs:
+    alike = [row for row in logs.order if not row.note]
+    if alike and not logs.hangs:
         count = sum(row.collectives for row in alike)
         yield f"Collectives come in the same order on the ranks of each group: {count} compared."
-    is_like = not apart and any(row.compile_id not in found.partly for row in compared)
+    is_like = not apart and any(row.compile_id not in logs.partly for row in compared)
     if is_like or any(row.without for row in apart):
         yield _NO_END
 
 
-def _tell_lacks(found: LoggedRanks) -> Iterator[str]:
+def _tell_lacks(logs: LoggedRanks) -> Iterator[str]:
     """Which log is not whole and why, and what is not known for it."""
-    for rank, reasons in found.lacks.items():
+    for rank, reasons in logs.lacks.items():
         yield f"The log of rank {rank} is not whole: {'; '.join(reasons)}."
     missing: dict[tuple[int, ...], list[str]] = {}
-    for row in found.compiles:
+    for row in logs.compiles:
         if row.unknown:
             missing.setdefault(row.unknown, []).append(_name(row))
     for ranks, names in missing.items():
@@ -375,14 +383,14 @@ def _tell_lacks(found: LoggedRanks) -> Iterator[str]:
             f"Not known: whether {_name_ranks(ranks).lower()} compiled "
             f"{join_words([*names[:_MOST_TOLD], *more])}."
         )
-    for name, first, rank in found.unsure_starts:
+    for name, first, rank in logs.unsure_starts:
         yield f"Not compared: the collectives of ranks {first} and {rank} in {name}."
 
 
 def _tell_times(compiles: Iterable[RankCompile]) -> Iterator[str]:
     for row in compiles:
         if row.longest_s > max(_LONGER * row.shortest_s, row.shortest_s + 1):
-            times = [number_text(each, "seconds") for each in (row.shortest_s, row.longest_s)]
+            times = [number_text(seconds, "seconds") for seconds in (row.shortest_s, row.longest_s)]
             why = f" ({row.cache})" if ":" in row.cache else ""
             yield (
                 f"{_name(row)} took {times[0]} on one rank and {times[1]} on another{why}: "
@@ -402,15 +410,15 @@ def _tell_ids(compiles: Iterable[RankCompile]) -> Iterator[str]:
                 return
 
 
-def _tell_uncompared(found: LoggedRanks) -> Iterator[str]:
-    compared = [row for row in found.compiles if row.programs]
-    if count := len(found.compiles) - len(compared):
+def _tell_uncompared(logs: LoggedRanks) -> Iterator[str]:
+    compared = [row for row in logs.compiles if row.programs]
+    if count := len(logs.compiles) - len(compared):
         yield f"Not compared: {plural(count, 'compile')} of which no log has code."
     lost = {
         rank: row for row in compared for rank in row.ranks if rank not in sum(row.programs, ())
     }
     for rank, row in lost.items():
-        why = "may have lost code" if rank in found.lacks else "has no code"
+        why = "may have lost code" if rank in logs.lacks else "has no code"
         yield f"Not compared: rank {rank} in {_name(row)}, of which its log {why}."
 
 
@@ -420,14 +428,14 @@ def _is_compared(row: RankCompile) -> bool:
 
 
 def _explain(row: RankCompile) -> str:
-    said = []
+    sentences = []
     if row.without:
         have, lack = _name_ranks(row.ranks), _name_ranks(row.without).lower()
-        said.append(f"{have} compiled {_name(row)}, {lack} did not.")
+        sentences.append(f"{have} compiled {_name(row)}, {lack} did not.")
     if len(row.programs) > 1:
         kinds = "; ".join(_name_ranks(same).lower() for same in row.programs)
-        said.append(f"{_name(row)} became {len(row.programs)} different programs: {kinds}.")
-    return " ".join(said)
+        sentences.append(f"{_name(row)} became {len(row.programs)} different programs: {kinds}.")
+    return " ".join(sentences)
 
 
 def _name(row: RankCompile) -> str:

@@ -53,7 +53,7 @@ def rename_groups(program: RankProgram) -> Report:
     if stored is None:
         return report
     stored["lines"] = [
-        names.sub(lambda found: labels[found[0]], line)
+        names.sub(lambda match: labels[match[0]], line)
         if any(call in line for call in _CALLS)
         else line
         for line in stored["lines"]
@@ -63,15 +63,15 @@ def rename_groups(program: RankProgram) -> Report:
 
 def group_by_program(reports: Mapping[int, Report]) -> tuple[tuple[int, ...], ...]:
     """The ranks that run the same code, together; groups are called alike in all reports."""
-    found: list[list[int]] = []
+    groups: list[list[int]] = []
     for rank, report in reports.items():
-        for ranks in found:
+        for ranks in groups:
             if _is_same_program(reports[ranks[0]], report):
                 ranks.append(rank)
                 break
         else:
-            found.append([rank])
-    return tuple(map(tuple, found))
+            groups.append([rank])
+    return tuple(map(tuple, groups))
 
 
 def _is_same_program(a: Report, b: Report) -> bool:
@@ -93,4 +93,4 @@ def list_differing_shards(
     ones, others = ({shard.name: shard for shard in shards} for shards in (a, b))
     pairs = [(ones.get(name), others.get(name)) for name in dict.fromkeys([*ones, *others])]
     differing = [pair for pair in pairs if pair[0] != pair[1]]
-    return sorted(differing, key=lambda pair: -max(each.bytes for each in pair if each))
+    return sorted(differing, key=lambda pair: -max(shard.bytes for shard in pair if shard))

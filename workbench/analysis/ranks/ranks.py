@@ -54,12 +54,14 @@ class Ranks(Presented):
     @property
     def reports(self) -> dict[int, Report]:
         """The record of each rank that was compiled."""
-        return {each.rank: each.report for each in self.programs if each.report is not None}
+        return {
+            program.rank: program.report for program in self.programs if program.report is not None
+        }
 
     @property
     def errors(self) -> dict[int, str]:
         """Why the others were not."""
-        return {each.rank: each.error for each in self.programs if each.report is None}
+        return {program.rank: program.error for program in self.programs if program.report is None}
 
     @cached_property
     def same_code(self) -> tuple[tuple[int, ...], ...]:
@@ -85,7 +87,7 @@ class Ranks(Presented):
     def rows(self) -> tuple[RankRow, ...]:
         """A row for each rank."""
         places = {rank: n for n, ranks in enumerate(self.same_code) for rank in ranks}
-        return tuple(_measure(each, places.get(each.rank)) for each in self.programs)
+        return tuple(_measure(program, places.get(program.rank)) for program in self.programs)
 
     @cached_property
     def sentences(self) -> tuple[str, ...]:
@@ -107,9 +109,9 @@ class Ranks(Presented):
         if name == "order":
             return presenter().rows_frame(self.order, CollectiveOrder)
         rows = [
-            (each.rank, row)
-            for each in self.programs
-            for row in (each.shards if name == "shards" else _list_collectives(each))
+            (program.rank, row)
+            for program in self.programs
+            for row in (program.shards if name == "shards" else _list_collectives(program))
         ]
         frame = presenter().rows_frame(
             [row for _, row in rows], Shard if name == "shards" else Collective
@@ -144,7 +146,11 @@ class Ranks(Presented):
 
     @cached_property
     def _alike(self) -> dict[int, Report]:
-        return {each.rank: rename_groups(each) for each in self.programs if each.report is not None}
+        return {
+            program.rank: rename_groups(program)
+            for program in self.programs
+            if program.report is not None
+        }
 
 
 def _list_collectives(program: RankProgram) -> list[Collective]:
@@ -210,15 +216,15 @@ def _name_ranks(ranks: list[int]) -> str:
 
 def _explain(ranks: Ranks, first: int, same: tuple[int, ...]) -> str:
     """Why ranks compile something else than the first: what they hold, else what differs."""
-    by_rank = {each.rank: each for each in ranks.programs}
+    by_rank = {program.rank: program for program in ranks.programs}
     shards = list_differing_shards(by_rank[first].shards, by_rank[same[0]].shards)
     rows = {row.rank: row for row in ranks.rows}
     more = (rows[same[0]].kernels or 0) - (rows[first].kernels or 0)
     count = f"{plural(abs(more), 'kernel')} {'more' if more > 0 else 'less'}" if more else ""
     who = _name_ranks(list(same))
     if not shards:
-        found = ranks.diff(first, same[0])
-        code = replace(found, changes=tuple(list_changes_of_code(found.changes)))
+        difference = ranks.diff(first, same[0])
+        code = replace(difference, changes=tuple(list_changes_of_code(difference.changes)))
         words = (
             code.sentences[0]
             if code.changes

@@ -93,19 +93,19 @@ class Scaling(Presented):
     @property
     def reports(self) -> tuple[Report | None, ...]:
         """The record of the first rank of each mesh; None where there is none."""
-        return tuple(each.program.report for each in self.meshes)
+        return tuple(mesh.program.report for mesh in self.meshes)
 
     @cached_property
     def same_code(self) -> tuple[tuple[int, ...], ...]:
         """The meshes whose first ranks run the same code, together, by their places."""
-        return group_alike([each.program for each in self.meshes])
+        return group_alike([mesh.program for mesh in self.meshes])
 
     @cached_property
     def rows(self) -> tuple[ScalingRow, ...]:
         """A row for each mesh, in the order in which they were given."""
         programs = {place: n for n, same in enumerate(self.same_code) for place in same}
         return tuple(
-            replace(each.row, program=programs.get(place)) for place, each in enumerate(self.meshes)
+            replace(mesh.row, program=programs.get(place)) for place, mesh in enumerate(self.meshes)
         )
 
     @cached_property
@@ -133,18 +133,18 @@ def time_step(report: Report) -> StepTime | str:
     rows = list(report.collectives)
     if any(map(is_unplaced, rows)):
         return "hooks around the program start collectives; what hides them is not known"
-    told = find_forecast(report)
-    if told is None:
+    forecast = find_forecast(report)
+    if forecast is None:
         return "the times of its kernels are not known"
     if not rows:
-        return StepTime(told.kernels_us, 0.0, told.kernels_us, told.error, 0.0, 0.0)
+        return StepTime(forecast.kernels_us, 0.0, forecast.kernels_us, forecast.error, 0.0, 0.0)
     streams = find_streams(report)
     if streams is None:
         why = next((row.why for row in rows if row.why), None)
         return why or "where the program starts its collectives was not found"
     nodes = max(row.group_nodes or 1 for row in rows)
-    errors = [row.error for row in told.rows if row.error is not None]
-    unknown = _explain_unknown(nodes, len(told.rows) - len(errors))
+    errors = [row.error for row in forecast.rows if row.error is not None]
+    unknown = _explain_unknown(nodes, len(forecast.rows) - len(errors))
     step = StepTime(streams.whole_us, streams.exposed_us, streams.kernels_us, why=unknown)
     if unknown:
         return step
@@ -195,7 +195,9 @@ def extend_step(steps: Sequence[tuple[int, StepTime]], layers: int) -> StepTime:
 def group_alike(programs: Sequence[RankProgram]) -> tuple[tuple[int, ...], ...]:
     """The places of programs that are the same, together; groups are called as on their meshes."""
     alike = {
-        place: rename_groups(each) for place, each in enumerate(programs) if each.report is not None
+        place: rename_groups(program)
+        for place, program in enumerate(programs)
+        if program.report is not None
     }
     return group_by_program(alike)
 
@@ -205,26 +207,26 @@ def name_mesh(mesh: Mapping[str, int]) -> str:
     return " × ".join(f"{name} {size}" for name, size in mesh.items())
 
 
-def _tell(found: Scaling) -> Iterator[str]:
-    timed = [row for row in found.rows if row.step_us is not None]
+def _tell(scaling: Scaling) -> Iterator[str]:
+    timed = [row for row in scaling.rows if row.step_us is not None]
     if timed:
         yield _tell_times(timed)
-    held = [row for row in found.rows if row.peak_bytes is not None]
+    held = [row for row in scaling.rows if row.peak_bytes is not None]
     if held:
-        yield _tell_memory(found, held)
-    for row in found.rows:
+        yield _tell_memory(scaling, held)
+    for row in scaling.rows:
         if row.why:
             yield f"{row.mesh}: {row.why.splitlines()[0].rstrip('.:')}."
     if timed:
         yield _tell_error(timed)
         yield _tell_published()
-    many = plural(len(found.same_code), "different program")
-    meshes = plural(len(found.meshes), "mesh", "meshes")
+    many = plural(len(scaling.same_code), "different program")
+    meshes = plural(len(scaling.meshes), "mesh", "meshes")
     yield (
-        f"{plural(found.compilations, 'compilation')} for the first rank of {meshes}, with {many}."
-        f"{found.extended}"
+        f"{plural(scaling.compilations, 'compilation')} for the first rank of {meshes}, "
+        f"with {many}.{scaling.extended}"
     )
-    yield f"Not in it: {found.missing}."
+    yield f"Not in it: {scaling.missing}."
 
 
 def _tell_times(rows: Sequence[ScalingRow]) -> str:
@@ -241,16 +243,16 @@ def _tell_times(rows: Sequence[ScalingRow]) -> str:
     return f"A step takes {'; '.join(parts)} (modelled)."
 
 
-def _tell_memory(found: Scaling, rows: Sequence[ScalingRow]) -> str:
+def _tell_memory(scaling: Scaling, rows: Sequence[ScalingRow]) -> str:
     most = max(rows, key=lambda row: row.peak_bytes or 0)
     least = min(rows, key=lambda row: row.peak_bytes or 0)
-    too_much = [row.mesh for row in rows if (row.peak_bytes or 0) > found.capacity]
+    too_much = [row.mesh for row in rows if (row.peak_bytes or 0) > scaling.capacity]
     between = number_text(most.peak_bytes, "bytes")
     if least.peak_bytes != most.peak_bytes:
         between = f"{number_text(least.peak_bytes, 'bytes')} ({least.mesh}) to {between}"
     words = (
-        f"A rank holds {between} of {number_text(found.capacity, 'bytes')}, counted"
-        f"{f', with {found.optimizer}' if found.optimizer else ''}"
+        f"A rank holds {between} of {number_text(scaling.capacity, 'bytes')}, counted"
+        f"{f', with {scaling.optimizer}' if scaling.optimizer else ''}"
     )
     if most.reserved_bytes is not None:
         reserved = number_text(most.reserved_bytes, "bytes")
@@ -259,8 +261,8 @@ def _tell_memory(found: Scaling, rows: Sequence[ScalingRow]) -> str:
 
 
 def _tell_error(rows: Sequence[ScalingRow]) -> str:
-    known = [row.error for row in rows if row.error is not None]
-    words = f"± {number_text(max(known), 'percent')} of a step" if known else ""
+    errors = [row.error for row in rows if row.error is not None]
+    words = f"± {number_text(max(errors), 'percent')} of a step" if errors else ""
     unknown = [row.mesh for row in rows if row.error is None]
     if not unknown:
         return f"How far the models were off where they were held against measurements: {words}."

@@ -65,7 +65,7 @@ def find_caught_errors(report: Report) -> tuple[str, ...]:
         calls = [
             (files.get(source, ""), number) for source, number in map(split_line, node.called_from)
         ]
-        within = next((caught[each] for each in calls if each in caught), None)
+        within = next((caught[call] for call in calls if call in caught), None)
         within = caught.get((node.file or "", node.line), within)
         if within is not None:
             place = (node.file or "", node.line, name)

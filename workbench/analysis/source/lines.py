@@ -64,9 +64,9 @@ def find_line_states(report: Report, ending: Collection[str], calls: Callers) ->
         if text is None:
             continue
         shift = source.first_line - 1
-        known = {line - shift for file, line in computing if file == source.file}
+        captured = {line - shift for file, line in computing if file == source.file}
         breaking = {line - shift for file, line in broken if file == source.file}
-        reader = _Statements(known, breaking, report.outcome.ok, source.id == root)
+        reader = _Statements(captured, breaking, report.outcome.ok, source.id == root)
         for line, state in reader.read(text):
             fates.setdefault((source.file, line + shift), Fate(state))
     place_of = read_places(report)
@@ -74,14 +74,14 @@ def find_line_states(report: Report, ending: Collection[str], calls: Callers) ->
         fate = fates.get(place_of(called))
         if fate is not None and fate.state in _CAPTURED:
             # a line that only calls a captured function was captured
-            made = Fate("later" if fate.state == "later" else "captured")
-            fates.update({p: made for p in map(place_of, sites) if fates[p].state == "traced"})
+            site_fate = Fate("later" if fate.state == "later" else "captured")
+            fates.update({p: site_fate for p in map(place_of, sites) if fates[p].state == "traced"})
     return fates
 
 
 def _recorded(report: Report, ending: Collection[str]) -> dict[Place, Fate]:
     place_of = read_places(report)
-    fates = {place: found.tell() for place, found in _read_graphs(report).items()}
+    fates = {place: facts.tell() for place, facts in _read_graphs(report).items()}
     for place in map(place_of, ending):
         if place not in fates or fates[place].state != "later":
             fates[place] = Fate("captured")
@@ -116,13 +116,13 @@ def _read_graphs(report: Report) -> dict[Place, _Found]:
     lowered = {graph.compile_id for graph in report.graphs if graph.stage == _LAST}
     names = ("file", "line", "op", "graph", "name", "target", "inputs")
     columns = report.nodes.columns
-    found: dict[Place, _Found] = defaultdict(_Found)
+    by_place: dict[Place, _Found] = defaultdict(_Found)
     values: dict[str, dict[str, str]] = {}
     rows = zip(*(columns.get(name, ()) for name in names), strict=True)
     for file, line, op, id, name, target, inputs in rows:
         if file is None or line is None or not op.startswith("call_"):
             continue
-        at, graph = found[file, line], graphs.get(id)
+        at, graph = by_place[file, line], graphs.get(id)
         if graph is None or is_whole_call or graph.compile_id == first:
             at.is_first = True
         if graph is None or graph.compile_id not in lowered:
@@ -136,7 +136,7 @@ def _read_graphs(report: Report) -> dict[Place, _Found]:
                 at.is_left = True
             else:
                 at.values[value] = None
-    return found
+    return by_place
 
 
 def _read_values(printed: str) -> dict[str, str]:
@@ -157,10 +157,10 @@ def _find_root(report: Report, calls: Callers) -> str | None:
     is_module = request.kind == "module"
     name = "forward" if is_module else request.name.rpartition(".")[2]
     called = {split_line(line)[0] for line in calls}
-    found = [each for each in report.sources if each.name == name and each.id not in called]
-    if len(found) != 1 or report.recompiles or (is_module and not _is_outermost(report, found[0])):
+    roots = [row for row in report.sources if row.name == name and row.id not in called]
+    if len(roots) != 1 or report.recompiles or (is_module and not _is_outermost(report, roots[0])):
         return None
-    return found[0].id
+    return roots[0].id
 
 
 def _is_outermost(report: Report, source: Source) -> bool:
@@ -401,8 +401,8 @@ def _calls(report: Report) -> list[tuple[str, bool, str]]:
 def find_fallen_places(report: Report) -> dict[tuple[str, int], list[str]]:
     """By file and line of an operator that Inductor has no code for: the kernels that call it."""
     fallen = [kernel for kernel in report.kernels if kernel.is_fallback]
-    wanted = {id for kernel in fallen for id in kernel.nodes}
-    nodes = {node.id: node for node in select_rows(report.nodes, "id", wanted)} if fallen else {}
+    node_ids = {id for kernel in fallen for id in kernel.nodes}
+    nodes = {node.id: node for node in select_rows(report.nodes, "id", node_ids)} if fallen else {}
     by_place: dict[tuple[str, int], list[str]] = {}
     for kernel in fallen:
         name = kernel.name.removeprefix("torch.ops.")

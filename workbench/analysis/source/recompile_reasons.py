@@ -115,18 +115,18 @@ def list_changes(
     if held is None:
         return ()
     path = source.removeprefix("len(").removesuffix(")")
-    found, is_set = _scan(own, held, is_set=False, classes=classes)
-    if found:
-        among = [each for each in found if path in each[1]] if held["attribute"] else found
-        among = among or found
+    own_lines, is_set = _scan(own, held, is_set=False, classes=classes)
+    if own_lines:
+        among = [line for line in own_lines if path in line[1]] if held["attribute"] else own_lines
+        among = among or own_lines
         among = _drop_quoted(own, among, held)
-        return tuple(Changed(file, *each) for each in among)
+        return tuple(Changed(file, *line) for line in among)
     changed: list[Changed] = []
     for name, text in others.items():
         # a cell has the globals of the function's cell, another file has them by its module's name
         is_same = is_cell(file) and is_cell(name)
         lines, is_set = _scan(text, held, is_set=is_set, is_same=is_same, classes=classes)
-        changed += [Changed(name, *each) for each in _drop_quoted(text, lines, held)]
+        changed += [Changed(name, *line) for line in _drop_quoted(text, lines, held)]
     return tuple(changed)
 
 
@@ -138,9 +138,9 @@ def _list_strangers(text: str, classes: Collection[str]) -> set[int]:
         return set()
     return {
         node.lineno
-        for each in (() if tree is None else ast.walk(tree))
-        if isinstance(each, ast.ClassDef) and each.name not in classes
-        for method in each.body
+        for definition in (() if tree is None else ast.walk(tree))
+        if isinstance(definition, ast.ClassDef) and definition.name not in classes
+        for method in definition.body
         if isinstance(method, ast.FunctionDef | ast.AsyncFunctionDef) and method.args.args
         for node in ast.walk(method)
         if isinstance(node, ast.Attribute)
@@ -156,8 +156,8 @@ def is_cell(file: str) -> bool:
 
 def find_change(text: str, source: str) -> tuple[int, str] | None:
     """The line of a file that changes what a guard looks at; None where none or several may."""
-    found = list_changes(text, {}, source)
-    return (found[0].line, found[0].code) if len(found) == 1 else None
+    changes = list_changes(text, {}, source)
+    return (changes[0].line, changes[0].code) if len(changes) == 1 else None
 
 
 def _scan(
@@ -174,7 +174,7 @@ def _scan(
         pattern = re.compile(rf"\.{attribute or name}(?:{_CHANGES})")
     else:
         pattern = re.compile(rf"^\s*(?:for )?{name}(?:{_CHANGES}|,? in )")
-    found: list[tuple[int, str]] = []
+    changes: list[tuple[int, str]] = []
     inside = ""
     for number, line in enumerate(text.split("\n"), 1):
         code = line.strip()
@@ -187,19 +187,19 @@ def _scan(
             is_start = not is_set and line[:1].strip() != "" and not code.startswith("for ")
             is_set = True
         if not is_start:
-            found.append((number, code))
-    strangers = _list_strangers(text, classes) if found and attribute else ()
-    return [each for each in found if each[0] not in strangers], is_set
+            changes.append((number, code))
+    strangers = _list_strangers(text, classes) if changes and attribute else ()
+    return [change for change in changes if change[0] not in strangers], is_set
 
 
 def _drop_quoted(
-    text: str, found: list[tuple[int, str]], held: re.Match[str]
+    text: str, lines: list[tuple[int, str]], held: re.Match[str]
 ) -> list[tuple[int, str]]:
     """Of lines those that name it in code: what is quoted in a text changes nothing."""
     try:
-        tree = ast.parse(text) if found else None
+        tree = ast.parse(text) if lines else None
     except SyntaxError:  # a cell with a magic, or cut off: any line may be one
-        return found
+        return lines
     name = held["attribute"] or held["global"]
     nodes = () if tree is None else ast.walk(tree)
     named = {
@@ -208,7 +208,7 @@ def _drop_quoted(
         if (isinstance(node, ast.Attribute) and node.attr == name)
         or (isinstance(node, ast.Name) and node.id == name)
     }
-    return [each for each in found if each[0] in named]
+    return [line for line in lines if line[0] in named]
 
 
 def find_set(text: str, source: str) -> tuple[int, str] | None:
@@ -220,10 +220,10 @@ def find_set(text: str, source: str) -> tuple[int, str] | None:
     start = r"^\s+" if held["attribute"] else "^"
     pattern = re.compile(rf"{start}{name}(?:\s*:\s*\w+)?\s*=\s*-?[\d.]+(?:e-?\d+)?\s*(?:#.*)?$")
     lines = list(enumerate(text.split("\n"), 1))
-    found = [(number, line) for number, line in lines if pattern.match(line)]
-    inside = [each for each in found if _is_inside(text, each[0], "__init__")]
-    found = inside if held["attribute"] else found[:1]
-    return found[0] if len(found) == 1 else None
+    matching = [(number, line) for number, line in lines if pattern.match(line)]
+    inside = [pair for pair in matching if _is_inside(text, pair[0], "__init__")]
+    matching = inside if held["attribute"] else matching[:1]
+    return matching[0] if len(matching) == 1 else None
 
 
 def _is_inside(text: str, line: int, function: str) -> bool:
@@ -236,9 +236,11 @@ def _is_inside(text: str, line: int, function: str) -> bool:
 
 def _of_tensor(against: str, guard: str) -> Reason | None:
     if match := _NEEDS_GRADIENT.match(guard):
-        wanted = match["expected"] == "1"
+        needs_gradient = match["expected"] == "1"
         source = f"{match['source']}.requires_grad"
-        return Reason(against, guard, "grad mode", source, str(wanted), str(not wanted))
+        return Reason(
+            against, guard, "grad mode", source, str(needs_gradient), str(not needs_gradient)
+        )
     if match := _MISMATCH.match(guard):
         what = match["what"]
         kind = what if what in ("size", "stride", "rank") else "type"
@@ -260,9 +262,9 @@ def _of_tensor(against: str, guard: str) -> Reason | None:
 
 def _of_object(against: str, guard: str) -> Reason | None:
     if match := _BACKEND.match(guard):
-        shown = f"backend {_named(match['expected'])}"
+        text = f"backend {_named(match['expected'])}"
         return Reason(
-            against, shown, "backend", "backend", _named(match["expected"]), _named(match["actual"])
+            against, text, "backend", "backend", _named(match["expected"]), _named(match["actual"])
         )
     if match := _SHOWN.match(guard):
         if match["object"]:
@@ -274,8 +276,8 @@ def _of_object(against: str, guard: str) -> Reason | None:
         return None
     if match["what"] == "type":
         expected = match["cls"] or ""
-        shown = f"type({match['source']}) is {expected or 'the same class'}"
-        return Reason(against, shown, "type", f"type({match['source']})", expected)
+        text = f"type({match['source']}) is {expected or 'the same class'}"
+        return Reason(against, text, "type", f"type({match['source']})", expected)
     # an address says nothing, and differs from run to run
     return Reason(against, f"{match['source']} is the same object", "identity", match["source"])
 

@@ -97,16 +97,20 @@ def rank_candidates(candidates: Iterable[Candidate]) -> list[Candidate]:
     Equal times are ordered by spills, occupancy, then registers; those that the model cannot tell
     apart have the same place.
     """
-    given = list(candidates)
-    order = sorted((each for each in given if each.verdict == RANKED), key=_key)
-    places = number_places([_key(each) for each in order])
-    placed = [replace(each, rank=place) for place, each in zip(places, order, strict=True)]
-    return [*placed, *(each for each in given if each.verdict != RANKED)]
+    all_candidates = list(candidates)
+    order = sorted(
+        (candidate for candidate in all_candidates if candidate.verdict == RANKED), key=_key
+    )
+    places = number_places([_key(candidate) for candidate in order])
+    placed = [
+        replace(candidate, rank=place) for place, candidate in zip(places, order, strict=True)
+    ]
+    return [*placed, *(candidate for candidate in all_candidates if candidate.verdict != RANKED)]
 
 
-def _key(each: Candidate) -> tuple[float, ...]:
-    return (round(each.ranked_us, 4), each.spills or 0, -(each.occupancy or 0.0),
-            each.registers or 0)  # fmt: skip
+def _key(candidate: Candidate) -> tuple[float, ...]:
+    return (round(candidate.ranked_us, 4), candidate.spills or 0, -(candidate.occupancy or 0.0),
+            candidate.registers or 0)  # fmt: skip
 
 
 def number_places(keys: Sequence[tuple[float, ...]]) -> list[int]:
@@ -136,68 +140,71 @@ def list_rows(
     each that the model gives a time.
     """
     order = rank_candidates(
-        replace(each, verdict=RANKED, reason=None) if each.verdict == SPILLS else each
-        for each in candidates
+        replace(candidate, verdict=RANKED, reason=None)
+        if candidate.verdict == SPILLS
+        else candidate
+        for candidate in candidates
     )
     rows = []
-    for each in order:
-        is_placed = each.verdict == RANKED
-        against = "; ".join(_list_against(each, order[0])) if is_placed else _reject(each)
+    for candidate in order:
+        is_placed = candidate.verdict == RANKED
+        against = "; ".join(_list_against(candidate, order[0])) if is_placed else _reject(candidate)
         rows.append(
             RankedConfig(
                 kernel=kernel,
                 target=target,
-                choice=each.choice,
+                choice=candidate.choice,
                 rejection=against or None,
-                note="; ".join(_list_notes(each, remark)) or None,
-                **{name: getattr(each, name) for name in _OF_BOTH},
+                note="; ".join(_list_notes(candidate, remark)) or None,
+                **{name: getattr(candidate, name) for name in _OF_BOTH},
             )
         )
     return rows
 
 
-def _reject(each: Candidate) -> str:
+def _reject(candidate: Candidate) -> str:
     """Why one has no place, as a record says it."""
-    if each.verdict in (NO_FIT, TOO_WIDE):
-        return f"cannot be launched: {each.reason}"
-    if each.verdict == WRONG:
-        return each.reason or each.verdict
-    if each.verdict == NO_PROGRAM:
-        return f"{each.verdict}: {(each.reason or '').rstrip('.')}"
-    return each.verdict
+    if candidate.verdict in (NO_FIT, TOO_WIDE):
+        return f"cannot be launched: {candidate.reason}"
+    if candidate.verdict == WRONG:
+        return candidate.reason or candidate.verdict
+    if candidate.verdict == NO_PROGRAM:
+        return f"{candidate.verdict}: {(candidate.reason or '').rstrip('.')}"
+    return candidate.verdict
 
 
-def _list_notes(each: Candidate, remark: str) -> Iterator[str]:
-    if each.because:
-        waits = "a step along K mostly waits for" if each.l2_bytes is not None else "mostly"
-        yield f"by the model {waits} {each.because}"
-        if group := next((name for name, _ in each.values if name in GROUPS), None):
+def _list_notes(candidate: Candidate, remark: str) -> Iterator[str]:
+    if candidate.because:
+        waits = "a step along K mostly waits for" if candidate.l2_bytes is not None else "mostly"
+        yield f"by the model {waits} {candidate.because}"
+        if group := next((name for name, _ in candidate.values if name in GROUPS), None):
             yield f"it does not know what {group} changes"
-    if each.model_us is not None and remark:
+    if candidate.model_us is not None and remark:
         yield remark
-    if each.reason and each.verdict in (RANKED, NO_CODE):
-        yield each.reason
+    if candidate.reason and candidate.verdict in (RANKED, NO_CODE):
+        yield candidate.reason
 
 
-def _list_against(each: Candidate, best: Candidate) -> Iterator[str]:
+def _list_against(candidate: Candidate, best: Candidate) -> Iterator[str]:
     """What is against one that has a place, beside the best."""
-    if each.spills and not best.spills:
-        yield f"spills: {plural(each.spills, 'store or load', 'stores and loads')}"
-    if each.occupancy is not None and each.occupancy < _EMPTIER * (best.occupancy or 0.0):
-        its, most = (number_text(one.occupancy, "percent") for one in (each, best))
+    if candidate.spills and not best.spills:
+        yield f"spills: {plural(candidate.spills, 'store or load', 'stores and loads')}"
+    if candidate.occupancy is not None and candidate.occupancy < _EMPTIER * (best.occupancy or 0.0):
+        its, most = (number_text(one.occupancy, "percent") for one in (candidate, best))
         words = f"occupancy {its}, the best has {most}"
-        yield f"{words} (limited by {each.limiter})" if each.limiter else words
-    if each.model_us and best.model_us and each.model_us > _SLOWER * best.model_us:
-        times = number_text(each.model_us / best.model_us, "amount")
+        yield f"{words} (limited by {candidate.limiter})" if candidate.limiter else words
+    if candidate.model_us and best.model_us and candidate.model_us > _SLOWER * best.model_us:
+        times = number_text(candidate.model_us / best.model_us, "amount")
         yield f"{times} times the best by the model"
 
 
 def explain_order(gpu: Gpu, one: Candidate, other: Candidate) -> str:
     """Why the model puts one configuration before another, or why one has no place, in words."""
-    for each in (one, other):
-        if each.verdict != RANKED:
-            return f"{each.name}: {each.verdict}{f', {each.reason}' if each.reason else ''}."
-    first, second = sorted((one, other), key=lambda each: each.ranked_us)
+    for candidate in (one, other):
+        if candidate.verdict != RANKED:
+            reason = f", {candidate.reason}" if candidate.reason else ""
+            return f"{candidate.name}: {candidate.verdict}{reason}."
+    first, second = sorted((one, other), key=lambda candidate: candidate.ranked_us)
     parts = [*_compare_waves(gpu, first, second), *_compare_blocks(first, second)]
     parts += [*_compare_pipelines(first, second), *_compare_bytes(first, second)]
     if second.ranked_us == inf:
@@ -210,7 +217,7 @@ def explain_order(gpu: Gpu, one: Candidate, other: Candidate) -> str:
     )
     if times < ALIKE:
         head += ": it cannot tell which of them is faster"
-    waits = {each.because for each in (first, second) if each.because}
+    waits = {candidate.because for candidate in (first, second) if candidate.because}
     if len(waits) == 1:
         parts.append(f"Both mostly wait for {waits.pop()}.")
     elif first.because and second.because:
@@ -221,30 +228,33 @@ def explain_order(gpu: Gpu, one: Candidate, other: Candidate) -> str:
 
 
 def _compare_waves(gpu: Gpu, one: Candidate, other: Candidate) -> Iterator[str]:
-    told = []
-    for each in (one, other):
-        wave = each.count_waves(gpu)
+    waves = []
+    for candidate in (one, other):
+        wave = candidate.count_waves(gpu)
         if wave is None:
             return
         last = wave - (ceil(wave) - 1) if wave else 0.0
         idle = "" if last > _FULL else f", the last filled to {number_text(last, 'percent')}"
-        told.append(f"{plural(each.grid or 0, 'program')} in {plural(ceil(wave), 'wave')}{idle}")
-    if told[0] != told[1]:
-        yield f"Waves: {told[0]} against {told[1]}."
+        waves.append(
+            f"{plural(candidate.grid or 0, 'program')} in {plural(ceil(wave), 'wave')}{idle}"
+        )
+    if waves[0] != waves[1]:
+        yield f"Waves: {waves[0]} against {waves[1]}."
 
 
 def _compare_blocks(one: Candidate, other: Candidate) -> Iterator[str]:
     if one.occupancy != other.occupancy and one.occupancy and other.occupancy:
-        told = [
-            f"{number_text(each.occupancy, 'percent')}"
-            + (f" (limited by {each.limiter})" if each.limiter else "")
-            for each in (one, other)
+        occupancies = [
+            f"{number_text(candidate.occupancy, 'percent')}"
+            + (f" (limited by {candidate.limiter})" if candidate.limiter else "")
+            for candidate in (one, other)
         ]
-        yield f"Occupancy: {told[0]} against {told[1]}."
+        yield f"Occupancy: {occupancies[0]} against {occupancies[1]}."
     if one.registers != other.registers and one.registers and other.registers:
         spills = [
-            f"{each.registers}" + (f" and {each.spills} spills" if each.spills else "")
-            for each in (one, other)
+            f"{candidate.registers}"
+            + (f" and {candidate.spills} spills" if candidate.spills else "")
+            for candidate in (one, other)
         ]
         yield f"Registers of a thread: {spills[0]} against {spills[1]}."
 
@@ -252,18 +262,18 @@ def _compare_blocks(one: Candidate, other: Candidate) -> Iterator[str]:
 def _compare_pipelines(one: Candidate, other: Candidate) -> Iterator[str]:
     if one.stages != other.stages:
         shared = [
-            f"{each.stages} in {number_text(each.smem_bytes, 'bytes')} of shared memory"
-            if each.smem_bytes
-            else f"{each.stages}"
-            for each in (one, other)
+            f"{candidate.stages} in {number_text(candidate.smem_bytes, 'bytes')} of shared memory"
+            if candidate.smem_bytes
+            else f"{candidate.stages}"
+            for candidate in (one, other)
         ]
         yield f"Stages: {shared[0]} against {shared[1]}."
 
 
 def _compare_bytes(one: Candidate, other: Candidate) -> Iterator[str]:
     if one.l2_bytes and other.l2_bytes and one.l2_bytes != other.l2_bytes:
-        told = [number_text(each.l2_bytes, "bytes") for each in (one, other)]
-        yield f"Bytes from the L2: {told[0]} against {told[1]}."
+        sizes = [number_text(candidate.l2_bytes, "bytes") for candidate in (one, other)]
+        yield f"Bytes from the L2: {sizes[0]} against {sizes[1]}."
 
 
 def format_us(us: float | None) -> str:
@@ -274,6 +284,6 @@ def format_us(us: float | None) -> str:
 def count_verdicts(candidates: Sequence[Candidate]) -> dict[str, int]:
     """How many have each verdict, the ranked ones first."""
     counts: dict[str, int] = {}
-    for each in candidates:
-        counts[each.verdict] = counts.get(each.verdict, 0) + 1
+    for candidate in candidates:
+        counts[candidate.verdict] = counts.get(candidate.verdict, 0) + 1
     return dict(sorted(counts.items(), key=lambda item: (item[0] != RANKED, -item[1])))

@@ -68,16 +68,18 @@ def make_grid(kernel: str, space: Any, known: Sequence[str]) -> list[Any]:
             '{"BLOCK_M": [64, 128], "num_warps": [4, 8]}, a list of configurations, or one of '
             f"{', '.join(KINDS)}."
         )
-    found: list[Any] = []
-    for each in space:
-        if not hasattr(each, "all_kwargs"):
-            if not isinstance(each, Mapping):
-                raise UsageError(f"{kernel}: space has {each!r:.60}: give triton.Config or values.")
-            _refuse_unknown(kernel, each, known)
+    configs: list[Any] = []
+    for config in space:
+        if not hasattr(config, "all_kwargs"):
+            if not isinstance(config, Mapping):
+                raise UsageError(
+                    f"{kernel}: space has {config!r:.60}: give triton.Config or values."
+                )
+            _refuse_unknown(kernel, config, known)
         # Triton's own comparison of configurations fails beside another type
-        if not any(type(other) is type(each) and other == each for other in found):
-            found.append(each)
-    return found
+        if not any(type(other) is type(config) and other == config for other in configs):
+            configs.append(config)
+    return configs
 
 
 def make_standard(
@@ -148,21 +150,21 @@ def _read_values(kernel: str, name: Any, values: Any) -> tuple[Any, ...]:
     if isinstance(values, str) or not isinstance(values, Iterable):
         values = (values,)
     try:
-        found = tuple(dict.fromkeys(values))
+        distinct = tuple(dict.fromkeys(values))
     except TypeError as error:  # a list among them
         raise UsageError(f"{kernel}: the values of {name} are {values!r:.60}: {error}.") from error
-    if not found:
+    if not distinct:
         raise UsageError(f"{kernel}: space has no value for {name}.")
-    if name in (WARPS, STAGES) and not all(type(v) is int and v > 0 for v in found):
-        raise UsageError(f"{kernel}: {name} is {list(found)}, and has to be positive integers.")
-    if name == WARPS and not all(v & (v - 1) == 0 for v in found):
-        raise UsageError(f"{kernel}: num_warps is {list(found)}, and has to be powers of two.")
-    check_launch_value(name, found)
-    return found
+    if name in (WARPS, STAGES) and not all(type(v) is int and v > 0 for v in distinct):
+        raise UsageError(f"{kernel}: {name} is {list(distinct)}, and has to be positive integers.")
+    if name == WARPS and not all(v & (v - 1) == 0 for v in distinct):
+        raise UsageError(f"{kernel}: num_warps is {list(distinct)}, and has to be powers of two.")
+    check_launch_value(name, distinct)
+    return distinct
 
 
-def _refuse_unknown(kernel: str, names: Iterable[str], known: Sequence[str]) -> None:
+def _refuse_unknown(kernel: str, names: Iterable[str], allowed: Sequence[str]) -> None:
     for name in names:
-        if name not in known:
-            near = suggest(name, known) or f" It has {', '.join(known)}."
+        if name not in allowed:
+            near = suggest(name, allowed) or f" It has {', '.join(allowed)}."
             raise UsageError(f"{kernel}: space names {name}, which is none of its values.{near}")

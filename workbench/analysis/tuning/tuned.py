@@ -59,8 +59,8 @@ class RankedConfigs(Presented):
     @property
     def rows(self) -> tuple[RankedConfig, ...]:
         """By rank, then those that cannot be compiled or launched."""
-        wanted = (self.kernel, self.target)
-        return tuple(r for r in self.report.ranked_configs if (r.kernel, r.target) == wanted)
+        key = (self.kernel, self.target)
+        return tuple(r for r in self.report.ranked_configs if (r.kernel, r.target) == key)
 
     def frame(self) -> pandas.DataFrame:
         """A row for each configuration, the best by the model first."""
@@ -93,12 +93,12 @@ class TunedCase:
     @property
     def ranked(self) -> tuple[Candidate, ...]:
         """Those with a place, the best first."""
-        return tuple(each for each in self.candidates if each.verdict == RANKED)
+        return tuple(candidate for candidate in self.candidates if candidate.verdict == RANKED)
 
     @property
     def doubt(self) -> str:
         """How many others the model cannot tell from the first, in words; "" where it can."""
-        times = [each.ranked_us for each in self.ranked if each.ranked_us < inf]
+        times = [candidate.ranked_us for candidate in self.ranked if candidate.ranked_us < inf]
         alike = sum(us < ALIKE * times[0] for us in times[1:])
         return f"the model cannot tell it from {plural(alike, 'other')}" if alike else ""
 
@@ -146,19 +146,19 @@ class Tuned(Presented):
     @property
     def error(self) -> str:
         """How far the model is known to be off for these GPUs: modelled, not measured."""
-        ranked = [each for case in self.cases for each in case.ranked]
-        if ranked and all(each.model_us is None for each in ranked):
+        ranked = [candidate for case in self.cases for candidate in case.ranked]
+        if ranked and all(candidate.model_us is None for candidate in ranked):
             return NO_MODEL
         names = tuple(dict.fromkeys(case.gpu.name for case in self.cases))
         placed = {
             case.gpu.name
             for case in self.cases
-            if any(each.placed_us is not None for each in case.ranked)
+            if any(candidate.placed_us is not None for candidate in case.ranked)
         }
         if self.winners == PUBLISHED:
             return describe_error(self.kind, names, placed)
-        told = describe_error(self.kind, names)
-        return f"{told} What the winners that you gave change was not compared." if placed else told
+        text = describe_error(self.kind, names)
+        return f"{text} What the winners that you gave change was not compared." if placed else text
 
     def frame(self) -> pandas.DataFrame:
         """A row for each configuration of each case: verdict, reason, resources, modelled time."""
@@ -199,21 +199,21 @@ class Tuned(Presented):
         warps".
         """
         case = self.find_case(target, size)
-        return explain_order(case.gpu, *(_find(case, each) for each in (a, b)))
+        return explain_order(case.gpu, *(_find(case, choice) for choice in (a, b)))
 
     def find_case(self, target: str | None, size: Mapping[str, int]) -> TunedCase:
         """The only case of a GPU and sizes; raises `UsageError` that lists what there is."""
-        found = [
+        cases = [
             case
             for case in self.cases
             if target in (None, case.gpu.name)
             and all(case.sizes.get(name) == value for name, value in size.items())
         ]
-        if len(found) == 1:
-            return found[0]
-        known = "; ".join(case.name for case in self.cases)
-        how = "Name one, such as target=…, M=…" if found else "There is none of that"
-        raise UsageError(f"{self.kernel} was tuned for {known}. {how}.")
+        if len(cases) == 1:
+            return cases[0]
+        names = "; ".join(case.name for case in self.cases)
+        how = "Name one, such as target=…, M=…" if cases else "There is none of that"
+        raise UsageError(f"{self.kernel} was tuned for {names}. {how}.")
 
     @checked
     def write_vllm(
@@ -361,25 +361,31 @@ def _say_none(case: TunedCase) -> str:
     if not case.candidates:
         return "there is no configuration to try."
     counts = count_verdicts(case.candidates)
-    told = ", ".join(f"{verdict} {count}" for verdict, count in counts.items())
-    first = next(each for each in case.candidates if each.verdict == next(iter(counts)))
+    counted = ", ".join(f"{verdict} {count}" for verdict, count in counts.items())
+    first = next(
+        candidate for candidate in case.candidates if candidate.verdict == next(iter(counts))
+    )
     why = f" The first: {first.name}: {first.reason.rstrip('.')}." if first.reason else ""
     whole = plural(len(case.candidates), "configuration")
-    return f"none of {whole} can be used ({told}).{why}"
+    return f"none of {whole} can be used ({counted}).{why}"
 
 
-def _find(case: TunedCase, wanted: int | str) -> Candidate:
-    if isinstance(wanted, int):
-        if 0 < wanted <= len(case.ranked):  # in the order, in which several may share a place
-            return case.ranked[wanted - 1]
-        raise UsageError(f"There is no place {wanted}: {len(case.ranked)} have one.")
-    parts = {part.strip() for part in wanted.split(",")}
-    found = [each for each in case.candidates if parts <= set(each.name.split(", "))]
-    if len(found) != 1:
-        many = f"{plural(len(found), 'configuration')} are" if found else "No configuration is"
+def _find(case: TunedCase, choice: int | str) -> Candidate:
+    if isinstance(choice, int):
+        if 0 < choice <= len(case.ranked):  # in the order, in which several may share a place
+            return case.ranked[choice - 1]
+        raise UsageError(f"There is no place {choice}: {len(case.ranked)} have one.")
+    parts = {part.strip() for part in choice.split(",")}
+    matching = [
+        candidate for candidate in case.candidates if parts <= set(candidate.name.split(", "))
+    ]
+    if len(matching) != 1:
+        many = (
+            f"{plural(len(matching), 'configuration')} are" if matching else "No configuration is"
+        )
         example = case.candidates[0].name if case.candidates else ""
-        raise UsageError(f'{many} {wanted!r}: write it as .frame() does, such as "{example}".')
-    return found[0]
+        raise UsageError(f'{many} {choice!r}: write it as .frame() does, such as "{example}".')
+    return matching[0]
 
 
 def name_source(text: str, folder: Path) -> Path:
@@ -438,7 +444,9 @@ def describe_error(kind: str, gpus: Sequence[str], published: Collection[str] = 
 def describe_generated() -> str:
     """How far the first by the model was from the fastest, for kernels that Inductor generates."""
     timed = load_errors()["generated"]
-    first, five = (" to ".join(f"{each:.2f}" for each in timed[name]) for name in ("first", "five"))
+    first, five = (
+        " to ".join(f"{ratio:.2f}" for ratio in timed[name]) for name in ("first", "five")
+    )
     return (
         f"Timed on an {timed['gpu']} for {name_count(timed['kernels'])} kernels of Inductor, the "
         f"first by this model took {first} times the fastest, the best of its first five {five} "

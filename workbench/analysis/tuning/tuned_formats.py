@@ -83,21 +83,21 @@ def write_served(by_rows: Mapping[int, Candidate]) -> str:
 
 
 def _read_tile(candidate: Candidate) -> dict[str, int]:
-    found: dict[str, int] = {}
+    tile: dict[str, int] = {}
     for name, value in candidate.values:
         if axis := find_axis(name):
-            found[f"BLOCK_SIZE_{axis}"] = value
+            tile[f"BLOCK_SIZE_{axis}"] = value
         elif is_group(name):
-            found["GROUP_SIZE_M"] = value
-    if len([name for name in found if name.startswith("BLOCK")]) < len("MNK"):
+            tile["GROUP_SIZE_M"] = value
+    if len([name for name in tile if name.startswith("BLOCK")]) < len("MNK"):
         raise UsageError(
             "These files need blocks called BLOCK_M, BLOCK_N and BLOCK_K (or BLOCK_SIZE_M, BM …), "
             f"and this kernel has {candidate.choice or 'none'}. write_triton takes any."
         )
-    found.setdefault("GROUP_SIZE_M", 1)
+    tile.setdefault("GROUP_SIZE_M", 1)
     order = ("BLOCK_SIZE_M", "BLOCK_SIZE_N", "BLOCK_SIZE_K", "GROUP_SIZE_M")
     return {
-        **{name: found[name] for name in order},
+        **{name: tile[name] for name in order},
         "num_warps": candidate.warps,
         "num_stages": candidate.stages,
         **{name: value for name, value in candidate.values if name in _OF_AMD},
@@ -112,11 +112,10 @@ def write_triton(candidates: Sequence[Candidate], remark: str) -> str:
     if not candidates:
         raise UsageError("n is 0: a list without a configuration has nothing to time.")
     lines = [*(f"# {line}" for line in remark.splitlines()), "import triton", "", "configs = ["]
-    for each in candidates:
-        values = "{" + ", ".join(f"{name!r}: {value!r}" for name, value in each.values) + "}"
-        lines.append(
-            f"    triton.Config({values}, num_warps={each.warps}, num_stages={each.stages}),"
-        )
+    for candidate in candidates:
+        values = "{" + ", ".join(f"{name!r}: {value!r}" for name, value in candidate.values) + "}"
+        launch = f"num_warps={candidate.warps}, num_stages={candidate.stages}"
+        lines.append(f"    triton.Config({values}, {launch}),")
     return "\n".join([*lines, "]", ""]).replace("'", '"')
 
 

@@ -89,7 +89,7 @@ class _Begun:
         """Whether nothing of it has to be waited for."""
         waiting = (*self.deeper, *self.doubled)
         is_known = any(other.found is not None for other in self.alike)
-        return is_known or (self.is_handed and all(each.done() for each in waiting))
+        return is_known or (self.is_handed and all(task.done() for task in waiting))
 
 
 @dataclass
@@ -102,12 +102,12 @@ class _Table:
     failed: list[tuple[Mapping[str, int], Exception]] = field(default_factory=list)
     compilations: int = 0
 
-    def keep(self, begun: _Begun, found: Mesh, compilations: int) -> None:
+    def keep(self, begun: _Begun, compiled: Mesh, compilations: int) -> None:
         """A mesh with all its programs."""
-        begun.found = self.known[name_mesh(begun.mesh)] = found
+        begun.found = self.known[name_mesh(begun.mesh)] = compiled
         self.compilations += compilations
-        row = read_row(self.request.subject, begun.mesh, found)
-        self.made[begun.place] = MeshProgram(row, found.depths[-1].program)
+        row = read_row(self.request.subject, begun.mesh, compiled)
+        self.made[begun.place] = MeshProgram(row, compiled.depths[-1].program)
 
     def fail(self, place: int, error: Exception) -> None:
         """A mesh without a program, and why."""
@@ -119,15 +119,15 @@ class _Table:
         """The answer; meshes that are not there were interrupted."""
         request = self.request
         if not self.known:
-            told = {str(error): name_mesh(mesh) for mesh, error in self.failed[::-1]}
-            words = " ".join(f"On {name}: {why}" for why, name in reversed(told.items()))
+            mesh_names = {str(error): name_mesh(mesh) for mesh, error in self.failed[::-1]}
+            words = " ".join(f"On {name}: {why}" for why, name in reversed(mesh_names.items()))
             raise UsageError(f"No mesh was compiled. {words}") from self.failed[0][1]
         for place in range(len(request.meshes)):
             if place not in self.made:
                 self.made[place] = _fail(request, request.meshes[place], _INTERRUPTED)
         order = [name for name in map(name_mesh, request.meshes) if name in self.known]
-        known = {name: self.known[name] for name in order}
-        first = known[order[0]].depths[0]
+        meshes = {name: self.known[name] for name in order}
+        first = meshes[order[0]].depths[0]
         held = name_optimizer(request.optimizer, request.moments)
         return Scaling(
             name=first.name,
@@ -136,7 +136,7 @@ class _Table:
             meshes=tuple(self.made[place] for place in sorted(self.made)),
             compilations=self.compilations,
             optimizer=held if first.trains else "",
-            extended=_tell_extended(known),
+            extended=_tell_extended(meshes),
         )
 
 
@@ -152,9 +152,9 @@ def compile_scaling(request: ScalingRequest) -> Scaling:
         try:
             _compile_meshes(table, begun, hand)
         except KeyboardInterrupt as interrupt:
-            for each in begun:  # what workers have done until now
-                if each.place not in table.made and each.is_there():
-                    _finish(table, each, hand)
+            for entry in begun:  # what workers have done until now
+                if entry.place not in table.made and entry.is_there():
+                    _finish(table, entry, hand)
             if table.known:
                 interrupt.scaling = table.write()  # type: ignore[attr-defined]
             raise
@@ -163,9 +163,9 @@ def compile_scaling(request: ScalingRequest) -> Scaling:
 
 def _compile_meshes(table: _Table, begun: list[_Begun], hand: Hand) -> None:
     """Shallowest programs first, those of workers all at once; here a mesh after the other."""
-    request, asked = table.request, _list_depths(table.request)
+    request, depths = table.request, _list_depths(table.request)
     is_here = request.executor is None
-    firsts = [hand(Wanted(mesh, asked[0])) for mesh in request.meshes]
+    firsts = [hand(Wanted(mesh, depths[0])) for mesh in request.meshes]
     count = len(firsts)
     for place, mesh in enumerate(request.meshes):
         with step(request.progress, name_mesh(mesh)):
@@ -176,7 +176,7 @@ def _compile_meshes(table: _Table, begun: list[_Begun], hand: Hand) -> None:
             except WorkbenchError as error:
                 table.fail(place, error)
                 continue
-            alike = tuple(each for each in begun if _is_same(each.first, first))
+            alike = tuple(other for other in begun if _is_same(other.first, first))
             begun.append(_Begun(place, mesh, first, alike))
             if is_here:
                 _finish(table, begun[-1], hand)
@@ -185,9 +185,9 @@ def _compile_meshes(table: _Table, begun: list[_Begun], hand: Hand) -> None:
     if is_here:
         return
     with step(request.progress, "waiting for workers"):
-        for each in begun:
+        for entry in begun:
             tell_count(request.progress, len(table.made), count, "mesh")
-            _finish(table, each, hand)
+            _finish(table, entry, hand)
         tell_count(request.progress, len(table.made), count, "mesh")
 
 
@@ -202,12 +202,12 @@ def _is_same(one: Part, other: Part) -> bool:
 
 def _begin(request: ScalingRequest, begun: _Begun, hand: Hand) -> None:
     """Have the other programs of a mesh compiled: deeper ones, and those of twice the batch."""
-    mesh, first, asked = begun.mesh, begun.first, _list_depths(request)
+    mesh, first, depths = begun.mesh, begun.first, _list_depths(request)
     begun.is_handed = True
-    count = 1 + sum(before is not None and before < first.total for before in asked[:-1])
-    begun.deeper = [hand(Wanted(mesh, layers)) for layers in asked[1:count]]
+    count = 1 + sum(before is not None and before < first.total for before in depths[:-1])
+    begun.deeper = [hand(Wanted(mesh, layers)) for layers in depths[1:count]]
     if request.largest_batch and first.can_double:
-        begun.doubled = [hand(Wanted(mesh, layers, is_doubled=True)) for layers in asked[:count]]
+        begun.doubled = [hand(Wanted(mesh, layers, is_doubled=True)) for layers in depths[:count]]
 
 
 def _finish(table: _Table, begun: _Begun, hand: Hand) -> None:
@@ -221,20 +221,20 @@ def _finish(table: _Table, begun: _Begun, hand: Hand) -> None:
     if not begun.is_handed:
         _begin(request, begun, hand)
     try:
-        depths = (first, *(each.result() for each in begun.deeper))
+        depths = (first, *(part.result() for part in begun.deeper))
     except WorkbenchError as error:
         table.fail(begun.place, error)
         return
-    found = Mesh(depths, ())
+    compiled = Mesh(depths, ())
     if request.largest_batch and not first.can_double:
         why = "only inputs of a module that are plain tensors, batch first, can be made larger"
-        found = replace(found, why_not_doubled=why)
+        compiled = replace(compiled, why_not_doubled=why)
     try:
-        found = replace(found, doubled=tuple(each.result() for each in begun.doubled))
+        compiled = replace(compiled, doubled=tuple(part.result() for part in begun.doubled))
     except WorkbenchError as error:
         why = f"twice the batch was not compiled: {shorten(error)}"
-        found = replace(found, why_not_doubled=why)
-    table.keep(begun, found, len(depths) + len(found.doubled))
+        compiled = replace(compiled, why_not_doubled=why)
+    table.keep(begun, compiled, len(depths) + len(compiled.doubled))
 
 
 def _check(request: ScalingRequest) -> None:
@@ -294,18 +294,18 @@ def _retime(part: Part, first: Part, gpu: Gpu) -> Part:
     return replace(part, program=program, cluster=first.cluster)
 
 
-def _tell_extended(known: Mapping[str, Mesh]) -> str:
+def _tell_extended(by_name: Mapping[str, Mesh]) -> str:
     """From which depths figures were extended; empty where the whole was compiled."""
     meshes: dict[str, list[str]] = {}
-    for name, found in known.items():
-        counts = [part.layers for part in found.depths]
-        total = found.depths[0].total
+    for name, compiled in by_name.items():
+        counts = [part.layers for part in compiled.depths]
+        total = compiled.depths[0].total
         if counts[-1] < total:
             lines = f"from {join_words([*map(str, counts)])} layers to {total}"
             meshes.setdefault(lines, []).append(name)
     if not meshes:
         return ""
-    is_one = [len(names) for names in meshes.values()] == [len(known)]
+    is_one = [len(names) for names in meshes.values()] == [len(by_name)]
     words = [
         lines if is_one else f"{lines} on {join_words(names)}" for lines, names in meshes.items()
     ]
@@ -351,7 +351,7 @@ def read_row(subject: MeshedModel, mesh: Mapping[str, int], found: Mesh) -> Scal
         batch=first.shape[0],
     )
     steps = [(part.layers, time_step(part.report)) for part in found.depths]
-    timed = [(count, told) for count, told in steps if isinstance(told, StepTime)]
+    timed = [(count, step_time) for count, step_time in steps if isinstance(step_time, StepTime)]
     if len(timed) == len(steps):
         whole = extend_step(timed, first.total)
         row = replace(
@@ -365,9 +365,11 @@ def read_row(subject: MeshedModel, mesh: Mapping[str, int], found: Mesh) -> Scal
         )
         unknown = [whole.why] if whole.why else []
     else:
-        why += [f"no time of a step, since {told}" for _, told in steps if isinstance(told, str)][
-            :1
-        ]
+        why += [
+            f"no time of a step, since {step_time}"
+            for _, step_time in steps
+            if isinstance(step_time, str)
+        ][:1]
     try:
         fit = _count_memory(subject, found)
         off = _explain_line(fit, found)
@@ -395,18 +397,18 @@ def shorten(error: WorkbenchError) -> str:
     return read_first_line(error).rstrip(".")
 
 
-def _count_parameters(found: Mesh) -> int:
+def _count_parameters(compiled: Mesh) -> int:
     points = [
         (part.layers, sum(shard.bytes for shard in part.program.shards if shard.is_parameter))
-        for part in found.depths
+        for part in compiled.depths
     ]
-    return round(extend_line(points, found.depths[0].total))
+    return round(extend_line(points, compiled.depths[0].total))
 
 
-def _count_memory(subject: MeshedModel, found: Mesh) -> Fit:
+def _count_memory(subject: MeshedModel, compiled: Mesh) -> Fit:
     """What the first rank needs at all layers, and with other batches: by the two most depths."""
-    first = found.depths[0]
-    twice = tuple(map(_read_depth, found.doubled[-2:]))
+    first = compiled.depths[0]
+    twice = tuple(map(_read_depth, compiled.doubled[-2:]))
     return Fit(
         name=first.name,
         gpu=subject.gpu.title,
@@ -415,28 +417,28 @@ def _count_memory(subject: MeshedModel, found: Mesh) -> Fit:
         is_training=first.trains,
         optimizer=name_optimizer(subject.optimizer, subject.moments),
         shape=first.shape,
-        depths=tuple(map(_read_depth, found.depths[-2:])),
+        depths=tuple(map(_read_depth, compiled.depths[-2:])),
         missing=MISSING_OF_STEP,
         doubled=lambda _: twice,
     )
 
 
-def _count_reserved(found: Mesh) -> int | None:
+def _count_reserved(compiled: Mesh) -> int | None:
     """What the allocator reserves with all layers; None where it is not known of a depth.
 
     On the line through the least and the most layers: every second one finds other blocks free.
     """
     points = []
-    for part in found.depths:
+    for part in compiled.depths:
         whole = memory(part.report).peaks[-1]
         if whole.reserved_bytes is None:
             return None
         held = whole.reserved_bytes + (part.state if part.trains else 0)
         points.append((part.layers, float(held)))
-    return round(extend_line(points, found.depths[0].total))
+    return round(extend_line(points, compiled.depths[0].total))
 
 
-def _explain_line(fit: Fit, found: Mesh) -> str | None:
+def _explain_line(fit: Fit, compiled: Mesh) -> str | None:
     """How far a further depth is from the line of the memory; None where that is to be known.
 
     Raises `UsageError` where another two depths say something else of all layers.
@@ -444,9 +446,9 @@ def _explain_line(fit: Fit, found: Mesh) -> str | None:
     counts = [depth.layers for depth in fit.depths]
     if counts[-1] >= fit.layers or not fit.has_growing_temporaries:
         return ""
-    if not found.depths[2:]:
+    if not compiled.depths[2:]:
         return None
-    held = _read_depth(found.depths[0])
+    held = _read_depth(compiled.depths[0])
     wide = replace(fit, depths=(held, fit.depths[-1])).peak
     if abs(wide / fit.peak - 1) > _FAR_APART:
         raise UsageError(
@@ -454,8 +456,8 @@ def _explain_line(fit: Fit, found: Mesh) -> str | None:
             f"{join_words([*map(str, counts)])} layers, {number_text(wide, 'bytes')} by that of "
             f"{held.layers} and {counts[-1]}"
         )
-    told = replace(fit, layers=held.layers).peak
-    off = told / replace(fit, layers=held.layers, depths=(held,)).peak - 1
+    predicted = replace(fit, layers=held.layers).peak
+    off = predicted / replace(fit, layers=held.layers, depths=(held,)).peak - 1
     words = f"memory through {join_words([*map(str, counts)])} layers is {off:+.1%} off at"
     return f"{words} {held.layers}"
 

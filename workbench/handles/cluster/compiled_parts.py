@@ -153,15 +153,15 @@ class _Elsewhere:
 
     def result(self) -> Part:
         try:
-            found = self.future.result()
+            answer = self.future.result()
         except Exception as error:  # of the executor: a worker was lost, or has no workbench
             raise CaptureError(
                 f"no worker of the executor compiled it ({type(error).__name__}: "
                 f"{read_first_line(error)})"
             ) from error
-        if isinstance(found, Failed):
-            raise found.error()
-        return found
+        if isinstance(answer, Failed):
+            raise answer.error()
+        return answer
 
 
 def compile_apart(parcel: Parcel, wanted: Wanted) -> Part | Failed:
@@ -174,13 +174,13 @@ def compile_apart(parcel: Parcel, wanted: Wanted) -> Part | Failed:
         place = Start(parcel.context.import_path, parcel.context.folder, (str(folder),))
         with Child("workbench.handles.cluster.compiled_parts", place=place) as child:
             try:
-                made: Part = child.ask((str(parcel.find_folder(folder)), parcel.context, wanted))
+                part: Part = child.ask((str(parcel.find_folder(folder)), parcel.context, wanted))
             except WorkbenchError as error:
                 return Failed.of(error)
             except EOFError:
                 words = f"its process {child.how_it_ended()}. {child.last_words()}".strip()
                 return Failed.of(CaptureError(words))
-            return made
+            return part
 
 
 def main(parent: Parent) -> None:
@@ -190,12 +190,12 @@ def main(parent: Parent) -> None:
         subject: MeshedModel = content["subject"]
         with content["state"].reproduced():
             try:
-                made = compile_part(subject, wanted)
+                part = compile_part(subject, wanted)
             except WorkbenchError as error:
                 parent.send(Failed.of(error))
                 return
-    program = replace(made.program, report=whole(made.report))
-    parent.done(replace(made, program=program))
+    program = replace(part.program, report=whole(part.report))
+    parent.done(replace(part, program=program))
 
 
 def compile_part(subject: MeshedModel, wanted: Wanted) -> Part:

@@ -63,30 +63,32 @@ def compile_ranks(request: RanksRequest) -> Ranks:
     """Build, compile and compare what each of the ranks runs; see `workbench.ranks`."""
     check_mesh(request.mesh)
     places = list(list_coordinates(request.mesh))
-    asked = None if request.ranks is None else sorted(set(request.ranks))
-    _check_ranks(asked, len(places))
-    done = [_compile_rank(request, places[0 if asked is None else asked[0]], 0, len(asked or ()))]
-    if asked is None:
-        asked, why = _choose_ranks(request.mesh, done[0].layouts)
+    chosen = None if request.ranks is None else sorted(set(request.ranks))
+    _check_ranks(chosen, len(places))
+    done = [
+        _compile_rank(request, places[0 if chosen is None else chosen[0]], 0, len(chosen or ()))
+    ]
+    if chosen is None:
+        chosen, why = _choose_ranks(request.mesh, done[0].layouts)
     else:
-        why = f"Compiled, each by itself: {_count(asked)}. Of the others nothing is known."
-    for number, rank in enumerate(asked[1:], 1):
-        done.append(_compile_rank(request, places[rank], number, len(asked)))
+        why = f"Compiled, each by itself: {_count(chosen)}. Of the others nothing is known."
+    for number, rank in enumerate(chosen[1:], 1):
+        done.append(_compile_rank(request, places[rank], number, len(chosen)))
     if all(built.error is not None for built in done):
-        told = {built.program.error: built.program.rank for built in done[::-1]}
-        words = " ".join(f"Rank {rank}: {why}" for why, rank in reversed(told.items()))
+        failures = {built.program.error: built.program.rank for built in done[::-1]}
+        words = " ".join(f"Rank {rank}: {why}" for why, rank in reversed(failures.items()))
         raise UsageError(f"No rank was compiled. {words}") from done[0].error
     name = next(built.name for built in done if built.name)
     programs = tuple(built.program for built in done)
     return Ranks(name, request.options.target, dict(request.mesh), programs, why)
 
 
-def _check_ranks(asked: Sequence[int] | None, world: int) -> None:
-    if asked is None:
+def _check_ranks(chosen: Sequence[int] | None, world: int) -> None:
+    if chosen is None:
         return
-    if not asked:
+    if not chosen:
         raise UsageError("ranks is empty: name the ranks to compile, or leave it out.")
-    if unknown := [rank for rank in asked if not 0 <= rank < world]:
+    if unknown := [rank for rank in chosen if not 0 <= rank < world]:
         raise UsageError(
             f"ranks has {unknown[0]}: a mesh of {world} has the ranks 0 to {world - 1}."
         )
@@ -156,9 +158,9 @@ def read_pair(built: Any, rank: int) -> tuple[Any, tuple[Any, ...]]:
     model, args = pair
     if not (callable(model) and isinstance(args, tuple)):
         kinds = [type(one).__name__ for one in built] if isinstance(built, tuple) else []
-        given = f"a tuple ({', '.join(kinds)})" if kinds else f"a {type(built).__name__}"
+        kind = f"a tuple ({', '.join(kinds)})" if kinds else f"a {type(built).__name__}"
         raise UsageError(
-            f"build(mesh) returned {given} as rank {rank}: return a pair, the model and the tuple "
+            f"build(mesh) returned {kind} as rank {rank}: return a pair, the model and the tuple "
             "of its example inputs, as in `return model, (x,)`."
         )
     return model, args
@@ -175,6 +177,6 @@ def list_groups(cluster: Cluster | None) -> dict[str, RankGroup]:
     groups: dict[str, RankGroup] = {}
     for name, group in ({} if cluster is None else cluster.by_name).items():
         label = group.mesh_dims or f"group of {plural(len(group.ranks), 'rank')}"
-        same = sum(known.label.partition(" #")[0] == label for known in groups.values())
+        same = sum(other.label.partition(" #")[0] == label for other in groups.values())
         groups[name] = RankGroup(f"{label} #{same + 1}" if same else label, group.ranks)
     return groups

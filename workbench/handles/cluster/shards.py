@@ -72,11 +72,11 @@ def list_layouts(module: torch.nn.Module | None, args: Sequence[Any]) -> frozens
 
 def find_uneven_ranks(sizes: Mapping[str, int], layouts: Iterable[Layout]) -> tuple[int, ...]:
     """The first rank of each set of shards that differ from those of all earlier ranks."""
-    known = [layout for layout in layouts if all(name in sizes for name, _ in layout.split)]
-    seen: dict[tuple[tuple[int, ...], ...], int] = {}
+    usable = [layout for layout in layouts if all(name in sizes for name, _ in layout.split)]
+    first_ranks: dict[tuple[tuple[int, ...], ...], int] = {}
     for rank, at in enumerate(list_coordinates(sizes)):
-        seen.setdefault(tuple(layout.local_shape(sizes, at) for layout in known), rank)
-    return tuple(seen.values())
+        first_ranks.setdefault(tuple(layout.local_shape(sizes, at) for layout in usable), rank)
+    return tuple(first_ranks.values())
 
 
 def list_coordinates(sizes: Mapping[str, int]) -> Iterator[dict[str, int]]:

@@ -203,13 +203,13 @@ def _named(built_for: BuiltFor, there: Machine, name: str) -> BuiltFor:
 
     Raises `UsageError` where the machine can never load what this process compiles.
     """
-    made = read_current_versions()
-    release = made.torch.partition("+")[0]
+    current = read_current_versions()
+    release = current.torch.partition("+")[0]
     torch_there, triton_there = there.torch or release, there.triton or built_for.triton
     differences = [
         f"{what} {theirs}, this process {ours}"
         for what, ours, theirs in (
-            ("Python", made.python, there.python or made.python),
+            ("Python", current.python, there.python or current.python),
             ("torch", release, torch_there.partition("+")[0]),
             ("Triton", _minor(built_for.triton), _minor(triton_there)),
         )
@@ -242,8 +242,8 @@ def _retargeted(serialized: Serialized, built_for: BuiltFor, there: Machine) -> 
     start = find_pickle_start(serialized.payload)
     outside = {name: object() for name in serialized.external_data}
     state = tp.AOT_UNPICKLER.get()(outside, io.BytesIO(serialized.payload[start:])).load()
-    told = _system_info(built_for, there)
-    state["system_info"] = dataclasses.replace(state["system_info"], **told)
+    info = _system_info(built_for, there)
+    state["system_info"] = dataclasses.replace(state["system_info"], **info)
     buffer = io.BytesIO()
     tp.AOT_PICKLER.get()(outside, buffer).dump(state)
     return dataclasses.replace(serialized, payload=serialized.payload[:start] + buffer.getvalue())
@@ -252,12 +252,12 @@ def _retargeted(serialized: Serialized, built_for: BuiltFor, there: Machine) -> 
 def _system_info(built_for: BuiltFor, there: Machine) -> Mapping[str, Any]:
     """What torch's record of a system says on the machine: SystemInfo of torch._dynamo.package."""
     names = [gpu.name for gpu in there.gpus if gpu.runs(built_for.arch)]
-    told: dict[str, Any] = {
+    info: dict[str, Any] = {
         "torch_version": built_for.torch,
         "toolkit_version": there.release_in_torch,
         "triton_version": tuple(int(part) for part in _minor(built_for.triton).split(".")),
         "gpu_name": names[0] if names else built_for.device_name,
     }
     if there.full_python:
-        told["python_version"] = there.full_python
-    return told
+        info["python_version"] = there.full_python
+    return info

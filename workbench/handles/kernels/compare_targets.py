@@ -107,7 +107,7 @@ def record_matrix(
     for text in report.texts.values():
         texts.add(text)
     roofs = {gpu.name: {row.kernel: row for row in rooflines(report, gpu)} for gpu in gpus}
-    told = {
+    forecasts = {
         gpu.name: {row.kernel: row for row in list_kernels(report, gpu, roofs[gpu.name])}
         for gpu in gpus
     }
@@ -115,7 +115,7 @@ def record_matrix(
     for id, built in by_id.items():
         build = builds[id]
         cell = _cell(build, built, roofs[build.gpu.target].get(build.kernel))
-        expected = told[build.gpu.target][build.kernel]
+        expected = forecasts[build.gpu.target][build.kernel]
         if expected.source == "modelled":
             us = expected.us / expected.calls
             cell = replace(cell, modelled_us=us, modelled_error=expected.error)

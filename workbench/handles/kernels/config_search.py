@@ -54,39 +54,39 @@ def judge_built(
         return replace(candidate, reason="the budget was used up")
     if built.is_late:
         return replace(candidate, verdict="takes too long", reason=built.note)
-    taken = built.resources
-    if taken is None:
+    resources = built.resources
+    if resources is None:
         why = (built.note or "").partition(": ")[2] or built.note
         return replace(candidate, verdict=NO_CODE, reason=why)
-    figures = {name: getattr(taken, name) for name in _TAKEN}
-    made = replace(candidate, reason=built.note or taken.note, **figures)
-    if taken.blocks == 0:
-        return replace(made, verdict=NO_FIT, reason=taken.note)
-    made = _time(made, describe(taken), gpu)
+    figures = {name: getattr(resources, name) for name in _TAKEN}
+    judged = replace(candidate, reason=built.note or resources.note, **figures)
+    if resources.blocks == 0:
+        return replace(judged, verdict=NO_FIT, reason=resources.note)
+    judged = _time(judged, describe(resources), gpu)
     if built.loop is not None:
         if built.loop.spilled:
-            kept = plural(built.loop.spilled, "register")
-            reason = f"each step along K stores and loads {kept} that do not fit"
-            return replace(made, verdict=SPILLS, reason=reason)
-    elif taken.spills:
-        told = plural(taken.spills, "store or load", "stores and loads")
-        return replace(made, verdict=SPILLS, reason=f"{told} of registers that do not fit")
-    return replace(made, verdict=RANKED)
+            count = plural(built.loop.spilled, "register")
+            reason = f"each step along K stores and loads {count} that do not fit"
+            return replace(judged, verdict=SPILLS, reason=reason)
+    elif resources.spills:
+        amount = plural(resources.spills, "store or load", "stores and loads")
+        return replace(judged, verdict=SPILLS, reason=f"{amount} of registers that do not fit")
+    return replace(judged, verdict=RANKED)
 
 
-def _time(made: Candidate, described: Described, gpu: Gpu) -> Candidate:
+def _time(candidate: Candidate, described: Described, gpu: Gpu) -> Candidate:
     """The candidate with its modelled time, or with the reason why there is none."""
     if isinstance(described, str):
-        return replace(made, reason=made.reason or described)
+        return replace(candidate, reason=candidate.reason or described)
     work, launch = described
-    found = time_kernel(work, launch, gpu)
-    if found.us is None:
-        return replace(made, reason=made.reason or found.because)
-    made = replace(made, model_us=found.us, because=found.because)
+    modelled = time_kernel(work, launch, gpu)
+    if modelled.us is None:
+        return replace(candidate, reason=candidate.reason or modelled.because)
+    candidate = replace(candidate, model_us=modelled.us, because=modelled.because)
     if isinstance(work, ProductWork) and isinstance(launch, ProductTile):
         programs, l2_bytes = count_programs(work, launch), count_l2_bytes(work, launch)
-        made = replace(made, grid=round(programs), l2_bytes=l2_bytes)
-    return made
+        candidate = replace(candidate, grid=round(programs), l2_bytes=l2_bytes)
+    return candidate
 
 
 def order_candidates(judged: Sequence[Candidate], place: Placing | None = None) -> list[Candidate]:
@@ -94,14 +94,15 @@ def order_candidates(judged: Sequence[Candidate], place: Placing | None = None) 
 
     Where all spill, that is no reason against one.
     """
-    if not any(each.verdict == RANKED for each in judged):
+    if not any(candidate.verdict == RANKED for candidate in judged):
         judged = [
-            replace(each, verdict=RANKED) if each.verdict == SPILLS else each for each in judged
+            replace(candidate, verdict=RANKED) if candidate.verdict == SPILLS else candidate
+            for candidate in judged
         ]
     if place is None:
         return rank_candidates(judged)
     placed = list(judged)
-    at = [n for n, each in enumerate(judged) if each.verdict in (RANKED, SPILLS)]
+    at = [n for n, candidate in enumerate(judged) if candidate.verdict in (RANKED, SPILLS)]
     times = place([judged[n].config for n in at], [judged[n].model_us for n in at])
     for index, n in enumerate(at):
         if not isinstance(times, str):

@@ -129,10 +129,10 @@ def _ranked(
     worker: CrossCompiler | None = None,
     place: Placing | None = None,
 ) -> RankedConfigs:
-    made = [_try(sweep, config) for config in configs]
+    candidates = [_try(sweep, config) for config in configs]
     builds = {
         f"{sweep.kernel.id}:r{n}": config
-        for n, (config, one) in enumerate(zip(configs, made, strict=True))
+        for n, (config, one) in enumerate(zip(configs, candidates, strict=True))
         if one.reason is None
     }
     built = build_all(
@@ -143,7 +143,7 @@ def _ranked(
     )
     judged = [
         _judge(sweep, one, built[name]) if (name := f"{sweep.kernel.id}:r{n}") in built else one
-        for n, one in enumerate(made)
+        for n, one in enumerate(candidates)
     ]
     rows = list_rows(order_candidates(judged, place), sweep.kernel.id, sweep.gpu.name)
     return keep_ranked(report, sweep.kernel.id, sweep.gpu.name, rows)
@@ -155,8 +155,8 @@ def keep_ranked(
     """The record with these rows of a kernel on a GPU in its table `ranked_configs`."""
     others = [row for row in report.ranked_configs if (row.kernel, row.target) != (kernel, target)]
     table = Table.of(RankedConfig, [*others, *rows])
-    kept = replace(report, tables={**report.tables, "ranked_configs": table})
-    return RankedConfigs(kept, kernel, target)
+    record = replace(report, tables={**report.tables, "ranked_configs": table})
+    return RankedConfigs(record, kernel, target)
 
 
 def get_gpu(report: Report) -> Gpu:
@@ -179,13 +179,13 @@ def get_gpu(report: Report) -> Gpu:
     return describe_local_gpu()[0].spec
 
 
-def _sweep(report: Report, gpu: Gpu, name: str, asked: Collection[str] = ()) -> _Sweep:
+def _sweep(report: Report, gpu: Gpu, name: str, requested: Collection[str] = ()) -> _Sweep:
     kernel = find_kernel(report, name)
     text = report.texts.get(kernel.text or "")
     if text is None:
         raise UsageError(f"The source of {kernel.id} is not in the report: compile it again.")
     source = read_source(text)
-    names = find_tunable(source, asked)
+    names = find_tunable(source, requested)
     if not names:
         fixed = ", ".join(source.signature) or "none"
         raise UsageError(f"{kernel.id} has no block sizes to change: its arguments are {fixed}.")
@@ -222,28 +222,28 @@ def _build(sweep: _Sweep, id: str, config: Config) -> Build:
 
 def _try(sweep: _Sweep, config: Config) -> Candidate:
     """A configuration before it is compiled, with the reason where it need not be."""
-    made = Candidate(config.sizes, config.warps, config.stages)
+    candidate = Candidate(config.sizes, config.warps, config.stages)
     if sweep.source.is_user_product:
         why = explain_no_step(sweep.source, sweep.product, config)
-        return made if why is None else replace(made, verdict=WRONG, reason=why)
+        return candidate if why is None else replace(candidate, verdict=WRONG, reason=why)
     division = find_division(sweep.source, config)
     if division is None:
-        return made
+        return candidate
     why = explain_wide_grid(division.grid, sweep.gpu)
-    made = replace(made, grid=division.blocks)
-    return made if why is None else replace(made, verdict=TOO_WIDE, reason=why)
+    candidate = replace(candidate, grid=division.blocks)
+    return candidate if why is None else replace(candidate, verdict=TOO_WIDE, reason=why)
 
 
 def _judge(sweep: _Sweep, one: Candidate, built: Built) -> Candidate:
     return judge_built(one, built, sweep.gpu, partial(_describe, sweep, one, built))
 
 
-def _describe(sweep: _Sweep, one: Candidate, built: Built, taken: Resources) -> Described:
+def _describe(sweep: _Sweep, one: Candidate, built: Built, resources: Resources) -> Described:
     if sweep.source.is_user_product:
-        resident = taken.blocks or 1
+        resident = resources.blocks or 1
         return describe_product(
             sweep.gpu, sweep.source, sweep.product, one.config, resident=resident, loop=built.loop
         )
     if sweep.source.kind == "template":
         return describe_template(sweep.source, sweep.recorded, one)
-    return describe_loop(sweep.gpu, sweep.source, sweep.recorded, one, taken)
+    return describe_loop(sweep.gpu, sweep.source, sweep.recorded, one, resources)

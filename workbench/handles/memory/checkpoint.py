@@ -93,8 +93,8 @@ class Checkpoint:
         if estimator == "roofline" and self._gpu is None:
             raise UsageError(_NO_ROOFLINE.format(self.name, target))
         own = float(recipe.option_then("functorch", _OPTION, 1.0))
-        asked = sorted({own, *BUDGETS}, reverse=True)
-        self.report: Report = self._compiled(own, asked, progress).report
+        budgets = sorted({own, *BUDGETS}, reverse=True)
+        self.report: Report = self._compiled(own, budgets, progress).report
         _check_previews(self.report)
         self._peaks: dict[float, int] = {}
         self._checks: dict[float, Check] = {}
@@ -136,12 +136,12 @@ class Checkpoint:
         if not is_number or not 0 <= budget <= 1:
             raise UsageError(f"The budget is {budget!r}: pass a number from 0 to 1, such as 0.5.")
         with self._lock:  # who asks for the same meanwhile gets what the first one made
-            known = any(point.budget == budget for point in self.budgets.points)
-            if budget != self.own and known:
+            is_known = any(point.budget == budget for point in self.budgets.points)
+            if budget != self.own and is_known:
                 self._refuse(budget)
             if budget not in self._peaks:
-                with follow_in_a_line(progress, f"A memory budget of {budget:g}") as told:
-                    self._compile(budget, told)
+                with follow_in_a_line(progress, f"A memory budget of {budget:g}") as callback:
+                    self._compile(budget, callback)
             if budget != self.own:
                 self._refuse(budget)
         return self.budgets.at(float(budget))
@@ -204,24 +204,24 @@ class Checkpoint:
         return repr(self.budgets)
 
     def _compile(self, budget: float, progress: ProgressCallback | None) -> None:
-        known = any(point.budget == budget for point in self.budgets.points)
-        made = self._compiled(budget, () if known else (budget,), progress)
-        if not known:  # another thread may read what there is meanwhile: it is never changed
-            self._more = {**self._more, budget: made.report}
-        self._check(budget, made)
+        is_known = any(point.budget == budget for point in self.budgets.points)
+        compiled = self._compiled(budget, () if is_known else (budget,), progress)
+        if not is_known:  # another thread may read what there is meanwhile: it is never changed
+            self._more = {**self._more, budget: compiled.report}
+        self._check(budget, compiled)
         if not self.budgets.at(budget).why_not or budget == self.own:
-            self.compiled[budget] = made
-            self._peaks = {**self._peaks, budget: memory(made.report).peak}
+            self.compiled[budget] = compiled
+            self._peaks = {**self._peaks, budget: memory(compiled.report).peak}
         self.keep()
 
-    def _check(self, budget: float, made: Any) -> None:
+    def _check(self, budget: float, compiled: Any) -> None:
         """Compare the gradients of a program with those of the original."""
         if self.budgets.at(budget).why_not:
             return
 
         def compare(args: tuple[Any, ...], kwargs: dict[str, Any]) -> GradientCheck:
             is_sound = not self.budgets.at(self.own).why_not
-            return check_gradients(self._holder, made, args, kwargs, is_sound=is_sound)
+            return check_gradients(self._holder, compiled, args, kwargs, is_sound=is_sound)
 
         verdict = self._recipe.called(compare, has_numbers=True)
         check = Check(verdict.text, "") if verdict.ok is False else Check("", verdict.text)
@@ -229,14 +229,14 @@ class Checkpoint:
 
     def keep(self) -> None:
         """Write what is known into the record of the step."""
-        known = {point.budget: point for point in self.budgets.points}
+        points = {point.budget: point for point in self.budgets.points}
         reports = (self.report, *self._more.values())
         rows = [
             replace(
                 row,
                 peak_bytes=self._peaks.get(row.budget),
-                checked=known[row.budget].checked,
-                why_not=known[row.budget].why_not,
+                checked=points[row.budget].checked,
+                why_not=points[row.budget].why_not,
                 is_own=row.budget == self.own,
                 estimator=self.estimator,
             )
@@ -256,21 +256,21 @@ class Checkpoint:
         self, budget: float, previews: Sequence[float], progress: ProgressCallback | None
     ) -> Any:
         config = tp.FUNCTORCH_CONFIG.get()
-        wanted: dict[str, Any] = {_OPTION: budget}
+        values: dict[str, Any] = {_OPTION: budget}
         if self._by is not None:
             from workbench.compiler.recording.runtime_estimators import RooflineEstimator
 
-            wanted[_ESTIMATOR] = RooflineEstimator(self._by)
+            values[_ESTIMATOR] = RooflineEstimator(self._by)
 
         def change(call: CompileRequest) -> CompileRequest:
-            for name, value in wanted.items():  # over what the recipe sets; undone by the patch
+            for name, value in values.items():  # over what the recipe sets; undone by the patch
                 setattr(config, name, value)
             options = replace(call.options, capture="full", budgets=tuple(previews))
             return replace(call, options=options)
 
-        with config.patch({name: getattr(config, name) for name in wanted}):
-            made, _, _ = self._recipe.compile_changed(change, progress)
-        return made
+        with config.patch({name: getattr(config, name) for name in values}):
+            compiled, _, _ = self._recipe.compile_changed(change, progress)
+        return compiled
 
 
 def _estimator(name: Any) -> Estimator:

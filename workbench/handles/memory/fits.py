@@ -145,19 +145,21 @@ class _Depths:
         counted = memory(compiled.report)
         if request.grad:
             _check_loss(counted)
-        told = find_forecast(compiled.report)
-        call_us = None if told is None else (told.call_us, told.least_us, told.most_us)
+        forecast = find_forecast(compiled.report)
+        call_us = (
+            None if forecast is None else (forecast.call_us, forecast.least_us, forecast.most_us)
+        )
         return read_depth(counted, layers, state, time.perf_counter() - started, call_us)
 
 
 def _built(make: Callable[[int], torch.nn.Module], count: int) -> torch.nn.Module:
-    made = make(count)
-    if not isinstance(made, torch.nn.Module):
+    model = make(count)
+    if not isinstance(model, torch.nn.Module):
         raise UsageError(
-            f"The function for model= gave {shown(made)} for {plural(count, 'layer')}: expected a "
+            f"The function for model= gave {shown(model)} for {plural(count, 'layer')}: expected a "
             "torch.nn.Module."
         )
-    return made
+    return model
 
 
 def _models(request: FitRequest) -> tuple[Callable[[int], torch.nn.Module], int]:
@@ -193,10 +195,10 @@ def _capacity(request: FitRequest) -> tuple[int, str]:
             f"target={request.target!r} has no capacity that is known: pass a GPU of targets(), "
             "such as 'h100', which need not be there."
         )
-    known = list_known_gpus()[request.target]
+    gpu = list_known_gpus()[request.target]
     if request.capacity is None:
-        return known.dram_bytes, known.title
-    return request.capacity, f"{number_text(request.capacity, 'bytes')} of {known.title}"
+        return gpu.dram_bytes, gpu.title
+    return request.capacity, f"{number_text(request.capacity, 'bytes')} of {gpu.title}"
 
 
 def _check_loss(counted: Memory) -> None:
@@ -210,10 +212,10 @@ def _refuse_no_loss(model: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[
     """The same before anything is compiled, where the forward runs without data."""
     try:
         with torch.random.fork_rng(devices=[]):
-            found = model(*args, **kwargs)
+            output = model(*args, **kwargs)
     except Exception:  # what has no kernel for sizes alone is left to the compiler
         return
-    outputs = [leaf for _, leaf in leaves(found, Path("out")) if isinstance(leaf, torch.Tensor)]
+    outputs = [leaf for _, leaf in leaves(output, Path("out")) if isinstance(leaf, torch.Tensor)]
     if outputs and not any(leaf.nbytes <= _SCALAR for leaf in outputs):
         raise UsageError(_NO_LOSS.format(type(model).__name__))
 
@@ -258,14 +260,14 @@ def cut_layers(
             f"{name} has no list of equal layers, of one class with parameters of the same sizes, "
             f"to leave {layers} of: pass layers=None, which compiles the whole."
         )
-    kept: Any = module.get_submodule(where)
-    whole = dict(kept._modules)
-    del kept[layers:]
+    module_list: Any = module.get_submodule(where)
+    whole = dict(module_list._modules)
+    del module_list[layers:]
     try:
-        yield len(kept), len(whole)
+        yield len(module_list), len(whole)
     finally:  # build may return the same model again
-        kept._modules.clear()
-        kept._modules.update(whole)
+        module_list._modules.clear()
+        module_list._modules.update(whole)
 
 
 def copy_without_weights(model: torch.nn.Module) -> torch.nn.Module:
@@ -288,8 +290,8 @@ def copy_without_weights(model: torch.nn.Module) -> torch.nn.Module:
 def copy_with_layers(model: torch.nn.Module, name: str, count: int) -> torch.nn.Module:
     """A copy without weights that has the first layers of the list `name` only."""
     cut = copy_without_weights(model)
-    kept: Any = cut.get_submodule(name)
-    del kept[count:]
+    module_list: Any = cut.get_submodule(name)
+    del module_list[count:]
     return cut
 
 
@@ -302,8 +304,8 @@ def copy_without_data(value: Any, axis: int | None, shape: tuple[int, ...]) -> A
         sizes = list(leaf.shape)
         if axis is not None and axis < len(sizes) and sizes[axis] == shape[axis]:
             sizes[axis] *= 2
-        made = torch.empty(sizes, dtype=leaf.dtype, device="meta")
-        return made.requires_grad_(leaf.requires_grad)
+        empty = torch.empty(sizes, dtype=leaf.dtype, device="meta")
+        return empty.requires_grad_(leaf.requires_grad)
 
     return tp.TREE_MAP.get()(changed, value)
 

@@ -96,8 +96,8 @@ def count_eager(compiled: CompiledBase, progress: ProgressCallback | None = None
         return replace(call, options=replace(plain, counts_eager=True))
 
     try:
-        made, _, _ = recipe.compile_changed(change, progress)
-        counted = made.report
+        recompiled, _, _ = recipe.compile_changed(change, progress)
+        counted = recompiled.report
     except WorkbenchError as error:
         counted = EagerCounter(str(error)).added(Report())
     why = counted.why_missing(PANE)
@@ -112,11 +112,11 @@ def keep_measured(compiled: CompiledBase, bytes_: int) -> None:
 
 def check_sizes(usage: Memory, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
     """Raise `UsageError` for inputs of other sizes than those that were counted for."""
-    given = Counter(
+    sizes = Counter(
         tensor.untyped_storage().nbytes() for tensor in list_tensors(args, dict(kwargs))
     )
     rows = [row for row in usage.allocations if row.kind == "input"]
-    missing = Counter(row.bytes for row in rows) - given
+    missing = Counter(row.bytes for row in rows) - sizes
     other = next((row for row in rows if missing[row.bytes]), None)
     if usage.timeline.is_sized_by_hint and other is not None:
         raise UsageError(
@@ -133,11 +133,12 @@ def _peak(call: Callable[[], Any], learning: list[torch.Tensor] | None) -> int:
     def once() -> Any:
         outputs = call()
         if learning is not None:
-            wanted = [t for t in list_tensors(outputs) if t.requires_grad]
-            for t in wanted:  # made while it warms up: a loss would be counted as the program's
+            differentiable = [t for t in list_tensors(outputs) if t.requires_grad]
+            # made while it warms up: a loss would be counted as the program's
+            for t in differentiable:
                 ones.setdefault((t.dtype, t.device), t.new_ones(()))
             torch.autograd.backward(
-                wanted, [ones[t.dtype, t.device].expand(t.shape) for t in wanted]
+                differentiable, [ones[t.dtype, t.device].expand(t.shape) for t in differentiable]
             )
         return outputs
 

@@ -65,7 +65,9 @@ class Opportunities(Sequence[Suggestion]):
 
     @cached_property
     def _found(self) -> tuple[Suggestion, ...]:
-        return tuple(Suggestion(each, self._subject) for each in opportunities(self.report))
+        return tuple(
+            Suggestion(opportunity, self._subject) for opportunity in opportunities(self.report)
+        )
 
     def __len__(self) -> int:
         return len(self._found)
@@ -84,10 +86,10 @@ class Opportunities(Sequence[Suggestion]):
         """By position, or by id or rule; raises `UsageError` for a name that there is not."""
         if not isinstance(key, str):
             return self._found[key]
-        for each in self._found:
-            if key in (each.opportunity.id, each.opportunity.rule):
-                return each
-        rules = ", ".join(each.opportunity.rule for each in self._found) or "none"
+        for suggestion in self._found:
+            if key in (suggestion.opportunity.id, suggestion.opportunity.rule):
+                return suggestion
+        rules = ", ".join(suggestion.opportunity.rule for suggestion in self._found) or "none"
         raise UsageError(f"There is no opportunity {key!r}. There are: {rules}.")
 
     def frame(self) -> pandas.DataFrame:
@@ -98,4 +100,6 @@ class Opportunities(Sequence[Suggestion]):
         """Each with its saving and its change, for a terminal of 80 columns."""
         from workbench.views.answers.alternatives_text import describe_opportunities
 
-        return describe_opportunities(self.report, [each.opportunity for each in self._found])
+        return describe_opportunities(
+            self.report, [suggestion.opportunity for suggestion in self._found]
+        )

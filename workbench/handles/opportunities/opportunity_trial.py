@@ -110,7 +110,7 @@ def try_opportunity(
     if (why := why_not(change, subject)) is not None:
         raise UsageError(why)
     recipe: Any = subject.recipe
-    made, call, before = recipe.compile_changed(
+    changed, call, before = recipe.compile_changed(
         lambda call: _make_change(call, change, subject.report), progress
     )
     times: PairedTimes | None = None
@@ -120,27 +120,27 @@ def try_opportunity(
         )
     elif _runs_here(subject):
         with step(progress, "comparing outputs"):
-            agrees, checked = _compare(subject, made, before.inputs, call, change)
+            agrees, checked = _compare(subject, changed, before.inputs, call, change)
         if has_fake_collectives(subject.report):
             agrees, checked = None, f"Not compared: {NOTHING_SENT}"
         with step(progress, "timing both in turn"):
-            times = _measure(subject, made, before.inputs, call, change)
+            times = _measure(subject, changed, before.inputs, call, change)
     elif change.changes_numbers:
         agrees, checked = None, _MEANT
     elif interpret:
-        agrees, checked = _interpreted(subject, made, call)
+        agrees, checked = _interpreted(subject, changed, call)
     else:
         agrees, checked = None, _NOT_HERE
     return Tried(
         opportunity=change,
         before=read_cost(subject.report, () if times is None else times.before_us),
-        after=read_cost(made.report, () if times is None else times.after_us),
+        after=read_cost(changed.report, () if times is None else times.after_us),
         agrees=agrees,
         checked=checked,
-        compiled=made,
-        diff=diff(subject.report, made.report, ("as it is", change.rule)),
+        compiled=changed,
+        diff=diff(subject.report, changed.report, ("as it is", change.rule)),
         times=times,
-        streams=compare_streams(subject.report, made.report),
+        streams=compare_streams(subject.report, changed.report),
     )
 
 
@@ -305,6 +305,6 @@ def _repeatable(x: Any, inputs: Any) -> RepeatableCall:
 
     args, kwargs = copy_all_inputs(inputs[0], inputs[1], find_held_inputs(x.original, *inputs))
     parameters = () if x.module is None else tuple(x.module.parameters())
-    made = RepeatableCall(x, args, kwargs, parameters)
-    programs = made.programs()
-    return replace(made, clock=choose_clock(programs)) if programs else made
+    repeatable = RepeatableCall(x, args, kwargs, parameters)
+    programs = repeatable.programs()
+    return replace(repeatable, clock=choose_clock(programs)) if programs else repeatable

@@ -109,9 +109,9 @@ class Variants(LiveOnly):
         """
         import pandas as pd
 
-        told = () if self.session is None else tuple(self.session.tables)
-        require_one_of("name", name, ("variants", "guards", *told))
-        if self.session is not None and name in told:
+        session_tables = () if self.session is None else tuple(self.session.tables)
+        require_one_of("name", name, ("variants", "guards", *session_tables))
+        if self.session is not None and name in session_tables:
             return self.session.frame(name)
         if name == "variants":
             columns = ["function", "line", "is_resumed", "variants", "graphs", "falls_back"]
@@ -129,8 +129,8 @@ class Variants(LiveOnly):
         --------
         >>> wb.load("f.aotv", f)  # doctest: +SKIP
         """
-        told = None if self.session is None else self.session.to_bytes()
-        return write_variants(check_file_path(path), self._recorded, told)
+        session_bytes = None if self.session is None else self.session.to_bytes()
+        return write_variants(check_file_path(path), self._recorded, session_bytes)
 
     def __repr__(self) -> str:
         rows = self._recorded.frames
@@ -287,13 +287,13 @@ def called(fn: Function, on_miss: str, backend: Backend, refusal: Refusal) -> Fu
 
 
 def _compiling(fn: Function, backend: Backend, _refusal: Refusal) -> Function:
-    made: Function = torch.compile(fn, backend=backend)
-    return made
+    compiled: Function = torch.compile(fn, backend=backend)
+    return compiled
 
 
 def _running(fn: Function, _backend: Backend, _refusal: Refusal) -> Function:
-    made: Function = tp.RUN_ONLY.get()(fn)
-    return made
+    running: Function = tp.RUN_ONLY.get()(fn)
+    return running
 
 
 def _refusing(fn: Function, backend: Backend, refusal: Refusal) -> Function:
@@ -309,8 +309,8 @@ def _refusing(fn: Function, backend: Backend, refusal: Refusal) -> Function:
 
     refuse._torchdynamo_orig_backend = context.callback  # type: ignore[attr-defined]
     context.callback = refuse
-    made: Function = context(fn)
-    return made
+    wrapped: Function = context(fn)
+    return wrapped
 
 
 def _failed_guards(frame: Any) -> str:

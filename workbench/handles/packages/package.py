@@ -136,9 +136,9 @@ class Package(OpenPackage):
         )
         manifest = write_bucketed(request, path, Buckets(sizes, pad, split, harmless), progress)
         with open_package_parts(path, manifest.digest) as parts:
-            made = cls(parts)
-        made.originals.update(dict.fromkeys(made.names, model))
-        return made
+            package = cls(parts)
+        package.originals.update(dict.fromkeys(package.names, model))
+        return package
 
     @checked
     def cpp_project(
@@ -270,6 +270,6 @@ def make_package(
         requests = (request_as_variant(requests, variant),)
         manifest = write_variant(requests[0], path, progress=progress, build=compile_library)
     with open_package_parts(path, manifest.digest, is_elsewhere=target != "host") as parts:
-        made = Package(parts)
-    made.originals.update({request.name: request.original for request in requests})
-    return made
+        package = Package(parts)
+    package.originals.update({request.name: request.original for request in requests})
+    return package

@@ -42,8 +42,8 @@ class LiveCures:
     def __init__(self, recipe: Recipe):
         self._recipe = recipe
         args, kwargs = recipe.inputs()
-        given = (leaf for _, leaf in leaves((args, kwargs), Path("call")))
-        tensors = [leaf for leaf in given if isinstance(leaf, torch.Tensor)]
+        inputs = (leaf for _, leaf in leaves((args, kwargs), Path("call")))
+        tensors = [leaf for leaf in inputs if isinstance(leaf, torch.Tensor)]
         size = sum(tensor.nbytes for tensor in tensors if tensor.layout is torch.strided)
         self._kept = tensors if size <= _KEPT_BYTES else []
 
@@ -59,7 +59,7 @@ class LiveCures:
 
         Raises `UsageError` for one that there is not, and for inputs that are gone.
         """
-        item = next((each for each in report.breaks if each.id == break_id), None)
+        item = next((row for row in report.breaks if row.id == break_id), None)
         cures = () if item is None else tuple(find_cures(report, item))
         if item is None or not 0 <= number < len(cures):
             raise UsageError(f"There is no cure {number} of a break {break_id!r} in this report.")
@@ -152,8 +152,8 @@ def try_candidates(recorder: SessionRecorder) -> None:
                 return
             if not all(_has_names(line, calls[0]) for line in patch.change.before_call):
                 continue
-            made = try_patch(patch, rows, calls, recorder.path_of, backend, Steps(lambda: None))
-            tried.append((patch.id, made.verdict, made.checked))
+            result = try_patch(patch, rows, calls, recorder.path_of, backend, Steps(lambda: None))
+            tried.append((patch.id, result.verdict, result.checked))
         recorder.note_trials([row.compile_id for row in rows], tuple(tried))
 
 

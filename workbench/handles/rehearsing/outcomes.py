@@ -82,9 +82,11 @@ def outcome(target: Any, inputs: Inputs, call: Callable[..., Any] | None = None)
         effects += _collect_written(state)
     if call is not None:
         return effects
-    said = "".join(f"{each.category.__name__}: {each.message}\n" for each in warned)
+    warnings_text = "".join(
+        f"{warning.category.__name__}: {warning.message}\n" for warning in warned
+    )
     # a copy of an object stands elsewhere
-    return [*effects, (_PRINTED, _ADDRESS.sub("0x…", f"{printed.getvalue()}{said}"))]
+    return [*effects, (_PRINTED, _ADDRESS.sub("0x…", f"{printed.getvalue()}{warnings_text}"))]
 
 
 @contextlib.contextmanager
@@ -97,8 +99,8 @@ def _warned(is_asked: bool) -> Iterator[list[warnings.WarningMessage]]:
     if not is_asked:
         yield []
         return
-    with warnings.catch_warnings(record=True) as kept:
-        yield kept
+    with warnings.catch_warnings(record=True) as caught:
+        yield caught
 
 
 def effects_of(
@@ -109,14 +111,14 @@ def effects_of(
     `objects` are modules beside the callable whose buffers are a part of it.
     """
     effects: Leaves = list(leaves_of(result))
-    given = list(leaves_of(inputs))
-    shared = _shared(effects, given)
+    input_leaves = list(leaves_of(inputs))
+    shared = _shared(effects, input_leaves)
     effects = [(name, _held(leaf)) for name, leaf in effects]
-    effects += [(name.replace("out", "input", 1), _held(leaf)) for name, leaf in given]
+    effects += [(name.replace("out", "input", 1), _held(leaf)) for name, leaf in input_leaves]
     effects += _buffers(target)
-    for number, each in enumerate(objects):
-        if isinstance(each, torch.nn.Module):
-            effects += [(f"module {number} {name}", leaf) for name, leaf in _buffers(each)]
+    for number, module in enumerate(objects):
+        if isinstance(module, torch.nn.Module):
+            effects += [(f"module {number} {name}", leaf) for name, leaf in _buffers(module)]
     effects += _gradients(target, result, inputs)
     strides = Forms.of(result, inputs, {}).tensors
     effects += [(f"{STRIDES}{name}", str(list(form.strides))) for name, form in strides.items()]
@@ -163,9 +165,10 @@ def difference(
         rows = [[(name, _words(name, leaf)) for name, leaf in side] for side in rows]
         notes = " Numbers in what is printed change by themselves and were left out."
     expected, again, actual = rows
-    given = {name for name, _ in actual}
+    present = {name for name, _ in actual}
     expected, again = (
-        [row for row in side if row[0] in given or row[0] != _PRINTED] for side in (expected, again)
+        [row for row in side if row[0] in present or row[0] != _PRINTED]
+        for side in (expected, again)
     )
     compared = (judge or _judge_plainly()).judge([*pair_leaves("out", expected, actual)])
     moving = {row.leaf for row in _compare(expected, again) if not row.ok}
@@ -220,8 +223,8 @@ def restore_unchanged(target: Any) -> Iterator[Snapshot]:
     Gives what Python's own values were: of lists, dicts, attributes, globals and closures.
     """
     module = resolve(target).module
-    read = () if module is not None else tuple(list_tensors(target, code=True))
-    grads = [(tensor, tensor.grad) for tensor in read if tensor.is_leaf]
+    tensors = () if module is not None else tuple(list_tensors(target, code=True))
+    grads = [(tensor, tensor.grad) for tensor in tensors if tensor.is_leaf]
     for tensor, grad in grads:
         tensor.grad = None if grad is None else grad.clone()
     state, numpy = random.getstate(), sys.modules.get("numpy")
@@ -229,7 +232,7 @@ def restore_unchanged(target: Any) -> Iterator[Snapshot]:
     reached = walk_reachable([("", target)]).without_values()
     values = Snapshot.of(reached)
     try:
-        with restore_state(module, held=read):
+        with restore_state(module, held=tensors):
             yield values
     finally:
         values.restore()
@@ -272,9 +275,9 @@ def _buffers(target: Any) -> Leaves:
     return [(f"buffer {name}", _held(value.detach())) for name, value in named]
 
 
-def _shared(out: Leaves, given: Leaves) -> str:
+def _shared(out: Leaves, inputs: Leaves) -> str:
     """Which outputs share memory with an input or with another output."""
-    named = [(f"input{name.removeprefix('out')}", leaf) for name, leaf in given]
+    named = [(f"input{name.removeprefix('out')}", leaf) for name, leaf in inputs]
     sharing: dict[int, list[str]] = {}
     for name, leaf in (*out, *named):
         if isinstance(leaf, torch.Tensor) and leaf.layout is torch.strided and leaf.numel():
@@ -283,15 +286,15 @@ def _shared(out: Leaves, given: Leaves) -> str:
     return "; ".join(" and ".join(names) for names in groups)
 
 
-def _gradients(target: Any, result: Any, given: Any) -> Leaves:
+def _gradients(target: Any, result: Any, inputs: Any) -> Leaves:
     """The gradients of the sum of the outputs, where they have one."""
     tensors = (leaf for _, leaf in leaves(result, Path("out")) if isinstance(leaf, torch.Tensor))
     count = sum(leaf.requires_grad for leaf in tensors)
     flags: Leaves = [("outputs with a gradient", count)]
     if not count:
         return flags
-    wanted = find_learning_tensors(target, resolve(target).module, given)
+    learning = find_learning_tensors(target, resolve(target).module, inputs)
     return flags + [
-        (f"{GRADIENT}{name}", torch.zeros_like(wanted[name]) if grad is None else grad)
-        for name, grad in compute_gradients(result, wanted).items()
+        (f"{GRADIENT}{name}", torch.zeros_like(learning[name]) if grad is None else grad)
+        for name, grad in compute_gradients(result, learning).items()
     ]

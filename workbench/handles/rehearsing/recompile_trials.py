@@ -111,14 +111,14 @@ def try_patch(
     """
     last = rows[-1]
     inside = _is_inside(last, calls[0])
-    known = _Calls(tuple(calls), last.kind, last.source, _read_values(rows), inside, backend)
+    recorded = _Calls(tuple(calls), last.kind, last.source, _read_values(rows), inside, backend)
     diff = write_diff([patch.change], lambda edit: files(edit.file))
     with _quietly(), preserved():
         steps(f"making {plural(len(calls), 'call')} again, as they were", 0.0)
         try:
-            expected = _run(known, None, is_compiled=False)
-            again = _run(known, None, is_compiled=False)
-            before = _run(known, None).counts
+            expected = _run(recorded, None, is_compiled=False)
+            again = _run(recorded, None, is_compiled=False)
+            before = _run(recorded, None).counts
         except UsageError as error:
             return TriedChange("not checked", str(error), patch=diff)
         except Exception as error:  # of the program, whose state is another one by now
@@ -129,7 +129,7 @@ def try_patch(
         def run(edits: tuple[Edit, ...]) -> Ran:
             change = replace(patch.change, edits=edits)
             try:
-                after = _run(known, replace(patch, change=change))
+                after = _run(recorded, replace(patch, change=change))
             except UsageError as error:  # the function cannot be copied
                 return Ran(None, f"Not applied: {error}", before)
             agrees, checked = _compare(patch, expected.leaves, again.leaves, after.leaves)
@@ -168,16 +168,16 @@ def _compare(
     patch: RecompilePatch, expected: Leaves, again: Leaves, after: Leaves
 ) -> tuple[bool | None, str]:
     """Whether the calls gave the same but for what the change is for, and what was compared."""
-    leaves, said = _undo_casts(patch, expected, after)
+    leaves, remark = _undo_casts(patch, expected, after)
     sides = [expected, again, leaves]
     if any(_LEARNS in line for line in patch.change.before_call):  # which is what it is for
         sides = [[row for row in side if "gradient" not in row[0]] for side in sides]
-        said = " Yet the outputs then need gradients too."
+        remark = " Yet the outputs then need gradients too."
     if any(_LAYS in line for line in patch.change.before_call) and _lays_otherwise(*sides[::2]):
         sides = [[row for row in side if STRIDES not in row[0]] for side in sides]
-        said += " Yet the outputs then lie otherwise in memory."
+        remark += " Yet the outputs then lie otherwise in memory."
     agrees, checked = difference(*sides)
-    return agrees, f"{checked}{said}"
+    return agrees, f"{checked}{remark}"
 
 
 def _lays_otherwise(expected: Leaves, actual: Leaves) -> bool:
@@ -194,7 +194,7 @@ def _undo_casts(patch: RecompilePatch, expected: Leaves, after: Leaves) -> tuple
     if not any(_CAST in line for line in patch.change.before_call):
         return after, ""
     had = {name: leaf.dtype for name, leaf in expected if isinstance(leaf, torch.Tensor)}
-    made: Leaves = []
+    uncast: Leaves = []
     others: dict[str, None] = {}
     for name, leaf in after:
         is_cast = isinstance(leaf, torch.Tensor) and had.get(name, leaf.dtype) != leaf.dtype
@@ -204,14 +204,14 @@ def _undo_casts(patch: RecompilePatch, expected: Leaves, after: Leaves) -> tuple
                 f"not {str(had[name]).removeprefix('torch.')}"
             ] = None
             leaf = leaf.to(had[name])
-        made.append((name, leaf))
-    return made, f" Yet the outputs are then {' and '.join(others)}." if others else ""
+        uncast.append((name, leaf))
+    return uncast, f" Yet the outputs are then {' and '.join(others)}." if others else ""
 
 
-def _run(known: _Calls, patch: RecompilePatch | None, *, is_compiled: bool = True) -> _Called:
+def _run(recorded: _Calls, patch: RecompilePatch | None, *, is_compiled: bool = True) -> _Called:
     """Make the calls once, on copies of the objects that they are given."""
     memo: dict[int, Any] = {}
-    found: Leaves = []
+    effects: Leaves = []
     recorder = SessionRecorder("light")
     function: Any = None
     with contextlib.ExitStack() as stack:
@@ -222,39 +222,39 @@ def _run(known: _Calls, patch: RecompilePatch | None, *, is_compiled: bool = Tru
             stack.enter_context(tp.DYNAMO_CONFIG.get().patch(options))
             recorder.start()
             stack.callback(recorder.stop)
-        stack.enter_context(_restored(known))
-        for at, call in enumerate(known.calls):
-            given, cells = call.read()
-            given = {name: _own(value, memo) for name, value in given.items()}
+        stack.enter_context(_restored(recorded))
+        for at, call in enumerate(recorded.calls):
+            arguments, cells = call.read()
+            arguments = {name: _own(value, memo) for name, value in arguments.items()}
             if function is None:
-                made = function = _make(call, cells, patch)
-                stack.enter_context(restore_unchanged(made))
+                plain = function = _make(call, cells, patch)
+                stack.enter_context(restore_unchanged(plain))
                 if is_compiled:
                     dynamic = True if patch is not None and patch.is_dynamic else None
-                    function = torch.compile(made, backend=known.backend, dynamic=dynamic)
-            _set_state(known, at, given, is_tensor=patch is not None and patch.state != "")
-            passed = dict(given)
+                    function = torch.compile(plain, backend=recorded.backend, dynamic=dynamic)
+            _set_state(recorded, at, arguments, is_tensor=patch is not None and patch.state != "")
+            passed = dict(arguments)
             if patch is not None and patch.change.before_call:
                 exec("\n".join(patch.change.before_call), {"torch": torch}, passed)
             args, kwargs = call.arrange(passed)
             result = function(*args, **kwargs)
             # the caller's own tensors are looked at: what is done to a copy is not done to them
-            own = {name: given[name] for name in call.values}
+            own = {name: arguments[name] for name in call.values}
             own = {name: part for name, part in own.items() if not _is_number(part)}
-            found += [
+            effects += [
                 (f"call {at} {name}", leaf)
-                for name, leaf in effects_of(made, result, ((), own), memo.values())
+                for name, leaf in effects_of(plain, result, ((), own), memo.values())
             ]
         # a number that is a buffer now is the state, and compared as that
-        kept = f" buffer {known.source.partition('.')[2]}"
-        found = [row for row in found if not row[0].endswith(kept)]
-        found += _state_leaves(known, given)
+        suffix = f" buffer {recorded.source.partition('.')[2]}"
+        effects = [row for row in effects if not row[0].endswith(suffix)]
+        effects += _state_leaves(recorded, arguments)
     if not is_compiled:
-        return _Called(found, Counts(0, 0, 0))
+        return _Called(effects, Counts(0, 0, 0))
     tables = recorder.tables()
     again = sum(row.kind == "recompile" for row in tables["compiles"])
     graphs = sum(row.outcome == "graph" for row in tables["compiles"])
-    return _Called(found, Counts(graphs, len(tables["breaks"]), again))
+    return _Called(effects, Counts(graphs, len(tables["breaks"]), again))
 
 
 def _is_number(value: Any) -> bool:
@@ -270,8 +270,8 @@ def _own(value: Any, memo: dict[int, Any]) -> Any:
         return value
     if id(value) not in memo:
         own = value.parameters() if isinstance(value, torch.nn.Module) else ()
-        memo |= {id(each): each for each in own}  # a forward pass reads them
-        memo[id(value)] = copy.deepcopy(value, {each: memo[each] for each in memo})
+        memo |= {id(parameter): parameter for parameter in own}  # a forward pass reads them
+        memo[id(value)] = copy.deepcopy(value, {key: memo[key] for key in memo})
     return memo[id(value)]
 
 
@@ -307,40 +307,40 @@ def _is_inside(row: SessionRecompile, call: KeptCall) -> bool:
     return row.changed_at in lines and row.changed_in in ("", row.file)
 
 
-def _find_holder(known: _Calls, given: Mapping[str, Any]) -> tuple[Any, str] | None:
+def _find_holder(recorded: _Calls, arguments: Mapping[str, Any]) -> tuple[Any, str] | None:
     """The object and the name of an attribute that the cause is about."""
-    match = _ATTRIBUTE.match(known.source.removeprefix("len(").removesuffix(")"))
-    if match is None or match["root"] not in given:
+    match = _ATTRIBUTE.match(recorded.source.removeprefix("len(").removesuffix(")"))
+    if match is None or match["root"] not in arguments:
         return None
-    holder = given[match["root"]]
+    holder = arguments[match["root"]]
     for name in match["path"].split(".")[1:]:
         holder = getattr(holder, name)
     return holder, match["name"]
 
 
-def _set_state(known: _Calls, at: int, given: Mapping[str, Any], *, is_tensor: bool) -> None:
+def _set_state(recorded: _Calls, at: int, arguments: Mapping[str, Any], *, is_tensor: bool) -> None:
     """Give the state the value of a call, where nothing inside the function does."""
-    if known.kind not in ("value", "length") or not known.values:
+    if recorded.kind not in ("value", "length") or not recorded.values:
         return
-    if at and known.is_changed_inside:
+    if at and recorded.is_changed_inside:
         return
-    value = known.values[at]
-    if known.kind == "length":
-        found = _find_holder(known, given)
-        held = None if found is None else getattr(*found)
+    value = recorded.values[at]
+    if recorded.kind == "length":
+        located = _find_holder(recorded, arguments)
+        held = None if located is None else getattr(*located)
         if isinstance(held, list) and isinstance(value, int):
             del held[value:]
         return
     if is_tensor:
-        is_float = any(isinstance(each, float) for each in known.values)
+        is_float = any(isinstance(state_value, float) for state_value in recorded.values)
         value = torch.tensor(float(value) if is_float else value)
-    if match := _GLOBAL.match(known.source):
-        known.calls[0].globals[match["name"]] = value
+    if match := _GLOBAL.match(recorded.source):
+        recorded.calls[0].globals[match["name"]] = value
         return
-    found = _find_holder(known, given)
-    if found is None:
+    located = _find_holder(recorded, arguments)
+    if located is None:
         return
-    holder, name = found
+    holder, name = located
     if is_tensor and isinstance(holder, torch.nn.Module) and name not in holder._buffers:
         delattr(holder, name)
         holder.register_buffer(name, value)
@@ -348,24 +348,24 @@ def _set_state(known: _Calls, at: int, given: Mapping[str, Any], *, is_tensor: b
         setattr(holder, name, value)
 
 
-def _state_leaves(known: _Calls, given: Mapping[str, Any]) -> Leaves:
+def _state_leaves(recorded: _Calls, arguments: Mapping[str, Any]) -> Leaves:
     """What the state is after the calls, a number as a tensor of it."""
-    if known.kind not in ("value", "length"):
+    if recorded.kind not in ("value", "length"):
         return []
-    if match := _GLOBAL.match(known.source):
-        value = known.calls[0].globals.get(match["name"])
+    if match := _GLOBAL.match(recorded.source):
+        value = recorded.calls[0].globals.get(match["name"])
     else:
-        found = _find_holder(known, given)
-        value = None if found is None else getattr(*found)
+        located = _find_holder(recorded, arguments)
+        value = None if located is None else getattr(*located)
     if isinstance(value, bool | int | float | torch.Tensor):
         return [("the state", torch.as_tensor(value, dtype=torch.float64))]
     return [(f"the state {name}", leaf) for name, leaf in leaves_of(value)]
 
 
 @contextlib.contextmanager
-def _restored(known: _Calls) -> Iterator[None]:
+def _restored(recorded: _Calls) -> Iterator[None]:
     """Put a global back that the calls are given other values of."""
-    match, scope = _GLOBAL.match(known.source), known.calls[0].globals
+    match, scope = _GLOBAL.match(recorded.source), recorded.calls[0].globals
     if match is None:
         yield
         return

@@ -166,17 +166,17 @@ class BrokenCall:
             changes = [cure.change for cure in cures]
             settings = read_dynamo_options(changes)
             is_edited = any(change.edits for change in changes)
-            made = rewrite_callable(self._target, *changes) if is_edited else self._target
-            return _Copy(made, settings)
+            target = rewrite_callable(self._target, *changes) if is_edited else self._target
+            return _Copy(target, settings)
 
-        def confirm(made: _Copy, tried: TriedChange) -> TriedChange:
+        def confirm(copy: _Copy, tried: TriedChange) -> TriedChange:
             agrees = tried.verdict not in ("refused", "not checked")
             if agrees and all(cure.kind == "explicit" for cure in cures):
                 tried = replace(tried, verdict="explicit")
-            return self._compiled(made, tried) if tried.verdict in _COMPILED else tried
+            return self._compiled(copy, tried) if tried.verdict in _COMPILED else tried
 
         expected = self._expected
-        return try_change(make, lambda made: self._seen(made, expected), confirm, self.counts)
+        return try_change(make, lambda copy: self._seen(copy, expected), confirm, self.counts)
 
     def _seen(self, copy: _Copy, expected: tuple[Leaves, Leaves]) -> Ran:
         """What a copy gives by itself, and captured with each graph run as it is."""
@@ -241,15 +241,15 @@ class BrokenCall:
 
         return write_diff([cure.change for cure in cures], find_path)
 
-    def _captured(self, made: Any) -> tuple[Captured, Leaves]:
-        seen: list[Captured] = []
+    def _captured(self, target: Any) -> tuple[Captured, Leaves]:
+        captures: list[Captured] = []
 
         def call(*args: Any, **kwargs: Any) -> Any:
-            seen.append(capture(made, args, kwargs))
-            return seen[0].result
+            captures.append(capture(target, args, kwargs))
+            return captures[0].result
 
-        leaves = outcome(made, self._inputs, call)
-        return seen[0], leaves
+        leaves = outcome(target, self._inputs, call)
+        return captures[0], leaves
 
     def _explain(self, target: Any) -> Explanation:
         args, kwargs = copy_all_inputs(self._inputs.args, self._inputs.kwargs)
@@ -272,11 +272,11 @@ def _together(
     """
     chosen: list[tuple[RehearsedCure, Cure]] = []
     left = call.counts
-    helping = [each for each in tried if each[0].verdict in ("cures", "helps")]
+    helping = [pair for pair in tried if pair[0].verdict in ("cures", "helps")]
     for row, cure in sorted(
-        helping, key=lambda each: each[0].breaks_after == each[0].breaks_before
+        helping, key=lambda pair: pair[0].breaks_after == pair[0].breaks_before
     ):
-        is_taken = any(row.break_id == each.break_id for each, _ in chosen)
+        is_taken = any(row.break_id == other.break_id for other, _ in chosen)
         if is_taken or (chosen and not left.breaks):
             continue
         if any(cure.change.overlaps(other.change) for _, other in chosen):

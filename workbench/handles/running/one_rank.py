@@ -186,21 +186,21 @@ class _OneRank:
         rank.begin()
         rank.restart_random()
         with rank.during("build"):
-            made = question.build(rank.mesh)
+            built = question.build(rank.mesh)
         args, kwargs = question.args, question.kwargs
-        if isinstance(made, tuple) and len(made) == 2 and isinstance(made[1], tuple | list):
+        if isinstance(built, tuple) and len(built) == 2 and isinstance(built[1], tuple | list):
             if (args or kwargs) and question.whole is None:
                 raise UsageError(
                     "build gives inputs, and so does the call of verify: leave one of them out. "
                     "With reference=, those of the call are the reference's."
                 )
-            made, args, kwargs = made[0], tuple(made[1]), {}
-        if not callable(made):
+            built, args, kwargs = built[0], tuple(built[1]), {}
+        if not callable(built):
             raise UsageError(
-                f"build(mesh) gave {type(made).__name__}: expected the model or function, or a "
+                f"build(mesh) gave {type(built).__name__}: expected the model or function, or a "
                 "pair of it and the tuple of this rank's inputs."
             )
-        callee = resolve(made)
+        callee = resolve(built)
         self._refuse_meta(callee, args, kwargs)
         self._refuse_shared(callee)
         return callee, args, kwargs
@@ -298,11 +298,11 @@ class _OneRank:
                 callee.module.double()
             wide = widen((args, dict(kwargs)))
             subject = self._subject(callee, *wide)
-            found = subject.run(run_eagerly(callee))
-            given = {pair.name: pair.expected for pair in pairs(subject, found, found, True)}
+            effects = subject.run(run_eagerly(callee))
+            by_name = {pair.name: pair.expected for pair in pairs(subject, effects, effects, True)}
         except (RuntimeError, TypeError, NotImplementedError, ValueError):
-            given = {}
-        return InDouble(given if all(self._rank.exchange(bool(given))) else {}), ""
+            by_name = {}
+        return InDouble(by_name if all(self._rank.exchange(bool(by_name))) else {}), ""
 
 
 def _judge_once(tolerance: Tolerance, wide: InDouble, undecided: str = "") -> Judge:

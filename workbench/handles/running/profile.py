@@ -198,10 +198,10 @@ def profile(
     eager_us = None if pairs is None else statistics.median(pairs.before_us)
     rows = tuple(_rows(runs, programs, report, machine, call_us))
     by_events = (f"{_BY_EVENTS}: {why}",) if why else ()
-    said = (*notes, *by_events, *_noise(call_us, spread_us, rows))
+    remarks = (*notes, *by_events, *_noise(call_us, spread_us, rows))
     least = _by_kernel(rows, "least_us")
     host = (machine.bytes_per_s, machine.flops_per_s) if clock is HOST_CLOCK else ()
-    whole = MeasuredCall(call_us, spread_us, eager_us, len(runs), said, least, *host)
+    whole = MeasuredCall(call_us, spread_us, eager_us, len(runs), remarks, least, *host)
     return Profile(
         kernels=rows,
         operators=operators,
@@ -211,7 +211,7 @@ def profile(
         eager_us=eager_us,
         repeats=len(runs),
         report=add_measured_call(_filled(report, rows), whole),
-        notes=(*_clock_note(rows, machine, clock, why), *said),
+        notes=(*_clock_note(rows, machine, clock, why), *remarks),
         against_eager=pairs,
     )
 
@@ -255,8 +255,8 @@ def _rows(
         time_us = statistics.median(nanoseconds) / 1e3
         kernel = matched.next(name, is_backward=program.is_backward)
         sizes = () if kernel is None else (kernel.bytes_read, kernel.bytes_written)
-        known = [size for size in sizes if size is not None]
-        moved = sum(known) if known else None
+        known_sizes = [size for size in sizes if size is not None]
+        moved = sum(known_sizes) if known_sizes else None
         rate = moved / time_us * 1e6 if moved and time_us else None
         yield KernelTime(
             name=name,

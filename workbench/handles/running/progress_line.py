@@ -52,17 +52,17 @@ class ProgressLine(Steps):
 
     def text(self) -> str:
         """The line as it is now."""
-        told = self.state()
+        state = self.state()
         progress: Progress = {
             "status": "running",
             "title": self._title,
             "elapsed_s": self.elapsed(),
-            "steps": told["steps"],
-            "kernels": told["kernels"],
+            "steps": state["steps"],
+            "kernels": state["kernels"],
             "can_cancel": False,
             "error": None,
         }
-        words = describe_progress(progress) if told["steps"] else ""
+        words = describe_progress(progress) if state["steps"] else ""
         seconds = format_seconds(progress["elapsed_s"])
         return " · ".join(filter(None, [self._title, words, seconds]))
 

@@ -80,14 +80,14 @@ def check_ranks(question: RankQuestion) -> RankVerification:
 
 
 def _refuse_other_program(question: RankQuestion, built: Graph) -> None:
-    made = read_graph(question.record)
-    if not made or made == built:
+    recorded = read_graph(question.record)
+    if not recorded or recorded == built:
         return
     at = next(
-        (n for n, two in enumerate(zip(made, built, strict=False)) if two[0] != two[1]),
-        min(len(made), len(built)),
+        (n for n, two in enumerate(zip(recorded, built, strict=False)) if two[0] != two[1]),
+        min(len(recorded), len(built)),
     )
-    was, now = (_say_call(graph, at) for graph in (made, built))
+    was, now = (_say_call(graph, at) for graph in (recorded, built))
     raise UsageError(
         f"build makes another program than the one that was compiled: call {at + 1} of its graph "
         f"is {now} in place of {was}. Give the function that made the model, with inputs of the "
@@ -99,12 +99,12 @@ def _refuse_other_kernels(question: RankQuestion, generated: Generated) -> None:
     """Raise `UsageError` where other kernels were run than those of the record."""
     if question.kernels is None:
         return
-    made = list_generated(question.record)
-    if made == generated:
+    recorded = list_generated(question.record)
+    if recorded == generated:
         return
     other = next(
-        (name for (name, _), two in zip(made, generated, strict=False) if (name, _) != two),
-        f"kernel {min(len(made), len(generated)) + 1}",
+        (name for (name, _), two in zip(recorded, generated, strict=False) if (name, _) != two),
+        f"kernel {min(len(recorded), len(generated)) + 1}",
     )
     raise UsageError(
         f"{question.name} was compiled for rank {question.rank} again, and other kernels were "
@@ -188,9 +188,9 @@ def _count(question: RankQuestion, rank: int, run: RankRun) -> RankNumbers:
 
 
 def _largest(rows: Sequence[Comparison]) -> float:
-    known = [row for row in rows if row.verdict != "not checked"]
-    found = find_largest_error(known)
-    return nan if found is None else found
+    judged = [row for row in rows if row.verdict != "not checked"]
+    largest = find_largest_error(judged)
+    return nan if largest is None else largest
 
 
 def _say_graphs(runs: Sequence[RankRun]) -> tuple[str, ...]:
@@ -219,7 +219,7 @@ def _explain(question: RankQuestion, runs: Sequence[RankRun]) -> str:
         of_rank = f"{question.runs.removesuffix('s')} of rank {rank}"
         missing = list(run.sent_eagerly)
         for one in run.sent:
-            same = [each for each in missing if _name(each) == _name(one)]
+            same = [other for other in missing if _name(other) == _name(one)]
             if same:
                 missing.remove(same[0])
         if missing:
@@ -305,15 +305,15 @@ class RankVerification(Verification):
         wrong = [row for row in self.rows if row.verdict == "failed"]
         first = self.first_wrong
         named = [f"kernel {first}" if first else "", self._name(wrong)]
-        known = sum(row.verdict != "not checked" for row in self.rows)
+        judged = sum(row.verdict != "not checked" for row in self.rows)
         verdict = (
             f"differs in {'; '.join(filter(None, named))}" if first or wrong
             else "ok" if self.ok
-            else "not all was checked" if known
+            else "not all was checked" if judged
             else "nothing was checked"
         )  # fmt: skip
         ranks = f" on {plural(len(self.ranks), 'rank')}" if self.ranks else ""
-        count = f"{known} of {plural(len(self.rows), 'leaf', 'leaves')} checked{ranks}"
+        count = f"{judged} of {plural(len(self.rows), 'leaf', 'leaves')} checked{ranks}"
         if self.kernels:
             done = sum(row.verdict != "not checked" for row in self.kernels)
             count += f", {done} of {plural(len(self.kernels), 'value')} of kernels"

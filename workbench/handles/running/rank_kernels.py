@@ -94,11 +94,11 @@ class KernelQuestion:
     @property
     def notes(self) -> tuple[str, ...]:
         """What was run, and what that cannot show."""
-        asked, ran = self.launches.asked, self.launches.ran
-        launches = f"{plural(asked, 'launch', 'launches')} of Triton kernels on all ranks"
+        requested, ran = self.launches.asked, self.launches.ran
+        launches = f"{plural(requested, 'launch', 'launches')} of Triton kernels on all ranks"
         counted = (
             f"All {launches} were run."
-            if asked == ran
+            if requested == ran
             else f"Of {launches} {ran} were run: the others are of the same kernel on the same "
             "bytes as one of these."
         )
@@ -223,14 +223,14 @@ def _list_lines(report: Report) -> dict[tuple[str, str], str]:
             graphs[node.partition(":")[0]] = graph
         if kernel.nodes and kernel.language == "triton":
             last[graph, kernel.name] = kernel.nodes[-1]
-    found = {
+    by_node = {
         (graphs[node.graph], node.name): f"{PurePath(node.file).name}:{node.line}"
         for node in report.nodes
         if node.graph in graphs and node.file is not None
     }
     by_kernel = {
-        (graph, name): found[graph, node.partition(":")[2]]
+        (graph, name): by_node[graph, node.partition(":")[2]]
         for (graph, name), node in last.items()
-        if (graph, node.partition(":")[2]) in found
+        if (graph, node.partition(":")[2]) in by_node
     }
-    return by_kernel | found
+    return by_kernel | by_node

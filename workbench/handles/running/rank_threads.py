@@ -102,12 +102,12 @@ class Rank:
     @contextmanager
     def apart(self) -> Iterator[None]:
         """While it runs something whose collectives are not counted, nor changed."""
-        kept = self.sent, self.change
+        before = self.sent, self.change
         self.begin()
         try:
             yield
         finally:
-            self.sent, self.change = kept
+            self.sent, self.change = before
 
     @contextmanager
     def during(self, step: str) -> Iterator[None]:
@@ -156,10 +156,10 @@ class _Meeting:
         del place  # of the group that was asked for, which a change may have made another
         rank = self._turns.current
         sent = rank.sent[-1]
-        given = find_input(sent.op, data)
-        if given is not None:
-            dtype = str(given.dtype).removeprefix("torch.")
-            sent = rank.sent[-1] = replace(sent, dtype=dtype, shape=tuple(given.shape))
+        tensor = find_input(sent.op, data)
+        if tensor is not None:
+            dtype = str(tensor.dtype).removeprefix("torch.")
+            sent = rank.sent[-1] = replace(sent, dtype=dtype, shape=tuple(tensor.shape))
         self._given[rank.number], self._sent[rank.number] = data, sent
         if self.missing:
             self._turns.wait(lambda: self._done, self)
@@ -171,7 +171,7 @@ class _Meeting:
                 self._agree("give different sizes or dtypes", shapes)
             how = self._hows[rank.number]
             if how is not None:
-                how.work([self._given[each] for each in self._group])
+                how.work([self._given[member] for member in self._group])
             self._done = True
         return tp.THREADED_WORK.get()(data)
 
@@ -278,10 +278,10 @@ class _Turns:
         number = self._exchanged[rank] = self._exchanged.get(rank, -1) + 1
         while len(self._given) <= number:
             self._given.append({})
-        given = self._given[number]
-        given[rank] = value
-        self.wait(lambda: len(given) == self.world, _END)
-        return [given[each] for each in range(self.world)]
+        values = self._given[number]
+        values[rank] = value
+        self.wait(lambda: len(values) == self.world, _END)
+        return [values[place] for place in range(self.world)]
 
     def gather_at(self, store: Any, count: int) -> None:
         """Wait until `count` ranks are at a store, in place of torch's barrier."""
@@ -293,14 +293,14 @@ class _Turns:
 
         Raises `RanksDisagree` where nobody is left who could bring it about.
         """
-        rank, kept = self.current, _RandomState.now()
+        rank, random_state = self.current, _RandomState.now()
         self._waiting[rank.number] = until, what
         self._turn.notify_all()
         try:
             while True:
                 if self.failed:
                     raise _Stopped
-                ready = [each for each, (holds, _) in self._waiting.items() if holds()]
+                ready = [number for number, (holds, _) in self._waiting.items() if holds()]
                 # the first of them goes on, so that a run is the same each time
                 if ready and min(ready) == rank.number:
                     return
@@ -309,7 +309,7 @@ class _Turns:
                 self._turn.wait()
         finally:
             del self._waiting[rank.number]
-            kept.set()
+            random_state.set()
 
     def _stuck(self) -> RanksDisagree:
         meetings = {rank: what for rank, (_, what) in self._waiting.items() if what is not _END}
@@ -389,11 +389,11 @@ def run_on_ranks(sizes: Sizes, work: Callable[[Rank], Made]) -> list[Made]:
     """
     import torch.distributed as dist
 
-    kept = _RandomState.now()
+    random_state = _RandomState.now()
     with _ONE_AT_A_TIME, keep_process_state() as process_patches:
         turns = _Turns(sizes)
-        made: list[Any] = [None] * turns.world
-        process_patches.callback(kept.set)
+        results: list[Any] = [None] * turns.world
+        process_patches.callback(random_state.set)
         group = tp.THREADED_GROUP.get()
 
         def start(cls: type, how: Any, of: Any) -> _Meeting:
@@ -411,10 +411,10 @@ def run_on_ranks(sizes: Sizes, work: Callable[[Rank], Made]) -> list[Made]:
         tp.ISOLATE_GROUPS.get()(True)
         process_patches.callback(tp.ISOLATE_GROUPS.get(), False)
         store: Any = vars(dist)["HashStore"]()
-        _run_threads(turns, partial(turns.run, store=store, work=work, made=made))
+        _run_threads(turns, partial(turns.run, store=store, work=work, made=results))
     if turns.failed:
         rank, error = turns.failed[0]
         if isinstance(error, RanksDisagree):
             raise error
         raise RankFailed(rank, error) from error
-    return made
+    return results

@@ -91,7 +91,7 @@ def find_line() -> str:
     frame: types.FrameType | None = sys._getframe(1)
     while frame is not None:
         path = Path(frame.f_code.co_filename)
-        if path.is_absolute() and not any(path.is_relative_to(each) for each in _NOT_USERS):
+        if path.is_absolute() and not any(path.is_relative_to(folder) for folder in _NOT_USERS):
             return f"{path.name}:{frame.f_lineno}"
         frame = frame.f_back
     return ""
@@ -117,10 +117,10 @@ def find_input(op: str, data: Any) -> torch.Tensor | None:
 
 def find_place(sizes: Sizes, rank: int) -> dict[str, int]:
     """The place of a rank along each dimension of a mesh, the last one counted first."""
-    found = {}
+    place = {}
     for name in reversed([*sizes]):
-        rank, found[name] = divmod(rank, sizes[name])
-    return dict(reversed(found.items()))
+        rank, place[name] = divmod(rank, sizes[name])
+    return dict(reversed(place.items()))
 
 
 def say_ranks(ranks: Sequence[int]) -> str:

@@ -59,17 +59,17 @@ def verify(
     if cause and reference is None and compiled.recipe is not None:
         wrong = {row.leaf for row in rows if row.verdict == "failed"}
         for world in list_worlds():
-            known = cause
+            earlier = cause
             cause = ask(
                 world,
-                lambda each: each.explain_difference(compiled, inputs, known, wrong),  # noqa: B023
-                known,
+                lambda w: w.explain_difference(compiled, inputs, earlier, wrong),  # noqa: B023
+                earlier,
                 "the explanation of a difference",
             )
     return Verification(tuple(rows), name, cause=cause)
 
 
-def _cause(compiled: CheckedCall, rows: list[Comparison], trial: Trial, given: Any) -> str:
+def _cause(compiled: CheckedCall, rows: list[Comparison], trial: Trial, reference: Any) -> str:
     """Which stage made a difference, in two sentences; "" where there is none."""
     wrong = {row.leaf for row in rows if row.verdict == "failed"}
     if not wrong:
@@ -84,7 +84,7 @@ def _cause(compiled: CheckedCall, rows: list[Comparison], trial: Trial, given: A
             "Which stage is wrong was not judged: it was loaded from a file, without the function "
             "that was compiled."
         )
-    if given is not None and differs(compiled.original):
+    if reference is not None and differs(compiled.original):
         return (
             "The original itself differs from the reference: no stage of the compilation is at "
             "fault for that. Verify without reference= to judge the compiled code."
@@ -206,13 +206,13 @@ def verify_ranks(
         build, cluster.get("mesh") or {"ranks": ranks}, args, kwargs, options, report,
         cluster["rank"], compiled.name, whole, rtol, atol, kernels,
     )  # fmt: skip
-    found = check_ranks(question)
-    compiled.update(replace(report, extra={**report.extra, RANK_NUMBERS: found.facts}))
-    return found
+    verification = check_ranks(question)
+    compiled.update(replace(report, extra={**report.extra, RANK_NUMBERS: verification.facts}))
+    return verification
 
 
-def _check_functions(**given: Any) -> None:
-    for name, value in given.items():
+def _check_functions(**functions: Any) -> None:
+    for name, value in functions.items():
         if value is not None and not callable(value):
             raise UsageError(f"{name} is {shown(value)}: expected a function or a model.")
 

@@ -147,13 +147,14 @@ class WholeRows:
         with torch.no_grad():
             whole = self._whole.learned
             own = {n: p for n, p in list_learned(self._module).items() if n in whole}
-            given = self._gathered(own, whole)
-            parts = self._choose_parts(given, whole)
-            for name, one in given.items():
+            gathered = self._gathered(own, whole)
+            parts = self._choose_parts(gathered, whole)
+            for name, one in gathered.items():
                 self._judge(name, one, whole[name], taken, parts.get(name))
             rows = Judge(self._tolerance).compare(taken.pairs)
             wrong = [row.leaf for row in rows if row.verdict == "failed"]
-        names = list(dict.fromkeys(name for each in self._rank.exchange(wrong) for name in each))
+        everywhere = self._rank.exchange(wrong)
+        names = list(dict.fromkeys(name for leaves in everywhere for name in leaves))
         if not names:
             return ""
         shown = ", ".join(names[:3]) + (" and others" if len(names) > 3 else "")
@@ -199,15 +200,15 @@ class WholeRows:
                 who = "the ranks give" if name in outputs else "the reference gives"
                 taken.pairs.append(LeafPair(name, None, None, failure=f"only {who} it"))
                 continue
-            found = self._judge(name, outputs[name], expected[name], taken, parts.get(name))
-            if isinstance(outputs[name], torch.Tensor) and found is not None:
+            part = self._judge(name, outputs[name], expected[name], taken, parts.get(name))
+            if isinstance(outputs[name], torch.Tensor) and part is not None:
                 weight = self._whole.weights[name]
-                if found is _ON_MESH:
+                if part is _ON_MESH:
                     yield name, _spread(weight.to(outputs[name].dtype), outputs[name])
                     continue
-                is_part = found.dim is not None and self._whole.loss == "mean"
-                count = prod(self._rank.turns.sizes[each] for each in found.dims) if is_part else 1
-                yield name, found.cut(weight, self._rank) * count
+                is_part = part.dim is not None and self._whole.loss == "mean"
+                count = prod(self._rank.turns.sizes[dim] for dim in part.dims) if is_part else 1
+                yield name, part.cut(weight, self._rank) * count
 
     def _judge_gradients(self, gradients: Mapping[str, Any], taken: _Taken) -> None:
         expected = self._whole.results.gradients
@@ -228,34 +229,34 @@ class WholeRows:
                 continue
             self._judge(shown, gradient, whole, taken, parts.get(name))
 
-    def _judge(self, name: str, given: Any, whole: Any, taken: _Taken, part: Part | None) -> Any:
+    def _judge(self, name: str, value: Any, whole: Any, taken: _Taken, part: Part | None) -> Any:
         """Note a pair of a value and its part of the whole; which part it is."""
         exact = None
         if (exact_of := self._whole.exact) is not None:
             by_name = exact_of.gradients if name.startswith(GRADIENT) else exact_of.outputs
             exact = by_name.get(name.removeprefix(GRADIENT))
-        if not isinstance(given, torch.Tensor) or not isinstance(whole, torch.Tensor):
-            taken.pairs.append(LeafPair(name, whole, given))
+        if not isinstance(value, torch.Tensor) or not isinstance(whole, torch.Tensor):
+            taken.pairs.append(LeafPair(name, whole, value))
             return Part()
-        if _is_on_mesh(given):
-            expected = _spread(whole.to(given.dtype), given).to_local()
-            taken.pairs.append(LeafPair(name, expected, _sum_up(given.detach()).to_local()))
+        if _is_on_mesh(value):
+            expected = _spread(whole.to(value.dtype), value).to_local()
+            taken.pairs.append(LeafPair(name, expected, _sum_up(value.detach()).to_local()))
             if exact is not None:
-                taken.exact[name] = _spread(exact, given).to_local()
+                taken.exact[name] = _spread(exact, value).to_local()
             return _ON_MESH
         if part is None:
             why = (
-                f"its sizes {list(given.shape)} are no equal part of {list(whole.shape)}, what "
+                f"its sizes {list(value.shape)} are no equal part of {list(whole.shape)}, what "
                 "the reference gives"
             )
-            taken.pairs.append(LeafPair(name, whole, given, not_checked=why))
+            taken.pairs.append(LeafPair(name, whole, value, not_checked=why))
             return None
-        taken.pairs.append(LeafPair(name, part.cut(whole, self._rank), given.detach().clone()))
+        taken.pairs.append(LeafPair(name, part.cut(whole, self._rank), value.detach().clone()))
         if exact is not None:
             taken.exact[name] = part.cut(exact, self._rank)
         return part
 
-    def _gathered(self, given: Mapping[str, Any], whole: Mapping[str, Any]) -> dict[str, Any]:
+    def _gathered(self, values: Mapping[str, Any], whole: Mapping[str, Any]) -> dict[str, Any]:
         """With what is on one dimension of the mesh, and a part along another, as plain tensors."""
         return {
             name: _sum_up(one.detach()).full_tensor()
@@ -263,14 +264,14 @@ class WholeRows:
             and isinstance(whole.get(name), torch.Tensor)
             and one.shape != whole[name].shape
             else one
-            for name, one in given.items()
+            for name, one in values.items()
         }
 
-    def _choose_parts(self, given: Mapping[str, Any], whole: Mapping[str, Any]) -> dict[str, Part]:
+    def _choose_parts(self, values: Mapping[str, Any], whole: Mapping[str, Any]) -> dict[str, Part]:
         """Of plain tensors the part that fits best on all ranks whose sizes allow it."""
         own = {
             name: {part: self._distance(part, one, full) for part in parts}
-            for name, one in given.items()
+            for name, one in values.items()
             if isinstance(one, torch.Tensor) and not _is_on_mesh(one)
             if isinstance(full := whole.get(name), torch.Tensor)
             if (parts := list_parts(one.shape, full.shape, self._rank))
@@ -278,13 +279,16 @@ class WholeRows:
         everyone = self._rank.exchange(own)
         return {
             name: min(
-                parts, key=lambda part: max(each.get(name, {}).get(part, 0.0) for each in everyone)
+                parts,
+                key=lambda part: max(
+                    distances.get(name, {}).get(part, 0.0) for distances in everyone
+                ),
             )
             for name, parts in own.items()
         }
 
-    def _distance(self, part: Part, given: torch.Tensor, whole: torch.Tensor) -> float:
-        off = (part.cut(whole, self._rank).double() - given.detach().double()).abs()
+    def _distance(self, part: Part, value: torch.Tensor, whole: torch.Tensor) -> float:
+        off = (part.cut(whole, self._rank).double() - value.detach().double()).abs()
         return float(off.nan_to_num(nan=inf).max()) if off.numel() else 0.0
 
     def _compared(self, taken: _Taken) -> list[Comparison]:
@@ -299,7 +303,9 @@ class WholeRows:
 
         Then what was tried.
         """
-        kinds = self._rank.exchange([(each.op, each.reduction, each.group) for each in sent])
+        kinds = self._rank.exchange(
+            [(collective.op, collective.reduction, collective.group) for collective in sent]
+        )
         if any(other != kinds[0] for other in kinds):
             return "", "The ranks start different collectives, of which none was changed."
         changes = list(list_changes(sent, self._rank.turns.sizes))
@@ -334,8 +340,8 @@ def explain_values(
         if row.verdict == "failed" and isinstance(pair.actual, torch.Tensor)
     ]
     everyone = rank.exchange([(p.name, p.expected, p.actual) for p in wrong])
-    names = list(dict.fromkeys(name for each in everyone for name, *_ in each))
-    if len({tuple(name for name, *_ in each) for each in everyone}) > 1:
+    names = list(dict.fromkeys(name for entries in everyone for name, *_ in entries))
+    if len({tuple(name for name, *_ in entries) for entries in everyone}) > 1:
         return ""
     shown = ", ".join(names[:3]) + (" and others" if len(names) > 3 else "")
     turns, own = rank.turns, rank.number
@@ -364,7 +370,7 @@ def _say_loss(loss: str, names: Sequence[str]) -> str:
     """What was assumed of gradients, where nothing else is wrong."""
     if not all(name.startswith(GRADIENT) for name in names):
         return ""
-    other = next(each for each in LOSSES if each != loss)
+    other = next(kind for kind in LOSSES if kind != loss)
     return (
         f" They were held against the {loss} of the losses of the ranks: loss={other!r} is for "
         "those whose losses are meant so."
@@ -501,10 +507,10 @@ def _run_whole(
     *,
     grad: bool,
 ) -> tuple[Results, dict[str, torch.Tensor]]:
-    given, named = copy_all_inputs(args, kwargs)
+    positional, named = copy_all_inputs(args, kwargs)
     buffers = {n: b.detach().clone() for n, b in (module.named_buffers() if module else ())}
     with torch.set_grad_enabled(grad):
-        outputs = name_leaves(reference(*given, **named))
+        outputs = name_leaves(reference(*positional, **named))
     weights = {name: _weigh(n, leaf) for n, (name, leaf) in enumerate(outputs.items())}
     learned = list_learned(module) if grad else {}
     gradients = differentiate(outputs, weights, learned)
@@ -553,20 +559,20 @@ def differentiate(
     outputs: Mapping[str, Any], weights: Mapping[str, Any], learned: Mapping[str, torch.Tensor]
 ) -> dict[str, torch.Tensor | None]:
     """Gradients of parameters by name, of outputs that are weighed."""
-    known = [
+    weighed = [
         (leaf, weights[name].to(leaf.dtype))
         for name, leaf in outputs.items()
         if isinstance(leaf, torch.Tensor) and leaf.requires_grad and name in weights
     ]
-    if not known or not learned:
+    if not weighed or not learned:
         return {}
-    given = torch.autograd.grad(
-        [leaf for leaf, _ in known],
+    grads = torch.autograd.grad(
+        [leaf for leaf, _ in weighed],
         list(learned.values()),
-        [weight for _, weight in known],
+        [weight for _, weight in weighed],
         allow_unused=True,
     )
-    return {n: None if g is None else g.detach() for n, g in zip(learned, given, strict=True)}
+    return {n: None if g is None else g.detach() for n, g in zip(learned, grads, strict=True)}
 
 
 def _detached(leaf: Any) -> Any:

@@ -50,7 +50,7 @@ def describe_opportunities(report: Report, changes: Sequence[Opportunity]) -> st
     if not changes:
         return nothing(where, report)
     head = f"{plural(len(changes), 'change')} in {where}, by saving"
-    return "\n".join([head, *("\n".join(_lines(each)) for each in changes)])
+    return "\n".join([head, *("\n".join(_lines(change)) for change in changes)])
 
 
 def nothing(where: str, report: Report) -> str:
@@ -79,8 +79,8 @@ def _lines(change: Opportunity) -> Iterator[str]:
 
 def saving(change: Opportunity) -> str:
     """What it could save: a range of time, of bytes, kernels; unknown where nothing is known."""
-    known = _savings(change)
-    return f"saves {', '.join(known)}" if known else "saving not known"
+    savings = _savings(change)
+    return f"saves {', '.join(savings)}" if savings else "saving not known"
 
 
 def format_shortest_saving(change: Opportunity) -> str:
@@ -117,13 +117,13 @@ def describe_stream_change(change: StreamChange) -> str:
     before, after = change.before, change.after
     whole = f"{_time(before.whole_us)} → {_time(after.whole_us)} with collectives, by the model"
     waits = f"the kernels wait {_time(before.exposed_us)} → {_time(after.exposed_us)} of it"
-    said = f"{whole}; {waits}. {name_stream_verdict(change).capitalize()}"
+    sentence = f"{whole}; {waits}. {name_stream_verdict(change).capitalize()}"
     if change.least_us is None or change.most_us is None:
-        return f"{said}: {change.why}."
+        return f"{sentence}: {change.why}."
     if change.is_alike:
-        return f"{said}."
+        return f"{sentence}."
     ends = f"{_time(change.least_us)} to {_time(change.most_us)}"
-    return f"{said}: saves {ends}, kernels and links off by the errors of the model."
+    return f"{sentence}: saves {ends}, kernels and links off by the errors of the model."
 
 
 def name_stream_verdict(change: StreamChange) -> str:
@@ -184,7 +184,7 @@ def build_opportunity(change: Opportunity) -> Document:
         f"{change.id}: {saving(change)}",
         [
             Sentence(change.text),
-            *(Sentence(each, "code") for each in place),
+            *(Sentence(where, "code") for where in place),
             *_list_code(change),
         ],
         facts=f"{change.sure}, {change.rule}",

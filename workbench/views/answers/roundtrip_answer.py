@@ -73,8 +73,8 @@ def list_ways(rows: Iterable[RoundTripWay], of_phases: Iterable[RoundTripPhase])
     phases: dict[str, list[TripPhase]] = {}
     for row in of_phases:
         id, title = f"Z:{row.way}:{row.phase}", words_of(row.phase)
-        made = convert_row(TripPhase, row, id=id, name=row.phase, title=title)
-        phases.setdefault(row.way, []).append(made)
+        phase = convert_row(TripPhase, row, id=id, name=row.phase, title=title)
+        phases.setdefault(row.way, []).append(phase)
     return [
         convert_row(
             TripWay,

@@ -131,15 +131,15 @@ def _list(figure: Figure, rows: list[KernelRoofline], kernels: dict[str, Kernel]
 def _label(figure: Figure, axes: Axes, rows: list[KernelRoofline]) -> None:
     """Name the points wherever their names fit beside one another; the list has all of them."""
     figure.draw_without_rendering()  # fixes the layout, so that places of texts are known
-    taken = [text.get_window_extent() for text in axes.texts]
+    boxes = [text.get_window_extent() for text in axes.texts]
     legend = axes.get_legend()
-    taken += [] if legend is None else [legend.get_window_extent()]
-    taken += [_mark(axes, row, y) for row in rows for y in (row.attainable_tflops, _reached(row))]
+    boxes += [] if legend is None else [legend.get_window_extent()]
+    boxes += [_mark(axes, row, y) for row in rows for y in (row.attainable_tflops, _reached(row))]
     for (x, y), names in _clusters(rows):
-        shown = few_words(names, 14)
+        label = few_words(names, 14)
         for across, up, ha, va in _PLACES:
             text = axes.annotate(
-                shown,
+                label,
                 (x, y),
                 (across, up),
                 textcoords="offset points",
@@ -151,8 +151,8 @@ def _label(figure: Figure, axes: Axes, rows: list[KernelRoofline]) -> None:
             box = text.get_window_extent()
             corners = ((box.x0, box.y0), (box.x1, box.y1))
             is_inside = all(axes.bbox.contains(*corner) for corner in corners)
-            if is_inside and not any(box.overlaps(other) for other in taken):
-                taken.append(box)
+            if is_inside and not any(box.overlaps(other) for other in boxes):
+                boxes.append(box)
                 break
             text.remove()
 

@@ -20,7 +20,7 @@ _RANKS = (
     Column("Rank", "rank", "number"),
     Column("At", "coordinates"),
     Column("Program", "program", "number"),
-    *(Column(each.title, name, exact(each.unit)) for name, each in _OF_RANKS.items()),
+    *(Column(measure.title, name, exact(measure.unit)) for name, measure in _OF_RANKS.items()),
 )
 _COMPILES = (
     Column("Compile", "compile_id", "code"),
@@ -30,7 +30,10 @@ _COMPILES = (
     Column("Not known", "unknown"),
     Column("Programs", "programs", "number"),
     Column("Caches", "cache"),
-    *(Column(each.title, name, exact(each.unit)) for name, each in measures(RankCompile).items()),
+    *(
+        Column(measure.title, name, exact(measure.unit))
+        for name, measure in measures(RankCompile).items()
+    ),
 )
 _SHARDS = (
     Column("Rank", "rank", "number"),

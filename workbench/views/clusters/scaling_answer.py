@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _OF_ROWS = measures(ScalingRow)
 _COLUMNS = (
     Column("Mesh", "mesh"),
-    *(Column(each.title, name, exact(each.unit)) for name, each in _OF_ROWS.items()),
+    *(Column(measure.title, name, exact(measure.unit)) for name, measure in _OF_ROWS.items()),
 )
 
 
@@ -56,8 +56,8 @@ def plot(found: Scaling) -> Figure:
     return figure
 
 
-def _name(found: Scaling) -> str:
-    return f"{found.name} on {found.target}, first rank of each mesh"
+def _name(scaling: Scaling) -> str:
+    return f"{scaling.name} on {scaling.target}, first rank of each mesh"
 
 
 def build_document(found: Scaling) -> Document:

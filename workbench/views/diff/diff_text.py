@@ -56,15 +56,15 @@ def text(diff: Diff) -> str:
 
 def _rows(part: str, rows: list[Change]) -> Iterator[str]:
     # those whose difference three digits show
-    seen = [r for r in rows if part == "kernels" or value_text(r, r.a) != value_text(r, r.b)]
-    for row in seen[:_ROWS]:
+    visible = [r for r in rows if part == "kernels" or value_text(r, r.a) != value_text(r, r.b)]
+    for row in visible[:_ROWS]:
         if part == "kernels":
             ids = f"{row.id_a or ABSENT} → {row.id_b or ABSENT}"
             yield f"  {CHANGES[row.change]}: {ids}  {row.item}{f': {row.note}' if row.note else ''}"
         else:
             yield f"  {CHANGES[row.change]}: {row.item}  {difference_text(row)}"
-    if len(rows) > len(seen[:_ROWS]):
-        yield f"  {len(rows) - len(seen[:_ROWS])} more in .frame({part!r})"
+    if len(rows) > len(visible[:_ROWS]):
+        yield f"  {len(rows) - len(visible[:_ROWS])} more in .frame({part!r})"
 
 
 def list_sentences(diff: Diff) -> tuple[str, ...]:

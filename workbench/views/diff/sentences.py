@@ -182,12 +182,12 @@ def sentences(diff: Diff) -> tuple[Sentence, ...]:
         _environment,
         _times,
     )
-    made = (sentence for part in parts for sentence in part(diff))
-    told = tuple(s._replace(text=s.text[:-1]) if s.text.endswith("….") else s for s in made)
+    drafts = (sentence for part in parts for sentence in part(diff))
+    shortened = tuple(s._replace(text=s.text[:-1]) if s.text.endswith("….") else s for s in drafts)
     if diff.is_same:
         same = Sentence("Nothing differs, besides what was measured.", "outcome")
-        return (same, *told)
-    return told
+        return (same, *shortened)
+    return shortened
 
 
 def _of(diff: Diff, part: str) -> list[Change]:
@@ -220,12 +220,12 @@ def _asked(diff: Diff) -> Iterator[Sentence]:
 
 def _kernels(diff: Diff) -> Iterator[Sentence]:
     count_a, count_b = len(diff.a.kernels), len(diff.b.kernels)
-    told = [word for match in diff.kernels if (word := _regrouped(diff, match))]
+    regrouped = [word for match in diff.kernels if (word := _regrouped(diff, match))]
     fresh = [_label(diff, match) for match in diff.kernels if match.relation == "added"]
     gone = [_label(diff, match) for match in diff.kernels if match.relation == "removed"]
-    words = list(told[:_SHOWN])
-    if len(told) > _SHOWN:
-        more = len(told) - _SHOWN
+    words = list(regrouped[:_SHOWN])
+    if len(regrouped) > _SHOWN:
+        more = len(regrouped) - _SHOWN
         words.append(f"{more} more {'was' if more == 1 else 'were'} split or merged")
     words += [f"only in b: {joined(fresh)}"] if fresh else []
     words += [f"only in a: {joined(gone)}"] if gone else []
@@ -274,15 +274,15 @@ def _sources(diff: Diff) -> Iterator[Sentence]:
     lines = sum(match.lines or 0 for match in changed)
     why += [f"{plural(lines, 'line')} of source differ{'s' * (lines == 1)}"] if lines else []
     are = "is" if len(changed) == 1 else "are"
-    known = f"{len(changed)} of {plural(pairs, 'matched kernel')} {are} not"
+    head = f"{len(changed)} of {plural(pairs, 'matched kernel')} {are} not"
     if len(changed) == pairs:
-        known = (
+        head = (
             f"None of the {pairs} matched kernels is"
             if pairs > 1
             else "The one matched kernel is not"
         )
     yield Sentence(
-        f"{known} the same: {names}{': ' if why else ''}{'; '.join(why)}.",
+        f"{head} the same: {names}{': ' if why else ''}{'; '.join(why)}.",
         "kernels",
     )
 
@@ -327,7 +327,7 @@ def _nodes(diff: Diff) -> Iterator[Sentence]:
             or (c.id_a is None and (c.id_b or "").partition(":")[0] in ids_b)
         ]
         counts = Counter(row.change for row in rows)
-        words = [f"{counts[name]} {said}" for name, said in _NODES.items() if counts[name]]
+        words = [f"{counts[name]} {label}" for name, label in _NODES.items() if counts[name]]
         if words:
             total = sum(graph.node_count for graph in diff.a.graphs if graph.id in ids)
             named = "; ".join(_named_nodes(rows))
@@ -402,7 +402,7 @@ _NODES = {
 def _guards(diff: Diff) -> Iterator[Sentence]:
     rows = [row for row in _of(diff, "guards") if not row.note.startswith("not kept")]
     counts = Counter(row.change for row in rows)
-    words = [f"{counts[name]} {said}" for name, said in _GUARDS.items() if counts[name]]
+    words = [f"{counts[name]} {label}" for name, label in _GUARDS.items() if counts[name]]
     if not words:
         return
     shown = min(  # conditions on sizes say most about what may be called
@@ -434,9 +434,11 @@ def _resources(diff: Diff) -> Iterator[Sentence]:
             kernels.setdefault(name, []).append((_GPU.index(figure), words))
     if kernels:
         order = sorted(kernels.items(), key=lambda item: min(item[1]))
-        told = [f"{name}: {', '.join(w for _, w in sorted(own))}" for name, own in order[:_SHOWN]]
+        figures = [
+            f"{name}: {', '.join(w for _, w in sorted(own))}" for name, own in order[:_SHOWN]
+        ]
         more = f"; {plural(len(order) - _SHOWN, 'kernel')} more" if len(order) > _SHOWN else ""
-        yield Sentence(f"On the GPU {'; '.join(told)}{more}.", "resources")
+        yield Sentence(f"On the GPU {'; '.join(figures)}{more}.", "resources")
 
 
 def _autotune(diff: Diff) -> Iterator[Sentence]:

@@ -126,26 +126,26 @@ def list_forecast_sentences(told: Forecast) -> tuple[str, ...]:
     return (_tell(told), *told.notes, f"not in it: {told.missing}")
 
 
-def _tell(told: Forecast) -> str:
-    between = f"{format_us(told.least_us)} to {format_us(told.most_us)}"
-    if told.most_us is None:
-        is_least = format_us(told.least_us) == format_us(told.call_us)
-        least = "" if is_least else f"at least {format_us(told.least_us)}, "
+def _tell(forecast: Forecast) -> str:
+    between = f"{format_us(forecast.least_us)} to {format_us(forecast.most_us)}"
+    if forecast.most_us is None:
+        is_least = format_us(forecast.least_us) == format_us(forecast.call_us)
+        least = "" if is_least else f"at least {format_us(forecast.least_us)}, "
         between = f"{least}{_NOT_MEASURED}"
-    how = " with CUDA graphs" if told.is_graphed else ""
-    kernels = f"{plural(len(told.rows), 'kernel')} of {format_us(told.kernels_us)}"
-    error = "" if told.error is None else f" ± {format_percent(told.error)}"
+    how = " with CUDA graphs" if forecast.is_graphed else ""
+    kernels = f"{plural(len(forecast.rows), 'kernel')} of {format_us(forecast.kernels_us)}"
+    error = "" if forecast.error is None else f" ± {format_percent(forecast.error)}"
     text = (
-        f"{format_us(told.call_us)} ({between}) a call{how} on {told.target}, modelled: {kernels}"
-        f"{error}, at least {format_us(told.bound_us)} by their bound"
+        f"{format_us(forecast.call_us)} ({between}) a call{how} on {forecast.target}, modelled: "
+        f"{kernels}{error}, at least {format_us(forecast.bound_us)} by their bound"
     )
-    if told.waits.us:
-        text += f"; it waits {format_us(told.waits.us)} for collectives"
-    launches_us = told.call_us - told.kernels_us - told.waits.us
+    if forecast.waits.us:
+        text += f"; it waits {format_us(forecast.waits.us)} for collectives"
+    launches_us = forecast.call_us - forecast.kernels_us - forecast.waits.us
     if launches_us > 0:
         text += f"; it waits {format_us(launches_us)} for launches"
-    is_better = not told.is_graphed and told.graph_us < told.call_us
-    return text + (f". As one CUDA graph {format_us(told.graph_us)}." if is_better else ".")
+    is_better = not forecast.is_graphed and forecast.graph_us < forecast.call_us
+    return text + (f". As one CUDA graph {format_us(forecast.graph_us)}." if is_better else ".")
 
 
 def format_forecast(told: Forecast) -> str:
@@ -165,7 +165,7 @@ def format_forecast(told: Forecast) -> str:
             f"  {format_us(row.us):>8} {_spread(row.error):>6}  {_shorten(row.name)}"
             for row in costly[:_ROWS]
         ]
-    return "\n".join([*lines, *(f"  {each}" for each in others)])
+    return "\n".join([*lines, *(f"  {note}" for note in others)])
 
 
 def _spread(error: float | None) -> str:
@@ -191,11 +191,11 @@ def build_forecast(told: Forecast) -> Document:
     )
 
 
-def _list_tables(told: Forecast) -> Iterator[Table]:
-    lines = [asdict(row) | {"place": _place(row)} for row in told.lines]
-    modules = [asdict(row) | {"module": row.module or "the call"} for row in told.modules]
-    kernels = [asdict(row) for row in sorted(told.rows, key=lambda row: -row.us)]
-    whole = told.kernels_us or 1.0
+def _list_tables(forecast: Forecast) -> Iterator[Table]:
+    lines = [asdict(row) | {"place": _place(row)} for row in forecast.lines]
+    modules = [asdict(row) | {"module": row.module or "the call"} for row in forecast.modules]
+    kernels = [asdict(row) for row in sorted(forecast.rows, key=lambda row: -row.us)]
+    whole = forecast.kernels_us or 1.0
     kernels = [row | {"share": row["us"] / whole} for row in kernels]
     tables = (
         ("lines", "Lines", LineForecast, lines),
@@ -204,8 +204,12 @@ def _list_tables(told: Forecast) -> Iterator[Table]:
     )
     first = next((name for name, _, _, rows in tables if rows), "")
     for name, title, row_type, rows in tables:
-        said = {"share": measures(LineForecast)["share"], **measures(row_type)}
-        times = (Column(said[key].title, key, said[key].unit) for key in _TIMES if key in said)
+        by_field = {"share": measures(LineForecast)["share"], **measures(row_type)}
+        times = (
+            Column(by_field[key].title, key, by_field[key].unit)
+            for key in _TIMES
+            if key in by_field
+        )
         columns = (*_COLUMNS[name], *times)
         yield Table(title, columns, rows, f'.frame("{name}")', is_open=name == first)
 

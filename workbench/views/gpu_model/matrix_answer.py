@@ -55,11 +55,11 @@ def frame(matrix: Matrix, metric: str | None) -> pandas.DataFrame:
         return whole.iloc[ranks.argsort(kind="stable")].reset_index(drop=True)
     _check(metric)
     wide = whole.pivot(index="kernel", columns="target", values=metric)
-    made = wide.reindex(index=sort_by_spread(matrix, metric), columns=list(matrix.targets))
+    table = wide.reindex(index=sort_by_spread(matrix, metric), columns=list(matrix.targets))
     is_estimate = measures(MatrixCell)[metric].source == "model"
-    made.columns.name = f"{metric} (estimate)" if is_estimate else metric
-    made.attrs["estimate"] = is_estimate
-    return made
+    table.columns.name = f"{metric} (estimate)" if is_estimate else metric
+    table.attrs["estimate"] = is_estimate
+    return table
 
 
 def sort_by_spread(matrix: Matrix, metric: str) -> list[str]:
@@ -90,10 +90,10 @@ def heat_map(matrix: Matrix, metric: str) -> HeatMap:
         shades = _shades(metric, [cell for cell in own if cell is not None])
         values = [None if cell is None else getattr(cell, metric) for cell in own]
         shown = [None if cell is None else shades[cell.target] for cell in own]
-        made = zip(shown, (words(metric, value) for value in values), strict=True)
-        rows.append(HeatRow(names[kernel], tuple(HeatCell(*pair) for pair in made)))
-    said, caption = measures(MatrixCell)[metric], _caption(metric, cells.values())
-    return HeatMap(said.heading or said.hint, matrix.targets, tuple(rows), caption)
+        pairs = zip(shown, (words(metric, value) for value in values), strict=True)
+        rows.append(HeatRow(names[kernel], tuple(HeatCell(*pair) for pair in pairs)))
+    measure, caption = measures(MatrixCell)[metric], _caption(metric, cells.values())
+    return HeatMap(measure.heading or measure.hint, matrix.targets, tuple(rows), caption)
 
 
 def _shades(metric: str, cells: Iterable[MatrixCell]) -> dict[str, float | None]:
@@ -191,7 +191,7 @@ def build_document(matrix: Matrix) -> Document:
         f"{title_of(matrix.report)}: {count} on {', '.join(matrix.targets)}",
         [
             Sentence(f"{_caption('registers', cells).capitalize()}. {_SOURCE}"),
-            *(Heat(each, is_open=n == 0) for n, each in enumerate(maps)),
+            *(Heat(heat, is_open=n == 0) for n, heat in enumerate(maps)),
             Table("Remarks", _REMARKS, rows, ".frame()"),
         ],
         tab=f"{title_of(matrix.report)} on several GPUs",

@@ -87,9 +87,9 @@ class _Writer:
         columns: tuple[Column, ...] = tuple(block.columns)
         kept = block.rows[:MOST_ROWS]
         own = ShownTable(f"t{self._tables}", block.title, columns, kept, "", "")
-        made = pack_table(own, MOST_ROWS)
-        made["more"] = len(block.rows) - len(kept) + block.omitted
-        return {"kind": "table", "table": made, "call": block.call, "is_open": block.is_open}
+        packed = pack_table(own, MOST_ROWS)
+        packed["more"] = len(block.rows) - len(kept) + block.omitted
+        return {"kind": "table", "table": packed, "call": block.call, "is_open": block.is_open}
 
 
 _PLAIN = (
@@ -123,9 +123,9 @@ def _write(block: Block) -> wire.Block:
 
 def _spell_out(block: shown.Card | shown.Listings) -> Iterator[Block]:
     if isinstance(block, shown.Card):
-        said = [shown.Code(block.code), *map(Sentence, block.texts)]
+        blocks = [shown.Code(block.code), *map(Sentence, block.texts)]
         hints = [shown.Items(block.hints)] if block.hints else []
-        yield Section("", block.title, block.place, [*said, *hints], is_open=True)
+        yield Section("", block.title, block.place, [*blocks, *hints], is_open=True)
         return
     for source in block.sources:
         title = f"{source['file']} {source['name']}"
@@ -191,17 +191,17 @@ def _write_timeline(block: shown.Timeline) -> wire.TimelineBlock:
 
 def write_action(block: shown.Action) -> wire.ActionBlock:
     """An action as it travels."""
-    made: wire.ActionBlock = {
+    action: wire.ActionBlock = {
         "kind": "action",
         "ask": block.ask,
         "words": block.words,
         "line": block.line,
     }
     if block.field is not None:
-        made["field"] = {
+        action["field"] = {
             "name": block.field.name,
             "label": block.field.label,
             "text": block.field.text,
             "hint": block.field.hint,
         }
-    return made
+    return action

@@ -172,7 +172,7 @@ class Table(Block):
             for column in self.columns
             if any(column.words(row, None) not in ("", ABSENT) for row in shown)
         )
-        texts = tuple(tuple(each.words(row, limits.letters) for each in used) for row in shown)
+        texts = tuple(tuple(column.words(row, limits.letters) for column in used) for row in shown)
         is_cut = any(text.endswith(CUT) for row in texts for text in row)
         more = len(self.rows) - len(shown) + self.omitted
         return Grid(self.title, used, texts, more, self.call, is_cut)

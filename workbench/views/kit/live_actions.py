@@ -84,7 +84,7 @@ class ShownAction:
     question: type | None
     read: Callable[[ActionView, Any], tuple[Any, ...]]
     task: Task | None = None
-    title: Callable[[str, tuple[Any, ...]], str] = lambda name, given: name
+    title: Callable[[str, tuple[Any, ...]], str] = lambda name, arguments: name
     show: Callable[[LiveActions, ActionView, tuple[Any, ...], Any], None] | None = None
     takes_place: bool = False
 
@@ -112,20 +112,20 @@ class LiveActions(LivePart):
         shown, action = list_actions()[id], self._actions.get(id)
         if action is None or action.why_not is not None:
             raise UsageError((action and action.why_not) or _NOT_ALIVE)
-        given = shown.read(view, question)
+        arguments = shown.read(view, question)
 
         def show(result: Any) -> None:
             if shown.show is not None:
-                shown.show(self, view, given, result)
+                shown.show(self, view, arguments, result)
 
         self.jobs.add(
             AskedJob(
                 id,
                 None if shown.question is None else question,
-                shown.title(view.report.request.name or "the call", given),
+                shown.title(view.report.request.name or "the call", arguments),
                 shown.task,
                 shown.takes_place,
-                start=lambda: action.start(*given),
+                start=lambda: action.start(*arguments),
                 show=show,
                 follow=view.follow,
             )
@@ -149,13 +149,15 @@ def _read_target(view: ActionView, question: Any) -> tuple[str]:
     return (names[0],)
 
 
-def _show_matrix(live: LiveActions, view: ActionView, given: tuple[Any, ...], made: Any) -> None:
-    (targets,) = given
+def _show_matrix(
+    live: LiveActions, view: ActionView, arguments: tuple[Any, ...], matrix: Any
+) -> None:
+    (targets,) = arguments
     # code for a CPU has no kernel that a GPU could run: the first GPU's is compared then
     is_on_gpu = any(kernel.language == "triton" for kernel in view.report.kernels)
     compared = live.variable if is_on_gpu else f'{live.variable}.on("{targets[0]}")'
     listed = ", ".join(f'"{name}"' for name in targets)
-    live.present(made, f"wb.matrix({compared}, targets=[{listed}])", view)
+    live.present(matrix, f"wb.matrix({compared}, targets=[{listed}])", view)
 
 
 def _write_tuned(target: str) -> str:
@@ -176,9 +178,9 @@ _OWN: Mapping[str, ShownAction] = {
         _read_target,
         task="target",
         takes_place=True,
-        title=lambda name, given: f"{name} for {given[0]}",
-        show=lambda live, view, given, made: live.present(
-            made, f'{live.variable}.on("{given[0]}")', view
+        title=lambda name, arguments: f"{name} for {arguments[0]}",
+        show=lambda live, view, arguments, result: live.present(
+            result, f'{live.variable}.on("{arguments[0]}")', view
         ),
     ),
     "compare-targets": ShownAction(
@@ -187,7 +189,7 @@ _OWN: Mapping[str, ShownAction] = {
         _read_targets,
         task="target",
         takes_place=True,
-        title=lambda name, given: f"{name} for {', '.join(given[0])}",
+        title=lambda name, arguments: f"{name} for {', '.join(arguments[0])}",
         show=_show_matrix,
     ),
     "profile": ShownAction(
@@ -202,9 +204,9 @@ _OWN: Mapping[str, ShownAction] = {
         lambda view, question: (),
         task="target",
         takes_place=True,
-        title=lambda name, given: f"{name} with max-autotune",
-        show=lambda live, view, given, made: live.present(
-            made, _write_tuned(made.report.request.target), view
+        title=lambda name, arguments: f"{name} with max-autotune",
+        show=lambda live, view, arguments, result: live.present(
+            result, _write_tuned(result.report.request.target), view
         ),
     ),
     "save": ShownAction(
@@ -212,59 +214,61 @@ _OWN: Mapping[str, ShownAction] = {
         FileQuestion,
         lambda view, question: (question["path"],),
         task="saving",
-        title=lambda name, given: os.path.basename(given[0].strip()) or name,
+        title=lambda name, arguments: os.path.basename(arguments[0].strip()) or name,
     ),
     "check": ShownAction(
         "Nothing is alive here to be compared: show what `wb.aot_compile` returned.",
         MachineQuestion,
         lambda view, question: (question["machine"],),
         task="comparison",
-        title=lambda name, given: f"the file of {name} with {given[0].strip() or 'this machine'}",
-        show=lambda live, view, given, found: view.learn_check(found),
+        title=lambda name, arguments: (
+            f"the file of {name} with {arguments[0].strip() or 'this machine'}"
+        ),
+        show=lambda live, view, arguments, check: view.learn_check(check),
     ),
     "budgets": ShownAction(
         _NO_BUDGETS,
         None,
         lambda view, question: (),
         task="budget",
-        title=lambda name, given: f"{name}, budgets",
+        title=lambda name, arguments: f"{name}, budgets",
     ),
     "budget": ShownAction(
         _NO_BUDGETS,
         BudgetQuestion,
         lambda view, question: (question["budget"],),
         task="budget",
-        title=lambda name, given: f"{name}, budget {given[0]:g}",
+        title=lambda name, arguments: f"{name}, budget {arguments[0]:g}",
     ),
     "try": ShownAction(
         "The function is not alive here: show what aot_compile returned to try it.",
         TrialQuestion,
         lambda view, question: (view.find_opportunity(question["opportunity"]),),
         task="trial",
-        title=lambda name, given: f"{name} with {given[0].rule}",
-        show=lambda live, view, given, tried: view.learn_trial(given[0].key, tried),
+        title=lambda name, arguments: f"{name} with {arguments[0].rule}",
+        show=lambda live, view, arguments, tried: view.learn_trial(arguments[0].key, tried),
     ),
     "check-kernels": ShownAction(
         "Nothing is alive here to be run: show what `wb.aot_compile` or `wb.kernel` returned.",
         None,
         lambda view, question: (),
         task="watch",
-        title=lambda name, given: f"{name} under watch",
+        title=lambda name, arguments: f"{name} under watch",
     ),
     "accesses": ShownAction(
         'They are counted of one kernel by itself: show `compiled.kernel("k0")`, alive.',
         None,
         lambda view, question: (),
         task="watch",
-        title=lambda name, given: f"{name} for its accesses",
+        title=lambda name, arguments: f"{name} for its accesses",
     ),
     "cure": ShownAction(
         "The function is not alive here: show what `wb.explain` returned.",
         CureQuestion,
         lambda view, question: (view.report, question["id"], question["cure"]),
         task="trial",
-        title=lambda name, given: f"cure {given[2] + 1} of break {given[1]} of {name}",
-        show=lambda live, view, given, tried: view.learn_cure(given[1:], tried),
+        title=lambda name, arguments: f"cure {arguments[2] + 1} of break {arguments[1]} of {name}",
+        show=lambda live, view, arguments, tried: view.learn_cure(arguments[1:], tried),
     ),
 }
 
@@ -277,9 +281,9 @@ def list_actions() -> Mapping[str, ShownAction]:
 
 def choose_opportunity(opportunities: Iterable[Opportunity], id: str) -> Opportunity:
     """The one with an id; raises `UsageError` for another."""
-    for each in opportunities:
-        if each.id == id:
-            return each
+    for opportunity in opportunities:
+        if opportunity.id == id:
+            return opportunity
     raise UsageError(f"There is no opportunity {id!r} in this report.")
 
 

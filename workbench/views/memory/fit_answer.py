@@ -99,12 +99,12 @@ def _list_tables(fit: Fit) -> Iterator[Table]:
 def _module_rows(share: ModuleShare) -> Iterator[dict[str, object]]:
     """Equal layers are one row; those that make the peak are opened."""
     least, most = (format_bytes(size) for size in share.each)
-    each = least if least == most else f"{least} to {most}"
+    size_text = least if least == most else f"{least} to {most}"
     yield {
         "name": share.name,
         "times": f"× {share.times}" if share.layers else "",
         "bytes": share.bytes,
-        "each": each if share.times > 1 else "",
+        "each": size_text if share.times > 1 else "",
         "note": _NOTE if share.makes_peak else "",
     }
     for part in share.parts if share.makes_peak else ():

@@ -159,7 +159,7 @@ def _preview(point: BudgetPoint) -> str:
 
 def plot_budgets(budgets: Budgets) -> Figure:
     """See `Budgets.plot`."""
-    known = [point for point in budgets.points if point.peak_bytes is not None]
+    compiled = [point for point in budgets.points if point.peak_bytes is not None]
     with sheet(3.2) as (figure, axes):
         axes.plot(
             [point.budget for point in budgets.points],
@@ -169,8 +169,8 @@ def plot_budgets(budgets: Budgets) -> Figure:
             label="kept for the backward (counted)",
         )
         axes.plot(
-            [point.budget for point in known],
-            [(point.peak_bytes or 0) / 1e6 for point in known],
+            [point.budget for point in compiled],
+            [(point.peak_bytes or 0) / 1e6 for point in compiled],
             color=KERNEL_COLOURS[0],
             marker="o",
             label="peak of the compiled program (counted)",
@@ -218,11 +218,11 @@ def list_memory_blocks(
     more to say of the `peaks`.
     """
     call = f"wb.memory({report})" if report else ""
-    said: list[tuple[Look, str]] = [("plain", part["sentence"])]
-    said += [("muted", f" Not in it: {part['missing']}.")] if part["missing"] else []
-    yield Sentence("".join(text for _, text in said), pieces=said)
-    known = [{"name": name, "bytes": size, "step": step} for name, size, step in part["peaks"]]
-    yield Table("Peaks, counted", _PEAKS, peaks or known, f"{call}.peaks")
+    pieces: list[tuple[Look, str]] = [("plain", part["sentence"])]
+    pieces += [("muted", f" Not in it: {part['missing']}.")] if part["missing"] else []
+    yield Sentence("".join(text for _, text in pieces), pieces=pieces)
+    counted = [{"name": name, "bytes": size, "step": step} for name, size, step in part["peaks"]]
+    yield Table("Peaks, counted", _PEAKS, peaks or counted, f"{call}.peaks")
     most = max(size for _, size, _ in part["peaks"]) or 1
     for by, shares in part["at_peak"].items():
         rows = [

@@ -114,21 +114,21 @@ def _own_kernel(report: Report) -> Iterator[Piece]:
     """What a kernel takes of its GPU, until a run has counted what it moves."""
     if not len(report.kernels):
         yield figure(report.request.name)
-        found = read_check(report)
-        said = "" if found is None else f"{found.sentence} "
-        yield plain(f", not compiled for {report.request.target}. {said}")
+        check = read_check(report)
+        sentence = "" if check is None else f"{check.sentence} "
+        yield plain(f", not compiled for {report.request.target}. {sentence}")
         return
-    taken, row = report.resources[0], report.kernels[0]
+    resources, row = report.resources[0], report.kernels[0]
     yield figure(row.name)
     yield plain(f" for {report.request.target}: ")
-    if taken.registers is not None:
-        yield figure(plural(taken.registers, "register"))
-        spills = "no spills" if not taken.spills else plural(taken.spills, "spill")
+    if resources.registers is not None:
+        yield figure(plural(resources.registers, "register"))
+        spills = "no spills" if not resources.spills else plural(resources.spills, "spill")
         yield plain(f" of a thread, {spills}, ")
-    yield plain(f"{format_bytes(taken.smem_bytes or 0)} of shared memory")
-    if taken.occupancy is not None:
-        limit = f", limited by {taken.limiter}" if taken.limiter else ""
-        yield plain(f", occupancy {format_percent(taken.occupancy, 1.0)}{limit}")
+    yield plain(f"{format_bytes(resources.smem_bytes or 0)} of shared memory")
+    if resources.occupancy is not None:
+        limit = f", limited by {resources.limiter}" if resources.limiter else ""
+        yield plain(f", occupancy {format_percent(resources.occupancy, 1.0)}{limit}")
     yield plain(". What it moves is counted when it is run: k.check(…).")
 
 
@@ -166,7 +166,7 @@ def _breaks(report: Report) -> Iterator[Piece]:
     source = files.get(worst.file)
     yield figure(plural(len(report.breaks), "graph break"))
     graphs, _ = count_captured(report)
-    frames = {each.compile_id for each in report.graphs if each.stage == "dynamo"}
+    frames = {graph.compile_id for graph in report.graphs if graph.stage == "dynamo"}
     parts = len({(frame or "").rpartition("/")[0] for frame in frames})
     if parts > 1 and not worst.gives_up:
         part = "parts" if len(report.breaks) == 1 else "part"
@@ -220,21 +220,21 @@ def _cost(report: Report, cost: Cost) -> Iterator[Piece]:
         return
     kernels = plural(len(report.kernels), "kernel")
     is_whole = len(cost.by_kernel) == len(report.kernels)
-    known = kernels if is_whole else f"{len(cost.by_kernel)} of {kernels}"
+    counted = kernels if is_whole else f"{len(cost.by_kernel)} of {kernels}"
     if cost.kind == "time":
         yield figure(format_us(cost.total))
-        yield plain(f" in {known}{both}; the call itself was not measured. ")
+        yield plain(f" in {counted}{both}; the call itself was not measured. ")
     elif cost.kind == "bound":
-        told = list(_forecast(report, both))
-        yield from told
+        modelled = list(_forecast(report, both))
+        yield from modelled
         yield figure(f"≥ {format_us(cost.total)}")
         yield plain(" of work")
         yield from _launches(report)
         yield from _waits(report)
-        yield plain(". " if told else f" (model): {tell_kernels_of(report)}{both}. ")
+        yield plain(". " if modelled else f" (model): {tell_kernels_of(report)}{both}. ")
     else:
         yield figure(format_bytes(cost.total))
-        yield plain(f" moved by {known}{both}, an estimate; nothing was timed. ")
+        yield plain(f" moved by {counted}{both}, an estimate; nothing was timed. ")
     yield from _collectives(report, is_measured=cost.kind == "time")
     of = "the work" if cost.kind == "bound" else "it"
     yield from list_whereabouts(report, list_call_rows(report), cost.kind, cost.total, of)
@@ -252,19 +252,19 @@ def _measured(cost: Cost, call: MeasuredCall, both: str) -> Iterator[Piece]:
 
 def _forecast(report: Report, both: str) -> Iterator[Piece]:
     """The call by the calibrated model, where that knows its kernels."""
-    told = _find_modelled(report)
-    if told is None:
+    forecast = _find_modelled(report)
+    if forecast is None:
         return
-    between = f"{format_us(told.least_us)} to {format_us(told.most_us)}"
-    yield figure(format_us(told.call_us))
-    yield plain(f" a call{both}, modelled ({between if told.most_us else told.how_far}); ")
+    between = f"{format_us(forecast.least_us)} to {format_us(forecast.most_us)}"
+    yield figure(format_us(forecast.call_us))
+    yield plain(f" a call{both}, modelled ({between if forecast.most_us else forecast.how_far}); ")
 
 
 def _find_modelled(report: Report) -> Forecast | None:
     """The model's time of a call, where that is more than the bounds of its kernels."""
-    told = find_forecast(report)
-    is_bound = told is not None and any(row.source == "bound" for row in told.rows)
-    return None if is_bound else told
+    forecast = find_forecast(report)
+    is_bound = forecast is not None and any(row.source == "bound" for row in forecast.rows)
+    return None if is_bound else forecast
 
 
 def _launches(report: Report) -> Iterator[Piece]:
@@ -279,28 +279,28 @@ def _launches(report: Report) -> Iterator[Piece]:
 def _has_waits(report: Report) -> bool:
     """Whether the modelled time of the call has the waits for every collective in it."""
     rows = report.collectives
-    told = _find_modelled(report) if len(rows) else None
-    return told is not None and all(row.exposed_us is not None for row in rows)
+    forecast = _find_modelled(report) if len(rows) else None
+    return forecast is not None and all(row.exposed_us is not None for row in rows)
 
 
 def _waits(report: Report) -> Iterator[Piece]:
     """What of the modelled call the kernels wait for the network."""
-    told = _find_modelled(report) if _has_waits(report) else None
-    if told is not None:
+    forecast = _find_modelled(report) if _has_waits(report) else None
+    if forecast is not None:
         yield plain(", ")
-        yield figure(format_us(told.waits.us))
+        yield figure(format_us(forecast.waits.us))
         yield plain(f" of waiting for {plural(len(report.collectives), 'collective')}")
 
 
 def _model_launches(report: Report) -> tuple[float, float] | None:
     """By the model what the CPU spends on launches, and the whole, in µs; None without a GPU."""
     try:
-        made = launches(report, LaunchCosts())
+        model = launches(report, LaunchCosts())
     except UsageError:
         return None
     if any(part.verdict == "recorded" for part in report.cuda_graphs):
-        return made.graph_host_us, made.graph_us
-    return made.host_us, made.plain_us
+        return model.graph_host_us, model.graph_us
+    return model.host_us, model.plain_us
 
 
 def _measured_changes(tried: Measured) -> Iterator[Piece]:
@@ -318,18 +318,19 @@ def _measured_changes(tried: Measured) -> Iterator[Piece]:
 
 def _changes(report: Report, cost: Cost, tried: Container[str]) -> Iterator[Piece]:
     """What the changes that were not tried would save together, as far as that can be said."""
-    left = [each for each in opportunities(report) if each.key not in tried]
-    changes = [each for each in left if _saved(each, cost)[1] > 0]
+    left = [change for change in opportunities(report) if change.key not in tried]
+    changes = [change for change in left if _saved(change, cost)[1] > 0]
     if not changes:
         return
     call, model = read_measured_call(report), _model_launches(report)
     whole, of = call.call_us if call is not None else cost.total, " by prediction"
     if call is None and cost.kind == "bound" and model is not None:
-        told = find_forecast(report)  # what is saved may be launches, beside which the work runs
-        whole = max(whole, model[1] if told is None else told.call_us)
+        # what is saved may be launches, beside which the work runs
+        forecast = find_forecast(report)
+        whole = max(whole, model[1] if forecast is None else forecast.call_us)
         of = f" of {format_us(whole)} (model)" if _find_modelled(report) is None else ""
-    low = sum(_saved(each, cost)[0] for each in changes)
-    high = sum(_saved(each, cost)[1] for each in changes)
+    low = sum(_saved(change, cost)[0] for change in changes)
+    high = sum(_saved(change, cost)[1] for change in changes)
     count = len(changes)
     number = _NUMBERS[count] if count < len(_NUMBERS) else str(count)
     many = f"{number} change{'s' * (count > 1)}"
@@ -434,7 +435,7 @@ def list_whereabouts(
     """
     lines = [line for row in rows if row.kind == "function" for line in row.parts]
     while len(lines) == 1:  # all of it is that line: what it calls tells more
-        inner = [each for call in lines[0].parts if call.kind == "function" for each in call.parts]
+        inner = [part for call in lines[0].parts if call.kind == "function" for part in call.parts]
         if not inner:
             break
         lines = inner
@@ -492,11 +493,11 @@ def _most_of(report: Report, line: CostRow, kind: str) -> Iterator[Piece]:
 def read_line(report: Report, id: str) -> str:
     """The text of a source line."""
     source, number = split_line(id)
-    found = next((row for row in report.sources if row.id == source), None)
-    if found is None:
+    source_row = next((row for row in report.sources if row.id == source), None)
+    if source_row is None:
         return ""
-    lines = (find_text(report.texts, found.text) or "").split("\n")
-    at = number - found.first_line
+    lines = (find_text(report.texts, source_row.text) or "").split("\n")
+    at = number - source_row.first_line
     return lines[at].strip() if 0 <= at < len(lines) else ""
 
 

@@ -54,13 +54,13 @@ def pack_report(report: Report, shown: Document, pane: PaneId, place: Place) -> 
     """
     if place.is_page:
         limit = PAGE_BYTES - place.taken - len(bundle()[0])
-        kept = embedded(report, shown, "full", limit, has_scripts=True)
+        content = embedded(report, shown, "full", limit, has_scripts=True)
     else:
         limit = CELL_BYTES - place.taken - len(loader()) - _MARKUP
-        kept = embedded(report, shown, place.embed, limit)
+        content = embedded(report, shown, place.embed, limit)
     if pane != "overview":
-        kept["pane"] = pane
-    return pack(kept, SMALL)
+        content["pane"] = pane
+    return pack(content, SMALL)
 
 
 def embed_record(report: Report, limit: int) -> Embedded:
@@ -81,9 +81,9 @@ def embedded(
         "Run the cell again, or use the saved report."
     )
     whole = int(limit / _BASE64)
-    kept = _trimmed(shown, whole)
+    trimmed = _trimmed(shown, whole)
     room, build = _Room(report, Budget(whole)), Parts(report)
-    has_room = room.budget.take(kept)
+    has_room = room.budget.take(trimmed)
     parts: dict[str, Any] = {}
     left_out: dict[str, str] = {}
     for name in list_part_names(report):
@@ -98,7 +98,7 @@ def embedded(
     for name, part in _scripts(report, build) if has_scripts else ():
         if room.take(name, part):
             parts[name] = part
-    return {"document": kept, "parts": parts, "left_out": left_out}
+    return {"document": trimmed, "parts": parts, "left_out": left_out}
 
 
 def _made(build: Parts, name: str) -> tuple[Any, str | None]:
@@ -154,22 +154,22 @@ def _trimmed(shown: Document, limit: int) -> Document:
 
     `omitted` counts, by table, what was cut.
     """
-    made: dict[str, Any] = dict(shown)
-    size = len(pack(made, SMALL))
-    sizes = {name: len(pack(made[name])) for name in _LISTS} if size > limit else {}
+    trimmed: dict[str, Any] = dict(shown)
+    size = len(pack(trimmed, SMALL))
+    sizes = {name: len(pack(trimmed[name])) for name in _LISTS} if size > limit else {}
     while size > limit:
         longest = max(_LISTS, key=sizes.__getitem__)
-        count = len(made[longest])
+        count = len(trimmed[longest])
         if count < _FEWEST:
             break
-        made[longest] = made[longest][: count // 2]
+        trimmed[longest] = trimmed[longest][: count // 2]
         table = _LISTS[longest]
-        known = made["omitted"].get(table, 0)
-        made["omitted"] = {**made["omitted"], table: known + count - count // 2}
+        omitted = trimmed["omitted"].get(table, 0)
+        trimmed["omitted"] = {**trimmed["omitted"], table: omitted + count - count // 2}
         sizes[longest] //= 2
-        if sum(sizes.values()) <= limit or len(made[longest]) < _FEWEST:
-            size = len(pack(made, SMALL))
-    return cast(Document, made)
+        if sum(sizes.values()) <= limit or len(trimmed[longest]) < _FEWEST:
+            size = len(pack(trimmed, SMALL))
+    return cast(Document, trimmed)
 
 
 _LIGHT = (

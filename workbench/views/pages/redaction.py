@@ -86,8 +86,8 @@ def redact(report: Report) -> tuple[Report, tuple[str, ...]]:
 
 def _list_unshareable(tables: Mapping[str, Table[Any]]) -> list[str]:
     """The tables of worlds that may hold text of sources."""
-    found = []
+    unshareable = []
     for world in list_worlds():
-        names = ask(world, lambda each: [*each.list_tables()], list[str](), "each table")
-        found += [name for name in names if name in tables and name not in world.shareable]
-    return found
+        names = ask(world, lambda w: [*w.list_tables()], list[str](), "each table")
+        unshareable += [name for name in names if name in tables and name not in world.shareable]
+    return unshareable

@@ -96,9 +96,9 @@ def _list_blocks(report: Report, shown: wire.Document) -> Iterator[Block]:
     yield from (_build_note(note) for note in shown["notes"])
     titles = {head["id"]: head["title"] for head in shown["panes"]}
     sections = [
-        Section(id, titles[id], *found)
+        Section(id, titles[id], *part)
         for id, build in _list_builders()
-        if (found := build(report, shown)) is not None
+        if (part := build(report, shown)) is not None
     ]
     yield from sections
     if explain_unknown_memory(report) is None:  # else its pane says why
@@ -165,7 +165,7 @@ def _show_blocks(pane: Pane, report: Report, shown: wire.Document) -> PageSectio
 def _show_overview(report: Report, shown: wire.Document) -> PageSection:
     answer, advice = shown["answer"], shown["advice"]
     looks: Mapping[str, Look] = {"figure": "strong", "code": "code"}
-    sentence = [(looks.get(each["look"], "plain"), each["text"]) for each in answer["sentence"]]
+    sentence = [(looks.get(piece["look"], "plain"), piece["text"]) for piece in answer["sentence"]]
     chips = ["".join(piece["text"] for piece in chip["pieces"]) for chip in answer["chips"]]
     figures = Table("", FIGURES, shown["figures"], most=len(shown["figures"]))
     blocks: list[Block] = [
@@ -205,7 +205,7 @@ def _show_breaks(report: Report, shown: wire.Document) -> PageSection | None:
     call = write_frame_call("report", "guards")
     guards: list[tuple[Look, str]] = [("plain", f"{count_guards(shown)}: "), ("code", call)]
     blocks: list[Block] = [
-        Few([_build_break(each) for each in breaks], "rows", "report.frame('breaks')"),
+        Few([_build_break(row) for row in breaks], "rows", "report.frame('breaks')"),
         _table(shown, "recompiles"),
         Sentence("".join(text for _, text in guards), pieces=guards),
         OnPage(lambda: [_table(shown, "guards", is_minor=True)]),
@@ -234,12 +234,12 @@ def _show_kernels(report: Report, shown: wire.Document) -> PageSection | None:
 
 def _list_codes(report: Report) -> Iterator[Code]:
     """The sources of kernels and wrappers and each kernel's assembly, each text once."""
-    room, seen = PAGE.texts, set()
+    room, written = PAGE.texts, set()
     for title, key, language, anchor in _list_texts(report):
         text = find_text(report.texts, key)
-        if text is None or key in seen or text.count("\n") >= room:
+        if text is None or key in written or text.count("\n") >= room:
             continue
-        seen.add(key)
+        written.add(key)
         lines = text.count("\n") + 1
         room -= lines
         yield Code(text, title, plural(lines, "line"), language, anchor=anchor)
@@ -314,13 +314,13 @@ def _show_file(report: Report, shown: wire.Document) -> PageSection | None:
     """What the file needs and holds, what it is, how long a round trip took."""
     file = shown["file"]
     names = ("ways", "requirements", "members", "contract")
-    found = _count_first(
+    counted = _count_first(
         [_table(shown, name, cast(Any, file)[name], is_minor=name != "ways") for name in names]
     )
-    if found is None:
+    if counted is None:
         return None
     falls = [build_fall(way) for way in file["ways"] if way["ran"]]
-    count, tables, _ = found
+    count, tables, _ = counted
     return count, [*tables, _build_facts("File", shown["artifact"][0]), Few(falls, "tables")], False
 
 
@@ -433,9 +433,9 @@ def _show_matrix(report: Report, shown: wire.Document) -> PageSection | None:
     cells = [
         (row["kernel"], dict(zip(targets, row["cells"], strict=True))) for row in shown["matrix"]
     ]
-    said, call = measures(MatrixCell), write_frame_call("report", "matrix")
-    for figure in dict.fromkeys((*_MAIN_FIGURES, *said)):
-        measure = said[figure]
+    by_name, call = measures(MatrixCell), write_frame_call("report", "matrix")
+    for figure in dict.fromkeys((*_MAIN_FIGURES, *by_name)):
+        measure = by_name[figure]
         title, unit = measure.heading or measure.hint, exact(measure.unit)
         columns = [kernel, *(Column(target, target, unit) for target in targets)]
         values = [{t: cast(Any, c)[figure] for t, c in own.items() if c} for _, own in cells]

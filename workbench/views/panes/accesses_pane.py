@@ -36,7 +36,7 @@ def document(report: Report, context: ViewContext) -> Content:
             none: Note = {"title": "No accesses.", "text": _NO_MEMORY, "tone": "plain"}
             return Content({"accesses_says": "", "accesses": []}, empty=none)
         empty = missing(report, "accesses", "No accesses were looked at.", _NONE)
-        own = next((each.id for each in report.kernels if each.language == "triton"), None)
+        own = next((kernel.id for kernel in report.kernels if kernel.language == "triton"), None)
         if own is not None:
             name = "k" if report.request.kind == OWN_KERNEL else f'compiled.kernel("{own}")'
             line = f'{name}.frame("accesses")'
@@ -88,17 +88,17 @@ def summarize_accesses(rows: Sequence[MemoryAccess]) -> str:
         many = plural(len(counted), "access", "accesses")
         return f"{many}, nothing found to mend.{left}{early} {NOT_IN_IT}"
     used, kept = (number_text(share, "percent") for share in (worst.used, worst.used_l1))
-    found = []
+    findings = []
     if mended:
         many = plural(len(mended), "access", "accesses")
-        found.append(f"{many} of {len(rows)} could be better")
+        findings.append(f"{many} of {len(rows)} could be better")
     if unknown:
         many = plural(len(unknown), "access", "accesses")
-        found.append(f"of {many} it is not known what would help")
+        findings.append(f"of {many} it is not known what would help")
     does = _DOES.get(worst.kind, worst.kind)
     return (
         f"Line {worst.line} {does} {worst.argument} with {used} of what an "
-        f"instruction brings used, {kept} if L1 keeps it; {', '.join(found)}.{left}{early} "
+        f"instruction brings used, {kept} if L1 keeps it; {', '.join(findings)}.{left}{early} "
         f"{NOT_IN_IT}"
     )
 
@@ -113,8 +113,8 @@ def _say_found(row: MemoryAccess) -> str:
     """What is wrong with an access; why it was not counted, or not all of it."""
     if row.used is None:
         return f"Not judged: {row.reason}."
-    said = row.hint
-    if not said and row.used < _GOOD:
+    text = row.hint
+    if not text and row.used < _GOOD:
         touched, least = (number_text(n, "amount") for n in (row.sectors, row.least_sectors))
         why = "its bytes do not fill the sectors that they need at least."
         if _is_unexplained(row):
@@ -122,8 +122,8 @@ def _say_found(row: MemoryAccess) -> str:
                 f"it touches {touched} sectors, where its bytes would fill {least}. What would "
                 "help is not known."
             )
-        said = f"{number_text(row.used, 'percent')} of what an instruction brings is used: {why}"
-    return f"{said} Not of the whole run: {row.reason}.".strip() if row.reason else said
+        text = f"{number_text(row.used, 'percent')} of what an instruction brings is used: {why}"
+    return f"{text} Not of the whole run: {row.reason}.".strip() if row.reason else text
 
 
 def _say_looked(row: MemoryAccess) -> str:

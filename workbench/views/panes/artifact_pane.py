@@ -145,8 +145,8 @@ def _shorten(name: str) -> str:
 
 def _sentence(verdict: str) -> str:
     """A verdict on its own, after "the file" in text."""
-    said = f"It {verdict}" if verdict.startswith("can") else verdict[:1].upper() + verdict[1:]
-    return f"{said}."
+    sentence = f"It {verdict}" if verdict.startswith("can") else verdict[:1].upper() + verdict[1:]
+    return f"{sentence}."
 
 
 def _heading(report: Report, saved: tuple[str, int] | None, context: ViewContext) -> str:

@@ -85,9 +85,9 @@ def _list_choices(
         note="best first",
         seen=seen,
     )
-    taken = [row.time_ms for row in rows if row.chosen and row.time_ms is not None]
-    if taken:
-        yield Sentence(f"Total of what was chosen: {format_ms(sum(taken))}", "strong")
+    times = [row.time_ms for row in rows if row.chosen and row.time_ms is not None]
+    if times:
+        yield Sentence(f"Total of what was chosen: {format_ms(sum(times))}", "strong")
 
 
 def _put_best_first(report: Report) -> list[AutotuneChoice]:
@@ -111,7 +111,7 @@ def summarize_choices(choices: Sequence[AutotuneChoice]) -> str:
     pairs = [pair for own in by_op.values() if (pair := _chosen_and_next(own)) is not None]
     if not pairs:
         return f"{counted}; nothing was timed here."
-    total, others = sum(taken for taken, _ in pairs), sum(next_ms for _, next_ms in pairs)
+    total, others = sum(chosen_ms for chosen_ms, _ in pairs), sum(next_ms for _, next_ms in pairs)
     is_guess = any(row.note == ESTIMATED_CHOICE for row in choices)
     source = " by a model; nothing was timed" if is_guess else ", as Inductor timed it"
     text = f"{counted}: what was chosen takes {format_ms(total)} in all"

@@ -34,8 +34,8 @@ _OF_PROGRAM = (
 
 def document(report: Report, context: ViewContext) -> Content:
     """The sentence, the findings with their lines, the worst first, and the calls that were run."""
-    found = read_check(report)
-    if found is None:
+    check = read_check(report)
+    if check is None:
         is_own = report.request.kind == OWN_KERNEL
         how = _OWN if is_own else _OF_PROGRAM
         is_run = "checked_cases" in report.tables
@@ -48,9 +48,9 @@ def document(report: Report, context: ViewContext) -> Content:
             action = Action("check-kernels", "Run under watch", line)
             empty["action"], empty["offer"] = write_action(action), "Run…"
         return Content({"checks": None, "check_findings": []}, empty=empty)
-    lost = [row for row in found.findings if row.kind == NOT_JUDGED]
+    lost = [row for row in check.findings if row.kind == NOT_JUDGED]
     lines = list_line_ids(report)
-    kernels = _list_kernels(report, found.cases)
+    kernels = _list_kernels(report, check.cases)
     generated = {kernel["name"]: kernel["id"] for kernel in kernels if kernel["id"]}
 
     def find_line(row: KernelFinding) -> str | None:
@@ -71,19 +71,19 @@ def document(report: Report, context: ViewContext) -> Content:
             "case": row.case,
             "programs": list(row.programs),
         }
-        for at, row in enumerate([*found.faults, *lost])
+        for at, row in enumerate([*check.faults, *lost])
     ]
-    is_judged = any(case.judged for case in found.cases)
+    is_judged = any(case.judged for case in check.cases)
     data: wire.Checks = {
-        "sentence": found.sentence,
+        "sentence": check.sentence,
         "none": "Nothing was found in the calls that were run." if is_judged else "Not judged.",
         "kernels": kernels,
-        "calls": _describe_calls(found.cases),
+        "calls": _describe_calls(check.cases),
     }
     return Content(
         {"checks": data, "check_findings": findings},
-        len(found.faults) if findings or is_judged else None,
-        is_problem=found.ok is False,
+        len(check.faults) if findings or is_judged else None,
+        is_problem=check.ok is False,
     )
 
 
@@ -119,7 +119,7 @@ def _describe_calls(cases: Sequence[CheckedCase]) -> list[str]:
         if not case.by:
             alike.setdefault((case.kernel, case.verdict), []).append(case)
     several = {key: group for key, group in alike.items() if len(group) > _EACH}
-    said = [
+    rows = [
         (
             (case.kernel, case.verdict),
             f"by {case.by}" if case.by else case.case or "as given",
@@ -128,10 +128,10 @@ def _describe_calls(cases: Sequence[CheckedCase]) -> list[str]:
         for case in cases
         if case.by or (case.kernel, case.verdict) not in several
     ]
-    said += [(key, plural(len(group), "call"), group) for key, group in several.items()]
+    rows += [(key, plural(len(group), "call"), group) for key, group in several.items()]
     return [
         f"{kernel}, {what}: {verdict}{_describe_run(group)}"
-        for (kernel, verdict), what, group in said
+        for (kernel, verdict), what, group in rows
     ]
 
 

@@ -31,23 +31,23 @@ _SAID = {
 def document(report: Report, context: ViewContext) -> Content:
     """Why there is nothing to fuse, and what of the program becomes CUDA graphs."""
     is_there = len(report.scheduler_nodes) or len(report.fusion)
-    found = _cuda_graphs(report)
+    graphs = _cuda_graphs(report)
     blocks: list[Block] = [Own("fusion")]
-    if found is not None:
+    if graphs is not None:
         blocks.append(
             Rows(
                 "cuda_graphs",
                 "CUDA graphs",
-                found["parts"],
+                graphs["parts"],
                 place="cuda_graphs.parts",
                 frame="cuda_graphs",
                 label="Parts that become CUDA graphs",
-                note=found["summary"],
+                note=graphs["summary"],
                 seen=_SEEN,
             )
         )
     empty = None if is_there else _empty(report)
-    return Content({"cuda_graphs": found}, empty=empty, blocks=blocks)
+    return Content({"cuda_graphs": graphs}, empty=empty, blocks=blocks)
 
 
 def _empty(report: Report) -> wire.Note:
@@ -62,8 +62,8 @@ def _empty(report: Report) -> wire.Note:
 def _cuda_graphs(report: Report) -> CudaGraphs | None:
     """The parts in the order of the program; None where no CUDA graphs were asked for."""
     parts = list(report.cuda_graphs)
-    said = summarize_cuda_graphs(report)
-    if said is None:
+    summary = summarize_cuda_graphs(report)
+    if summary is None:
         return None
     counts, passes = Counter(part.graph for part in parts), Passes(report)
 
@@ -74,7 +74,7 @@ def _cuda_graphs(report: Report) -> CudaGraphs | None:
         return side if counts[part.graph] == 1 else f"{side} {part.part}"
 
     return {
-        "summary": "; ".join((said, *list_cuda_graph_reasons(report))),
+        "summary": "; ".join((summary, *list_cuda_graph_reasons(report))),
         "parts": [
             convert_row(
                 CudaGraph,

@@ -29,8 +29,8 @@ def document(report: Report, context: ViewContext) -> Content:
     empty = missing(report, "graphs", "No graphs.", "No graph was captured.")
     graphs = _graphs(report)
     captured = sum(graph.stage == "dynamo" for graph in report.graphs)
-    made = {"graphs": graphs, "passes": list(_passes(report))}
-    return Content(made, captured or None, empty=None if graphs else empty)
+    data = {"graphs": graphs, "passes": list(_passes(report))}
+    return Content(data, captured or None, empty=None if graphs else empty)
 
 
 def _graphs(report: Report) -> list[wire.GraphHead]:

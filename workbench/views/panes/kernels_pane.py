@@ -107,8 +107,8 @@ class _Ties:
             mark=self.marks[id],
             numbers={
                 name: value
-                for name, said in measures(Kernel).items()
-                if said.place is not None and (value := getattr(kernel, name)) is not None
+                for name, measure in measures(Kernel).items()
+                if measure.place is not None and (value := getattr(kernel, name)) is not None
             },
             cost={k: shorten(by[id]) for k, by in self.costs.items() if id in by},
             bound=None if place is None else place.bound,
@@ -152,7 +152,7 @@ def _facts(report: Report, kernel: Kernel, kind: str, lines: int) -> list[tuple[
     ratio = kernel.flops / moved if kernel.flops and moved else None
     intensity = "" if ratio is None else f"{number_text(ratio, 'amount')} FLOP per byte"
     time = "" if kernel.time_us is None else f"{format_us(kernel.time_us)}, measured"
-    each = " each" if kernel.calls > 1 else ""
+    suffix = " each" if kernel.calls > 1 else ""
     read, written, flops = kernel.bytes_read, kernel.bytes_written, kernel.flops
     language = _LANGUAGES.get(kernel.language, kernel.language)
     rows = (
@@ -160,9 +160,9 @@ def _facts(report: Report, kernel: Kernel, kind: str, lines: int) -> list[tuple[
         ("Kind", f"{language}, {kind}" if is_generated else kind),
         ("Lines", format_line_numbers(report, kernel)),
         ("Calls", str(kernel.calls) if kernel.calls > 1 else ""),
-        ("Reads", "" if read is None else format_bytes(read) + each),
-        ("Writes", "" if written is None else format_bytes(written) + each),
-        ("Work", f"{count_text(flops)} FLOP{each} (estimate)" if flops else ""),
+        ("Reads", "" if read is None else format_bytes(read) + suffix),
+        ("Writes", "" if written is None else format_bytes(written) + suffix),
+        ("Work", f"{count_text(flops)} FLOP{suffix} (estimate)" if flops else ""),
         ("Intensity", intensity),
         ("Time", time),
         ("Pass", "backward" if kernel.is_backward else ""),
@@ -347,8 +347,8 @@ def _counted(row: Resources) -> Iterator[tuple[str, str]]:
     if row.spill_stores is not None:
         stores, loads = row.spill_stores, row.spill_loads
         words = f"{plural(stores, 'store')}, {plural(loads or 0, 'load')}"
-        known = str(stores) if loads is None else words
-        yield "Spills", known if stores or loads else "none"
+        text = str(stores) if loads is None else words
+        yield "Spills", text if stores or loads else "none"
     if row.stack:
         yield "Stack", format_bytes(row.stack)
     if row.smem_bytes is not None:

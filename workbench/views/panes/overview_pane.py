@@ -125,8 +125,8 @@ def _figure(label: str, value: str, note: str, pane: wire.PaneId) -> wire.Figure
 
 def _run_time(report: Report) -> wire.Figure:
     """What a call takes and how much of that the kernels are, else the least that they can take."""
-    known = {cost.kind: cost for cost in list_costs(report)}
-    call, time, bound = read_measured_call(report), known.get("time"), known.get("bound")
+    by_kind = {cost.kind: cost for cost in list_costs(report)}
+    call, time, bound = read_measured_call(report), by_kind.get("time"), by_kind.get("bound")
     if call is not None:
         inside = "kernels not timed" if time is None else _inside(time.total, call)
         how = "measured" if call.quiet else "noisy"
@@ -238,11 +238,11 @@ def _notes(report: Report, dropped: Sequence[str] = ()) -> list[wire.Note]:
         notes.append({"title": title, "text": error, "tone": tone})
     for text in report.request.notes:
         notes.append({"title": "Note.", "text": text, "tone": "plain"})
-    said = summarize_cuda_graphs(report)
-    if said is not None:
+    summary = summarize_cuda_graphs(report)
+    if summary is not None:
         why = "; ".join(list_cuda_graph_reasons(report))
         text = f"{why[0].upper()}{why[1:]}." if why else "That is done when it first runs."
-        note: wire.Note = {"title": f"CUDA graphs: {said}.", "text": text, "tone": "plain"}
+        note: wire.Note = {"title": f"CUDA graphs: {summary}.", "text": text, "tone": "plain"}
         notes.append({**note, "tone": "fallback" if why else "plain", "select": "c0"})
     return notes
 
@@ -255,7 +255,7 @@ def advice(report: Report, context: ViewContext) -> advice_wire.Advice:
     changes = opportunities(report)
     where = f"{report.request.name or 'this compilation'} on {report.request.target}"
     return {
-        "rows": [_row(each, context) for each in changes[:MOST]],
+        "rows": [_row(change, context) for change in changes[:MOST]],
         "more": max(len(changes) - MOST, 0),
         "none": nothing(where, report) if report.outcome.ok else "",
     }
@@ -397,10 +397,10 @@ class _Modules:
         self._classes = classes
 
     def rows(self, row: CostRow, depth: int) -> Iterator[TreeRow]:
-        made = _tree_row(row, depth, self._classes.of(row))
+        tree_row = _tree_row(row, depth, self._classes.of(row))
         if row.kernels or row.lines:
-            made["kernels"], made["lines"] = list(row.kernels), list(row.lines)
-        yield made
+            tree_row["kernels"], tree_row["lines"] = list(row.kernels), list(row.lines)
+        yield tree_row
         for part in row.parts:
             yield from self.rows(part, depth + 1)
 
@@ -414,18 +414,18 @@ class _Lines:
     def rows(self) -> Iterator[TreeRow]:
         """Those with a cost, then functions in which something went wrong, then the rest."""
         roots = list_call_rows(self.report)
-        waiting, shown = list(roots), set()
+        waiting, visited = list(roots), set()
         while waiting:
             row = waiting.pop()
-            shown.add(row.id)
+            visited.add(row.id)
             waiting += row.parts
         for row in roots:
             if row.kind != "rest":
                 yield from self._any(row, 0)
-        names = {each.id: each.qualified or each.name for each in self.report.sources}
+        names = {source.id: source.qualified or source.name for source in self.report.sources}
         for source in self.sources.values():
             lines = [CostRow("line", id, "", {}, {}) for id in self._told(source)]
-            if lines and source["id"] not in shown:
+            if lines and source["id"] not in visited:
                 name = names[source["id"]]
                 yield from self._function(CostRow("function", source["id"], name, {}, {}), lines, 0)
         yield from (_tree_row(row, 0, "") for row in roots if row.kind == "rest")
@@ -442,10 +442,10 @@ class _Lines:
 
     def _plain(self, row: CostRow, depth: int) -> Iterator[TreeRow]:
         called = [part.name for part in row.parts if part.kind in ("function", "library")]
-        made = _tree_row(row, depth, self.classes.of(row) or ", ".join(dict.fromkeys(called)))
+        tree_row = _tree_row(row, depth, self.classes.of(row) or ", ".join(dict.fromkeys(called)))
         if len(row.parts) == 1 and row.parts[0].times > 1:
-            made["times"], made["each"] = row.parts[0].times, _round_each(row.parts[0])
-        yield made
+            tree_row["times"], tree_row["each"] = row.parts[0].times, _round_each(row.parts[0])
+        yield tree_row
         yield from self._parts(row, depth)
 
     def _parts(self, row: CostRow, depth: int) -> Iterator[TreeRow]:
@@ -457,8 +457,8 @@ class _Lines:
         source = self.sources[row.id]
         place = f"{PurePath(source['file']).name}:{source['first']}"
         yield _tree_row(row, depth, f"{row.module}, {place}" if row.module else place)
-        told = [CostRow("line", id, "", {}, {}) for id in self._told(source)]
-        shown = {split_line(line.id)[1]: line for line in (*told, *lines)}
+        marked = [CostRow("line", id, "", {}, {}) for id in self._told(source)]
+        shown = {split_line(line.id)[1]: line for line in (*marked, *lines)}
         body = _list_body(source)  # and what is above it, such as a default value, or a kernel
         numbers_of = [*sorted(number for number in shown if number not in body), *body]
         for is_shown, numbers in groupby(numbers_of, key=lambda n: n in shown):
@@ -470,16 +470,16 @@ class _Lines:
 
     def _told(self, source: Source) -> list[str]:
         """The lines that something is said about, whatever they cost."""
-        told = []
+        ids = []
         for mark in source["marks"]:
             is_exception = mark["notes"] or mark["state"] in _EXCEPTIONS
             if is_exception or (not self.has_costs and mark["state"] != "plain"):
-                told.append(mark["id"])
-        return told
+                ids.append(mark["id"])
+        return ids
 
 
 def _tree_row(row: CostRow, depth: int, caption: str) -> TreeRow:
-    made: TreeRow = {
+    tree_row: TreeRow = {
         "depth": depth,
         "kind": row.kind,
         "id": row.id,
@@ -489,8 +489,8 @@ def _tree_row(row: CostRow, depth: int, caption: str) -> TreeRow:
         "own": _shorten(row.own),
     }
     if row.times > 1:
-        made["times"], made["each"] = row.times, _round_each(row)
-    return made
+        tree_row["times"], tree_row["each"] = row.times, _round_each(row)
+    return tree_row
 
 
 def _shorten(costs: Mapping[str, float]) -> dict[str, float]:

@@ -52,9 +52,9 @@ _OWN: tuple[Pane, ...] = (
 def list_panes() -> tuple[Pane, ...]:
     """All of them, each pane of a world behind the one that it follows."""
     panes = list(_OWN)
-    taken = [pane.id for pane in _OWN]
-    for pane in collect(_read_panes, Pane, "pane", taken, lambda it: it.id):
-        places = (at for at, each in enumerate(panes, 1) if each.id == pane.after)
+    ids = [pane.id for pane in _OWN]
+    for pane in collect(_read_panes, Pane, "pane", ids, lambda p: p.id):
+        places = (at for at, other in enumerate(panes, 1) if other.id == pane.after)
         panes.insert(next(places, len(panes)), pane)
     return tuple(panes)
 
@@ -64,7 +64,7 @@ def _read_panes(world: World) -> list[Any]:
     listed = world.list_panes()
     if world.is_own:
         return [*listed]
-    return [_contain(each, world.name) if isinstance(each, Pane) else each for each in listed]
+    return [_contain(item, world.name) if isinstance(item, Pane) else item for item in listed]
 
 
 def _contain(pane: Pane, world: str) -> Pane:

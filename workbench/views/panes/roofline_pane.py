@@ -72,8 +72,8 @@ def _roofs(
         by_name.setdefault(row.target, here)
         if row.rate is not None and row.rate_tflops is not None:
             rates.setdefault(row.target, {})[row.rate] = row.rate_tflops
-    for target, known in rates.items():
-        by_name[target]["rates"] = sorted(known.items(), key=lambda item: -item[1])
+    for target, by_rate in rates.items():
+        by_name[target]["rates"] = sorted(by_rate.items(), key=lambda item: -item[1])
     return list(by_name.values())
 
 
@@ -105,13 +105,15 @@ def _summarize(points: Sequence[RooflinePoint], same: Mapping[str, str]) -> str:
     above = sum(part > ABOVE_IT for part in parts)
     whole = plural(len(timed), "kernel")
     if on:
-        said = "sits on its roof" if on == 1 else "sit on their roofs"
-        text += f". {on} of {whole} {said}: only less work would make {'it' if on == 1 else 'them'}"
+        words = "sits on its roof" if on == 1 else "sit on their roofs"
+        text += (
+            f". {on} of {whole} {words}: only less work would make {'it' if on == 1 else 'them'}"
+        )
         text += " faster"
     if above:
         # a roof is measured too: beside other programs it comes out lower than it is
-        said = "runs above its roof" if above == 1 else "run above their roofs"
-        text += f". {above} of {whole} {said}: the data was in the cache, or the roof is too low"
+        words = "runs above its roof" if above == 1 else "run above their roofs"
+        text += f". {above} of {whole} {words}: the data was in the cache, or the roof is too low"
     if not on and not above:
         text += f". No kernel of the {len(timed)} that were measured sits on its roof"
     return f"{text}."

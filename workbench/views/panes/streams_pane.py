@@ -71,14 +71,14 @@ def summarize_streams(rows: Sequence[Collective], streams: Streams | None) -> st
         return f"{plural(len(rows), 'collective')}; {_explain_no_streams(rows)}."
     whole, waits = format_us(streams.whole_us), format_us(streams.exposed_us)
     takes = "takes" if len(rows) == 1 else "take"
-    said = f"{plural(len(rows), 'collective')} {takes} {format_us(streams.collectives_us)}"
+    text = f"{plural(len(rows), 'collective')} {takes} {format_us(streams.collectives_us)}"
     if not streams.exposed_us:
-        said += f", all of it beside the kernels: {whole} in all"
+        text += f", all of it beside the kernels: {whole} in all"
     else:
         share = format_percent(streams.exposed_us / streams.whole_us)
         them = "it" if len(rows) == 1 else "them"
-        said += f"; the kernels wait {waits} of {whole} for {them} ({share})"
-    return f"{said}.{_name_most_exposed(rows)}"
+        text += f"; the kernels wait {waits} of {whole} for {them} ({share})"
+    return f"{text}.{_name_most_exposed(rows)}"
 
 
 def _explain_no_streams(rows: Sequence[Collective]) -> str:
@@ -127,10 +127,10 @@ def _tell_passes(report: Report, rows: Sequence[Collective]) -> str:
     lost = next((row for row in report.capabilities if row.name == PASSES), None)
     if lost is not None and not lost.available:
         return f"What torch's passes did with them was not recorded: {lost.reason}."
-    said = []
+    sentences = []
     if merged := [row for row in rows if row.merged_from]:
         parts = sum(len(row.merged_from) for row in merged)
-        said.append(f"Torch's passes merged {parts} into {len(merged)}.")
+        sentences.append(f"Torch's passes merged {parts} into {len(merged)}.")
     moves = {row.id: [text for text in row.moves if not text.startswith(_ASYNC)] for row in rows}
     if tried := [row for row in rows if moves[row.id]]:
         moved = sum(any(_read_move(text)[1] for text in moves[row.id]) for row in tried)
@@ -141,18 +141,20 @@ def _tell_passes(report: Report, rows: Sequence[Collective]) -> str:
         limits.pop("", None)
         words = "; ".join(f"{count} × {limit}" for limit, count in limits.most_common(3))
         which = "" if any(row.exposed_us is None for row in left) else "of those waited for, "
-        said.append(f"Torch's passes moved {moved} of {len(tried)}")
-        said[-1] += f"; {which}what stopped them: {words}." if words else "."
+        sentences.append(f"Torch's passes moved {moved} of {len(tried)}")
+        sentences[-1] += f"; {which}what stopped them: {words}." if words else "."
     unfused = Counter(
         _read_move(text)[2] for row in rows for text in row.moves if text.startswith(_ASYNC)
     )
-    said += [f"Async TP left {count} unfused: {why}." for why, count in unfused.most_common()]
+    sentences += [f"Async TP left {count} unfused: {why}." for why, count in unfused.most_common()]
     expected = [row.torch_exposed_us for row in rows if row.torch_exposed_us is not None]
-    taken = [row.torch_est_us for row in rows if row.torch_est_us is not None]
-    if expected and len(expected) == len(taken) == len(rows):
-        times = format_us(sum(taken)), format_us(sum(expected))
-        said.append(f"By torch's own times they take {times[0]}, and {times[1]} is waited for.")
-    return " ".join(said)
+    estimates = [row.torch_est_us for row in rows if row.torch_est_us is not None]
+    if expected and len(expected) == len(estimates) == len(rows):
+        times = format_us(sum(estimates)), format_us(sum(expected))
+        sentences.append(
+            f"By torch's own times they take {times[0]}, and {times[1]} is waited for."
+        )
+    return " ".join(sentences)
 
 
 def _tell_fused(report: Report) -> str:
@@ -180,8 +182,10 @@ def _read_move(text: str) -> tuple[str, int, str]:
 def _explain_limit(text: str) -> str:
     """What stopped a move, in plain words; torch's where there are none for it, "" for nothing."""
     by, _, limit = _read_move(text)
-    found = next((words for start, words in _LIMITS.items() if limit.startswith(start)), None)
-    return limit if found is None else found[by == "sink"]
+    explanations = next(
+        (words for start, words in _LIMITS.items() if limit.startswith(start)), None
+    )
+    return limit if explanations is None else explanations[by == "sink"]
 
 
 def _tell_row(row: Collective) -> str:
@@ -199,7 +203,7 @@ def _name_most_exposed(rows: Sequence[Collective]) -> str:
     if not alike:
         return ""
     (op, sent, group), own = max(
-        alike.items(), key=lambda each: sum(row.exposed_us or 0.0 for row in each[1])
+        alike.items(), key=lambda item: sum(row.exposed_us or 0.0 for row in item[1])
     )
     waits = format_us(sum(row.exposed_us or 0.0 for row in own))
     many = f"{len(own)} × " if len(own) > 1 else ""

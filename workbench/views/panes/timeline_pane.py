@@ -34,13 +34,13 @@ def document(report: Report, context: ViewContext) -> Content:
         )
         for phase, words in zip(report.phases, name_phases(report), strict=True)
     ]
-    said = tell_time(phases, find_compiler(report)) if phases else ""
+    sentence = tell_time(phases, find_compiler(report)) if phases else ""
     blocks = [
-        Sentence(said),
+        Sentence(sentence),
         Own("timeline"),
         Rows("phases", "Phases by self time", phases, frame="phases", order="self"),
     ]
-    data = {"phases": phases, "phases_said": said}
+    data = {"phases": phases, "phases_said": sentence}
     return Content(data, empty=None if phases else empty, blocks=blocks if phases else ())
 
 
@@ -56,10 +56,10 @@ def tell_time(phases: Sequence[wire.Phase], compiler: str | None) -> str:
             words = name_own_work(phase["name"], compiler)
             by_words[words] = by_words.get(words, 0.0) + phase["self_s"]
     (first, most), *others = sorted(by_words.items(), key=lambda part: -part[1])
-    said = f"{format_seconds(most)} of {format_seconds(whole)}: {first}"
+    text = f"{format_seconds(most)} of {format_seconds(whole)}: {first}"
     if others and others[0][1] > _SECOND * whole:
-        said += f"; {format_seconds(others[0][1])}: {others[0][0]}"
-    return f"{said}."
+        text += f"; {format_seconds(others[0][1])}: {others[0][0]}"
+    return f"{text}."
 
 
 PANE = Pane("timeline", "Timeline", document)

@@ -110,7 +110,7 @@ def _unsaved(before: int | None, after: int | None) -> str:
 
 def describe_kernel(kernel: Kernel, name: PlainName) -> str:
     """What a kernel does in the words of the program: `norm2` and `gelu` run as one kernel."""
-    shown, more = [_word(name, each) for each in name.words[:_NAMED]], len(name.words[_NAMED:])
+    shown, more = [_word(name, word) for word in name.words[:_NAMED]], len(name.words[_NAMED:])
     words = join_words([*shown, f"{more} more"] if more else shown)
     words = words or f"`{list_kernel_ops(kernel)}`"
     is_one = len(name.words) < 2
@@ -121,7 +121,7 @@ def describe_kernel(kernel: Kernel, name: PlainName) -> str:
     if kernel.is_library:
         return f"{words}: a library call"
     if not name.words and name.laid:
-        return f"Rearranges data of {join_words([f'`{each}`' for each in name.laid[:_NAMED]])}"
+        return f"Rearranges data of {join_words([f'`{word}`' for word in name.laid[:_NAMED]])}"
     times = f", {kernel.calls} times a call" if kernel.calls > 1 else ""
     return f"{words} {'runs' if is_one else 'run'} as one kernel{times}"
 
@@ -177,18 +177,18 @@ def build_pairs_part(report: Report) -> PairsPart:
         why = why_not(pair)
         a, b = kernels = (why.a_kernel, why.b_kernel)
         reason = _PLAIN.get(why.reason, why.reason)
-        if found := _MISMATCH.match(reason):  # which rows and columns each of the two goes over
-            rows_of, columns_of = found[1].split(", "), found[2].split(", ")
+        if match := _MISMATCH.match(reason):  # which rows and columns each of the two goes over
+            rows_of, columns_of = match[1].split(", "), match[2].split(", ")
             sizes = [" × ".join(pair) for pair in zip(rows_of, columns_of, strict=True)]
             reason = f"their loops differ, {' and '.join(s.removesuffix(' × 1') for s in sizes)}"
-        told = _OF_LOOPS.get(reason, reason) if a == b else reason
+        plain = _OF_LOOPS.get(reason, reason) if a == b else reason
         if pair.shared and reason == _NOT_COMMON:  # the scheduler goes by elements, not by data
-            told = _OTHER_ELEMENTS
-        is_open = reason in (_BETWEEN, _SILENT) or told == _OTHER_ELEMENTS
+            plain = _OTHER_ELEMENTS
+        is_open = reason in (_BETWEEN, _SILENT) or plain == _OTHER_ELEMENTS
         if a is not None and b is not None and a != b and is_open:
             if (a, b) not in briefs:  # of every part of a kernel the answer is the same
                 briefs[a, b] = explain_apart(report, a, b).brief.replace("`", "")
-            told = briefs[a, b] or told
+            plain = briefs[a, b] or plain
         own = {
             "id": f"f0:{pair.row}",
             "graph": pair.graph,
@@ -197,10 +197,10 @@ def build_pairs_part(report: Report) -> PairsPart:
             "rounds": pair.rounds,
             "side": passes.lowered(pair.graph),
             "reason": reason,
-            "told": told,
+            "told": plain,
             "shared_bytes": pair.shared,
-            "why": _explain_loops(kernels, told)
-            or _put_plainly(why, reason if reason != _NOT_COMMON else told),
+            "why": _explain_loops(kernels, plain)
+            or _put_plainly(why, reason if reason != _NOT_COMMON else plain),
             "said": f"{pair.a} with {pair.b}: {pair.reason}. {why.because}".strip(),
             "names": _name_pair(names, kernels, (pair.a, pair.b)),
             "times": 0,
@@ -208,7 +208,7 @@ def build_pairs_part(report: Report) -> PairsPart:
         row: Rejected = convert_row(Rejected, why, **own)
         rows.append(row)
         ends = frozenset(zip(kernels, row["names"].split(" with "), strict=False))
-        shown = (pair.graph, row["side"], ends, told, pair.shared)  # whichever of the two is first
+        shown = (pair.graph, row["side"], ends, plain, pair.shared)  # whichever of the two is first
         alike.setdefault(shown, row)["times"] += 1
     return {
         "kind": "pairs",
@@ -221,8 +221,8 @@ def build_pairs_part(report: Report) -> PairsPart:
 
 def _put_plainly(why: WhyNot, reason: str) -> str:
     """The sentence without names of buffers; what stands between is named behind the reason."""
-    known = "" if reason == _BETWEEN else f": {reason}"
-    sentence = why.sentence.replace(f": {why.reason}", known, 1)
+    behind = "" if reason == _BETWEEN else f": {reason}"
+    sentence = why.sentence.replace(f": {why.reason}", behind, 1)
     return _TAKES.sub(r"needs what \1 makes, and", sentence)
 
 

@@ -86,19 +86,19 @@ def build_memory_part(report: Report) -> MemoryPart:
         "storages": rows,
         "remarks": [
             {
-                "text": each.text,
-                "bytes": each.bytes,
-                "line": lines.get((each.file or "", each.line or 0)),
-                "kernel": each.kernel,
+                "text": remark.text,
+                "bytes": remark.bytes,
+                "line": lines.get((remark.file or "", remark.line or 0)),
+                "kernel": remark.kernel,
             }
-            for each in remarks(report)
+            for remark in remarks(report)
         ],
         "columns": specs({"storages": rows}).get("storages", []),
     }
 
 
 def _mark(kind: str) -> str:
-    return next((mark for known, mark in _MARKS.items() if known == kind), "ext")
+    return next((mark for name, mark in _MARKS.items() if name == kind), "ext")
 
 
 def _shares(usage: Memory, by: By, lines: Mapping[tuple[str, int], str]) -> Iterator[MemoryShare]:
@@ -126,10 +126,10 @@ def _share(name: str, size: int, line: str | None = None) -> MemoryShare:
 
 
 def _module(share: ModuleShare) -> MemoryShare:
-    made = _share(share.name, share.bytes)
+    part = _share(share.name, share.bytes)
     if share.layers:
-        made |= {"times": share.times, "each": share.each}
-    return {**made, "parts": list(map(_module, share.parts)), "peak": share.makes_peak}
+        part |= {"times": share.times, "each": share.each}
+    return {**part, "parts": list(map(_module, share.parts)), "peak": share.makes_peak}
 
 
 def _fewer(shares: Sequence[ModuleShare]) -> Iterator[ModuleShare]:
@@ -167,14 +167,14 @@ def _place(file: str, line: int) -> str:
 
 def _buffers(timeline: Timeline) -> Iterator[list[str]]:
     """By storage the ids of the buffers in it, also those that the backward takes it as."""
-    kept: dict[int, list[str]] = {}
+    saved_names: dict[int, list[str]] = {}
     for name, storage in timeline.saved:
-        kept.setdefault(id(storage), []).append(name)
+        saved_names.setdefault(id(storage), []).append(name)
     programs = range(len(timeline.wrappers))
     for storage in timeline.walk.storages:
         own = programs if storage.is_given else [storage.program]
         places = [(program, name) for program in own for name in storage.names]
-        places += [(programs[-1], name) for name in kept.get(id(storage), ())]
+        places += [(programs[-1], name) for name in saved_names.get(id(storage), ())]
         buffers = (timeline.buffers.get(place) for place in places)
         yield list(dict.fromkeys(row.id for row in buffers if row is not None))
 
@@ -245,8 +245,8 @@ def _row(
         "cost": cost_text(point),
         "lines": list(_by_line(again, lines)),
         "code": [
-            {"title": each.title, "text": each.text, "note": each.note}
-            for each in snippets(report, budgets, point.budget)
+            {"title": snippet.title, "text": snippet.text, "note": snippet.note}
+            for snippet in snippets(report, budgets, point.budget)
         ],
     }
 

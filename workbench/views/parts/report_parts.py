@@ -324,11 +324,11 @@ class GraphParts:
         base = id.partition(".")[0]
         columns = _columns(report, base) if base == id else read_step_columns(report, id)
         rows = _rows(columns)
-        known = [f"{base}:{name}" for name in rows.names]
+        ids = [f"{base}:{name}" for name in rows.names]
         place = {node: number for number, node in enumerate(rows.ids)}
         inputs = _inputs(columns["inputs"], place)
         links = report.node_pairs
-        kernel, kernels = self._kernels(base, known, links)
+        kernel, kernels = self._kernels(base, ids, links)
         module, modules = _numbered(columns["module_path"])
         names = name_inputs(rows, _captured(report, base))
         layout = layered(inputs, straight=False)
@@ -345,9 +345,9 @@ class GraphParts:
             strides=[_size(stride) for stride in columns["stride"]],
             dtypes=[_SHORT.get(d or "", d or "") for d in columns["dtype"]],
             bytes=list(columns["bytes"]),
-            lines=self._lines(known, columns),
+            lines=self._lines(ids, columns),
             called_from=[list(sites) for sites in columns["called_from"]],
-            before=_before(links.get(id, ()), rows.ids) if base == id else self._origins(known),
+            before=_before(links.get(id, ()), rows.ids) if base == id else self._origins(ids),
             module=module,
             modules=modules,
             kernel=kernel,
@@ -355,9 +355,9 @@ class GraphParts:
             is_quiet=find_quiet_nodes(rows, names, kernel),
         )
 
-    def _origins(self, known: Sequence[str]) -> list[list[str]]:
+    def _origins(self, ids: Sequence[str]) -> list[list[str]]:
         """Of each node the one of that name in the graph that the passes began with."""
-        return [[id] if id in self._report.node_row else [] for id in known]
+        return [[id] if id in self._report.node_row else [] for id in ids]
 
     def _lines(self, ids: Sequence[str], columns: Columns) -> list[str | None]:
         """The innermost user line of each node; an input's is where its value is first used."""
@@ -559,13 +559,13 @@ def build_apart_part(report: Report, pair: str) -> wire.ApartPart:
     if pair and not (a and mark and b):
         raise UsageError(f"Why apart takes two ids, as in 'apart:k0|k1': {pair!r} is not that.")
     answers = [explain_apart(report, a, b)] if pair else list_neighbours(report, _MOST)
-    changes = [each for each in opportunities(report) if each.rule in _JOINING]
-    return {"kind": "apart", "answers": [_answer(each, changes) for each in answers]}
+    changes = [change for change in opportunities(report) if change.rule in _JOINING]
+    return {"kind": "apart", "answers": [_answer(answer, changes) for answer in answers]}
 
 
 def _answer(answer: WhyApart, changes: list[Opportunity]) -> wire.WhyApart:
     concerned = set(answer.concerned)
-    joining = (each.id for each in changes if concerned & set(each.kernels))
+    joining = (change.id for change in changes if concerned & set(change.kernels))
     return convert_row(
         wire.WhyApart,
         answer,
@@ -582,24 +582,24 @@ def read_step_columns(report: Report, id: str) -> Columns:
     base, steps = _find_steps(report, id)
     nodes, changed = report.nodes.columns, report.pass_nodes.columns
     places = {id: row for row, id in enumerate(changed["id"])}
-    found = {nodes["name"][row]: (nodes, row) for row in report.node_rows[base]}
+    by_name = {nodes["name"][row]: (nodes, row) for row in report.node_rows[base]}
     for step in steps:
         for name in step.removed:
-            found.pop(name, None)
+            by_name.pop(name, None)
         for name in (*step.added, *step.rewritten):
-            found[name] = changed, places[f"{step.graph_after}:{name}"]
+            by_name[name] = changed, places[f"{step.graph_after}:{name}"]
     inputs = {
-        name: [each.partition(":")[2] for each in table["inputs"][row]]
-        for name, (table, row) in found.items()
+        name: [source.partition(":")[2] for source in table["inputs"][row]]
+        for name, (table, row) in by_name.items()
     }
-    names = _sort_names({name: [n for n in own if n in found] for name, own in inputs.items()})
+    names = _sort_names({name: [n for n in own if n in by_name] for name, own in inputs.items()})
     columns: dict[str, list[Any]] = {
-        column: [found[name][0][column][found[name][1]] for name in names] for column in nodes
+        column: [by_name[name][0][column][by_name[name][1]] for name in names] for column in nodes
     }
     own: dict[str, list[Any]] = {
         "id": [f"{id}:{name}" for name in names],
         "graph": [id] * len(names),
-        "inputs": [[f"{id}:{each}" for each in inputs[name]] for name in names],
+        "inputs": [[f"{id}:{source}" for source in inputs[name]] for name in names],
     }
     return columns | own
 
@@ -624,8 +624,8 @@ def build_step_changes(report: Report, before: str, after: str) -> ChangesPart:
 def read_names(report: Report, id: str) -> KeysView[str]:
     """The names of the nodes of a recorded graph, or of one that a pass left, in no order."""
     base, steps = _find_steps(report, id)
-    known = report.nodes.columns["name"]
-    names: dict[str, None] = dict.fromkeys(known[row] for row in report.node_rows[base])
+    all_names = report.nodes.columns["name"]
+    names: dict[str, None] = dict.fromkeys(all_names[row] for row in report.node_rows[base])
     for step in steps:
         for name in step.removed:
             names.pop(name, None)
@@ -650,7 +650,7 @@ def _sort_names(reads: Mapping[str, Sequence[str]]) -> list[str]:
         waiting = [(first, iter(reads[first]))]
         while waiting:
             name, inputs = waiting[-1]
-            missing = next((each for each in inputs if each not in order), None)
+            missing = next((other for other in inputs if other not in order), None)
             if missing is None:
                 order.setdefault(name)
                 waiting.pop()

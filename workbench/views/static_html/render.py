@@ -180,8 +180,8 @@ class _Cut:
         """What is shown otherwise than as it is; None for a table without rows."""
         match block:
             case Table():
-                made = block.cut(self._limits)
-                return None if made is None else {"grid": made}
+                grid = block.cut(self._limits)
+                return None if grid is None else {"grid": grid}
             case Section():
                 most = self._limits.rows if block.call and not self._is_page else None
                 return self._list_first(block.blocks, most)
@@ -207,22 +207,22 @@ class _Cut:
 
 @cache
 def _environment() -> Environment:
-    made = Environment(
+    environment = Environment(
         loader=PackageLoader("workbench.views.static_html"),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=StrictUndefined,
     )
-    made.filters |= {
+    environment.filters |= {
         "bytes": format_bytes,
         "seconds": format_seconds,
         "gutter": gutter,
         "plural": plural,
         "pieces": partial(_pieces, "python"),
     }
-    made.globals |= {"bar": draw_bar, "signs": SIGNS, "words": WORDS, "pieces_of": _pieces}
-    return made
+    environment.globals |= {"bar": draw_bar, "signs": SIGNS, "words": WORDS, "pieces_of": _pieces}
+    return environment
 
 
 def _pieces(language: str, text: str) -> list[tuple[str | None, str]]:
@@ -345,10 +345,10 @@ def choose_listings(sources: Sequence[Source], limits: Limits) -> tuple[list[Lis
 
 def _rows(source: Source, limits: Limits, kind: CostKind | None) -> Iterator[Row]:
     marks = {int(mark["id"].rpartition(":")[2]): mark for mark in source["marks"]}
-    kept = _kept(source, marks, limits)
+    numbers = _kept(source, marks, limits)
     texts = split_line_pieces("\n".join(source["lines"]), "python")
     last = source["first"] - 1
-    for number in kept:
+    for number in numbers:
         if number > last + 1:
             yield Row("", 0, "", "", [(None, "…")])
         last = number

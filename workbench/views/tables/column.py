@@ -97,8 +97,8 @@ class Column:
             *("field", "kind", "unit", "look", "full", "written", "tone", "hint"),
             *("absent", "is_wide"),
         )
-        said = {name: value for name in names if (value := own.get(name, getattr(self, name)))}
-        return cast(ColumnSpec, {"key": self.key, "title": self.title, "width": width, **said})
+        fields = {name: value for name in names if (value := own.get(name, getattr(self, name)))}
+        return cast(ColumnSpec, {"key": self.key, "title": self.title, "width": width, **fields})
 
     def value(self, row: Mapping[str, Any]) -> Any:
         """What a row has in this column; None where it has nothing."""

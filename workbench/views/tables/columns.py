@@ -21,9 +21,9 @@ from workbench.worlds.world import gather
 
 def number_of(row_type: type, name: str, width: str = "", key: str = "", **more: Any) -> Column:
     """The column of a number: title, unit and hint are those of its field."""
-    said = measures(row_type)[name]
-    own: dict[str, Any] = {"field": name if key else "", "hint": said.hint, **more}
-    return Column(said.title, key or name, said.unit, width, **own)
+    measure = measures(row_type)[name]
+    own: dict[str, Any] = {"field": name if key else "", "hint": measure.hint, **more}
+    return Column(measure.title, key or name, measure.unit, width, **own)
 
 
 def add_numbers(row_type: type, *columns: Column) -> tuple[Column, ...]:
@@ -32,11 +32,11 @@ def add_numbers(row_type: type, *columns: Column) -> tuple[Column, ...]:
     A row of the wire has them under `numbers`, by the names of the fields.
     """
     placed: defaultdict[str, list[Column]] = defaultdict(list)
-    for name, said in measures(row_type).items():
-        if said.place is not None:
-            own = {**asdict(said.place), "field": f"numbers.{name}"}
+    for name, measure in measures(row_type).items():
+        if measure.place is not None:
+            own = {**asdict(measure.place), "field": f"numbers.{name}"}
             placed[own.pop("after")].append(number_of(row_type, name, **own))
-    return tuple(each for column in columns for each in (column, *placed[column.key]))
+    return tuple(member for column in columns for member in (column, *placed[column.key]))
 
 
 def _figure(name: str, least: int, **more: Any) -> Column:
@@ -306,7 +306,7 @@ def spell_out_columns(table: str, rows: Sequence[Mapping[str, Any]]) -> list[Col
     """
     columns: list[Column] = []
     for column in choose_columns(table, rows):
-        if column.kind != "bar" and all(each.shows != column.shows for each in columns):
+        if column.kind != "bar" and all(other.shows != column.shows for other in columns):
             columns.append(column)
         if column.full:
             columns.append(Column("", column.full, "prose"))

@@ -49,7 +49,7 @@ class Readable:
 
     def _placed(self, value: Any) -> Any:
         if isinstance(value, tuple | list):
-            return tuple(self._placed(each) for each in value)
+            return tuple(self._placed(part) for part in value)
         match = _LINE.fullmatch(value) if isinstance(value, str) else None
         if match is None or match[1] not in self._files:
             return self._passes.get(value, value)
@@ -136,12 +136,12 @@ def frame(report: Report, name: str) -> pandas.DataFrame:
 
 def _typed(columns: Mapping[str, Any], row_type: type) -> pandas.DataFrame:
     """Numbers have the dtype of their field: missing ones do not turn integers into floats."""
-    made = pandas.DataFrame(columns)
+    table = pandas.DataFrame(columns)
     for column, number in number_columns(row_type).items():
         dtype = "Int64" if number is int else "float64"
         with contextlib.suppress(OverflowError):  # of a damaged log: stays Python's own
-            made[column] = made[column].astype(dtype)  # type: ignore[call-overload]
-    return made
+            table[column] = table[column].astype(dtype)  # type: ignore[call-overload]
+    return table
 
 
 def _columns(row_type: type) -> list[str]:

@@ -107,8 +107,8 @@ class Shown(LiveOnly):
     def keep(self, *, embed: Embed, carries_bundle: bool) -> str:
         """The HTML that stays, of a view in which nothing is alive."""
         context = replace(self.context, sandbox=None, targets=None, actions=())
-        made = build_document(self.report, context)
-        return keep(made, embed=embed, carries_bundle=carries_bundle)
+        page = build_document(self.report, context)
+        return keep(page, embed=embed, carries_bundle=carries_bundle)
 
     def _ipython_display_(self) -> None:
         shell = find_kernel_shell()
@@ -171,16 +171,18 @@ def show(x: Any, context: ViewContext | None = None, *, view: View | None = None
         )
     check, sandbox = find_live_guards(x)
     name = "k" if report.request.kind == OWN_KERNEL else "compiled"
-    given = context or ViewContext("report" if x is report else name, pane=choose_pane(report))
+    chosen = context or ViewContext("report" if x is report else name, pane=choose_pane(report))
     actions = _actions_of(x)
     here = replace(
-        given,
+        chosen,
         is_record=x is report,
         sandbox=sandbox,
         targets=_targets_of(report.request.target, actions),
         actions=actions,
     )
-    live = LiveActions(actions, given.variable, _presenter_in_place(x, given)) if actions else None
+    live = (
+        LiveActions(actions, chosen.variable, _presenter_in_place(x, chosen)) if actions else None
+    )
     shown = Shown(report, here, check_guards=check, live_actions=live, view=view, source=x)
     if view is not None:
         view.present(report, here, check, live)
@@ -299,8 +301,8 @@ def find_kernel_shell() -> Any:
 
 def make_live_output(view: AnyWidget) -> dict[str, Any]:
     """The output of a live view. Its text is empty: a page without scripts shows it as nothing."""
-    made = view._repr_mimebundle_()
-    data: dict[str, Any] = dict(made[0] if isinstance(made, tuple) else made or {})
+    bundle = view._repr_mimebundle_()
+    data: dict[str, Any] = dict(bundle[0] if isinstance(bundle, tuple) else bundle or {})
     return {**data, "text/plain": ""}
 
 

@@ -71,9 +71,9 @@ class RequestWidget(anywidget.AnyWidget):
         self.on_msg(self._on_message)
 
     def _on_message(self, _: Any, content: Any, buffers: Any) -> None:
-        known: Any = content if isinstance(content, Mapping) else {}
-        ask = known.get("ask")
-        answer: Answer = {"id": known.get("id"), "ask": ask, "error": None}
+        message: Any = content if isinstance(content, Mapping) else {}
+        ask = message.get("ask")
+        answer: Answer = {"id": message.get("id"), "ask": ask, "error": None}
         try:
             check_message(content)
             is_own = ask == "front-end"  # a host that has no models besides that of the view

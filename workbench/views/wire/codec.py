@@ -23,11 +23,11 @@ Wire = TypeVar("Wire")
 
 def convert_row(kind: type[Wire], row: object, /, **more: object) -> Wire:
     """A row of the report as a type of the wire: what is not in `more` are fields of its name."""
-    made = {}
+    values = {}
     for name in kind.__annotations__:
         value = more[name] if name in more else getattr(row, name)
-        made[name] = list(value) if isinstance(value, tuple) else value
-    return cast(Wire, made)
+        values[name] = list(value) if isinstance(value, tuple) else value
+    return cast(Wire, values)
 
 
 def shorten(value: float) -> float:

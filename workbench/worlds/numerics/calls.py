@@ -167,22 +167,22 @@ def numerics(
     name = ", ".join(x.names) if isinstance(x, Package) else x.name
 
     def compile(options: dict[str, Any]) -> Compiled | CrossCompiled:
-        asked = None, None, options, None, None
+        settings = None, None, options, None, None
         chosen = choose_options(
-            original, *asked, grad=False, target="host", guards="portable", capture="full"
+            original, *settings, grad=False, target="host", guards="portable", capture="full"
         )
-        return compile_for_target(CompileRequest.of(original, *called, chosen), told)
+        return compile_for_target(CompileRequest.of(original, *called, chosen), callback)
 
-    with follow_in_a_line(progress, f"The numbers of {name}") as told:
+    with follow_in_a_line(progress, f"The numbers of {name}") as callback:
         if isinstance(x, Package):
-            original, shown = find_packaged_reference(x, reference, called)
-            return look_at_loaded(x, shown, *called, compile, told)
+            original, label = find_packaged_reference(x, reference, called)
+            return look_at_loaded(x, label, *called, compile, callback)
         if against is not None:
-            return compare_numbers(x, against, *called, told)
+            return compare_numbers(x, against, *called, callback)
         if reference is not None:
-            original, shown = reference, getattr(reference, "__name__", type(reference).__name__)
-            return look_at_loaded(x, shown, *called, compile, told)
-        return look_at_numbers(x, *called, told, references)
+            original, label = reference, getattr(reference, "__name__", type(reference).__name__)
+            return look_at_loaded(x, label, *called, compile, callback)
+        return look_at_numbers(x, *called, callback, references)
 
 
 @require_torch
@@ -236,5 +236,5 @@ def minify(
 
     check_args(args, kwargs)
     call = tuple(args), dict(kwargs or {})
-    with follow_in_a_line(progress, "The smallest part that fails") as told:
-        return run(fn, call, dict(options or {}), fails, compile_for_target, told)
+    with follow_in_a_line(progress, "The smallest part that fails") as callback:
+        return run(fn, call, dict(options or {}), fails, compile_for_target, callback)

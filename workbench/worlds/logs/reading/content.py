@@ -105,12 +105,12 @@ class LogContent:
 def read_content(file: BufferedIOBase, bounds: Bounds | None = None) -> LogContent:
     """Read one log to its end, or as far as the bounds let it."""
     bounds = bounds or Bounds()
-    reader, kept = LogReader(file, bounds), 0
+    reader, total = LogReader(file, bounds), 0
     content = LogContent(damage=reader.damage, strings=reader.strings)
     sorter = _Sorter(content)
     for record in reader.records():
         content.counts[record.name] += 1
-        if (kept := kept + sorter.size(record)) > bounds.kept:
+        if (total := total + sorter.size(record)) > bounds.kept:
             reader.damage.given_up = f"what came before takes {bounds.kept >> 20} MiB"
             break
         try:
@@ -186,18 +186,20 @@ class _Sorter:
             self._content.marks.append(mark)
 
     def _on_metrics(self, record: LogRecord) -> None:
-        given = {name: record.meta[name] for name in _METRICS if record.meta.get(name) is not None}
-        kept = {name: value for name, value in given.items() if _is_metric(name, value)}
-        self._content.damage.unreadable += len(kept) < len(given)
+        metrics = {
+            name: record.meta[name] for name in _METRICS if record.meta.get(name) is not None
+        }
+        valid = {name: value for name, value in metrics.items() if _is_metric(name, value)}
+        self._content.damage.unreadable += len(valid) < len(metrics)
         if self._content.metrics:
-            kept.pop("inductor_config", None)  # the same for every compilation, and large
-        kept["is_backward"] = record.name.startswith("bwd_")
-        self._content.metrics.append((record.compile_id, kept))
+            valid.pop("inductor_config", None)  # the same for every compilation, and large
+        valid["is_backward"] = record.name.startswith("bwd_")
+        self._content.metrics.append((record.compile_id, valid))
 
     def _on_start(self, record: LogRecord) -> None:
         if record.compile_id is not None:
             stack = record.meta["stack"]
-            if not isinstance(stack, list) or not all(isinstance(each, dict) for each in stack):
+            if not isinstance(stack, list) or not all(isinstance(frame, dict) for frame in stack):
                 raise TypeError("a stack is a list of frames")
             self._content.starts[record.compile_id] = stack
 
@@ -207,8 +209,8 @@ class _Sorter:
     def _on_tensor(self, record: LogRecord) -> None:
         meta = record.meta
         key = _key(meta)
-        kept = ("dtype", "device", "size", "is_parameter")
-        self._content.tensors[key] = {name: meta.get(name) for name in kept}
+        names = ("dtype", "device", "size", "is_parameter")
+        self._content.tensors[key] = {name: meta.get(name) for name in names}
 
     def _on_source(self, record: LogRecord) -> None:
         key = _key(record.meta)
@@ -219,23 +221,23 @@ class _Sorter:
             name: str(record.meta.get(name)) for name in ("symbol", "source", "vr", "value", "val")
         }
         sources, stack = record.meta.get("sources") or [], record.meta.get("user_stack") or []
-        if not isinstance(sources, list) or not all(isinstance(each, dict) for each in stack):
+        if not isinstance(sources, list) or not all(isinstance(frame, dict) for frame in stack):
             raise TypeError("a symbol has sources and a stack")
-        kept = {**meta, "sources": [*map(str, sources)], "user_stack": stack[-_FRAMES:]}
-        self._content.symbols.append((record.name, record.compile_id, kept))
+        row = {**meta, "sources": [*map(str, sources)], "user_stack": stack[-_FRAMES:]}
+        self._content.symbols.append((record.name, record.compile_id, row))
 
     def _on_cache(self, record: LogRecord) -> None:
         event = read_cache_event(record.name, record.json() or {})
         self._content.cache.append((record.compile_id, event))
 
     def _on_unknown(self, record: LogRecord) -> None:
-        kept = self._content.unknown.setdefault(record.name, [])
-        if len(kept) < _KEPT_EACH:
+        rows = self._content.unknown.setdefault(record.name, [])
+        if len(rows) < _KEPT_EACH:
             meta = record.meta if _is_flat(record.meta) else None
             row: dict[str, Any] = {"compile_id": record.compile_id, "metadata": meta}
             if record.raw:
                 row["payload"] = record.text()[:_LARGEST]
-            kept.append(row)
+            rows.append(row)
 
 
 def _key(meta: dict[str, Any]) -> tuple[int, int]:
@@ -259,5 +261,5 @@ def _is_flat(value: Any, left: int = _DEEPEST) -> bool:
     """Whether a value can be written into a record: it nests few lists in each other."""
     if isinstance(value, dict | list):
         inner = value.values() if isinstance(value, dict) else value
-        return left > 0 and all(_is_flat(each, left - 1) for each in inner)
+        return left > 0 and all(_is_flat(part, left - 1) for part in inner)
     return True

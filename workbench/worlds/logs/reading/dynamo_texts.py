@@ -148,9 +148,9 @@ def _failed_export(row: Mapping[str, Any], sizes: SizeSymbols, places: LogPlaces
         places.note_frame(*place)
     where = f' at {place.describe(places)}: "{place.text}"' if frames else ""
     parts = parse_data_break(*condition) if (condition := find_undecided(message)) else None
-    said = _in_sizes(parts, sizes) if parts is not None else None
-    shown = said.reason if said is not None else sizes.named(_USER_CODE.split(message)[0].strip())
-    return ExportStop(f"{row['fail_type']}{where}: {places.shared(shown)}", place, said)
+    sized = _in_sizes(parts, sizes) if parts is not None else None
+    shown = sized.reason if sized is not None else sizes.named(_USER_CODE.split(message)[0].strip())
+    return ExportStop(f"{row['fail_type']}{where}: {places.shared(shown)}", place, sized)
 
 
 def _stop_of(graph: str, sizes: SizeSymbols, places: LogPlaces) -> ExportStop:

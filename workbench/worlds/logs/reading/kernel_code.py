@@ -75,8 +75,8 @@ class _Buffers:
                     if self.found[name].kind == "intermediate":
                         self.found[name].kind = "output"
             case Allocate():
-                made = event.name, "intermediate", event.shape, event.dtype, event.device or None
-                self.found.setdefault(event.name, CodeBuffer(*made))
+                fields = event.name, "intermediate", event.shape, event.dtype, event.device or None
+                self.found.setdefault(event.name, CodeBuffer(*fields))
             case Check(name, shape, is_input=True):
                 self.found.setdefault(name, CodeBuffer(name, "input", shape))
             case Check(name, shape):
@@ -101,12 +101,12 @@ class _Buffers:
 
     def resolve(self, name: str) -> str | None:
         """The buffer of a name; None when it is none."""
-        seen = {name}
+        visited = {name}
         while name not in self.found:
             name = self._alias.get(name, "")
-            if not name or name in seen:
+            if not name or name in visited:
                 return None
-            seen.add(name)
+            visited.add(name)
         return name
 
     def find_content(self, name: str) -> str:
@@ -158,7 +158,7 @@ class LoggedProgram:
 
 def parse_program(text: str) -> LoggedProgram:
     """Read a generated Python program; of one in C++ nothing is found."""
-    functions = (each for each in read_functions(text) if each.name not in EXAMPLES)
+    functions = (function for function in read_functions(text) if function.name not in EXAMPLES)
     direction = _ID.search(text)
     is_backward = direction is not None and direction[1] == "backward"
     events = (event for function in functions for event in flatten(function.events))
@@ -280,8 +280,8 @@ class _CallReader:
         self._explain(kernel)
         outs = [part for part in parts if part.startswith("out=")]
         plain = [part for part in parts if part not in outs]
-        given = (self.buffers.resolve(name) for part in plain for name in _NAME.findall(part))
-        kernel.reads.update((name, None) for name in given if name is not None)
+        names = (self.buffers.resolve(name) for part in plain for name in _NAME.findall(part))
+        kernel.reads.update((name, None) for name in names if name is not None)
         if not outs and call.result is not None and call.result.startswith("buf"):
             outs = [call.result]
             self.buffers.add_result(call.result)

@@ -170,21 +170,21 @@ class KernelLog:
 
     def _compiled(self, event: dict[str, Any]) -> None:
         payload = part_of(event, "payload")
-        made = self._known(part_of(payload, "metadata"), _stack(event))
-        if made.texts or made.missing:  # one that another process took from Triton's cache
+        compilation = self._known(part_of(payload, "metadata"), _stack(event))
+        if compilation.texts or compilation.missing:  # another process took it from Triton's cache
             return
-        made.source = _python_source(part_of(payload, "python_source"))
+        compilation.source = _python_source(part_of(payload, "python_source"))
         for file, text in part_of(payload, "file_content").items():
             stage = file.rpartition(".")[2]
             if stage not in CODE_STAGES or not isinstance(text, str):
                 continue
             if text.startswith(_LEFT_OUT) and "\n" not in text:
-                made.missing[stage] = f"tritonparse: {text.strip('<>')[:_LONGEST_WORD]}"
+                compilation.missing[stage] = f"tritonparse: {text.strip('<>')[:_LONGEST_WORD]}"
             elif self.kept + len(text) > _MOST_TEXT:
-                made.missing[stage] = "not kept: the logs hold too much text"
+                compilation.missing[stage] = "not kept: the logs hold too much text"
             else:
                 self.kept += len(text)
-                made.texts[stage] = text
+                compilation.texts[stage] = text
 
     def _known(self, metadata: dict[str, Any], stack: tuple[Called, ...]) -> Compilation:
         """The compilation that metadata belong to, begun where they are the first of it."""
@@ -267,8 +267,8 @@ def _python_source(part: dict[str, Any]) -> PythonSource | None:
         return None
     begin, end = number_in(part, "function_start_line"), number_in(part, "function_end_line")
     if begin and end and first <= begin <= end:
-        kept = code.split("\n")[begin - first : end - first + 1]
-        first, code = begin, "\n".join(kept)
+        own_lines = code.split("\n")[begin - first : end - first + 1]
+        first, code = begin, "\n".join(own_lines)
     lines = code.lstrip("\n")
     return PythonSource(file, first + len(code) - len(lines), lines.rstrip("\n"))
 
@@ -284,8 +284,8 @@ def _argument(value: Any) -> str:
         return str(value)[:_LONGEST_WORD]
     shape = value.get("shape")
     if not isinstance(shape, list):
-        said = value.get("value", word_in(value, "type") or "?")
-        return str(said)[:_LONGEST_WORD]
+        text = value.get("value", word_in(value, "type") or "?")
+        return str(text)[:_LONGEST_WORD]
     dtype = word_in(value, "dtype").removeprefix("torch.") or word_in(value, "type")
     strides = f" strides {value.get('stride')}" if value.get("is_contiguous") is False else ""
     return f"{dtype}{shape}{strides}"[:_LONGEST_WORD]

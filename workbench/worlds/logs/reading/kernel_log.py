@@ -80,8 +80,8 @@ def read_tritonparse(path: str | PathLike[str]) -> Report:
                 refuse_other(file)
     if not log.compilations:
         passed = "; ".join(log.sentences())
-        said = f" ({passed})" if passed else ""
-        raise UsageError(f"{path} holds no kernel that tritonparse recorded{said}: {_HOW}.")
+        reason = f" ({passed})" if passed else ""
+        raise UsageError(f"{path} holds no kernel that tritonparse recorded{reason}: {_HOW}.")
     return _report(log)
 
 
@@ -322,9 +322,11 @@ class KernelLogRows:
         device = find_device(architecture(one.metadata)) if is_possible else None
         code = read_texts(config, device)
         note = _UNKNOWN_REGISTERS if code.resources.registers is None else code.resources.note
-        made = [*rows.of(kernel, id, config, code)]
-        made += [Assembly(kernel, id, stage, None, note=why) for stage, why in one.missing.items()]
-        self.assembly += sorted(made, key=lambda row: CODE_STAGES.index(row.stage))
+        assembly = [*rows.of(kernel, id, config, code)]
+        assembly += [
+            Assembly(kernel, id, stage, None, note=why) for stage, why in one.missing.items()
+        ]
+        self.assembly += sorted(assembly, key=lambda row: CODE_STAGES.index(row.stage))
         self.resources.append(replace(code.resources, kernel=kernel, config=id, note=note))
 
 
@@ -372,8 +374,8 @@ def architecture(metadata: dict[str, Any]) -> str:
 
 def find_device(arch: str) -> Device | None:
     """A GPU of an architecture: what its multiprocessors hold is the same for all of them."""
-    known = (gpu for gpu in Catalogue.built_in() if gpu.arch == arch)
-    return next(map(Device, known), None)
+    gpus = (gpu for gpu in Catalogue.built_in() if gpu.arch == arch)
+    return next(map(Device, gpus), None)
 
 
 def describe_constants(compiled: Compilation) -> str:
@@ -398,7 +400,7 @@ def describe_constants(compiled: Compilation) -> str:
 
 def list_parameters(text: str, function: str) -> Sequence[str]:
     """The parameters of a function as they are declared, read without running or parsing Python."""
-    _, found, rest = text.partition(f"def {function}(")
+    _, start, rest = text.partition(f"def {function}(")
     rest = _COMMENT.sub("", rest)
     parts, depth, begin = [], 0, 0
     for at, letter in enumerate(rest):
@@ -410,7 +412,7 @@ def list_parameters(text: str, function: str) -> Sequence[str]:
             parts.append(rest[begin:at].strip())
             begin = at + 1
             if letter != ",":
-                return [part for part in parts if part and part not in "*/"] if found else []
+                return [part for part in parts if part and part not in "*/"] if start else []
     return []
 
 

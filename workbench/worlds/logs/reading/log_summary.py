@@ -230,8 +230,8 @@ def outcome(contents: Sequence[LogContent]) -> Outcome:
             reason = str(row.get("fail_reason") or piece.text().rstrip().rpartition("\n")[2])
             reason = _without_switches(read_sizes(content, places), reason, piece.compile_id)
             own = explain_own_error(reason)
-            said = own or f"{row.get('fail_type', 'error')}: {places.shared(reason)}"
-            lines.append(f"{steps[-1]}: {said}")
+            text = own or f"{row.get('fail_type', 'error')}: {places.shared(reason)}"
+            lines.append(f"{steps[-1]}: {text}")
         for stop in export_stops(content, places):
             steps.append(f"{content.label} export".strip())
             lines.append(f"{steps[-1]}: {stop.text}")

@@ -162,20 +162,20 @@ def _table(name: str, rows: list[Any]) -> Table[Any]:
 
 def _files(content: LogContent) -> list[str]:
     """The files that a log names outright."""
-    told = [str(row["co_filename"]) for _, row in content.metrics if row.get("co_filename")]
-    return [*content.strings.values(), *told]
+    files = [str(row["co_filename"]) for _, row in content.metrics if row.get("co_filename")]
+    return [*content.strings.values(), *files]
 
 
 def _resolver(content: LogContent, places: LogPlaces) -> Resolve:
     """Finds the one file whose name ends as a shortened one does: torch cuts them at 15 letters."""
-    known: dict[str, str | None] = {}
+    resolved: dict[str, str | None] = {}
     files = [file for file in dict.fromkeys(_files(content)) if places.is_user(file)]
 
     def resolve(shortened: str) -> str | None:
-        if shortened not in known:
+        if shortened not in resolved:
             fits = {places.shown(file) for file in files if file.endswith(shortened)}
-            known[shortened] = fits.pop() if len(fits) == 1 else None
-        return known[shortened]
+            resolved[shortened] = fits.pop() if len(fits) == 1 else None
+        return resolved[shortened]
 
     return resolve
 
@@ -270,8 +270,10 @@ class _Lowering:
                     known_names = _choose_called(kernel.name, known_names, graph)
                 return [(graph, name) for name in dict.fromkeys(known_names)]
         graph = self.captured
-        known = [name for name in kernel.captured if graph is not None and name in graph.targets]
-        return [(graph, name) for name in known] if graph is not None else []
+        captured_names = [
+            name for name in kernel.captured if graph is not None and name in graph.targets
+        ]
+        return [(graph, name) for name in captured_names] if graph is not None else []
 
 
 class KernelRows:
@@ -309,11 +311,13 @@ class KernelRows:
             id = f"i{len(self._lowerings)}"
             is_backward = program.is_backward or (lowered is not None and lowered.is_backward)
             key = self._texts.add(places.shared(text.rstrip("\n")))
-            known = values.get(piece.compile_id, {})
-            sizes = () if lowered is None else lowered.list_open_sizes(known)
+            symbol_values = values.get(piece.compile_id, {})
+            sizes = () if lowered is None else lowered.list_open_sizes(symbol_values)
             wrapper = Wrapper(f"w{len(self._lowerings)}", id, is_backward, key, sizes)
             mapping = _mapping(mappings.get((number, piece.compile_id)))
-            lowering = _Lowering(id, program, lowered, captured, mapping, places, wrapper, known)
+            lowering = _Lowering(
+                id, program, lowered, captured, mapping, places, wrapper, symbol_values
+            )
             self._lowerings.append(lowering)
             self.compile_ids[id] = f"{prefix}{piece.compile_id}"
             self.foreign += "async_compile" not in text and not program.kernels
@@ -341,7 +345,9 @@ class KernelRows:
                 names = (*kernel.reads, *kernel.writes)
                 moved[row.id] = [f"{lowering.id}:{name}" for name in names]
             kernels += rows
-            buffers = {each.name: each for each in self.buffers if each.graph == lowering.id}
+            buffers = {
+                buffer.name: buffer for buffer in self.buffers if buffer.graph == lowering.id
+            }
             self.collectives += list_collectives(own, buffers, len(self.collectives))
         self.links += tie_kernels(kernels, self.wrappers, moved)
         return kernels
@@ -353,7 +359,7 @@ class KernelRows:
         sizes: Mapping[str, int | None],
         sources: SourceTable,
     ) -> SeenKernel:
-        nodes, text = sorted(lowering.nodes(kernel), key=lambda each: each[1]), kernel.text
+        nodes, text = sorted(lowering.nodes(kernel), key=lambda pair: pair[1]), kernel.text
         self.unexplained += not nodes and kernel.language != "extern"
         places = (graph.places.get(name) for graph, name in nodes)
 
@@ -409,7 +415,7 @@ def _read_symbols(content: LogContent) -> dict[str | None, dict[str, int]]:
 def _choose_called(name: str, nodes: list[str], graph: LogGraph) -> list[str]:
     """Of the nodes that torch ascribes to a library call the one that it computes, if one does."""
     called = name.removeprefix("torch.ops.").replace("extern_kernels.", "aten.", 1).split(".")[:2]
-    fitting = [each for each in nodes if graph.targets[each].split(".")[:2] == called]
+    fitting = [node for node in nodes if graph.targets[node].split(".")[:2] == called]
     return fitting if len(fitting) == 1 else nodes
 
 
@@ -417,8 +423,8 @@ def _tell_types(program: LoggedProgram, lowering: _Lowering) -> None:
     """Give inputs and the results of library calls what the graph says of their nodes."""
     types = {} if lowering.lowered is None else lowering.lowered.types
     for buffer in program.buffers:
-        if buffer.kind == "input" and (known := types.get(buffer.name)) is not None:
-            buffer.dtype, buffer.device = buffer.dtype or known.dtype, known.device
+        if buffer.kind == "input" and (graph_type := types.get(buffer.name)) is not None:
+            buffer.dtype, buffer.device = buffer.dtype or graph_type.dtype, graph_type.device
     buffers = {buffer.name: buffer for buffer in program.buffers}
     unknown = {name: buffer for name, buffer in buffers.items() if buffer.dtype is None}
     for kernel in program.kernels:
@@ -427,9 +433,9 @@ def _tell_types(program: LoggedProgram, lowering: _Lowering) -> None:
             target = kernel.name.removeprefix("torch.ops.")
             for graph, name in lowering.nodes(kernel):
                 if graph.targets[name] == target and graph is lowering.lowered:
-                    made, known = results[0], types[name]
-                    made.dtype, made.device = known.dtype, known.device
-                    made.shape = known.shape if made.shape is None else made.shape
+                    result, graph_type = results[0], types[name]
+                    result.dtype, result.device = graph_type.dtype, graph_type.device
+                    result.shape = graph_type.shape if result.shape is None else result.shape
     dtypes = {name: type_.dtype for name, type_ in types.items() if type_.dtype}
     tell_results(program.kernels, buffers, dtypes)
     for name, before in program.reused.items():
@@ -439,7 +445,7 @@ def _tell_types(program: LoggedProgram, lowering: _Lowering) -> None:
         buffer.shape = held.shape if buffer.shape is None else buffer.shape
     devices = {type_.device for type_ in types.values() if type_.device}
     for buffer in program.buffers:  # the program says "cuda", under a guard that names which
-        own = [each for each in devices if each.startswith(f"{buffer.device}:")]
+        own = [device for device in devices if device.startswith(f"{buffer.device}:")]
         buffer.device = own[0] if len(own) == 1 else buffer.device
 
 
@@ -447,7 +453,7 @@ def _buffer(lowering: _Lowering, buffer: CodeBuffer) -> Buffer:
     graph = lowering.lowered
     type_ = None if graph is None else graph.types.get(buffer.name)
     is_node = type_ is not None and buffer.kind == "input"
-    known = buffer.bytes()
+    size = buffer.bytes()
     return Buffer(
         id=f"{lowering.id}:{buffer.name}",
         graph=lowering.id,
@@ -456,6 +462,6 @@ def _buffer(lowering: _Lowering, buffer: CodeBuffer) -> Buffer:
         shape=buffer.shape,
         dtype=buffer.dtype or (type_.dtype if type_ else None),
         device=buffer.device,
-        bytes=type_.bytes if known is None and type_ else known,
+        bytes=type_.bytes if size is None and type_ else size,
         node=f"{graph.id}:{buffer.name}" if graph is not None and is_node else None,
     )

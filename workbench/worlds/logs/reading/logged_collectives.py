@@ -34,15 +34,15 @@ def list_collectives(
         if called is None or called[1] == _WAIT:
             continue
         kind = name_kind(called[1])
-        given = [buffers[name] for name in code.reads if name in buffers]
+        inputs = [buffers[name] for name in code.reads if name in buffers]
         ranks = _read_group_size(kind, code.arguments)
         row = Collective(
             id=f"c{first}",
             graph=kernel.graph or "",
             is_backward=kernel.is_backward,
             op=kind,
-            bytes=_count_bytes(given, (ranks or 0) if kind == "all_gather" else 1),
-            dtype=next((buffer.dtype for buffer in given if buffer.dtype), None),
+            bytes=_count_bytes(inputs, (ranks or 0) if kind == "all_gather" else 1),
+            dtype=next((buffer.dtype for buffer in inputs if buffer.dtype), None),
             group=_read_group(code.arguments),
             group_size=ranks,
             node=next(iter(kernel.nodes), None),
@@ -64,17 +64,17 @@ def list_graph_collectives(text: str, *, is_backward: bool) -> Iterator[Collecti
         if called is None or called[1] == _WAIT:
             continue
         kind = name_kind(called[1])
-        given = [sizes.get(name, (None, None)) for name in node.inputs]
-        parts = [size for _, size in given]
-        taken = None if None in parts else sum(size or 0 for size in parts)
+        inputs = [sizes.get(name, (None, None)) for name in node.inputs]
+        parts = [size for _, size in inputs]
+        total = None if None in parts else sum(size or 0 for size in parts)
         yield Collective(
             id="",
             graph="",
             is_backward=is_backward,
             op=kind,
-            bytes=node.type.bytes if kind == "all_gather" else taken,
-            dtype=next((dtype for dtype, _ in given if dtype), None),
-            group=found[-1] if (found := _TEXT.findall(node.code)) else "",
+            bytes=node.type.bytes if kind == "all_gather" else total,
+            dtype=next((dtype for dtype, _ in inputs if dtype), None),
+            group=texts[-1] if (texts := _TEXT.findall(node.code)) else "",
         )
 
 
@@ -91,32 +91,32 @@ def tell_results(
         called = _CALL.match(code.name)
         if called is None or called[1] == _WAIT:
             continue
-        given = [buffers[name] for name in code.reads if name in buffers]
+        inputs = [buffers[name] for name in code.reads if name in buffers]
         results = [buffers[name] for name in code.writes if name in buffers]
-        told = {one.dtype or dtypes.get(one.name) for one in given}
+        input_dtypes = {one.dtype or dtypes.get(one.name) for one in inputs}
         for result in results:
-            if result.dtype is None and len(told) == 1:
-                result.dtype = next(iter(told))
-            if result.shape is None and len(given) == len(results) == 1:
+            if result.dtype is None and len(input_dtypes) == 1:
+                result.dtype = next(iter(input_dtypes))
+            if result.shape is None and len(inputs) == len(results) == 1:
                 kind = name_kind(called[1])
                 ranks = _read_group_size(kind, code.arguments)
-                result.shape = _follow_shape(kind, given[0].shape, ranks)
+                result.shape = _follow_shape(kind, inputs[0].shape, ranks)
 
 
-def _follow_shape(kind: str, given: Dims | None, ranks: int | None) -> Dims | None:
+def _follow_shape(kind: str, shape: Dims | None, ranks: int | None) -> Dims | None:
     """Of the result; None where it takes more than the shape of what is given."""
     if kind in ("all_reduce", "broadcast"):
-        return given
-    first = given[0] if given else None
-    if not given or not isinstance(first, int) or not ranks:
+        return shape
+    first = shape[0] if shape else None
+    if not shape or not isinstance(first, int) or not ranks:
         return None
     rows = {"all_gather": first * ranks, "reduce_scatter": first // ranks}.get(kind)
-    return None if rows is None else (rows, *given[1:])
+    return None if rows is None else (rows, *shape[1:])
 
 
-def _count_bytes(given: Sequence[Buffer], times: int) -> int | None:
+def _count_bytes(buffers: Sequence[Buffer], times: int) -> int | None:
     """Those of all buffers, so many times; None where one is not known."""
-    sizes = [buffer.bytes for buffer in given]
+    sizes = [buffer.bytes for buffer in buffers]
     if not times or not sizes or None in sizes:
         return None
     return times * sum(size or 0 for size in sizes)
@@ -124,18 +124,18 @@ def _count_bytes(given: Sequence[Buffer], times: int) -> int | None:
 
 def _read_group_size(kind: str, arguments: Sequence[str]) -> int | None:
     """How many ranks the group has, for the operators that take it before the group's name."""
-    told = arguments[-2].strip() if len(arguments) > 2 else ""
-    is_told = kind in ("all_gather", "reduce_scatter") and told.isdecimal()
-    return int(told) if is_told else None
+    size_text = arguments[-2].strip() if len(arguments) > 2 else ""
+    is_told = kind in ("all_gather", "reduce_scatter") and size_text.isdecimal()
+    return int(size_text) if is_told else None
 
 
 def _find_wait(program: Sequence[tuple[CodeKernel, Kernel]], start: int) -> int | None:
     """Where one waits for what a call gives, or for what it writes in place; the first of them."""
-    made = {*program[start][0].writes, *program[start][0].reads}
+    names = {*program[start][0].writes, *program[start][0].reads}
     for place in range(start + 1, len(program)):
         code = program[place][0]
         called = _CALL.match(code.name)
-        if called is not None and called[1] == _WAIT and not made.isdisjoint(code.reads):
+        if called is not None and called[1] == _WAIT and not names.isdisjoint(code.reads):
             return place
     return None
 
@@ -145,5 +145,5 @@ def _read_group(arguments: Sequence[str]) -> str:
 
     Operators take what they reduce by before it.
     """
-    texts = [found[2] for each in arguments if (found := _NAME.fullmatch(each.strip()))]
+    texts = [match[2] for argument in arguments if (match := _NAME.fullmatch(argument.strip()))]
     return texts[-1] if texts and arguments[-1].strip().endswith(("'", '"')) else ""

@@ -87,8 +87,8 @@ class IndexedGraph:
     @property
     def outputs(self) -> tuple[Any, ...]:
         """What it returns, with references to nodes."""
-        given = next(node.args[0] for node in self.graph.nodes if node.op == "output")
-        return tuple(given) if isinstance(given, tuple | list) else (given,)
+        outputs = next(node.args[0] for node in self.graph.nodes if node.op == "output")
+        return tuple(outputs) if isinstance(outputs, tuple | list) else (outputs,)
 
     def find_inside(self, name: str, known: Collection[str]) -> tuple[str, ...]:
         """The nodes that are computed for one when these are known, in the order of the graph."""
@@ -107,11 +107,11 @@ class IndexedGraph:
             if at in inside:
                 continue
             inside.add(at)
-            for read in self.reads[at]:
-                if read in known or self.nodes[read].op == "placeholder":
-                    leaves.add(read)
+            for source in self.reads[at]:
+                if source in known or self.nodes[source].op == "placeholder":
+                    leaves.add(source)
                 else:
-                    todo.append(read)
+                    todo.append(source)
         return tuple(sorted(inside, key=self.position.__getitem__)), frozenset(leaves)
 
 
@@ -134,9 +134,9 @@ def is_random(node: CapturedNode) -> bool:
             operator = None
         if torch.Tag.nondeterministic_seeded in getattr(operator, "tags", ()):
             arguments = tp.schema_of(operator).arguments
-            given = {arg.name: arg.default_value for arg in arguments} | dict(node.kwargs)
-            given |= {arg.name: value for arg, value in zip(arguments, node.args, strict=False)}
-            return bool(given.get("dropout_p", True))  # attention may draw none
+            passed = {arg.name: arg.default_value for arg in arguments} | dict(node.kwargs)
+            passed |= {arg.name: value for arg, value in zip(arguments, node.args, strict=False)}
+            return bool(passed.get("dropout_p", True))  # attention may draw none
     words = set(re.split(r"[._]", name_operator(node)))
     is_drawing = any(word in _RANDOM or word.startswith("rand") for word in words)
     is_dropout = any(word.startswith("dropout") for word in words)
@@ -145,9 +145,9 @@ def is_random(node: CapturedNode) -> bool:
 
 def _is_off(node: CapturedNode) -> bool:
     """Whether a dropout of a module that does not learn drops nothing."""
-    given = dict(zip(("input", "p", "training"), node.args, strict=False)) | dict(node.kwargs)
-    is_on = given.get("training", given.get("train", True))
-    return is_on is False or given.get("p") == 0
+    arguments = dict(zip(("input", "p", "training"), node.args, strict=False)) | dict(node.kwargs)
+    is_on = arguments.get("training", arguments.get("train", True))
+    return is_on is False or arguments.get("p") == 0
 
 
 def is_in_place(node: CapturedNode) -> bool:
@@ -168,16 +168,16 @@ def is_in_place(node: CapturedNode) -> bool:
 
 def _is_told_to_write(node: CapturedNode) -> bool:
     """Whether an argument makes a function of torch write, such as `out` or `inplace`."""
-    given = dict(node.kwargs)
+    arguments = dict(node.kwargs)
     with suppress(TypeError, ValueError):  # of a function in C++ nobody knows the signature
         names = inspect.signature(node.target).parameters
-        given |= dict(zip(names, node.args, strict=False))
-    is_learning = given.get("training", given.get("use_input_stats")) is True
+        arguments |= dict(zip(names, node.args, strict=False))
+    is_learning = arguments.get("training", arguments.get("use_input_stats")) is True
     return (
-        given.get("out") is not None
-        or given.get("inplace") is True
-        or given.get("max_norm") is not None  # an embedding scales the rows that are longer
-        or (is_learning and given.get("running_mean") is not None)
+        arguments.get("out") is not None
+        or arguments.get("inplace") is True
+        or arguments.get("max_norm") is not None  # an embedding scales the rows that are longer
+        or (is_learning and arguments.get("running_mean") is not None)
     )
 
 
@@ -231,9 +231,9 @@ class Cone:
             args, kwargs = tp.TREE_MAP_ONLY.get()(torch.Tensor, torch.clone, (args, kwargs))
         if isinstance(node.target, UsersLaunch):
             return node.target.run(kwargs["grid"], kwargs["given"], self.precision)
-        made = self._called(node, args, kwargs)
+        value = self._called(node, args, kwargs)
         # what lies there by chance is no difference
-        return made.zero_() if _EMPTY.search(name_operator(node)) else made
+        return value.zero_() if _EMPTY.search(name_operator(node)) else value
 
     def _called(self, node: CapturedNode, args: Any, kwargs: Any) -> Any:
         if node.op == "call_method":
@@ -256,12 +256,12 @@ class Cone:
 
         def call(*args: Any) -> Any:
             inner = IndexedGraph(part)
-            known = dict(zip(inner.placeholders, args, strict=False))
-            cone = Cone(inner, known, self.precision)
+            inputs = dict(zip(inner.placeholders, args, strict=False))
+            cone = Cone(inner, inputs, self.precision)
             cone.mode = torch.enable_grad if torch.is_grad_enabled() else torch.no_grad
-            given = next(node.args[0] for node in part.nodes if node.op == "output")
+            outputs = next(node.args[0] for node in part.nodes if node.op == "output")
             names = inner.reads[part.nodes[-1].name]
-            return filled(given, {name: cone.value(name) for name in names})
+            return filled(outputs, {name: cone.value(name) for name in names})
 
         return call
 
@@ -275,7 +275,7 @@ def select_known(graph: IndexedGraph, name: str, known: Mapping[str, Any]) -> Ma
     for inside in graph.find_inside(name, known):
         node = graph.nodes[inside]
         is_selected = inside != name and name_operator(node).startswith(_SELECTS)
-        if is_selected and all(read in own for read in graph.reads[inside]):
+        if is_selected and all(source in own for source in graph.reads[inside]):
             own[inside] = Cone(graph, own, Precision.SAME).value(inside)
     return {leaf: own[leaf] for leaf in graph.find_leaves(name, own)}
 
@@ -343,8 +343,8 @@ class Chain(Cone):
 def _find_last_uses(graph: IndexedGraph, later: Mapping[str, int]) -> dict[str, int]:
     last = dict(graph.position)
     for name, reads in graph.reads.items():
-        for read in reads:
-            last[read] = max(last[read], graph.position[name])
+        for source in reads:
+            last[source] = max(last[source], graph.position[name])
     for name, place in later.items():
         last[name] = max(last[name], place)
     return last
@@ -366,8 +366,8 @@ def apply_function(
 
     class Applied(torch.autograd.Function):
         @staticmethod
-        def forward(ctx: Any, *given: Any) -> Any:
-            output, ctx.kept = forward(*context, *given, *args[len(given) :])
+        def forward(ctx: Any, *inputs: Any) -> Any:
+            output, ctx.kept = forward(*context, *inputs, *args[len(inputs) :])
             idle = set(options.get("non_differentiable_idx", ()))
             outputs = output if isinstance(output, tuple | list) else (output,)
             ctx.mark_non_differentiable(*(o for n, o in enumerate(outputs) if n in idle))

@@ -104,9 +104,9 @@ def measure_apart(a: torch.Tensor, b: torch.Tensor) -> Apart:
     # 0, 1, 2, 3 to 4, 5 to 8, ...: each part is a power of 2, rounded up
     parts = torch.where(gap > 0, gap.double().log2().ceil().to(torch.int64) + 2, (gap == 0).long())
     counts = torch.bincount(parts).tolist()
-    kept = tuple((_name_part(part), count) for part, count in enumerate(counts) if count)
+    histogram = tuple((_name_part(part), count) for part, count in enumerate(counts) if count)
     equal = counts[1] if len(counts) > 1 else 0
-    return Apart(gap.numel(), 1 - equal / gap.numel(), max(0, int(gap.max())), kept)
+    return Apart(gap.numel(), 1 - equal / gap.numel(), max(0, int(gap.max())), histogram)
 
 
 def _name_part(part: int) -> str:
@@ -145,19 +145,19 @@ def measure_off(
     these say little. Infinite where one side has a NaN or an infinity that the other has not, but
     for what is too large for the type. `scale` counts where all of the exact values are 0.
     """
-    given, true = (_wide(part) for part in (value, exact))
-    if given.shape != true.shape or not given.numel():
+    computed, true = (_wide(part) for part in (value, exact))
+    if computed.shape != true.shape or not computed.numel():
         return 0.0
     unit = torch.finfo(dtype).eps if dtype.is_floating_point or dtype.is_complex else 1.0
-    gap = float((given - true).abs().max())
+    gap = float((computed - true).abs().max())
     if isfinite(gap):  # then so is every element: most tensors need no look at each
         return _in_roundings(gap, float(true.abs().max()) or scale, unit)
     if bool(find_lost(value, exact, dtype).any()):
         return inf
-    finite = given.isfinite() & true.isfinite()
+    finite = computed.isfinite() & true.isfinite()
     if not bool(finite.any()):
         return 0.0
-    gap, own = float((given - true)[finite].abs().max()), float(true[finite].abs().max())
+    gap, own = float((computed - true)[finite].abs().max()), float(true[finite].abs().max())
     return _in_roundings(gap, own or scale, unit)
 
 
@@ -378,19 +378,19 @@ class Place:
     def row(self, cause: Cause, **measured: Any) -> Deviation:
         """The row of a deviation; what is not given was not measured."""
         shown = self.graph.rows[self.node]
-        given: dict[str, Any] = dict.fromkeys(
+        values: dict[str, Any] = dict.fromkeys(
             ("differ", "max_ulp", "eager_off", "own_off", "noise")
         )
-        given |= {"elements": 0, "dtype": shown.dtype or "", **measured}
+        values |= {"elements": 0, "dtype": shown.dtype or "", **measured}
         file, line = self.graph.find_line(self.inside)
         named = dict.fromkeys(self.graph.shown.get(name, name) for name in self.inside)
-        verdict = judge(cause, given["eager_off"], given["own_off"], given["noise"])
+        verdict = judge(cause, values["eager_off"], values["own_off"], values["noise"])
         return Deviation(
             stage=self.stage, kernel=self.kernel, part=self.part,
             node=self.graph.shown.get(self.node, self.node),
             graph=self.graph.id, file=file, line=line,
             operators=self.operators[:MOST_NAMED], cause=cause.name, detail=cause.detail,
-            option=cause.option, verdict=verdict, cone=tuple(named)[-_MOST_NODES:], **given,
+            option=cause.option, verdict=verdict, cone=tuple(named)[-_MOST_NODES:], **values,
         )  # fmt: skip
 
 
@@ -431,7 +431,7 @@ def _measured_row(
     if place.tf32 is not None and products:
         to_tf32 = measure_off(own, shared(place.compute(place.tf32)), dtype, scale)
     noise = place.measure_noise(exact, dtype, scale)
-    found = Measured(
+    measured = Measured(
         operators=place.operators,
         eager_off=measure_off(other, true, dtype, scale),
         own_off=measure_off(pick(got), pick(exact), dtype, scale),
@@ -451,7 +451,7 @@ def _measured_row(
         noise=noise,
         is_decided=place.has_floats,
     )
-    cause = classify(found)
+    cause = classify(measured)
     if beside := place.reference:
         cause = replace(cause, detail="; ".join(filter(None, (cause.detail, beside))))
     return place.row(
@@ -473,10 +473,10 @@ def _pick_finite(*values: torch.Tensor) -> Callable[[torch.Tensor], torch.Tensor
     lost = sum(name_kinds(value) for value in values)
     if not isinstance(lost, torch.Tensor) or not bool(lost.any()):
         return lambda value: value
-    kept = lost == 0
+    finite = lost == 0
     if values[0].is_complex():
-        kept = kept.all(-1)
-    return lambda value: value[kept]
+        finite = finite.all(-1)
+    return lambda value: value[finite]
 
 
 def _measure_zeros(

@@ -147,8 +147,8 @@ def add_gradients(
     tangents = [value for name, value in joint_inputs.items() if name.startswith("tangents")]
 
     def differentiate(values: Mapping[str, Any], precision: Precision) -> list[Any]:
-        found = differentiate_graph(captured, values, names, tangents, precision)
-        by_name = dict(zip(names, found, strict=True))
+        gradients = differentiate_graph(captured, values, names, tangents, precision)
+        by_name = dict(zip(names, gradients, strict=True))
         return [by_name.get(name) for name in pairs]
 
     try:
@@ -201,11 +201,11 @@ def compute_written(
 
 
 def _leave(
-    captured: StageGraph, given: Mapping[str, Any], precision: Precision, names: Sequence[str]
+    captured: StageGraph, inputs: Mapping[str, Any], precision: Precision, names: Sequence[str]
 ) -> dict[str, Any]:
     """What the graph leaves in some of its inputs."""
     until = dict.fromkeys(names, len(captured.graph.nodes))
-    steps = Chain(captured, precision).walk(given, until)
+    steps = Chain(captured, precision).walk(inputs, until)
     held = next(held for _, node, _, held in steps if node.op == "output")
     return {name: held[name].detach() for name in names}
 
@@ -217,8 +217,8 @@ def _name_input(name: str) -> str:
     return re.sub(ends, _dot, name).strip(".")
 
 
-def _dot(found: re.Match[str]) -> str:
-    return "." if found[0].strip("_") in ("modules", "parameters", "buffers") else ""
+def _dot(match: re.Match[str]) -> str:
+    return "." if match[0].strip("_") in ("modules", "parameters", "buffers") else ""
 
 
 def list_unlike(ends: Ends) -> Iterator[str]:
@@ -266,10 +266,10 @@ def _vanishes(exact: torch.Tensor, eager: torch.Tensor, got: torch.Tensor) -> bo
     """
     if not eager.dtype.is_floating_point or not eager.numel():
         return False
-    true, given, own = map(_largest, (exact, eager, got))
+    true, theirs, own = map(_largest, (exact, eager, got))
     if not true:  # of what is 0, any number is infinitely many roundings off
-        return math.isfinite(given) and math.isfinite(own) and max(given, own) > 0
-    return math.isfinite(given) and true < given * _NOTHING and own <= given * _MUCH
+        return math.isfinite(theirs) and math.isfinite(own) and max(theirs, own) > 0
+    return math.isfinite(theirs) and true < theirs * _NOTHING and own <= theirs * _MUCH
 
 
 def _largest(value: torch.Tensor) -> float:
@@ -278,13 +278,13 @@ def _largest(value: torch.Tensor) -> float:
 
 def find_logits(captured: StageGraph) -> frozenset[int]:
     """The outputs that a product gives, scaled or in another form at most, by their places."""
-    found = set()
+    places = set()
     for place, name in enumerate(_list_given(captured)):
         while name and _name_short(captured, name) in _KEEPS_ORDER:
             name = next(iter(captured.reads[name]), "")
         if name and _name_short(captured, name) in _PRODUCTS:
-            found.add(place)
-    return frozenset(found)
+            places.add(place)
+    return frozenset(places)
 
 
 def _list_given(captured: StageGraph) -> list[str]:
@@ -357,11 +357,11 @@ def list_stages(
     for graph, title in ((stages.aten, "decompositions"), (passed, "passes")):
         if graph is None:
             continue
-        given = _run_aten(graph, aten_inputs(), ends)
-        note = given if isinstance(given, str) else ends.why
+        outputs = _run_aten(graph, aten_inputs(), ends)
+        note = outputs if isinstance(outputs, str) else ends.why
         if is_training and title == "passes" and not note:
             note = "its outputs are those before the post-grad passes"
-        yield _stage_row(title, ends, () if isinstance(given, str) else given, own[title], note)
+        yield _stage_row(title, ends, () if isinstance(outputs, str) else outputs, own[title], note)
     yield _stage_row("kernels", ends, ends.program, own["kernels"], ends.why)
 
 
@@ -369,11 +369,11 @@ def _run_aten(graph: StageGraph, inputs: Mapping[str, Any], ends: Ends) -> Seque
     """The outputs of a graph of aten operators in the places of eager's; or why there are none."""
     try:
         with torch.random.fork_rng():
-            given: list[Any] = tp.TREE_LEAVES.get()(Chain(graph, Precision.SAME).outputs(inputs))
+            results: list[Any] = tp.TREE_LEAVES.get()(Chain(graph, Precision.SAME).outputs(inputs))
     except CannotCompute as error:
         return str(error)
     # what is written to an input comes before the outputs
-    outputs = given[max(0, len(given) - len(ends.eager)) :]
+    outputs = results[max(0, len(results) - len(ends.eager)) :]
     pairs = zip(ends.eager, outputs, strict=False)
     if len(outputs) < len(ends.eager) or not all(_is_alike(a, b) for a, b in pairs):
         return "its outputs are not those of the call, one by one"
@@ -385,11 +385,11 @@ def _is_alike(one: Any, other: Any) -> bool:
 
 
 def _stage_row(
-    title: str, ends: Ends, given: Sequence[Any], own: tuple[float | None, int], note: str
+    title: str, ends: Ends, outputs: Sequence[Any], own: tuple[float | None, int], note: str
 ) -> NumericsStage:
     off: list[float] = []
     apart = []
-    for number, (eager, value) in enumerate(zip(ends.eager, given, strict=False)):
+    for number, (eager, value) in enumerate(zip(ends.eager, outputs, strict=False)):
         if not is_comparable(eager, value) or ends.why == DRAWN:
             continue
         apart.append(measure_apart(value, eager))
@@ -399,9 +399,11 @@ def _stage_row(
             continue
         if not _vanishes(exact, eager, value):
             off.append(measure_off(value, exact, ends.find_rounding(number)))
-    total = sum(each.elements for each in apart)
-    differ = sum(each.differ * each.elements for each in apart) / total if total else None
-    ulps = max((each.max_ulp for each in apart), default=None)
+    total = sum(distance.elements for distance in apart)
+    differ = (
+        sum(distance.differ * distance.elements for distance in apart) / total if total else None
+    )
+    ulps = max((distance.max_ulp for distance in apart), default=None)
     return NumericsStage(title, max(off, default=None), differ, ulps, *own, note)
 
 
@@ -441,35 +443,35 @@ def _look_at(program: HostProgram, progress: ProgressCallback | None) -> Finding
                 f"The captured graph cannot be run node by node, so that there is nothing to "
                 f"compare with: {error}. wb.verify compares the whole call."
             ) from error
-    found: list[StageWalk | KernelWalk] = [walked]
+    walks: list[StageWalk | KernelWalk] = [walked]
     if stages.backward is not None:
         with step(progress, "decompositions and passes of the backward"):
-            found.append(_walk_backward(program, tell))
-    given = []
+            walks.append(_walk_backward(program, tell))
+    returned = []
     for part in filter(None, (program, program.backward)):
-        walk = part.start_walk(partial(tell_count, progress, thing="kernel"))
+        kernel_walk = part.start_walk(partial(tell_count, progress, thing="kernel"))
         with step(progress, "kernels" + " of the backward" * part.stages.is_backward):
-            given.append(part.walk_kernels(walk))
-        found.append(walk)
+            returned.append(part.walk_kernels(kernel_walk))
+        walks.append(kernel_walk)
     with step(progress, "outputs"):
         ends = compute_ends(stages, program.inputs, walked.outputs, program.seen.outputs)
         if stages.backward is not None:
-            ends = add_gradients(ends, stages, program.inputs, program.joint_inputs(), given[-1])
+            ends = add_gradients(ends, stages, program.inputs, program.joint_inputs(), returned[-1])
         written = Ends((), ())
         if program.writes:
             written = compute_written(stages, program.inputs, program.written_inputs())
         order = (DECOMPOSITIONS, PASSES, KERNELS)
         rows = sorted(
-            (row for each in found for row in each.rows), key=lambda row: order.index(row.stage)
+            (row for walk in walks for row in walk.rows), key=lambda row: order.index(row.stage)
         )
         inputs = program.joint_inputs if stages.backward is not None else program.aten_inputs
         return Findings(
             deviations=tuple(rows),
             stages=tuple(list_stages(stages, ends, inputs, _find_own(rows))),
             outputs=(*list_outputs(ends, find_logits(stages.captured)), *list_outputs(written)),
-            compared=sum(each.compared for each in found),
+            compared=sum(walk.compared for walk in walks),
             not_compared=(
-                *(why for each in found for why in each.not_compared),
+                *(why for walk in walks for why in walk.not_compared),
                 *([written.why] if written.why not in ("", DRAWN) else []),
             ),
             unlike=(*list_unlike(ends), *list_unlike(written)),
@@ -485,12 +487,12 @@ def look_at_outputs(program: HostProgram, outputs: Any) -> Findings:
         raise UsageError(f"The captured graph cannot be run node by node: {error}.") from error
     ends = compute_ends(stages, program.inputs, eager, outputs)
     rows = list_stages(stages, ends, program.aten_inputs, _find_own(()))
-    found = tuple(list_outputs(ends, find_logits(stages.captured)))
+    output_rows = tuple(list_outputs(ends, find_logits(stages.captured)))
     return Findings(
         deviations=(),
         stages=tuple(row for row in rows if row.stage in ("eager", KERNELS)),
-        outputs=found,
-        compared=len(found),
+        outputs=output_rows,
+        compared=len(output_rows),
         not_compared=(),
         unlike=tuple(list_unlike(ends)),
     )
@@ -508,6 +510,6 @@ def _find_own(rows: Sequence[Deviation]) -> Mapping[str, tuple[float | None, int
     by_stage = {}
     for stage in (DECOMPOSITIONS, PASSES, KERNELS):
         own = [row for row in rows if row.stage == stage]
-        known = [row.own_off for row in own if row.own_off is not None]
-        by_stage[stage] = max(known, default=None), len(own)
+        offs = [row.own_off for row in own if row.own_off is not None]
+        by_stage[stage] = max(offs, default=None), len(own)
     return by_stage

@@ -83,9 +83,9 @@ def walk_gradients(
             listed += checks.of_passes(passed, parted, with_outputs=False)
             listed += checks.of_passes(parted, graphs[LOWERED])
     random = frozenset(name for name, node in joint.nodes.items() if is_random(node))
-    found = run_checks(joint, joint_inputs, listed, random, tell)
-    found.not_compared += lost
-    return found
+    walk = run_checks(joint, joint_inputs, listed, random, tell)
+    walk.not_compared += lost
+    return walk
 
 
 def _list_gradients(stages: RecordedStages, joint: StageGraph, lost: list[str]) -> Iterator[Check]:
@@ -101,16 +101,18 @@ def _list_gradients(stages: RecordedStages, joint: StageGraph, lost: list[str]) 
     drawn = stages.list_random()
     for origin, names in groups.items():
         group = set(names)
-        given = {read for name in names for read in joint.reads[name] if read in late - group}
+        sources = {
+            source for name in names for source in joint.reads[name] if source in late - group
+        }
         ends = [
             name
             for name in names
             if name in late and any(name in joint.reads[n] for n in joint.nodes if n not in group)
         ]
         reads = captured.reads.get(origin, ())
-        inputs = {read: known[read] for read in reads if read in known}
+        inputs = {source: known[source] for source in reads if source in known}
         mask = _find_mask(stages, joint, origin) if origin in drawn else ""
-        if not given or origin not in captured.nodes:
+        if not sources or origin not in captured.nodes:
             lost.append(f"the gradient of {origin}: it is not known what it is computed from")
         elif mask is None:
             lost.append(f"the gradient of {origin}: it draws random numbers, other than a mask")
@@ -120,8 +122,8 @@ def _list_gradients(stages: RecordedStages, joint: StageGraph, lost: list[str]) 
             place = captured.position[origin]
             before = {node for name, node in known.items() if captured.position[name] < place}
             for end in ends:
-                leaves = joint.find_leaves(end, before | given | {mask})
-                own = tuple(name for name in joint.nodes if name in given & leaves)
+                leaves = joint.find_leaves(end, before | sources | {mask})
+                own = tuple(name for name in joint.nodes if name in sources & leaves)
                 step = Step(captured.nodes[origin], captured, inputs, own, mask, fixed=fixed)
                 needs = frozenset({*leaves, *inputs.values(), *own, *filter(None, [mask])})
                 yield Check(needs, _check_gradient(step, joint, end, leaves))
@@ -209,8 +211,8 @@ class Step:
             precision.fit(values[name]).to(result.dtype)
             for name, result in zip(self.given, results, strict=True)
         ]
-        found = torch.autograd.grad(results, leaves, grads, allow_unused=True)
-        return [one for one in found if one is not None]
+        gradients = torch.autograd.grad(results, leaves, grads, allow_unused=True)
+        return [one for one in gradients if one is not None]
 
     def _compute(
         self, values: Values, precision: Precision
@@ -302,10 +304,10 @@ def _check_gradient(
         # of several inputs or outputs of one shape it is the nearest: a wrong one is far from all
         _, number, order = min(fits, key=lambda fit: fit[0])
         before = Gradient(DECOMPOSITIONS, after.part, joint, end, known, step=order, number=number)
-        found = TwoWays(before, after).measure()
-        if found is None:
+        measured = TwoWays(before, after).measure()
+        if measured is None:
             return None
-        return after.row(classify_decomposition(found[0], (), is_random=False), **found[1])
+        return after.row(classify_decomposition(measured[0], (), is_random=False), **measured[1])
 
     return check
 
@@ -318,17 +320,17 @@ def differentiate_graph(
 
     `tangents` are those of the outputs that have one, in turn. Raises `CannotCompute`.
     """
-    given = {name: precision.fit(value) for name, value in inputs.items()}
-    given |= {name: given[name].detach().clone().requires_grad_() for name in learned}
+    values = {name: precision.fit(value) for name, value in inputs.items()}
+    values |= {name: values[name].detach().clone().requires_grad_() for name in learned}
     with torch.enable_grad():
-        results = tp.TREE_LEAVES.get()(Learning(captured, precision).outputs(given))
+        results = tp.TREE_LEAVES.get()(Learning(captured, precision).outputs(values))
         outputs = [o for o in results if isinstance(o, torch.Tensor) and o.requires_grad]
         if len(outputs) != len(tangents):
             raise CannotCompute("the outputs with a gradient are others than those of the step")
         pairs = zip(outputs, tangents, strict=True)
         try:
             return list(torch.autograd.grad(
-                outputs, [given[name] for name in learned],
+                outputs, [values[name] for name in learned],
                 [tangent.to(output.dtype) for output, tangent in pairs], allow_unused=True,
             ))  # fmt: skip
         except RuntimeError as error:

@@ -59,20 +59,20 @@ def watch_call(compiled: Any, is_kept: Callable[[Any], bool]) -> Iterator[Observ
     Inputs are copied before they are used, but for those of which `is_kept` says that nothing
     writes to them. What is replaced is put back, whatever happens.
     """
-    found = ObservedCall()
+    observed = ObservedCall()
     scope, name = compiled.aot_fn.fn.__globals__, tp.artifacts_of(compiled.aot_fn).backend_id
     real = scope[name]
 
     def called(*args: Any) -> Any:
-        found.inputs = tuple(_copied(args, is_kept))
-        with watch_programs(found, is_kept):
-            found.outputs = real(*args)
-        found.written = copy_written(found.inputs, args)
-        return found.outputs
+        observed.inputs = tuple(_copied(args, is_kept))
+        with watch_programs(observed, is_kept):
+            observed.outputs = real(*args)
+        observed.written = copy_written(observed.inputs, args)
+        return observed.outputs
 
     scope[name] = called
     try:
-        yield found
+        yield observed
     finally:
         scope[name] = real
 
@@ -121,8 +121,8 @@ def run_observed(
     ]
     space = {**scope, _OBSERVER: observe}
     rewriter = _Observing(kernels)
-    made = [rewriter.visit(node) for node in functions]
-    tree = ast.fix_missing_locations(ast.Module(made, []))
+    rewritten = [rewriter.visit(node) for node in functions]
+    tree = ast.fix_missing_locations(ast.Module(rewritten, []))
     exec(compile(tree, "observed program", "exec", dont_inherit=True), space)
     parts = sorted(name for name in space if name.startswith("partition_"))
     owner = SimpleNamespace(partitions=[space[name] for name in parts])
@@ -275,12 +275,12 @@ class HostProgram:
         return self if graph in ids or self.backward is None else self.backward
 
     def _named(self, names: tuple[str, ...], values: Any) -> dict[str, Any]:
-        made = dict(zip(names, values, strict=True))
+        by_name = dict(zip(names, values, strict=True))
         if self.writes:
-            made = {
-                n: copy_tensor(v) if isinstance(v, torch.Tensor) else v for n, v in made.items()
+            by_name = {
+                n: copy_tensor(v) if isinstance(v, torch.Tensor) else v for n, v in by_name.items()
             }
-        return made
+        return by_name
 
     def start_walk(self, tell: Callable[[int, int], object]) -> KernelWalk:
         """What compares every kernel with its nodes, ready for `walk_kernels`."""
@@ -292,12 +292,12 @@ class HostProgram:
         `before` is told of each kernel before it runs. Returns what it returns.
         """
         program, names = self.seen.programs[0], {k.kernel.name for k in self.stages.kernels}
-        given = list(self.aten_inputs().values())
+        inputs = list(self.aten_inputs().values())
         space = dict(program.scope)
         if before is not None:
             kernels = {name: space[name] for name in names if callable(space.get(name))}
             space |= {name: _telling(name, kernel, before) for name, kernel in kernels.items()}
-        return run_observed(self.stages.source, space, given, frozenset(names), walk)
+        return run_observed(self.stages.source, space, inputs, frozenset(names), walk)
 
 
 def _telling(name: str, kernel: Callable[..., Any], before: Before) -> Callable[..., Any]:

@@ -127,9 +127,9 @@ class IsolatedKernel:
         It returns the values that the kernel leaves, in the order of `values`. Raises `UsageError`
         for nodes that cannot stand alone.
         """
-        made, nodes = torch.fx.Graph(), {}
+        fx_graph, nodes = torch.fx.Graph(), {}
         for name in self.inputs:
-            nodes[name] = made.placeholder(name)
+            nodes[name] = fx_graph.placeholder(name)
         inside = {
             part for node in self.values for part in self.graph.find_inside(node, self.inputs)
         }
@@ -147,11 +147,11 @@ class IsolatedKernel:
                 )
             args = filled(node.args, nodes, precision.leaf)
             kwargs = filled(node.kwargs, nodes, precision.leaf)
-            nodes[name] = made.create_node(
+            nodes[name] = fx_graph.create_node(
                 "call_function", find_function(node.target), args, kwargs, name
             )
-        made.output(tuple(nodes[name] for name in self.values))
-        return torch.fx.GraphModule(torch.nn.Module(), made)
+        fx_graph.output(tuple(nodes[name] for name in self.values))
+        return torch.fx.GraphModule(torch.nn.Module(), fx_graph)
 
     def measure(self, node: str, values: Sequence[Any]) -> Apart:
         """How far one of the values that the built module gives is from eager's."""
@@ -188,9 +188,9 @@ class _Isolating(KernelWalk):
                 for name in graph.find_inside(node, known)
                 if graph.nodes[name].op == "get_attr"
             }
-            given = {**self.found.inputs, **select_known(graph, node, leaves | constants)}
-            order = sorted(given, key=graph.position.__getitem__)  # a set has no order of its own
-            self.found.inputs = {name: given[name] for name in order}
+            inputs = {**self.found.inputs, **select_known(graph, node, leaves | constants)}
+            order = sorted(inputs, key=graph.position.__getitem__)  # a set has no order of its own
+            self.found.inputs = {name: inputs[name] for name in order}
             self.found.values[node] = got.clone()
 
 
@@ -206,9 +206,9 @@ def isolate(program: HostProgram, kernel: Kernel, node: str | None = None) -> Is
             calls.append((copied, args))
 
     def observe(step: str, values: Mapping[str, Any]) -> None:
-        found = len(done.values)
+        count = len(done.values)
         walk(step, values)
-        if calls and len(done.values) > found:
+        if calls and len(done.values) > count:
             done.args, live = calls[-1]
             by_address = {
                 arg.data_ptr(): place
@@ -234,8 +234,8 @@ def judge_outputs(
     Raises `CannotCompute` where an operator has no float64.
     """
     graph = IndexedGraph(captured(module))
-    given = dict(zip(graph.placeholders, inputs, strict=True))
-    exact = Chain(graph, Precision.WIDE).outputs(given)
+    by_name = dict(zip(graph.placeholders, inputs, strict=True))
+    exact = Chain(graph, Precision.WIDE).outputs(by_name)
     rows = zip(eager, got, exact, strict=True)
     return max(
         (measure_off(own, true, one.dtype), measure_off(one, true, one.dtype))
@@ -281,10 +281,10 @@ def write_repro(
         exact=_write_function(part, "exactly", Precision.WIDE),
         **texts,
     )  # fmt: skip
-    given = {"args": part.args, "inputs": list(part.inputs.values()), "written": written,
+    contents = {"args": part.args, "inputs": list(part.inputs.values()), "written": written,
              "threads": torch.get_num_threads()}  # fmt: skip
     plain = tp.TREE_MAP_ONLY.get()(
-        torch.Tensor, lambda tensor: tensor.detach().as_subclass(torch.Tensor), given
+        torch.Tensor, lambda tensor: tensor.detach().as_subclass(torch.Tensor), contents
     )  # a class of the user's could not be read where the script runs
     torch.save(plain, data)
     path.write_text(text, encoding="utf-8")
@@ -293,11 +293,15 @@ def write_repro(
 
 def _find_definition(source: str, kernel: Kernel) -> str:
     """What builds a kernel: its statement in C++, its source in Triton; empty for a library."""
-    each = next((one for one in find_kernels(source) if one.name == kernel.name), None)
-    if each is None:
+    definition = next((one for one in find_kernels(source) if one.name == kernel.name), None)
+    if definition is None:
         return ""
     is_triton = kernel.language == "triton"
-    return each.evaluate_source() if is_triton else f"{source[each.start : each.end]})"
+    return (
+        definition.evaluate_source()
+        if is_triton
+        else f"{source[definition.start : definition.end]})"
+    )
 
 
 def _write_function(part: IsolatedKernel, name: str, precision: Precision) -> str:

@@ -125,9 +125,9 @@ class KernelWalk:
         place = Place(KERNELS, kernel.name, lowered, node, own, kernel.id, is_library, tf32)
         why = self._target.why_not(kernel, place.inside)
         if why != "":
-            said = f"{kernel.id} {lowered.shown.get(node, node)}: {why}"
+            note = f"{kernel.id} {lowered.shown.get(node, node)}: {why}"
             # of a kernel of the user that writes to several arguments it is said once
-            self.not_compared += [] if why is None or said in self.not_compared else [said]
+            self.not_compared += [] if why is None or note in self.not_compared else [note]
             return
         self.compared += 1
         if place.is_random:
@@ -139,8 +139,8 @@ class KernelWalk:
         row = compare_value(place, got)
         if row is not None:
             by_node = self._stages.lowerings
-            made = dict.fromkeys(by_node[name] for name in row.cone if name in by_node)
-            self.rows.append(replace(row, lowerings=tuple(made)[-MOST_NAMED:]))
+            lowerings = dict.fromkeys(by_node[name] for name in row.cone if name in by_node)
+            self.rows.append(replace(row, lowerings=tuple(lowerings)[-MOST_NAMED:]))
 
 
 def _find_last_uses(stages: RecordedStages, inputs: Iterable[str]) -> dict[str, int]:

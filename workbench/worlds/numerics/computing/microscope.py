@@ -112,7 +112,7 @@ class GpuProgram(HostProgram):
                 f"{failure.kernel} {failure}: there are no numbers to compare. wb.verify says more."
             ) from failure
         seen = ObservedCall(self._made.inputs, self._made.outputs, self._made.written)
-        seen.programs = [ProgramCall({}, given) for given in self._made.given]
+        seen.programs = [ProgramCall({}, inputs) for inputs in self._made.given]
         if len(seen.programs) < 1 + (self.stages.backward is not None):
             raise UsageError("No backward ran: nothing in the call needs a gradient.")
         self.seen = seen
@@ -146,12 +146,12 @@ class GpuProgram(HostProgram):
     def notes(self) -> tuple[str, ...]:
         """What stood in for the GPU, in sentences."""
         title = self.compiled.gpu.title
-        said = [f"For {title}, which is not here: its Triton kernels ran in Triton's interpreter"]
+        parts = [f"For {title}, which is not here: its Triton kernels ran in Triton's interpreter"]
         if self.unchecked:
             names = ", ".join(dict.fromkeys(kernel.name for kernel in self.unchecked))
             calls = plural(len(self.unchecked), "library call")
-            said.append(f", and torch on this machine computed {calls} ({names})")
-            said.append(
+            parts.append(f", and torch on this machine computed {calls} ({names})")
+            parts.append(
                 ", with factors rounded to TF32, as the record allows it"
                 if self.products.rounds_library
                 else ", whose own rounding is not checked"
@@ -159,8 +159,8 @@ class GpuProgram(HostProgram):
         lacking = tuple(dict.fromkeys(self._list_unreferenced(self.stages.lowered.nodes)))
         if lacking:
             why = explain_no_reference(lacking)
-            said.append(f". {why}, and was not checked: references= takes one")
-        return tuple(filter(None, ("".join(said) + ".", self._say_native())))
+            parts.append(f". {why}, and was not checked: references= takes one")
+        return tuple(filter(None, ("".join(parts) + ".", self._say_native())))
 
     def _say_native(self) -> str:
         """Which operators eager of that GPU computes by a kernel of its own; "" where none."""
@@ -168,9 +168,9 @@ class GpuProgram(HostProgram):
         names = map(name_operator, graph.graph.nodes if graph is not None and known else ())
         own = {n: known[n[5:].removesuffix(".default")] for n in names
                if n.startswith("aten.") and n[5:].removesuffix(".default") in known}  # fmt: skip
-        said = ", ".join(f"{name.removesuffix('.default')} ({own[name]})" for name in own)
-        return said and (
-            f"On that GPU eager itself computes {said} by a kernel in that language, where this "
+        listed = ", ".join(f"{name.removesuffix('.default')} ({own[name]})" for name in own)
+        return listed and (
+            f"On that GPU eager itself computes {listed} by a kernel in that language, where this "
             "comparison has torch's for the CPU."
         )
 
@@ -225,8 +225,8 @@ class GpuProgram(HostProgram):
         arch = "" if self.gpu is None else self.gpu.arch
         has_units = self.gpu is not None and bool(self.gpu.matrix.tf32)
         rounds = PRODUCTS in self.compiled.report.request.tf32
-        made = Products.of(arch, has_units=has_units, rounds_library=rounds)
-        return replace(made, widens_library=self.widens_library)
+        products = Products.of(arch, has_units=has_units, rounds_library=rounds)
+        return replace(products, widens_library=self.widens_library)
 
     def _choose_tf32(self, kernel: Kernel) -> Precision | None:
         products = self.products
@@ -259,18 +259,18 @@ class GpuProgram(HostProgram):
                 yield target.name
 
 
-def _launch_in(made: InterpretedCall) -> Launch:
+def _launch_in(call: InterpretedCall) -> Launch:
     """What runs a kernel of the user by itself, as the program does."""
 
-    def launch(name: str, grid: tuple[int, int, int], given: Mapping[str, Any]) -> None:
-        kinds = read_signature(made.sources.get(name, ""))
-        for argument, value in given.items():
+    def launch(name: str, grid: tuple[int, int, int], arguments: Mapping[str, Any]) -> None:
+        kinds = read_signature(call.sources.get(name, ""))
+        for argument, value in arguments.items():
             dtype, kind = getattr(value, "dtype", None), kinds.get(argument, "*?").lstrip("*")
             is_other = dtype == torch.float64 if kind not in _TYPES else dtype != _TYPES[kind]
             if dtype is not None and is_other:
                 raise NotImplementedError(explain_no_reference((name,)))
         try:
-            made.launch(name, grid, given)
+            call.launch(name, grid, arguments)
         except KernelFailed as failure:
             raise RuntimeError(f"{failure.kernel} {failure}") from failure
 

@@ -81,6 +81,6 @@ class Precision(Enum):
     def method(self, name: str) -> Callable[..., Any]:
         """A method of a tensor; one that casts gives this precision."""
         if name in _CASTS and self is not Precision.SAME:
-            asked = getattr(torch, "float16" if name == "half" else name)
-            return lambda value, **options: value.to(self.dtype(asked), **options)
+            dtype_name = getattr(torch, "float16" if name == "half" else name)
+            return lambda value, **options: value.to(self.dtype(dtype_name), **options)
         return lambda value, *args, **options: getattr(value, name)(*args, **options)

@@ -164,7 +164,7 @@ def _draws(graph: CapturedGraph) -> bool:
 def say_without_numbers(stages: RecordedStages) -> str:
     """Where a program may round otherwise than eager, by its nodes alone; "" for nowhere."""
     graph, known = stages.lowered, set(stages.lowered.placeholders)
-    said: dict[str, None] = {}
+    reasons: dict[str, None] = {}
     for writes in stages.kernels:
         nodes = [node for _, node in writes.values]
         inside = {name for node in nodes for name in graph.find_inside(node, known)}
@@ -173,14 +173,14 @@ def say_without_numbers(stages: RecordedStages) -> str:
         if not writes.kernel.is_generated or not calls:
             continue
         if any(map(is_random, calls)):
-            said[f"{writes.kernel.id}: {RANDOM}"] = None
+            reasons[f"{writes.kernel.id}: {RANDOM}"] = None
             continue
         low = graph.name_low(
             tuple(sorted(inside.difference(nodes), key=graph.position.__getitem__))
         )
         cause = guess_rounding(map(name_operator, calls), low)
-        said[f"{writes.kernel.id}: {cause.name} ({cause.detail})"] = None
-    return "; ".join(said)
+        reasons[f"{writes.kernel.id}: {cause.name} ({cause.detail})"] = None
+    return "; ".join(reasons)
 
 
 class StagesMissing(Exception):
@@ -200,12 +200,12 @@ def read_stages(
         id: bind_graph(graph, own, written, is_lowered=id.partition(".")[0] not in early)
         for id, graph in graphs.items()
     }
-    found = _read_direction(report, graphs, is_backward=False)
-    if found is None:
+    stages = _read_direction(report, graphs, is_backward=False)
+    if stages is None:
         raise StagesMissing("the record has no generated program in Python")
-    if JOINT in found.by_stage:
-        found = replace(found, backward=_read_direction(report, graphs, is_backward=True))
-    return found
+    if JOINT in stages.by_stage:
+        stages = replace(stages, backward=_read_direction(report, graphs, is_backward=True))
+    return stages
 
 
 def _read_direction(
@@ -240,14 +240,14 @@ def _read_direction(
     source = report.texts[wrapper.text]
     last = by_stage[LOWERED]
     kernels = list_writes(report, wrapper.graph, last, last.rows, source)
-    made = {
+    lowerings = {
         row.node.rpartition(":")[
             2
         ]: f"{row.operator} by {row.lowering or 'torch'} ({', '.join(row.made)})"
         for row in report.lowerings
         if row.graph == wrapper.graph and row.node is not None
     }
-    return RecordedStages(by_stage, kernels, source, pairs, groups, lowerings=made)
+    return RecordedStages(by_stage, kernels, source, pairs, groups, lowerings=lowerings)
 
 
 def list_pass_graphs(
@@ -262,12 +262,12 @@ def list_pass_graphs(
         return []
     rows = {node.name: node for node in _list_nodes(report, first)} if steps else {}
     changed = list(report.pass_nodes)
-    found = []
+    stage_graphs = []
     for step in steps:
         id = step.graph_after or ""
         rows = rows | {node.name: node for node in changed if node.graph == id}
-        found.append(StageGraph(id, stage, graphs[id], rows, made_by=step.name))
-    return found
+        stage_graphs.append(StageGraph(id, stage, graphs[id], rows, made_by=step.name))
+    return stage_graphs
 
 
 def _list_nodes(report: Report, graph: str) -> list[Node]:
@@ -328,8 +328,8 @@ def _cover_launches(
 
 def _find_part(aten: StageGraph, group: Sequence[str], place: Any) -> str | None:
     """The node of a group that takes one part of what an operator with several results gives."""
-    taken = [name for name in group if aten.nodes[name].target is getitem]
-    return next((name for name in taken if aten.nodes[name].args[1] == place), None)
+    parts = [name for name in group if aten.nodes[name].target is getitem]
+    return next((name for name in parts if aten.nodes[name].args[1] == place), None)
 
 
 _SIGNATURE = re.compile(r"'signature': (\{[^{}]*\})")
@@ -399,7 +399,7 @@ def list_writes(
     for variable, node, writers in buffers:
         for writer in writers:
             by_node.setdefault(writer, []).append((variable, node))
-    found = []
+    writes = []
     for kernel in report.kernels:
         nodes, calls = kernel.scheduler_nodes, max(1, kernel.calls)
         size = len(nodes) // calls if len(nodes) % calls == 0 else len(nodes)
@@ -407,9 +407,9 @@ def list_writes(
             own = nodes[first : first + size]
             values = tuple(value for name in own for value in by_node.get(name, ()))
             if kernel.graph == program:
-                found.append(KernelWrites(kernel, values))
+                writes.append(KernelWrites(kernel, values))
     values_of = {variable: node for variable, node, _ in buffers}
-    return _in_order_of_calls(found, source, values_of, launches)
+    return _in_order_of_calls(writes, source, values_of, launches)
 
 
 def _list_buffers(
@@ -451,8 +451,8 @@ def _in_order_of_calls(
     defined = {one.name: one for one in find_kernels(source) if _IN_PLACE in one.source}
     for event in () if program is None else program.events:
         if isinstance(event, Call):
-            said = frozenset(re.findall(r"\w+", f"{event.arguments} {event.result}"))
-            fit = find_call(kernels, event.kernel, said)
+            words = frozenset(re.findall(r"\w+", f"{event.arguments} {event.result}"))
+            fit = find_call(kernels, event.kernel, words)
             own = next(left, ((), {})) if event.kernel in users else None
             if fit is not None:
                 kernels.remove(fit)
@@ -475,17 +475,17 @@ def list_unwritten(source: str, arguments: Sequence[str]) -> set[str]:
     Of a value that no other kernel reads Inductor drops the store, and still passes its memory. In
     C++ one memory may have several names: what is written by another name may be written.
     """
-    found = _PARAMETERS.search(source)
-    if found is None:
+    match = _PARAMETERS.search(source)
+    if match is None:
         return set()
     names = [
-        re.split(r"[\s*&]", part.partition(":")[0].strip())[-1] for part in found[1].split(",")
+        re.split(r"[\s*&]", part.partition(":")[0].strip())[-1] for part in match[1].split(",")
     ]
     return {
         passed for name, passed in zip(names, arguments, strict=False)
         if name.startswith(_IN_PLACE) and all(
             source[: use.start()].endswith(_READS) and source[use.end()] != ";"
-            for use in re.finditer(rf"\b{name}\b", source) if use.start() > found.end()
+            for use in re.finditer(rf"\b{name}\b", source) if use.start() > match.end()
         )
     }  # fmt: skip
 
@@ -495,33 +495,36 @@ def _read_users_kernels(source: str) -> dict[str, tuple[str, list[str]]]:
 
     Constants of the compilation are not passed.
     """
-    found = {}
+    by_statement = {}
     for kernel in find_kernels(source) if _USERS in source else ():
         if kernel.language == "triton" and _USERS in source[kernel.start : kernel.end]:
             name = ast.literal_eval(split_parts(kernel.arguments)[0])
             kinds = read_signature(kernel.evaluate_source())
-            found[kernel.name] = name, [one for one, kind in kinds.items() if kind != "constexpr"]
-    return found
+            by_statement[kernel.name] = (
+                name,
+                [one for one, kind in kinds.items() if kind != "constexpr"],
+            )
+    return by_statement
 
 
 def read_signature(source: str) -> dict[str, str]:
     """The types that a Triton kernel was compiled for, by argument, as its source has them."""
-    found = _SIGNATURE.search(source)
-    return {} if found is None else dict(ast.literal_eval(found[1]))
+    match = _SIGNATURE.search(source)
+    return {} if match is None else dict(ast.literal_eval(match[1]))
 
 
 def _find_launches(report: Report, program: str, graph: IndexedGraph, source: str) -> _Launches:
     """Pair the calls of kernels of the user in a program with the launches in its graph."""
     waiting = [node for node in graph.graph.nodes if isinstance(node.target, UsersLaunch)]
-    found = _Launches()
-    read = read_program(source, {}) if waiting else None
+    launches = _Launches()
+    parsed = read_program(source, {}) if waiting else None
     users = _read_users_kernels(source) if waiting else {}
     named = {
         buffer.name: buffer.node.partition(":")[2]
         for buffer in report.buffers
         if buffer.graph == program and buffer.node is not None
     }
-    for event in () if read is None else read.events:
+    for event in () if parsed is None else parsed.events:
         if not isinstance(event, Call) or event.kernel not in users:
             continue
         name, parameters = users[event.kernel]
@@ -537,7 +540,7 @@ def _find_launches(report: Report, program: str, graph: IndexedGraph, source: st
                 if variable:
                     left[variable] = node.name
                     views |= {variable: view} if view is not None else {}
-            found.given |= {
+            launches.given |= {
                 passed[argument]: value.name
                 for argument, value in launch.kwargs["given"].items()
                 if isinstance(value, NodeRef)
@@ -546,8 +549,8 @@ def _find_launches(report: Report, program: str, graph: IndexedGraph, source: st
                 and passed[argument] not in named
             }
             named |= left  # the variable holds another value from here on
-        found.left.append((tuple(left.items()), views))
-    return found
+        launches.left.append((tuple(left.items()), views))
+    return launches
 
 
 def _is_launch_of(

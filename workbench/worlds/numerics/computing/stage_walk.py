@@ -100,7 +100,7 @@ def run_checks(
         place = max((graph.position[name] for name in check.needs), default=0)
         by_place.setdefault(place, []).append(check)
         later.update((name, max(place, later.get(name, 0))) for name in check.needs)
-    found, versions = StageWalk(), {}
+    result, versions = StageWalk(), {}
     walk = Chain(graph, Precision.SAME).walk(inputs, later)
     with closing(walk):  # what is cancelled half-way gives the grad mode back
         for place, node, value, held in _seeded(walk, graph, random):
@@ -109,18 +109,18 @@ def run_checks(
                 tell(place, len(graph.nodes))
                 late = sorted(n for n in check.needs if _versions(held[n]) != versions[n])
                 if late:
-                    found.not_compared.append(f"{node.name}: {late[0]} was changed in place since")
+                    result.not_compared.append(f"{node.name}: {late[0]} was changed in place since")
                     continue
                 try:
                     row = check.run(held)
                 except CannotCompute as error:
-                    found.not_compared.append(str(error))
+                    result.not_compared.append(str(error))
                     continue
-                found.compared += 1
-                found.rows += [] if row is None else [row]
+                result.compared += 1
+                result.rows += [] if row is None else [row]
             if node.op == "output":
-                found.outputs = value
-    return found
+                result.outputs = value
+    return result
 
 
 def _seeded(walk: Iterator[Any], graph: StageGraph, random: frozenset[str]) -> Iterator[Any]:
@@ -187,13 +187,13 @@ class Checks:
     ) -> Mapping[str, Any]:
         """The values that a node of one stage is computed from."""
         of_captured = graph.stage in (CAPTURED, PRE_GRAD)
-        known = {}
+        values = {}
         for leaf in graph.find_leaves(node, by_name.keys() - {node}):
             is_input = leaf in self._later_inputs and not of_captured
             if not is_input and leaf not in by_name:
                 raise CannotCompute(f"{node}: {leaf} is not known")
-            known[leaf] = self._later_inputs[leaf] if is_input else held[by_name[leaf]]
-        return select_known(graph, node, known)
+            values[leaf] = self._later_inputs[leaf] if is_input else held[by_name[leaf]]
+        return select_known(graph, node, values)
 
     def _operator_check(
         self, name: str, became: str, aten: StageGraph, others: Mapping[str, str]
@@ -206,7 +206,7 @@ class Checks:
             before = Place(DECOMPOSITIONS, "", graph, name, reads)
             part = before.operators[-1] if before.operators else name
             after = Place(DECOMPOSITIONS, part, aten, became, known)
-            if any(isinstance(aten.nodes[each].target, UsersLaunch) for each in after.inside):
+            if any(isinstance(aten.nodes[member].target, UsersLaunch) for member in after.inside):
                 return compare_value(replace(before, part=part), after.compute(Precision.SAME))
             return compare_ways(TwoWays(before, after), lambda new: (held[name], new))
 
@@ -266,14 +266,14 @@ def compare_ways(
             if values is None:
                 torch.manual_seed(_SEED)
             old, new = (ways.before.compute(Precision.SAME), new) if values is None else values(new)
-            found = ways.measure_from(old, new)
+            distances = ways.measure_from(old, new)
     except CannotCompute as error:
-        known = Cause(UNKNOWN, str(error))
-        cause = classify_decomposition(0.0, (), is_random=True) if drawn else known
+        unknown = Cause(UNKNOWN, str(error))
+        cause = classify_decomposition(0.0, (), is_random=True) if drawn else unknown
         return ways.after.row(cause)
-    if found is None:
+    if distances is None:
         return None
-    gap, measured = found
+    gap, measured = distances
     if drawn:  # other numbers: how far they are apart says nothing
         measured = {name: measured[name] for name in ("elements", "differ")}
     cause = classify_decomposition(gap, ways.after.operators, is_random=drawn)

@@ -37,7 +37,7 @@ Launch = Callable[[str, tuple[int, int, int], Mapping[str, Any]], None]
 """Runs a kernel by its name on a grid, with its arguments by name."""
 
 
-def _refuse_launch(name: str, grid: tuple[int, int, int], given: Mapping[str, Any]) -> None:
+def _refuse_launch(name: str, grid: tuple[int, int, int], arguments: Mapping[str, Any]) -> None:
     raise NotImplementedError(f"nothing runs {name} here")
 
 
@@ -64,9 +64,9 @@ class UsersCode:
             self.launch(name, grid, given)
             return
         names = self.written.get(name, ())
-        made = apply_reference(name, self.references[name], given, names, is_exact=False)
-        for each, value in made.items():
-            given[each].copy_(value)
+        results = apply_reference(name, self.references[name], given, names, is_exact=False)
+        for argument, value in results.items():
+            given[argument].copy_(value)
 
 
 @dataclass(frozen=True)
@@ -114,18 +114,18 @@ class UsersLaunch:
         formula has, and `UsageError` for a reference that does not fit.
         """
         if self.has_reference:
-            made = apply_reference(
+            results = apply_reference(
                 self.name, self.code.references[self.name], {**self.constants, **given},
                 self.written, is_exact=precision in _EXACT,
             )  # fmt: skip
         elif precision in _EXACT:
             raise NotImplementedError(explain_no_reference((self.name,)))
         else:
-            made = {name: copy_tensor(given[name]) for name in self.written}
+            results = {name: copy_tensor(given[name]) for name in self.written}
             x, y, z, *_ = (*map(int, grid), 1, 1)
-            self.code.launch(self.name, (x, y, z), {**self.constants, **given, **made})
+            self.code.launch(self.name, (x, y, z), {**self.constants, **given, **results})
         in_place = [name for name in self.written if name not in self.copied]
-        return made | {name: given[name].copy_(made[name]) for name in in_place}
+        return results | {name: given[name].copy_(results[name]) for name in in_place}
 
 
 def apply_reference(
@@ -137,12 +137,14 @@ def apply_reference(
     `is_exact` says that it is asked for in float64. Raises `UsageError` for a reference that does
     not fit, and `NotImplementedError` for one that has no value in float64.
     """
-    wanted = {
-        each: copy_tensor(given[each]) if isinstance(given[each], torch.Tensor) else given[each]
-        for each in name_wanted(reference, given)
+    arguments = {
+        parameter: copy_tensor(given[parameter])
+        if isinstance(given[parameter], torch.Tensor)
+        else given[parameter]
+        for parameter in name_wanted(reference, given)
     }
     try:
-        value = reference(**wanted)
+        value = reference(**arguments)
     except Exception as error:  # of the user's function, which may raise whatever Python can
         why = f"{type(error).__name__}: {read_first_line(error)}"
         if is_exact:
@@ -156,15 +158,15 @@ def apply_reference(
             + ("the tensor" if len(written) == 1 else "a dict with the tensors")
             + f" that the kernel writes ({', '.join(written)})."
         )
-    for each in written:
-        own, asked = value[each], given[each]
-        if not isinstance(own, torch.Tensor) or own.shape != asked.shape:
+    for parameter in written:
+        own, original = value[parameter], given[parameter]
+        if not isinstance(own, torch.Tensor) or own.shape != original.shape:
             got = list(own.shape) if isinstance(own, torch.Tensor) else type(own).__name__
             raise UsageError(
-                f"The reference of {name} gives {got} for {each}, where the kernel writes to a "
-                f"tensor of {list(asked.shape)}."
+                f"The reference of {name} gives {got} for {parameter}, where the kernel writes to "
+                f"a tensor of {list(original.shape)}."
             )
-    return {each: value[each].to(given[each].dtype) for each in written}
+    return {parameter: value[parameter].to(given[parameter].dtype) for parameter in written}
 
 
 @dataclass(frozen=True)
@@ -210,13 +212,13 @@ def name_wanted(reference: Callable[..., Any], known: Mapping[str, Any]) -> tupl
         parameters = signature_of(reference).parameters.values()
     except (TypeError, ValueError):
         parameters = ()  # type: ignore[assignment]
-    if any(each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters):
+    if any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters):
         return tuple(known)
-    names = [each.name for each in parameters if each.kind in _NAMED]
+    names = [parameter.name for parameter in parameters if parameter.kind in _NAMED]
     lacking = [
-        each.name
-        for each in parameters
-        if each.default is inspect.Parameter.empty and each.name not in known
+        parameter.name
+        for parameter in parameters
+        if parameter.default is inspect.Parameter.empty and parameter.name not in known
     ]
     if lacking or not names:
         shown = getattr(reference, "__name__", type(reference).__name__)
@@ -238,9 +240,9 @@ def read_references(
     known = {kernel.name for graph in graphs.values() for kernel in _list_kernels(graph)}
     operators = {name for graph in graphs.values() for name in graph.targets if "." in name}
     known |= {_strip(name) for name in operators if not name.startswith(("aten.", "prims."))}
-    found = {}
-    for asked, reference in references.items():
-        name = asked
+    by_name = {}
+    for key, reference in references.items():
+        name = key
         while not isinstance(name, str) and hasattr(name, "fn"):  # of a tuner, of a kernel
             name = name.fn
         name = _strip(getattr(name, "__name__", str(name)).replace("::", "."))
@@ -250,8 +252,8 @@ def read_references(
                 f"references names {name}, but the call has no kernel or operator of yours of that "
                 f"name. {have}.{suggest(name, known)}"
             )
-        found[name] = reference
-    return found
+        by_name[name] = reference
+    return by_name
 
 
 def _list_kernels(graph: CapturedGraph) -> Iterator[Any]:
@@ -269,18 +271,18 @@ def list_written(graphs: Mapping[str, CapturedGraph]) -> dict[Key, dict[str, str
 
     Functional graphs say it: there a launch gives new tensors.
     """
-    found: dict[Key, dict[str, str]] = {}
+    by_launch: dict[Key, dict[str, str]] = {}
     for graph in graphs.values():
         keys = {node.name: _key(node) for node in graph.nodes if _is_launch(node)}
         for node in graph.nodes:
             if _is_launch(node) and "tensors_to_clone" in node.kwargs:
                 names = dict.fromkeys(node.kwargs["tensors_to_clone"], "")
-                found.setdefault(_key(node), names)
+                by_launch.setdefault(_key(node), names)
             if node.target is getitem and getattr(node.args[0], "name", "") in keys:
-                written = found.get(keys[node.args[0].name], {})
+                written = by_launch.get(keys[node.args[0].name], {})
                 if written.get(node.args[1]) == "":
                     written[node.args[1]] = node.name
-    return found
+    return by_launch
 
 
 def name_written(graphs: Mapping[str, CapturedGraph]) -> dict[str, tuple[str, ...]]:
@@ -326,7 +328,7 @@ def bind_graph(
         name: bind_graph(part, code, written, is_lowered=is_lowered)
         for name, part in graph.parts.items()
     }
-    own = {each: getattr(graph, each) for each in CapturedGraph.__dataclass_fields__}
+    own = {member: getattr(graph, member) for member in CapturedGraph.__dataclass_fields__}
     return BoundGraph(**{**own, "nodes": nodes, "parts": parts}, values=binding.values)
 
 
@@ -360,27 +362,27 @@ class _Binding:
         now = _Renamed()
         for node in self._graph.nodes:
             args, kwargs = filled((node.args, node.kwargs), now)
-            made = replace(node, args=args, kwargs=kwargs)
+            bound = replace(node, args=args, kwargs=kwargs)
             if _refers(node, self._code):
                 name = _strip(node.target.name)
-                yield replace(made, target=UsersReference(name, self._code.references[name]))
+                yield replace(bound, target=UsersReference(name, self._code.references[name]))
             elif _is_launch(node):
-                yield from self._bind(made, now)
+                yield from self._bind(bound, now)
             else:
-                yield made
+                yield bound
 
     def _bind(self, node: CapturedNode, now: _Renamed) -> Iterator[CapturedNode]:
-        key, given = _key(node), node.kwargs["kwargs"]
+        key, arguments = _key(node), node.kwargs["kwargs"]
         kernel = self._graph.kernels[key]
         own = dict(self._written.get(key) or dict.fromkeys(
-            [name for name, value in given.items() if isinstance(value, NodeRef)], ""
+            [name for name, value in arguments.items() if isinstance(value, NodeRef)], ""
         ))  # fmt: skip
         copied = tuple(node.kwargs.get("tensors_to_clone", ()))
         launch = UsersLaunch(kernel.name, key, tuple(own), copied, kernel.constants, self._code)
         if launch.has_reference:
-            name_wanted(self._code.references[kernel.name], {**kernel.constants, **given})
+            name_wanted(self._code.references[kernel.name], {**kernel.constants, **arguments})
         # of several configurations the first one is run, as in the program
-        kwargs = {"grid": node.kwargs["grid"][0], "given": given}
+        kwargs = {"grid": node.kwargs["grid"][0], "given": arguments}
         if not launch.is_in_place:
             yield CapturedNode(node.name, "call_function", launch, (), kwargs)
             return
@@ -390,7 +392,7 @@ class _Binding:
             name = later if self._is_lowered and later not in {*self._names, ""} else node.name
             if name == node.name and number:
                 name = f"{node.name}.{argument}"
-            base = given[argument].name
+            base = arguments[argument].name
             self.values[name] = self.values.get(base, (base, ""))[0], node.name
             now[base] = NodeRef(name)
             for old, new in now.items():  # what stood for the same tensor before

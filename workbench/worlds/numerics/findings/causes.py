@@ -126,19 +126,19 @@ def classify(found: Measured) -> Cause:
     return cause
 
 
-def _name_lost(found: Measured) -> Cause:
+def _name_lost(measured: Measured) -> Cause:
     """The cause where the program has NaN, infinity or a number, and eager what float64 has."""
-    lost = plural(found.own_lost, "element")
+    lost = plural(measured.own_lost, "element")
     detail = f"NaN, infinite or finite in {lost} where eager and float64 are not"
-    if found.noise == inf:  # at the edge of what the type holds rounding may decide it
+    if measured.noise == inf:  # at the edge of what the type holds rounding may decide it
         return Cause(UNKNOWN, f"{detail}; noise on the inputs changes it, too")
     return Cause(SOMETHING_ELSE, detail)
 
 
-def _name_tf32(found: Measured) -> Cause:
-    names = ", ".join(name.split(".")[1] for name in found.products)
-    how = "a library rounds" if found.is_library else "the kernel cuts"
-    is_convolution = any("convolution" in name for name in found.products)
+def _name_tf32(measured: Measured) -> Cause:
+    names = ", ".join(name.split(".")[1] for name in measured.products)
+    how = "a library rounds" if measured.is_library else "the kernel cuts"
+    is_convolution = any("convolution" in name for name in measured.products)
     switch = f"; torch.backends.cudnn.allow_tf32 = False changes {names}" if is_convolution else ""
     return Cause(
         TF32,
@@ -147,13 +147,13 @@ def _name_tf32(found: Measured) -> Cause:
     )
 
 
-def _explains(found: Measured) -> bool:
+def _explains(measured: Measured) -> bool:
     """Whether holding 16 bits in float32 explains the distance from eager."""
-    near, far = found.to_upcast, found.to_eager
-    if found.both_lost or found.eager_lost:  # of which it explains none
+    near, far = measured.to_upcast, measured.to_eager
+    if measured.both_lost or measured.eager_lost:  # of which it explains none
         return False
     if not far:
-        return bool(found.late_lost) and near <= 1.0
+        return bool(measured.late_lost) and near <= 1.0
     return near * _WORSE <= far or (near <= 1.0 and near < far)
 
 

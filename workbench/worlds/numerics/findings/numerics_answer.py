@@ -45,8 +45,8 @@ class Answer:
     @property
     def sentences(self) -> tuple[str, ...]:
         """Whether it is nearer to the truth than eager, what departs first, whether it matters."""
-        said = [self._say_nearer(), self.say_first(), self.describe_logits(), self._say_unknown()]
-        return tuple(filter(None, said))
+        parts = [self._say_nearer(), self.say_first(), self.describe_logits(), self._say_unknown()]
+        return tuple(filter(None, parts))
 
     def _say_nearer(self) -> str:
         rows = [row for row in self.outputs if row.own_off is not None]
@@ -120,9 +120,9 @@ class Answer:
         if row.stage == "decompositions":
             who = f"The decomposition of {'the ' * row.part.startswith(GRADIENT)}{row.part}"
         more = f": {row.detail}" if row.detail else ""
-        said = f"{who} {row.cause} at {place}, off by {format_off(row.own_off)}{more}."
+        text = f"{who} {row.cause} at {place}, off by {format_off(row.own_off)}{more}."
         lowered = describe_lowerings(row)
-        return f"{said} {lowered}" if lowered else said
+        return f"{text} {lowered}" if lowered else text
 
     def describe_logits(self) -> str:
         """How many positions choose otherwise, and by how much; "" where nothing is logits."""
@@ -154,12 +154,14 @@ def describe_lowerings(row: Deviation) -> str:
     """After which lowering a deviation of a kernel is there; "" where the record does not know."""
     if not row.lowerings:
         return ""
-    made = [text.partition(" by ") for text in row.lowerings]
-    if len(made) == 1:
-        return f"It is there after the lowering of {made[0][0]} by {made[0][2]}, not before."
-    names = ", ".join(operator for operator, _, _ in made[:_MOST_NAMED])
-    if len(made) > _MOST_NAMED:
-        names += f" and {len(made) - _MOST_NAMED} more operators"
+    lowerings = [text.partition(" by ") for text in row.lowerings]
+    if len(lowerings) == 1:
+        return (
+            f"It is there after the lowering of {lowerings[0][0]} by {lowerings[0][2]}, not before."
+        )
+    names = ", ".join(operator for operator, _, _ in lowerings[:_MOST_NAMED])
+    if len(lowerings) > _MOST_NAMED:
+        names += f" and {len(lowerings) - _MOST_NAMED} more operators"
     return f"It is there after the lowering of {names} to one kernel, not before."
 
 

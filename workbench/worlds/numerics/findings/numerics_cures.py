@@ -150,58 +150,58 @@ def _name_kernels(rows: Iterable[Deviation]) -> tuple[str, ...]:
 def describe_effect(cure: NumericsCure) -> str:
     """What an option removes, counted on the numbers of the call."""
     left = f"{plural(cure.deviations_after, 'deviation')} in place of {cure.deviations}"
-    said = [left]
+    parts = [left]
     if cure.differ is not None and cure.differ_after is not None:
         before, after = (number_text(x, "percent") for x in (cure.differ, cure.differ_after))
-        said.append(f"{after} of the outputs differ from eager in place of {before}")
+        parts.append(f"{after} of the outputs differ from eager in place of {before}")
     if cure.own_off is not None and cure.own_off_after is not None:
         before, after = format_off(cure.own_off), format_off(cure.own_off_after)
-        said.append(f"off from float64 by {after} in place of {before}")
-    return f"{'; '.join(said)}."
+        parts.append(f"off from float64 by {after} in place of {before}")
+    return f"{'; '.join(parts)}."
 
 
 def describe_price(cure: NumericsCure) -> str:
     """What an option costs a call: time, kernels, bytes, each with where it is from."""
-    said = ["The time of a call was not measured"]
+    parts = ["The time of a call was not measured"]
     if cure.bound_us is not None and cure.bound_us_after is not None:
         before, after = (
             number_text(x * 1e-6, "seconds") for x in (cure.bound_us, cure.bound_us_after)
         )
-        said = [f"A call takes at least {after} on the GPU, before {before} (a model)"]
+        parts = [f"A call takes at least {after} on the GPU, before {before} (a model)"]
     if cure.time_us is not None and cure.time_us_after is not None:
         before, after = (
             number_text(x * 1e-6, "seconds") for x in (cure.time_us, cure.time_us_after)
         )
         verdict = "measured in turn" if cure.is_sure else "measured in turn, too noisy to say"
-        said = [f"A call takes {after}, before {before} ({verdict})"]
+        parts = [f"A call takes {after}, before {before} ({verdict})"]
     count, kernels = cure.kernels, plural(cure.kernels_after, "kernel")
     same = "as before" if count == cure.kernels_after else f"before {count}"
-    said.append(f"{kernels}, {same} (counted)")
+    parts.append(f"{kernels}, {same} (counted)")
     if cure.bytes is not None and cure.bytes_after is not None:
         before, after = (number_text(x, "bytes") for x in (cure.bytes, cure.bytes_after))
         same = "as before" if cure.bytes == cure.bytes_after else f"before {before}"
-        said.append(f"{after}, {same} (a model)")
-    return f"{'; '.join(said)}."
+        parts.append(f"{after}, {same} (a model)")
+    return f"{'; '.join(parts)}."
 
 
 def price_full_products(report: Report, rows: Sequence[Deviation], gpu: Gpu) -> str:
     """What leaving TF32 costs by the roofline of a GPU, in a sentence; "" where nothing took it."""
-    wanted = {row.kernel for row in rows if row.cause == TF32}
-    known = [
+    kernels = {row.kernel for row in rows if row.cause == TF32}
+    modelled = [
         row
         for row in report.own_roofline
-        if row.kernel in wanted and row.flops and row.moved_bytes is not None and row.bound_us
+        if row.kernel in kernels and row.flops and row.moved_bytes is not None and row.bound_us
     ]
-    if not known:
+    if not modelled:
         return ""
-    before = sum(row.bound_us or 0.0 for row in known)
+    before = sum(row.bound_us or 0.0 for row in modelled)
     after = sum(
         compute_roofline(
             gpu, moved_bytes=row.moved_bytes or 0, flops=row.flops or 0, dtype="fp32", matrix=True
         ).time_us
-        for row in known
+        for row in modelled
     )
-    names = ", ".join(row.kernel for row in known)
+    names = ", ".join(row.kernel for row in modelled)
     return (
         f"torch.set_float32_matmul_precision('highest') multiplies in full float32: the least time "
         f"of {names} on {gpu.title} then goes from {number_text(before / 1e6, 'seconds')} to "

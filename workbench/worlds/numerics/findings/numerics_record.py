@@ -161,8 +161,8 @@ class Numerics(Presented):
         if not rows:
             known = dict.fromkeys(f"{r.kernel or r.part} {r.node}" for r in self.deviations)
             shown = ", ".join(known) or "none"
-            asked = kernel if node is None else f"{kernel} {node}"
-            raise UsageError(f"{asked} does not deviate from eager. What does: {shown}.")
+            name = kernel if node is None else f"{kernel} {node}"
+            raise UsageError(f"{name} does not deviate from eager. What does: {shown}.")
         return rows[0]
 
     @checked
@@ -206,17 +206,17 @@ class BatchInvariance:
         other = [row for row in self.rows if row.equal is False]
         same = [row.case for row in self.rows if row.equal]
         lost = [row for row in self.rows if row.equal is None]
-        said = [
+        sentences = [
             f"Row {self.row} {row.case}, of {plural(row.rows, 'row')}, is another one from "
             f"{row.kernel} ({row.part}, {row.node}) on: {row.reason}."
             for row in other
         ]
         if same:
-            said.append(f"Row {self.row} is the same bit for bit {join_words(same)}.")
+            sentences.append(f"Row {self.row} is the same bit for bit {join_words(same)}.")
         for reason in dict.fromkeys(row.reason for row in lost):
             cases = join_words([row.case for row in lost if row.reason == reason])
-            said.append(f"Not checked {cases}: {reason}.")
-        return " ".join(said)
+            sentences.append(f"Not checked {cases}: {reason}.")
+        return " ".join(sentences)
 
     def frame(self) -> pandas.DataFrame:
         """A row for each company that it was put into."""
@@ -265,24 +265,24 @@ class ProgramsApart(Presented):
         counted = f"{plural(len(self.values), 'value')} and {plural(len(self.outputs), 'output')}"
         row, every = self.first, (*self.values, *self.outputs)
         if row is None:
-            said = f"{self.name} and {self.other} agree bit for bit in {counted}."
+            verdict = f"{self.name} and {self.other} agree bit for bit in {counted}."
             if not every:
-                said = f"Nothing that {self.name} and {self.other} give could be compared."
+                verdict = f"Nothing that {self.name} and {self.other} give could be compared."
             elif self.unlike:
-                said = f"What could be compared agrees bit for bit: {counted}."
-            return " ".join((*self.unlike, said, *self.notes))
+                verdict = f"What could be compared agrees bit for bit: {counted}."
+            return " ".join((*self.unlike, verdict, *self.notes))
         place = f"{row.node} ({row.file}:{row.line})" if row.file and row.line else row.node
         who = f" by {row.kernel} ({row.part}) and {row.other_kernel} ({row.other_part})"
         why = f": {row.reason}" if row.reason else ""
         units = "unit" if row.max_ulp == 1 else "units"
         differ = sum(bool(other.differ) for other in every)
         share = number_text(row.differ, "percent")
-        said = (
+        verdict = (
             f"They part first at {place}{who * bool(row.kernel)}: {share} of the elements differ, "
             f"at most {row.max_ulp} {units} in the last place{why}. {differ} of "
             f"{len(every)} differ ({counted})."
         )
-        return " ".join((*self.unlike, said, *self.notes))
+        return " ".join((*self.unlike, verdict, *self.notes))
 
     @checked
     def frame(self, name: str = "values") -> pandas.DataFrame:
@@ -391,9 +391,9 @@ class FiveQuestions:
         """
         if self.worst is None:
             return None
-        known = {one.option: one.helps for one in self.tried}
+        helps = {one.option: one.helps for one in self.tried}
         able = find_cures(self.cures, self.worst)
-        return next((cure for cure in able if known.get(name_option(cure), True)), None)
+        return next((cure for cure in able if helps.get(name_option(cure), True)), None)
 
     @property
     def answers(self) -> tuple[tuple[str, str], ...]:
@@ -425,8 +425,8 @@ class FiveQuestions:
         if own is None or eager is None:
             return "Not checked: float64 has no value of the outputs, or 0."
         if noise_off is not None and own <= noise_off:
-            said = f"No: off by {format_off(own)}, where noise in the last place of the inputs"
-            return f"{said} makes {format_off(noise_off)}.{_say_logits(self.found)}"
+            text = f"No: off by {format_off(own)}, where noise in the last place of the inputs"
+            return f"{text} makes {format_off(noise_off)}.{_say_logits(self.found)}"
         word = "No more than eager" if own <= eager * ALIKE else "Yes"
         floor = "" if noise_off is None else f", the noise floor is {format_off(noise_off)}"
         offs = f"off by {format_off(own)}, eager by {format_off(eager)}{floor}"
@@ -437,11 +437,11 @@ class FiveQuestions:
         place = f" ({row.file}:{row.line})" if row.file and row.line else ""
         rest = len(self.found.deviations) - 1
         more = f" {plural(rest, 'other value')} {'departs' if rest == 1 else 'depart'} too."
-        lowered = f" {said}" if (said := describe_lowerings(row)) else ""
+        lowered = f" {text}" if (text := describe_lowerings(row)) else ""
         return f"{part}{place}.{lowered}{more if rest else ''}"
 
     def _say_cure(self, row: Deviation) -> str:
-        said = {
+        advice = {
             SOMETHING_ELSE: "No option: the generated code is wrong there. Its script is what to "
             "report.",
             FORMULA: f"No option: the {row.part} computes another formula, which has to be mended.",
@@ -449,13 +449,13 @@ class FiveQuestions:
         }.get(row.cause, "")
         cure = self.cure
         if cure is None:
-            return said or self._say_in_vain(row)
+            return advice or self._say_in_vain(row)
         tried = self._find_tried(cure)
         text = cure.text if tried is None else describe_effect(tried)
         change = f"`{name_change(cure)}`: {text[:1].lower()}{text[1:]}"
         if tried is None:
             change = f"not tried yet: {change}"
-        return f"{said} Perhaps {change}" if said else f"{change[:1].upper()}{change[1:]}"
+        return f"{advice} Perhaps {change}" if advice else f"{change[:1].upper()}{change[1:]}"
 
     def _say_in_vain(self, row: Deviation) -> str:
         """That nothing is known, with what was tried and changes nothing."""
@@ -463,7 +463,7 @@ class FiveQuestions:
         vain = [name_change(c) for c in find_cures(self.cures, row) if name_option(c) in tried]
         if not vain:
             return "No option is known that rounds there as eager does."
-        return f"No option that was tried helps: {join_words([f'`{each}`' for each in vain])}."
+        return f"No option that was tried helps: {join_words([f'`{name}`' for name in vain])}."
 
     def _say_cost(self) -> str:
         tried = None if self.cure is None else self._find_tried(self.cure)
@@ -477,6 +477,6 @@ def _say_why(row: Deviation) -> str:
     return f"{row.cause[:1].upper()}{row.cause[1:]}{f': {row.detail}' if row.detail else ''}."
 
 
-def _say_logits(found: Answer) -> str:
-    said = found.describe_logits()
-    return f" {said}" if said else ""
+def _say_logits(answer: Answer) -> str:
+    text = answer.describe_logits()
+    return f" {text}" if text else ""

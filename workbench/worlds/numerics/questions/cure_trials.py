@@ -54,13 +54,13 @@ def prove_cause(
         )
     module, inputs = part.build(), tuple(part.inputs.values())
     name, value = read_option(row.option)
-    found = []
+    measured = []
     for more in ({}, {name: value}):
         with step(progress, f"compiling {part.kernel.id} {row.option if more else 'as it is'}"):
-            wanted = CompileOptions(options={**options, **more}, grad=False)
-            made = compile_other(CompileRequest(module, inputs, {}, wanted))
-        found.append(part.measure(row.node, made(*inputs)))
-    before, after = found
+            chosen = CompileOptions(options={**options, **more}, grad=False)
+            compiled = compile_other(CompileRequest(module, inputs, {}, chosen))
+        measured.append(part.measure(row.node, compiled(*inputs)))
+    before, after = measured
     return NumericsProof(
         kernel=row.kernel or row.part,
         node=row.node,
@@ -110,12 +110,12 @@ def try_cure(
 @contextmanager
 def _set_products(settings: Mapping[str, Any]) -> Iterator[None]:
     """Multiply as a change has it while the block runs: code refuses a call under another way."""
-    wanted = settings.get("float32_matmul_precision")
-    if wanted is None:
+    precision = settings.get("float32_matmul_precision")
+    if precision is None:
         yield
         return
     before = torch.get_float32_matmul_precision()
-    torch.set_float32_matmul_precision(wanted)
+    torch.set_float32_matmul_precision(precision)
     try:
         yield
     finally:
@@ -123,5 +123,5 @@ def _set_products(settings: Mapping[str, Any]) -> Iterator[None]:
 
 
 def _find_most(outputs: Sequence[NumericsOutput], field: str) -> float | None:
-    known = [value for output in outputs if (value := getattr(output, field)) is not None]
-    return max(known, default=None)
+    values = [value for output in outputs if (value := getattr(output, field)) is not None]
+    return max(values, default=None)

@@ -123,8 +123,8 @@ class LiveNumerics(Numerics):
         if recipe is None:
             raise UsageError(FROM_FILE)
         options = dict(recipe.options(self.compiled.target).options or {})
-        with follow_in_a_line(progress, f"Proving {row.kernel or row.part}") as told:
-            return prove_cause(row, part, options, recipe.compile_other, told)
+        with follow_in_a_line(progress, f"Proving {row.kernel or row.part}") as callback:
+            return prove_cause(row, part, options, recipe.compile_other, callback)
 
     @checked
     def repro(self, kernel: str, path: str | PathLike[str], node: str | None = None) -> str:
@@ -141,8 +141,8 @@ class LiveNumerics(Numerics):
         rows = [r for r in self.deviations if r.kernel == part.kernel.id]
         what = rows[0].cause if rows else "it does not deviate from eager"
         title = f"{part.kernel.id} ({part.kernel.name}) of {self.compiled.name}, by itself."
-        said, products = f"What it was written for: {what}.", self.program.products
-        return str(write_repro(part, chosen, title, said, products)[0])
+        purpose, products = f"What it was written for: {what}.", self.program.products
+        return str(write_repro(part, chosen, title, purpose, products)[0])
 
     @checked
     def save_values(self, path: str | PathLike[str]) -> str:
@@ -176,12 +176,12 @@ class LiveNumerics(Numerics):
 
         args, kwargs = self.call
 
-        def look(made: CompiledBase) -> Numerics:
-            return look_at_numbers(made, args, kwargs, references=self.references)
+        def look(compiled: CompiledBase) -> Numerics:
+            return look_at_numbers(compiled, args, kwargs, references=self.references)
 
-        with follow_in_a_line(progress, f"Cures for {self.compiled.name}") as told:
+        with follow_in_a_line(progress, f"Cures for {self.compiled.name}") as callback:
             tried = tuple(
-                try_cure(self.compiled, self, cure, look, told) for cure in self.opportunities
+                try_cure(self.compiled, self, cure, look, callback) for cure in self.opportunities
             )
         self.asked.update(add_cures(self.asked.report, tried))
         return tuple(cure for cure in tried if cure.helps)
@@ -196,14 +196,14 @@ class LiveNumerics(Numerics):
         its length, but for parameters. Raises `UsageError` where there is none, or no such row.
         """
         args, kwargs = self.call
-        given = (leaf for _, leaf in leaves((args, dict(kwargs)), LeafPath("call")))
-        tensors = [leaf for leaf in given if isinstance(leaf, torch.Tensor)]
-        found = find_batch(tensors, list_sizes(self.program.compiled))
-        if found is None or not 0 <= row < found[0]:
-            have = f"the batch has {found[0]}" if found else "no input has a first dimension"
+        parts = (leaf for _, leaf in leaves((args, dict(kwargs)), LeafPath("call")))
+        tensors = [leaf for leaf in parts if isinstance(leaf, torch.Tensor)]
+        batch = find_batch(tensors, list_sizes(self.program.compiled))
+        if batch is None or not 0 <= row < batch[0]:
+            have = f"the batch has {batch[0]}" if batch else "no input has a first dimension"
             raise UsageError(f"There is no row {row}: {have}.")
         with restore_state(self.program.compiled.module):
-            rows = compare_rows(self.program, Batch(args, kwargs, found[0], row, found[1]))
+            rows = compare_rows(self.program, Batch(args, kwargs, batch[0], row, batch[1]))
             return BatchInvariance(row, rows)
 
     @checked
@@ -214,10 +214,10 @@ class LiveNumerics(Numerics):
         return super().frame(name)
 
     def _isolate(self, kernel: str, node: str | None) -> IsolatedKernel:
-        kernels = {each.id: each for each in self.compiled.report.kernels}
+        kernels = {row.id: row for row in self.compiled.report.kernels}
         if kernel not in kernels:
-            known = ", ".join(kernels) or "none"
-            raise UsageError(f"There is no kernel {kernel!r}; the kernels are: {known}.")
+            ids = ", ".join(kernels) or "none"
+            raise UsageError(f"There is no kernel {kernel!r}; the kernels are: {ids}.")
         part = self.program.find_part(kernels[kernel].graph or "")
         return isolate(part, kernels[kernel], node)
 
@@ -251,33 +251,33 @@ def look_at_numbers(
     """
     named = dict(kwargs or {})
     with watch_numbers(compiled, args, named, progress, references) as (program, notes):
-        found = look_at(program, progress)
+        findings = look_at(program, progress)
     gpu = getattr(compiled, "gpu", None)
-    price = "" if gpu is None else price_full_products(compiled.report, found.deviations, gpu)
-    made = LiveNumerics(
+    price = "" if gpu is None else price_full_products(compiled.report, findings.deviations, gpu)
+    numerics = LiveNumerics(
         program=program,
         compiled=program.compiled,
         asked=compiled,
         call=(args, named),
         references=references or {},
         report=compiled.report,
-        deviations=found.deviations,
-        stages=found.stages,
-        outputs=found.outputs,
-        compared=found.compared,
-        not_compared=found.not_compared,
-        unlike=found.unlike,
+        deviations=findings.deviations,
+        stages=findings.stages,
+        outputs=findings.outputs,
+        compared=findings.compared,
+        not_compared=findings.not_compared,
+        unlike=findings.unlike,
         offers=list_offers(
             compiled.report,
-            found.deviations,
+            findings.deviations,
             list_strict_numerics(),
             contracts=_makes_multiply_adds(program.compiled),
         ),
         threads=torch.get_num_threads(),
         notes=tuple(filter(None, (*program.notes, price, *notes))),
     )
-    compiled.update(add_numerics(made))
-    return replace(made, report=compiled.report)
+    compiled.update(add_numerics(numerics))
+    return replace(numerics, report=compiled.report)
 
 
 def _makes_multiply_adds(compiled: CompiledBase) -> bool:
@@ -319,15 +319,15 @@ def say_cause(
     `stage` is what comparing the stages said. Each part is judged by its own inputs.
     """
     try:
-        found = look_at_numbers(compiled, args, kwargs)
+        numerics = look_at_numbers(compiled, args, kwargs)
     except (WorkbenchError, RuntimeError) as error:
         why = read_first_line(error).rstrip(".")
         return f"{stage} Which part departs was not judged: {why}."
-    if found.first is not None:
-        return f"{stage} {found.first_sentence}"
-    if {*wrong} <= {row.output for row in found.outputs if overflows_in_eager(row)}:
+    if numerics.first is not None:
+        return f"{stage} {numerics.first_sentence}"
+    if {*wrong} <= {row.output for row in numerics.outputs if overflows_in_eager(row)}:
         return say_overflow(sorted(wrong))
-    return f"{stage} No part of it departs by more than rounding from its own inputs. {found}"
+    return f"{stage} No part of it departs by more than rounding from its own inputs. {numerics}"
 
 
 def compare_programs(
@@ -348,10 +348,10 @@ def compare_programs(
         )
     notes: list[str] = []
 
-    def kept(each: CompiledBase) -> KeptCall:
-        with watch_numbers(each, args, kwargs, progress) as (program, own):
+    def kept(side: CompiledBase) -> KeptCall:
+        with watch_numbers(side, args, kwargs, progress) as (program, own):
             notes.extend(own)
-            return keep_call(program, each.name)
+            return keep_call(program, side.name)
 
     one = kept(compiled)
     two = (
@@ -413,10 +413,10 @@ def start_cure(compiled: Any, cure: Opportunity) -> BackgroundTask[Any]:
     """
 
     def work(args: tuple[Any, ...], kwargs: dict[str, Any], steps: Steps) -> NumericsCure:
-        found = read_numerics(compiled.report)
-        assert found is not None  # the cure is one of its rows
+        numerics = read_numerics(compiled.report)
+        assert numerics is not None  # the cure is one of its rows
         look = partial(look_at_numbers, args=args, kwargs=kwargs, progress=steps)
-        tried = try_cure(compiled, found, cure, look, steps)
+        tried = try_cure(compiled, numerics, cure, look, steps)
         compiled.update(add_cures(compiled.report, [tried]))
         return tried
 
@@ -497,8 +497,8 @@ def watch_numbers(
         learned = find_learning_tensors(looked_at.original, looked_at.module, (copied, names))
         with step(progress, "running the program"):
             program.call(copied, names, learned)
-        given = leaves_of(program.seen.outputs)
-        if not any(isinstance(leaf, torch.Tensor) for _, leaf in given):
+        returned = leaves_of(program.seen.outputs)
+        if not any(isinstance(leaf, torch.Tensor) for _, leaf in returned):
             raise UsageError(
                 f"{compiled.name} returns no tensor: there are no numbers to compare. Look at a "
                 "function that returns the values in question."
@@ -519,7 +519,9 @@ def _refuse_without_numbers(
                 "node by node. wb.verify compares the whole call."
             )
         if isinstance(leaf, torch.Tensor) and (leaf.is_meta or type(leaf).__name__ == "FakeTensor"):
-            said = f"{path} has no data, so nothing can be computed with it: pass tensors with it."
+            reason = (
+                f"{path} has no data, so nothing can be computed with it: pass tensors with it."
+            )
             try:
                 static = say_without_numbers(open_program(compiled).stages)
             except StagesMissing:
@@ -527,7 +529,7 @@ def _refuse_without_numbers(
             may = (
                 f" By its nodes alone, where it may depart from eager: {static}." if static else ""
             )
-            raise UsageError(f"{said}{may}")
+            raise UsageError(f"{reason}{may}")
 
 
 def _open(
@@ -544,16 +546,16 @@ def _open(
     except StagesMissing as error:
         if compiled.recipe is None:
             raise UsageError(FROM_FILE) from error
-    made, _, _ = compiled.recipe.compile_changed(
+    recompiled, _, _ = compiled.recipe.compile_changed(
         lambda call: replace(call, options=replace(call.options, capture="full")), progress
     )
     try:
-        program = open_program(made, references)
+        program = open_program(recompiled, references)
     except StagesMissing as error:
         raise UsageError(
             f"There is nothing to look at: {error}. Compile with backend='inductor' and without "
             "cpp_wrapper."
         ) from error
-    same = is_same_code(compiled.report, made.report)
+    same = is_same_code(compiled.report, recompiled.report)
     note = f"{_AGAIN}{'' if same else '; its code is another one now, which is what is judged'}."
     return program, (note,)

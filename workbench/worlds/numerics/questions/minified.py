@@ -138,7 +138,7 @@ def minify_call(
             raise UsageError(f"torch's minifier could not go on with {name}: {why}") from error
     if not trial.run(small, left):
         raise UsageError(f"What torch's minifier left of {name} does not fail again: by chance?")
-    before, after = (_count(each) for each in (module, small))
+    before, after = (_count(graph) for graph in (module, small))
     return Minified(name, small, tuple(left), after, before, trial.tries, trial.how)
 
 
@@ -160,16 +160,16 @@ def _follow(
         leaves = list(flat)
         for place, tensor in zip(places, tensors[len(held) :], strict=True):
             leaves[place] = tensor
-        given, named = tp.TREE_UNFLATTEN.get()(leaves, layout)
+        positional, named = tp.TREE_UNFLATTEN.get()(leaves, layout)
         result = (
-            torch.func.functional_call(function, own, given, named)
+            torch.func.functional_call(function, own, positional, named)
             if is_module
-            else function(*given, **named)
+            else function(*positional, **named)
         )
-        found = list_tensor_leaves(result)
-        if not found:
+        results = list_tensor_leaves(result)
+        if not results:
             raise UsageError("The call returns no tensor: there is nothing that could differ.")
-        return found
+        return results
 
     tensors = [*held.values(), *(flat[place] for place in places)]
     inputs = [tensor.detach().clone() for tensor in tensors]

@@ -51,18 +51,18 @@ def look_at_loaded(
     """
     report = loaded.report
     with step(progress, f"compiling {name} for its graphs"):
-        made = compile(_read_options(report))
-    if isinstance(loaded, CompiledBase) and is_same_code(report, made.report):
-        found = look_at_numbers(made, args, kwargs, progress)
-        return replace(found, notes=(_SAME.format(name), *found.notes))
-    with watch_numbers(made, args, kwargs, progress) as (program, _):
+        compiled = compile(_read_options(report))
+    if isinstance(loaded, CompiledBase) and is_same_code(report, compiled.report):
+        numerics = look_at_numbers(compiled, args, kwargs, progress)
+        return replace(numerics, notes=(_SAME.format(name), *numerics.notes))
+    with watch_numbers(compiled, args, kwargs, progress) as (program, _):
         copied, named = copy_all_inputs(args, kwargs, ())
         with step(progress, "running the file"), torch.no_grad():
             outputs = loaded(*copied, **named)
         found_outputs = look_at_outputs(program, outputs)
     why = _KERNELS.format("the file", name)
     return Numerics(
-        made.report, (), found_outputs.stages, found_outputs.outputs,
+        compiled.report, (), found_outputs.stages, found_outputs.outputs,
         compared=found_outputs.compared, not_compared=(why,), threads=torch.get_num_threads(),
         unlike=found_outputs.unlike,
     )  # fmt: skip
@@ -70,10 +70,10 @@ def look_at_loaded(
 
 def _read_options(report: Report) -> dict[str, Any]:
     """The options of Inductor that a record names, but for those whose value it only describes."""
-    found = {}
+    options = {}
     for name, text in report.request.options:
         try:
-            found[name] = ast.literal_eval(str(text))
+            options[name] = ast.literal_eval(str(text))
         except (ValueError, SyntaxError):
             continue
-    return found
+    return options

@@ -46,7 +46,7 @@ def plot(found: Numerics) -> Figure:
                 if most is None
                 else f"{plural(stage.deviations, 'value')}, most {most.node}"
             )
-            furthest = max(each or 0.0 for each in (own, eager, noise, _LEAST))
+            furthest = max(distance or 0.0 for distance in (own, eager, noise, _LEAST))
             axes.annotate(
                 words, (furthest, place), xytext=(4, 0), textcoords="offset points", va="center"
             )
@@ -70,11 +70,11 @@ def plot(found: Numerics) -> Figure:
 
 def build_document(found: Numerics) -> Document:
     """The sentence, five questions with their answers, the stages, the values that depart."""
-    made: Any = numerics_pane.document(found.report, ViewContext()).data
-    rows = made["deviations"]
+    data: Any = numerics_pane.document(found.report, ViewContext()).data
+    rows = data["deviations"]
     table = numerics_pane.build_table(rows, ".frame()")
     name = f"Numbers of {found.report.request.name} on {found.report.request.target}"
-    return Document(name, numerics_pane.list_numerics_blocks(made["numerics"], table, ""))
+    return Document(name, numerics_pane.list_numerics_blocks(data["numerics"], table, ""))
 
 
 _VALUES = (
@@ -106,9 +106,9 @@ def build_apart(found: ProgramsApart) -> Document:
     return Document(f"{found.name} and {found.other}: where they part", blocks)
 
 
-def _build_values(title: str, found: ProgramsApart, differ: list[CommonValue]) -> Table:
+def _build_values(title: str, apart: ProgramsApart, differ: list[CommonValue]) -> Table:
     """The rows that differ, the first to part on top; the rest in the order of the program."""
-    first = found.first
+    first = apart.first
     rows = [
         {
             "node": row.node,

@@ -66,8 +66,8 @@ _EACH = "each from the same inputs as eager's nodes, nothing inherited; worst ca
 
 def document(report: Report, context: ViewContext) -> Content:
     """The sentence, the answers, the stages, and every deviation, the worst cause first."""
-    found = read_numerics(report)
-    if found is None:
+    numerics = read_numerics(report)
+    if numerics is None:
         part = "numerics" if report.why_missing("numerics") else "runnable graphs"
         is_alone = report.request.kind == OWN_KERNEL
         why = NO_TWIN if is_alone else _NOT_COMPARED
@@ -76,9 +76,9 @@ def document(report: Report, context: ViewContext) -> Content:
         if can_be_called(report):
             empty["offer"] = "Compare…"
         return Content({"numerics": None, "deviations": []}, empty=empty)
-    rows = found.sorted
-    tried = {cure.option: cure for cure in found.tried}
-    changes = found.opportunities
+    rows = numerics.sorted
+    tried = {cure.option: cure for cure in numerics.tried}
+    changes = numerics.opportunities
     lines = list_line_ids(report)
     deviations = [
         convert_row(
@@ -100,23 +100,23 @@ def document(report: Report, context: ViewContext) -> Content:
         for at, row in enumerate(rows)
     ]
     ids = {id(row): f"deviation.{at}" for at, row in enumerate(rows)}
-    worst, cure = found.questions.worst, found.questions.cure
+    worst, cure = numerics.questions.worst, numerics.questions.cure
     data: wire.NumericsFound = {
-        "sentence": found.sentence,
-        "answers": list(found.questions.answers),
+        "sentence": numerics.sentence,
+        "answers": list(numerics.questions.answers),
         "first": None if worst is None else ids[id(worst)],
         "cure": None if cure is None else cure.id,
         "stages": [
-            _bar(stage.stage, rows, ids) for stage in found.stages if stage.stage != "eager"
+            _bar(stage.stage, rows, ids) for stage in numerics.stages if stage.stage != "eager"
         ],
-        "cures": [_propose(each, tried.get(name_option(each)), context) for each in changes],
+        "cures": [_propose(change, tried.get(name_option(change)), context) for change in changes],
     }
     return Content(
         {"numerics": data, "deviations": deviations},
         len(rows),
-        is_problem=found.first is not None,
+        is_problem=numerics.first is not None,
         blocks=[
-            Sentence(found.sentence),
+            Sentence(numerics.sentence),
             Own("numerics"),
             Rows(
                 "deviations",
@@ -132,13 +132,13 @@ def document(report: Report, context: ViewContext) -> Content:
 
 def build_section(report: Report, shown: Mapping[str, Any]) -> PageSection | None:
     """What a page without scripts has of it; None where nothing was compared."""
-    found: wire.NumericsFound | None = shown["numerics"]
-    if found is None:
+    numerics: wire.NumericsFound | None = shown["numerics"]
+    if numerics is None:
         return None
     rows: list[wire.Deviation] = shown["deviations"]
     call = write_frame_call("report", "numerics")
     table = build_table(rows, call, shown["omitted"].get("numerics", 0), is_minor=True)
-    return str(len(rows)), list_numerics_blocks(found, table, "report"), True
+    return str(len(rows)), list_numerics_blocks(numerics, table, "report"), True
 
 
 def build_table(
@@ -164,7 +164,9 @@ def list_numerics_blocks(found: wire.NumericsFound, deviations: Table, owner: st
     call = write_frame_call(owner, "numerics_stages" if owner else "stages")
     return [
         Sentence(found["sentence"]),
-        Items([said for _, said in found["answers"]], heads=[asks for asks, _ in found["answers"]]),
+        Items(
+            [answer for _, answer in found["answers"]], heads=[asks for asks, _ in found["answers"]]
+        ),
         Table(
             "What each stage departs by itself, in roundings (eps)", _STAGES, found["stages"], call
         ),
@@ -200,17 +202,17 @@ def _write(row: Deviation, report: Report, context: ViewContext) -> str:
     kernel = next((kernel for kernel in report.kernels if kernel.id == row.kernel), None)
     if kernel is None:
         return ""
-    known = f"wb.numerics({context.variable})"
+    call = f"wb.numerics({context.variable})"
     if context.is_record:
         request = report.request
         inputs = f"  # {', '.join(request.inputs)}" if request.inputs else ""
         grad = "" if request.grad else ", grad=False"
         target = "" if request.target in TARGETS else f", target={request.target!r}"
-        made = f"compiled = wb.aot_compile({request.name}, args{grad}{target}){inputs}"
-        known = f"import workbench as wb\n\n{made}\nwb.numerics(compiled, args)"
+        compile_line = f"compiled = wb.aot_compile({request.name}, args{grad}{target}){inputs}"
+        call = f"import workbench as wb\n\n{compile_line}\nwb.numerics(compiled, args)"
     if kernel.is_generated and kernel.language == "cpp":
-        return f'{known}.repro("{kernel.id}", "{kernel.id}.py", node="{row.node}")'
-    return f'{known}.subgraph("{kernel.id}", node="{row.node}")'
+        return f'{call}.repro("{kernel.id}", "{kernel.id}.py", node="{row.node}")'
+    return f'{call}.subgraph("{kernel.id}", node="{row.node}")'
 
 
 def _bar(stage: str, rows: list[Deviation], ids: Mapping[int, str]) -> wire.StageBar:
@@ -225,7 +227,7 @@ def _bar(stage: str, rows: list[Deviation], ids: Mapping[int, str]) -> wire.Stag
     value = f"{most.kernel} {most.node}" if most.kernel else most.node
     rest = f" and {len(own) - 1} more" if len(own) > 1 else ""
     off, eager, noise = (
-        number_text(each, "difference") for each in (most.own_off, most.eager_off, most.noise)
+        number_text(number, "difference") for number in (most.own_off, most.eager_off, most.noise)
     )
     return {
         "stage": stage,
@@ -264,8 +266,8 @@ COLUMNS: Mapping[str, Sequence[Column]] = {
 
 def find_cure(view: ActionView, question: TrialQuestion) -> tuple[Opportunity]:
     """The option that is asked for; raises `UsageError` for another."""
-    found = read_numerics(view.report)
-    cures = () if found is None else found.opportunities
+    numerics = read_numerics(view.report)
+    cures = () if numerics is None else numerics.opportunities
     return (choose_opportunity(cures, question["opportunity"]),)
 
 
@@ -275,14 +277,14 @@ ACTIONS: Mapping[str, ShownAction] = {
         None,
         lambda view, question: (),
         task="comparison",
-        title=lambda name, given: f"{name} with eager",
+        title=lambda name, arguments: f"{name} with eager",
     ),
     "numerics-cure": ShownAction(
         "The function is not alive here: show what `wb.aot_compile` returned to try it.",
         TrialQuestion,
         find_cure,
         task="trial",
-        title=lambda name, given: f"{name} with {name_option(given[0])}",
+        title=lambda name, arguments: f"{name} with {name_option(arguments[0])}",
     ),
 }
 PANE = Pane("numerics", "Numerics", document, after="artifact", section=build_section)

@@ -53,11 +53,11 @@ class Batch:
                 return tensor
             if id(tensor) in twins:
                 return twins[id(tensor)]
-            made = twins[id(tensor)] = tensor.new_zeros((len(places), *tensor.shape[1:]))
+            picked = twins[id(tensor)] = tensor.new_zeros((len(places), *tensor.shape[1:]))
             for place, row in enumerate(places):
                 if row is not None:
-                    made[place] = tensor[row]
-            return made
+                    picked[place] = tensor[row]
+            return picked
 
         args, kwargs = tp.TREE_MAP_ONLY.get()(torch.Tensor, chosen, (self.args, dict(self.kwargs)))
         return args, kwargs
@@ -82,8 +82,8 @@ def find_batch(
     the batch, and others of its name are. Where none may, the first tensor that is no parameter
     counts the rows, with all of its length that are none.
     """
-    names = [str(getattr(each[0], "name", "")) if each else "" for each in sizes]
-    is_known = [bool(each) and not isinstance(each[0], int) for each in sizes]
+    names = [str(getattr(size[0], "name", "")) if size else "" for size in sizes]
+    is_known = [bool(size) and not isinstance(size[0], int) for size in sizes]
     if any(is_known) and len(sizes) == len(tensors):
         place = is_known.index(True)
         rows = tensors[place].shape[0]
@@ -167,8 +167,8 @@ def compare_rows(program: HostProgram, batch: Batch) -> tuple[BatchRow, ...]:
         elif places.index(batch.row) != batch.row:
             changed = "another place of the row"
         fed = _find_fed(program.stages.lowered, inputs, program.aten_inputs())
-        found = BatchRow(case, len(places), True)
-        rows.append(_find_first(program, found, changed, [v for v in whole if v[1] in fed], other))
+        row = BatchRow(case, len(places), True)
+        rows.append(_find_first(program, row, changed, [v for v in whole if v[1] in fed], other))
     return tuple(rows)
 
 
@@ -240,15 +240,15 @@ def _find_first(
 
 def _describe_unchecked(kernels: Sequence[Kernel], compared: int) -> str:
     """Why equal kernels do not make a program invariant: it calls a library that is not here."""
-    said = "the generated kernels give it the same bits, but"
+    verdict = "the generated kernels give it the same bits, but"
     if not compared:
-        said = "no generated kernel leaves a value with the rows of the batch, and"
+        verdict = "no generated kernel leaves a value with the rows of the batch, and"
     first = dict.fromkeys(f"{kernel.id} ({kernel.name})" for kernel in kernels)
     shown = ", ".join([*first][:3]) + (", …" if len(first) > 3 else "")
     are = "is a call" if len(first) == 1 else "are calls"
     return (
-        f"{said} {shown} {are} of a library of the GPU, which may take another kernel or another "
-        "split for other rows"
+        f"{verdict} {shown} {are} of a library of the GPU, which may take another kernel or "
+        "another split for other rows"
     )
 
 

@@ -110,12 +110,12 @@ def load_call(path: Path) -> KeptCall:
 
 def _read_value(row: Mapping[str, Any]) -> KeptValue:
     """A value as `save` wrote it; raises `TypeError` for another row."""
-    made = KeptValue(**row)
-    names = (*made.reads, *made.low)
-    texts = (made.node, made.kernel, made.part, made.code, made.rounds, *names)
-    if not isinstance(made.value, torch.Tensor) or not all(isinstance(t, str) for t in texts):
+    stored = KeptValue(**row)
+    names = (*stored.reads, *stored.low)
+    texts = (stored.node, stored.kernel, stored.part, stored.code, stored.rounds, *names)
+    if not isinstance(stored.value, torch.Tensor) or not all(isinstance(t, str) for t in texts):
         raise TypeError("value")
-    return made
+    return stored
 
 
 @dataclass
@@ -206,7 +206,7 @@ def compare_calls(one: KeptCall, other: KeptCall) -> Iterator[CommonValue]:
     wrong = [name for name, a, b in pairs if not (is_comparable(a, b) and is_equal(a, b))]
     if wrong or (one.inputs and not pairs):
         if not wrong:
-            own, others = (", ".join([*each.inputs][:3]) for each in (one, other))
+            own, others = (", ".join([*call.inputs][:3]) for call in (one, other))
             raise UsageError(
                 f"{one.name} and {other.name} have no input of the same name ({own}; {others}), by "
                 "which values are matched: call the arguments and modules alike."
@@ -236,7 +236,7 @@ def list_unlike(one: KeptCall, other: KeptCall) -> Iterator[str]:
     if counts[0] != counts[1]:
         yield f"{one.name} returns {plural(counts[0], 'value')}, {other.name} {counts[1]}."
     for number, pair in enumerate(zip(one.outputs, other.outputs, strict=False)):
-        if any(isinstance(each, torch.Tensor) for each in pair) and not is_comparable(*pair):
+        if any(isinstance(output, torch.Tensor) for output in pair) and not is_comparable(*pair):
             first, second = map(describe_kind, pair)
             yield f"Output {number} is {first} of {one.name} and {second} of {other.name}."
 
