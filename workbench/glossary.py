@@ -56,19 +56,19 @@ def read_glossary() -> Mapping[tuple[str, str], Term]:
             added = ask(world, _read_terms, dict[str, Any](), "the terms")
             sections |= {place: words for place, words in added.items() if place not in sections}
     return {
-        (place, word): Term(place, word, *said)
+        (place, word): Term(place, word, *entry)
         for place, words in sections.items()
-        for word, said in words.items()
+        for word, entry in words.items()
     }
 
 
 def _read_terms(world: World) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(world.terms.read_text(encoding="utf-8"))
-    return found
+    terms: dict[str, Any] = json.loads(world.terms.read_text(encoding="utf-8"))
+    return terms
 
 
 def find_term(place: str, word: str) -> Term | None:
     """The term of a word at a place, where nothing is said of it there the one for anywhere."""
-    known = read_glossary()
+    terms = read_glossary()
     keys = ((place, word), (ANYWHERE, word), (place, ANY_WORD))
-    return next((known[key] for key in keys if key in known), None)
+    return next((terms[key] for key in keys if key in terms), None)
