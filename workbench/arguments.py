@@ -70,11 +70,11 @@ def checked(function: Callable[_P, _T]) -> Callable[_P, _T]:
                 hint = f"did you mean {near[0]}?" if near else f"it takes {', '.join(names)}."
                 words = f"there is no argument {unknown}: {hint}"
             raise WrongCall(f"{function.__name__}: {words}") from None
-        known, given = kinds(), bound.arguments
-        for name, value in given.items():
-            if name in known and value is not signature.parameters[name].default:
-                _check_safely(name, value, known[name])
-                given[name] = _as_python(value, known[name])
+        by_argument, arguments = kinds(), bound.arguments
+        for name, value in arguments.items():
+            if name in by_argument and value is not signature.parameters[name].default:
+                _check_safely(name, value, by_argument[name])
+                arguments[name] = _as_python(value, by_argument[name])
         try:
             return function(*bound.args, **bound.kwargs)
         except WorkbenchError as error:  # it says what to do: the lines that found it do not help
@@ -83,7 +83,7 @@ def checked(function: Callable[_P, _T]) -> Callable[_P, _T]:
             # only an error needs it, and a load imports as little as it can
             from workbench.argument_errors import explain_own_error
 
-            if (why := explain_own_error(error, _by_name(signature, given))) is None:
+            if (why := explain_own_error(error, _by_name(signature, arguments))) is None:
                 raise
             raise UsageError(why) from error
 
@@ -98,10 +98,14 @@ def _as_python(value: Any, kinds: Sequence[_Kind]) -> Any:
     """
     if type(value) in (list, tuple, dict) and any(kind.has_numbers for kind in kinds):
         parts = list(value.values()) if isinstance(value, dict) else value
-        made = [_as_python(part, kinds) for part in parts]
-        if all(one is part for one, part in zip(made, parts, strict=True)):
+        converted = [_as_python(part, kinds) for part in parts]
+        if all(one is part for one, part in zip(converted, parts, strict=True)):
             return value
-        return dict(zip(value, made, strict=True)) if type(value) is dict else type(value)(made)
+        return (
+            dict(zip(value, converted, strict=True))
+            if type(value) is dict
+            else type(value)(converted)
+        )
     if isinstance(value, str | int | float | list | tuple | dict):
         return value
     if isinstance(value, numbers.Integral):
@@ -111,14 +115,14 @@ def _as_python(value: Any, kinds: Sequence[_Kind]) -> Any:
     return bool(value) if type(value).__name__ in _NUMPY_BOOLEANS else value
 
 
-def _by_name(signature: inspect.Signature, given: Mapping[str, Any]) -> Mapping[str, Any]:
+def _by_name(signature: inspect.Signature, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
     """The arguments, those of `**kwargs` by their own names."""
-    found = dict(given)
+    by_name = dict(arguments)
     for name, parameter in signature.parameters.items():
         if parameter.kind is inspect.Parameter.VAR_KEYWORD:
-            found = {**found.pop(name, {}), **found}
-    found.pop("self", None)
-    return found
+            by_name = {**by_name.pop(name, {}), **by_name}
+    by_name.pop("self", None)
+    return by_name
 
 
 def read_answer(name: str, answer: object) -> bool:
@@ -160,14 +164,14 @@ def _check(name: str, value: Any, kinds: Sequence[_Kind]) -> None:
     reasons = [kind.why_not(value) for kind in kinds]
     if None in reasons:
         return
-    told = [reason for reason in reasons if reason]
+    explanations = [reason for reason in reasons if reason]
     words = list(dict.fromkeys(kind.words for kind in kinds))
     expected = f"expected {', '.join(words[:-1])} or {words[-1]}" if words[1:] else words[0]
     expected = expected if words[1:] else f"expected {words[0]}"
     # a handle in the place of a path is long: its type says what it is
     of_type = f", of type {type(value).__name__}" if _NAMED["PathLike"] in kinds else ""
-    said = told[0] if told else expected
-    raise UsageError(f"{name} is {shown(value)}{'' if told else of_type}: {said}.")
+    problem = explanations[0] if explanations else expected
+    raise UsageError(f"{name} is {shown(value)}{'' if explanations else of_type}: {problem}.")
 
 
 # what a declaration allows; a reason of "" says no more than that the type is another one
@@ -207,8 +211,8 @@ def _named(name: str, scope: Mapping[str, Any]) -> _Kind:
     if name in _NAMED:
         return _NAMED[name]
     if get_origin(scope.get(name)) is Callable:
-        given = get_args(scope[name])[0]
-        return _function(len(given)) if isinstance(given, list) else _FUNCTION
+        parameters = get_args(scope[name])[0]
+        return _function(len(parameters)) if isinstance(parameters, list) else _FUNCTION
     raise _Anything
 
 
@@ -243,11 +247,11 @@ def _maybe(node: ast.expr, scope: Mapping[str, Any]) -> Sequence[_Kind]:
 
 
 def _mapping(keys: Sequence[_Kind], values: Sequence[_Kind]) -> _Kind:
-    def why_not(given: Any) -> str | None:
-        if not isinstance(given, Mapping):
+    def why_not(value: Any) -> str | None:
+        if not isinstance(value, Mapping):
             return ""
-        held = given.items() if values else ()  # a function reads them so: it may raise here
-        return _inside(given, keys, "key") or _inside([one for _, one in held], values, "value")
+        held = value.items() if values else ()  # a function reads them so: it may raise here
+        return _inside(value, keys, "key") or _inside([one for _, one in held], values, "value")
 
     return _Kind("a dict", why_not, has_numbers=_have_numbers(values))
 
@@ -257,22 +261,22 @@ def _have_numbers(kinds: Sequence[_Kind]) -> bool:
 
 
 def _sequence(name: str, items: Sequence[_Kind]) -> _Kind:
-    def why_not(given: Any) -> str | None:
-        is_one = isinstance(given, Sequence) and not isinstance(given, str | bytes | bytearray)
-        return _inside(given, items, "item") if is_one else ""
+    def why_not(value: Any) -> str | None:
+        is_one = isinstance(value, Sequence) and not isinstance(value, str | bytes | bytearray)
+        return _inside(value, items, "item") if is_one else ""
 
     one = "tuple" if name == "tuple" else "list"
     return _Kind(f"a {one}{_of(items)}", why_not, f"{one}s", _have_numbers(items))
 
 
 def _iterable(items: Sequence[_Kind]) -> _Kind:
-    def why_not(given: Any) -> str | None:
-        kind = type(given)
+    def why_not(value: Any) -> str | None:
+        kind = type(value)
         # a data set may have items by number alone, which `iter` takes
         is_iterable = getattr(kind, "__iter__", getattr(kind, "__getitem__", None)) is not None
-        if isinstance(given, str | bytes | bytearray | numbers.Number) or not is_iterable:
+        if isinstance(value, str | bytes | bytearray | numbers.Number) or not is_iterable:
             return ""
-        return _inside(given, items, "item") if isinstance(given, Sequence) else None
+        return _inside(value, items, "item") if isinstance(value, Sequence) else None
 
     return _Kind(f"several{_of(items) or ' values'}", why_not)
 
@@ -282,13 +286,13 @@ def _of(kinds: Sequence[_Kind]) -> str:
     return f" of {' or '.join(named)}" if named else ""
 
 
-def _inside(given: Any, kinds: Sequence[_Kind], what: str) -> str | None:
-    for value in given if kinds else ():
+def _inside(container: Any, kinds: Sequence[_Kind], what: str) -> str | None:
+    for value in container if kinds else ():
         reasons = [kind.why_not(value) for kind in kinds]
         if None not in reasons:
             words = " or ".join(kind.words for kind in kinds)
-            if told := [reason for reason in reasons if reason]:
-                return f"its {what} {shown(value)}: {told[0]}"
+            if explanations := [reason for reason in reasons if reason]:
+                return f"its {what} {shown(value)}: {explanations[0]}"
             return f"its {what} {shown(value)} is not {words}"
     return None
 
@@ -356,8 +360,8 @@ def _function(count: int, words: str = "a function") -> _Kind:
         try:
             signature.bind(*[None] * count)
         except TypeError as error:
-            given = "1 argument" if count == 1 else f"{count} arguments"
-            return f"it is called with {given} ({error})"
+            arguments = "1 argument" if count == 1 else f"{count} arguments"
+            return f"it is called with {arguments} ({error})"
         return None
 
     return _Kind(words, why_not)

@@ -15,9 +15,9 @@ class LiveOnly:
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         """Raise `UsageError`."""
         name, kind = _name_of(self), type(self).__name__
-        shown = kind if name == kind else f"{name} ({kind})"
+        title = kind if name == kind else f"{name} ({kind})"
         raise UsageError(
-            f"{shown} lives in this process, and pickle and copy cannot hold it. {self.instead}"
+            f"{title} lives in this process, and pickle and copy cannot hold it. {self.instead}"
         )
 
 
@@ -47,9 +47,9 @@ class CompiledCode(LiveOnly):
             is_of_modules = hasattr(Module, name) or name in Module.__annotations__
             if name.startswith("__") or not is_of_modules:
                 object.__getattribute__(self, name)  # raises, for a property what that raised
-            shown = _name_of(self)
+            title = _name_of(self)
             raise NoModuleError(
-                f"The compiled {shown} is no torch.nn.Module and has no {name}. What exports, "
+                f"The compiled {title} is no torch.nn.Module and has no {name}. What exports, "
                 "converts, quantises or changes a model takes the function or module that was "
                 "compiled."
             )

@@ -14,7 +14,7 @@ from workbench.worlds.world import ask, list_worlds
 def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
     """Register the plugins, which may add options."""
     for world in list_worlds():
-        plugin = ask(world, lambda each: each.find_pytest_plugin(), None, "the plugin of pytest")
+        plugin = ask(world, lambda world: world.find_pytest_plugin(), None, "the plugin of pytest")
         if plugin is not None:
             pluginmanager.register(plugin, f"workbench-{world.name}")
 

@@ -25,15 +25,17 @@ class Settings:
     @classmethod
     def from_environment(cls, variables: Mapping[str, str] | None = None) -> Settings:
         """Read the variables of this process, or the given ones."""
-        known = os.environ if variables is None else variables
-        home = Path(known.get("HOME") or Path.home())
-        policy = known.get("AOT_WORKBENCH_POLICY")
+        environment = os.environ if variables is None else variables
+        home = Path(environment.get("HOME") or Path.home())
+        policy = environment.get("AOT_WORKBENCH_POLICY")
         return cls(
-            cache_folder=_folder(known, "AOT_WORKBENCH_CACHE", "XDG_CACHE_HOME", home / ".cache"),
-            data_folder=_folder(
-                known, "AOT_WORKBENCH_DATA", "XDG_DATA_HOME", home / ".local" / "share"
+            cache_folder=_folder(
+                environment, "AOT_WORKBENCH_CACHE", "XDG_CACHE_HOME", home / ".cache"
             ),
-            inductor_cache=known.get("TORCHINDUCTOR_CACHE_DIR") or None,
+            data_folder=_folder(
+                environment, "AOT_WORKBENCH_DATA", "XDG_DATA_HOME", home / ".local" / "share"
+            ),
+            inductor_cache=environment.get("TORCHINDUCTOR_CACHE_DIR") or None,
             policy_file=Path(policy) if policy else None,
         )
 
@@ -59,10 +61,10 @@ def read_triton_switches() -> tuple[str, ...]:
     )
 
 
-def _folder(known: Mapping[str, str], own: str, base: str, default: Path) -> Path:
-    if chosen := known.get(own):
+def _folder(environment: Mapping[str, str], own: str, base: str, default: Path) -> Path:
+    if chosen := environment.get(own):
         return Path(chosen)
-    return Path(known.get(base) or default) / NAME
+    return Path(environment.get(base) or default) / NAME
 
 
 Embed = Literal["full", "light", "none"]
@@ -85,8 +87,8 @@ class Options:
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name not in self.__annotations__:
-            known = ", ".join(self.__annotations__)
-            raise UsageError(f"There is no option {name!r}. The options are: {known}.")
+            names = ", ".join(self.__annotations__)
+            raise UsageError(f"There is no option {name!r}. The options are: {names}.")
         if value not in get_args(Embed):
             allowed = ", ".join(repr(choice) for choice in get_args(Embed))
             raise UsageError(f"options.{name} is {value!r}; it can be {allowed}.")

@@ -56,18 +56,18 @@ def make_folder(prefix: str, where: Path | None = None) -> Path:
 
 
 def _locked(prefix: str, place: str) -> Path:
-    made = Path(tempfile.mkdtemp(prefix=_UNBORN, dir=place))
+    path = Path(tempfile.mkdtemp(prefix=_UNBORN, dir=place))
     try:
-        handle = os.open(made, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             hold(handle, wait=False)
-            name = f"{prefix}{made.name.removeprefix(_UNBORN)}{_HELD}"
-            folder = HeldFolder(made.rename(made.with_name(name)))
+            name = f"{prefix}{path.name.removeprefix(_UNBORN)}{_HELD}"
+            folder = HeldFolder(path.rename(path.with_name(name)))
         except BaseException:
             os.close(handle)
             raise
     except BaseException:
-        shutil.rmtree(made, ignore_errors=True)
+        shutil.rmtree(path, ignore_errors=True)
         raise
     weakref.finalize(folder, os.close, handle)
     return folder

@@ -38,8 +38,8 @@ class Misfit(ValueError):
     """A value that is not of its declared type, or none, with its place in what was read."""
 
     def __init__(self, expected: str, *value: Any):
-        said = f"is {value[0]!r:.80}" if value else "is missing"
-        super().__init__(f"{said}: expected {expected}")
+        problem = f"is {value[0]!r:.80}" if value else "is missing"
+        super().__init__(f"{problem}: expected {expected}")
         self.place = ""
 
     def __str__(self) -> str:
@@ -80,13 +80,13 @@ def read_columns(kind: type, stored: Mapping[str, Sequence[Any]]) -> dict[str, S
     length = max(lengths, default=0)
     columns: dict[str, Sequence[Any]] = {}
     for part in _list_parts(kind):
-        known = part.name if part.name in stored else part.former
-        values = stored[known] if known in stored else [part.default] * length
-        if known in stored and not part.column.plain.issuperset(map(type, values)):
+        stored_name = part.name if part.name in stored else part.former
+        values = stored[stored_name] if stored_name in stored else [part.default] * length
+        if stored_name in stored and not part.column.plain.issuperset(map(type, values)):
             try:
                 values = _read_items(part.column, values)
             except Misfit as error:
-                raise error.within(known) from None
+                raise error.within(stored_name) from None
         columns[part.name] = values
     return columns
 
@@ -127,13 +127,13 @@ def _list_parts(kind: Any) -> tuple[_Part, ...]:
             for name, form in forms.items()
         )
     parts = []
-    for each in fields(kind):
-        form = column = _find_form(hints[each.name])
-        default = each.default if each.default_factory is MISSING else each.default_factory()
+    for field in fields(kind):
+        form = column = _find_form(hints[field.name])
+        default = field.default if field.default_factory is MISSING else field.default_factory()
         if is_required := default is MISSING:
             default, column = None, replace(form, plain=form.plain | {NoneType})
-        former = each.metadata.get("former", "")
-        parts.append(_Part(each.name, form, column, is_required, default, former))
+        former = field.metadata.get("former", "")
+        parts.append(_Part(field.name, form, column, is_required, default, former))
     return tuple(parts)
 
 
@@ -141,20 +141,20 @@ def _read_parts(kind: Any, data: Any) -> dict[str, Any]:
     """The fields that are known, by their names of today."""
     if not isinstance(data, Mapping):
         raise Misfit("a dict", data)
-    made: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for part in _list_parts(kind):
-        known = part.name if part.name in data else part.former
-        if known in data:
-            value = data[known]
+        stored_name = part.name if part.name in data else part.former
+        if stored_name in data:
+            value = data[stored_name]
             if type(value) not in part.form.plain:
                 try:
                     value = _take(part.form, value)
                 except Misfit as error:
-                    raise error.within(f".{known}") from None
-            made[part.name] = value
+                    raise error.within(f".{stored_name}") from None
+            values[part.name] = value
         elif part.is_required:
             raise Misfit(part.form.words).within(f".{part.name}")
-    return made
+    return values
 
 
 def _take(form: _Form, value: Any) -> Any:
@@ -176,22 +176,22 @@ def _read_items(form: _Form, values: Sequence[Any]) -> Sequence[Any]:
     rest = [value for value in values if type(value) not in plain] if plain else values
     if read_all is not None and _LISTS.issuperset(map(type, rest)):
         with suppress(Misfit):  # one by one it is found again, with its place
-            read = read_all(rest)
+            converted = read_all(rest)
             if len(rest) == len(values):
-                return read
-            others = iter(read)
+                return converted
+            others = iter(converted)
             return [value if type(value) in plain else next(others) for value in values]
     return _read_each([form] * len(values), values)
 
 
 def _read_each(forms: Sequence[_Form], values: Sequence[Any]) -> list[Any]:
-    made: list[Any] = []
+    converted: list[Any] = []
     try:
         for form, value in zip(forms, values, strict=True):
-            made.append(_take(form, value))
+            converted.append(_take(form, value))
     except Misfit as error:
-        raise error.within(f"[{len(made)}]") from None
-    return made
+        raise error.within(f"[{len(converted)}]") from None
+    return converted
 
 
 @cache
@@ -243,28 +243,28 @@ def _find_union(forms: Sequence[_Form]) -> _Form:
         return replace(rest[0], words=words, plain=plain) if rest else _Form(words, plain)
 
     def read(value: Any) -> Any:
-        for each in rest:
+        for form in rest:
             with suppress(Misfit):
-                return _take(each, value)
+                return _take(form, value)
         raise Misfit(words, value)
 
     return _Form(words, plain, read)
 
 
-def _find_sequence(made: Any, item: _Form) -> _Form:
+def _find_sequence(kind: Any, item: _Form) -> _Form:
     words = f"a list of {item.many}" if item.many else "a list"
 
     def read(value: Any) -> Any:
         if type(value) not in _LISTS:
             raise Misfit(words, value)
         items = _read_items(item, value)
-        return items if type(items) is made else made(items)
+        return items if type(items) is kind else kind(items)
 
     def read_all(values: Sequence[Any]) -> list[Any]:
         if item.plain.issuperset(map(type, chain.from_iterable(values))):
-            return list(map(made, values))
+            return list(map(kind, values))
         rest = iter(_read_items(item, list(chain.from_iterable(values))))
-        return [made(islice(rest, len(value))) for value in values]
+        return [kind(islice(rest, len(value))) for value in values]
 
     return _Form(words, read=read, read_all=read_all, many="lists")
 
@@ -303,14 +303,16 @@ def _find_mapping(key: Any, form: _Form) -> _Form:
     def read(value: Any) -> Any:
         if not isinstance(value, Mapping):
             raise Misfit("a dict", value)
-        made = dict(value)
-        if not form.plain.issuperset(map(type, made.values())):
-            for name, part in made.items():
+        entries = dict(value)
+        if not form.plain.issuperset(map(type, entries.values())):
+            for name, part in entries.items():
                 try:
-                    made[name] = _take(form, part)
+                    entries[name] = _take(form, part)
                 except Misfit as error:
                     raise error.within(f"[{name!r:.80}]") from None
-        return {_read_whole(name): part for name, part in made.items()} if key is int else made
+        return (
+            {_read_whole(name): part for name, part in entries.items()} if key is int else entries
+        )
 
     return _Form("a dict", read=read, many="dicts")
 

@@ -42,30 +42,32 @@ class Catalogue:
             content = _load(file)
             parts |= content.get("architectures", {})
             tables |= content["gpus"]
-        made = cls(())
+        catalogue = cls(())
         for name, table in tables.items():
-            made = made.adding(name, _inherited(table, parts), origin=name, documents=documents)
-        return made
+            catalogue = catalogue.adding(
+                name, _inherited(table, parts), origin=name, documents=documents
+            )
+        return catalogue
 
     @classmethod
     def of_user(cls, data_folder: Path) -> Catalogue:
         """The GPUs that come along and those that files in the folder `gpus` there describe."""
-        made, folder = cls.built_in(), data_folder / "gpus"
+        catalogue, folder = cls.built_in(), data_folder / "gpus"
         for file in sorted([*folder.glob("*.toml"), *folder.glob("*.json")]):
-            made = made.with_file(file)
-        return made
+            catalogue = catalogue.with_file(file)
+        return catalogue
 
     def with_file(self, file: Path) -> Catalogue:
         """These and the GPUs of a file: one table for each, by its name.
 
         Raises `UsageError` where the file cannot be read, or a table in it is not a GPU.
         """
-        made = self
+        catalogue = self
         for name, table in _tables(file).items():
             if not isinstance(table, Mapping):
                 raise UsageError(f"{file.name}: {name} must be a table that describes a GPU.")
-            made = made.adding(name, table, origin=file.name)
-        return made
+            catalogue = catalogue.adding(name, table, origin=file.name)
+        return catalogue
 
     def adding(
         self,
@@ -83,11 +85,11 @@ class Catalogue:
 
     def __getitem__(self, name: str) -> Gpu:
         """The GPU of this name or alias; raises `UsageError` that lists what there is."""
-        wanted = name.lower() if isinstance(name, str) else None
-        for gpu in (*(g for g in self.gpus if g.name == wanted), *self.gpus):
-            if wanted in (gpu.name, *gpu.aliases):
+        key = name.lower() if isinstance(name, str) else None
+        for gpu in (*(g for g in self.gpus if g.name == key), *self.gpus):
+            if key in (gpu.name, *gpu.aliases):
                 return gpu
-        near = difflib.get_close_matches(wanted or "", list(self.names()), n=1)
+        near = difflib.get_close_matches(key or "", list(self.names()), n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
         raise UsageError(
             f"There is no GPU {name!r}.{hint} Known: {', '.join(g.name for g in self.gpus)}."
@@ -125,15 +127,15 @@ def _load(name: str) -> dict[str, Any]:
 def _tables(file: Path) -> dict[str, Any]:
     try:
         content = read_file(file, BY_HAND)
-        read = parse_json(content) if file.suffix == ".json" else parse_toml(content)
+        tables = parse_json(content) if file.suffix == ".json" else parse_toml(content)
     except OSError as error:
         raise UsageError(f"{file.name} cannot be read: {error.strerror}.") from error
     except ValueError as error:  # of both formats, and text that is not UTF-8
         kind = file.suffix.removeprefix(".").upper()
         raise UsageError(f"{file.name} is not valid {kind}: {error}") from error
-    if not isinstance(read, dict):
+    if not isinstance(tables, dict):
         raise UsageError(f"{file.name} must hold one table for each GPU, by its name.")
-    return read
+    return tables
 
 
 _RATES = ("vector", "matrix")
@@ -168,13 +170,13 @@ def build_gpu(
     """
     _check_name(name, origin)
     values, sources = read(table, f"{name} in {origin}", origin, documents or {})
-    made: dict[str, Any] = base.values() | {"aliases": ()} if base else {}
-    made |= {"name": name} | values
-    _check_complete(made, f"{name} in {origin}")
+    filled: dict[str, Any] = base.values() | {"aliases": ()} if base else {}
+    filled |= {"name": name} | values
+    _check_complete(filled, f"{name} in {origin}")
     for part in _RATES:
-        made[part] = Rates(**{dtype: made.pop(f"{part}.{dtype}", None) for dtype in DTYPES})
-    made["sources"] = (dict(base.sources) if base else {}) | sources
-    gpu = Gpu(**made)
+        filled[part] = Rates(**{dtype: filled.pop(f"{part}.{dtype}", None) for dtype in DTYPES})
+    filled["sources"] = (dict(base.sources) if base else {}) | sources
+    gpu = Gpu(**filled)
     _check_limits(gpu, f"{name} in {origin}")
     return gpu
 
@@ -200,15 +202,15 @@ def read(
 
 def _flat(table: Mapping[str, Any], where: str) -> dict[str, Any]:
     flat: dict[str, Any] = {}
-    for key, given in table.items():
+    for key, entry in table.items():
         if key == "base":
             continue
         if key in _RATES:
-            if not isinstance(given, Mapping):
+            if not isinstance(entry, Mapping):
                 raise UsageError(f"{where}: {key} must be a table of rates by dtype.")
-            flat |= {f"{key}.{dtype}": rate for dtype, rate in given.items()}
+            flat |= {f"{key}.{dtype}": rate for dtype, rate in entry.items()}
         else:
-            flat[key] = given
+            flat[key] = entry
     return flat
 
 
@@ -221,8 +223,8 @@ def _checked(key: str, value: Any, where: str) -> Any:
     if expected is str:
         _must(isinstance(value, str), where, key, "a text", value)
         if key == "vendor":
-            known = get_args(VendorName)
-            _must(value in known, where, key, " or ".join(f'"{name}"' for name in known), value)
+            vendors = get_args(VendorName)
+            _must(value in vendors, where, key, " or ".join(f'"{name}"' for name in vendors), value)
         return value
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
     _must(is_number and math.isfinite(value), where, key, "a number", value)

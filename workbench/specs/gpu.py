@@ -106,11 +106,11 @@ class Gpu:
 
     def values(self) -> dict[str, object]:
         """Every field but `sources` in order, rates as "vector.fp32" and "matrix.fp16"."""
-        made: dict[str, object] = {}
+        by_name: dict[str, object] = {}
         for item in fields(self):
             value = getattr(self, item.name)
             if isinstance(value, Rates):
-                made |= {f"{item.name}.{dtype}": value.of(dtype) for dtype in DTYPES}
+                by_name |= {f"{item.name}.{dtype}": value.of(dtype) for dtype in DTYPES}
             elif item.name != "sources":
-                made[item.name] = value
-        return made
+                by_name[item.name] = value
+        return by_name

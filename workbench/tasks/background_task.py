@@ -49,8 +49,8 @@ class Steps:
 
     def __call__(self, name: str, elapsed: float) -> None:
         """A phase begins."""
-        began, known = self.elapsed(), len(self._kernels)
-        step = {"name": name, "start_s": began, "duration_s": None, "kernels": known}
+        began, kernel_count = self.elapsed(), len(self._kernels)
+        step = {"name": name, "start_s": began, "duration_s": None, "kernels": kernel_count}
         self._steps.append(step)
         self._heard()
 

@@ -28,9 +28,9 @@ def pass_errors(listener: Callable[..., object] | None) -> Callable[..., object]
     if listener is None:
         return None
 
-    def call(*given: object) -> object:
+    def call(*arguments: object) -> object:
         try:
-            return listener(*given)
+            return listener(*arguments)
         except Exception as error:
             raise ProgressRaised(error) from error
 

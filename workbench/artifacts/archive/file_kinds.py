@@ -320,9 +320,9 @@ class _Start(NamedTuple):
 def refuse_text(name: str, head: bytes) -> None:
     """Raise `ArtifactError` for a text of another program, packed or not."""
     start = unpack_head(head)
-    found = find_foreign_text(start)
-    if found is not None:
-        raise ArtifactError(f"{name} is {found.what}, not an artifact: {found.how}")
+    foreign = find_foreign_text(start)
+    if foreign is not None:
+        raise ArtifactError(f"{name} is {foreign.what}, not an artifact: {foreign.how}")
     if start.lstrip()[:1] in (b"{", b"[") and b'"traceEvents"' in start:
         raise ArtifactError(
             f"{name} is a trace of a profiler, not an artifact: open it with wb.read_profile."
@@ -416,8 +416,10 @@ def refuse_plain_pickle(name: str, start: _Start) -> None:
     elif any(_is_tensor(one) for one in start.classes):
         what = "tensors"
     else:
-        known = (what for module, what in _OF_CLASSES.items() if _is_of(start.classes[0], [module]))
-        what = next(known, "")
+        descriptions = (
+            what for module, what in _OF_CLASSES.items() if _is_of(start.classes[0], [module])
+        )
+        what = next(descriptions, "")
     if what:
         raise ArtifactError(
             f"{name} is a pickle of {what}, not of a compiled function: nothing of it was "
@@ -463,8 +465,8 @@ def _read_start(content: bytes) -> _Start:
         elif isinstance(last, str):
             recent = [*recent[-1:], last]
             texts |= set() if classes else {last}
-        found = "plain value" if name == "STOP" else _CONTAINERS.get(name, "")
-        opened = opened or found
+        kind = "plain value" if name == "STOP" else _CONTAINERS.get(name, "")
+        opened = opened or kind
     return _Start(opened, frozenset(texts), tuple(classes), is_whole)
 
 

@@ -236,8 +236,8 @@ def _models(report: ArtifactReport) -> Iterator[str]:
     for row in report.models:
         target = f"for {row.target}" if row.target else ""
         proxy = "needs the proxy executor" if row.needs_proxy else ""
-        shown = ", ".join(filter(None, (row.device, target, row.bucket, proxy)))
-        words.append(f"{row.name} ({shown})" if shown else row.name)
+        details = ", ".join(filter(None, (row.device, target, row.bucket, proxy)))
+        words.append(f"{row.name} ({details})" if details else row.name)
     yield from _listed("models", words)
 
 
@@ -276,8 +276,8 @@ def _code(report: ArtifactReport) -> Iterator[str]:
     if report.libraries:
         machines = ", ".join(sorted({row.machine for row in report.libraries if row.machine}))
         exports = sum(row.exports for row in report.libraries)
-        given = f"{len(report.libraries)} for {machines}, {plural(exports, 'symbol')} given"
-        yield _line("libraries", given)
+        summary = f"{len(report.libraries)} for {machines}, {plural(exports, 'symbol')} given"
+        yield _line("libraries", summary)
     for row in report.libraries:
         if row.problem:
             yield _line("", f"{row.member}: {row.problem}")

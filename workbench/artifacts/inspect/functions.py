@@ -47,7 +47,7 @@ def read_artifact_facts(opened: Opened, pickles: Iterable[PickleFacts]) -> Facts
     call = read_shown(StoredCall, manifest.contract, StoredCall(), faults)
     name = call.name or "function"
     reports, notes = _reports(name, opened)
-    told = _told(name, reports, notes)
+    facts = _told(name, reports, notes)
     contract = read_shown(_Inputs, manifest.contract.get("inputs", {}), _Inputs(), faults)
     weights = [leaf for leaf in contract.leaves if leaf.path.root == contract.receiver]
     constants = [_constant(name, leaf, manifest) for leaf in weights]
@@ -55,10 +55,10 @@ def read_artifact_facts(opened: Opened, pickles: Iterable[PickleFacts]) -> Facts
         models=[_model(name, manifest, constants, opened)],
         values=[
             *(_value(name, leaf) for leaf in contract.leaves if leaf not in weights),
-            *told.values,
+            *facts.values,
         ],
         constants=constants,
-        guards=[*_guards(name, manifest, told, faults), *_baked(name, manifest, faults)],
+        guards=[*_guards(name, manifest, facts, faults), *_baked(name, manifest, faults)],
         needs=[
             *list_version_needs(manifest.versions, manifest.built_for),
             *system_rows(manifest.needs),
@@ -71,9 +71,9 @@ def read_artifact_facts(opened: Opened, pickles: Iterable[PickleFacts]) -> Facts
             KernelFacts(name, kernel.name, kernel.registers, kernel.sha256)
             for kernel in (manifest.built_for.kernels if manifest.built_for else ())
         ],
-        texts=told.texts or titled(find_named_texts(pickles)),
+        texts=facts.texts or titled(find_named_texts(pickles)),
         reports=reports,
-        notes=[*told.notes, *faults],
+        notes=[*facts.notes, *faults],
     )
 
 
@@ -98,13 +98,13 @@ def _reports(name: str, opened: Opened) -> tuple[Mapping[str, bytes], list[str]]
 
 
 def _told(name: str, reports: Mapping[str, bytes], notes: Sequence[str]) -> Facts:
-    told = [report_facts(name, content) for name, content in reports.items()]
-    texts = ((text.name, text.language, text.text or "") for each in told for text in each.texts)
+    facts = [report_facts(name, content) for name, content in reports.items()]
+    texts = ((text.name, text.language, text.text or "") for part in facts for text in part.texts)
     return Facts(
-        values=[row for each in told for row in each.values],
-        guards=[row for each in told for row in each.guards],
+        values=[row for part in facts for row in part.values],
+        guards=[row for part in facts for row in part.guards],
         texts=titled(texts),
-        notes=[*notes, *(note for each in told for note in each.notes)],
+        notes=[*notes, *(note for part in facts for note in part.notes)],
     )
 
 
@@ -216,25 +216,25 @@ class _Baked:
     value: Any = None
 
 
-def _guards(name: str, manifest: Manifest, told: Facts, faults: list[str]) -> Iterator[GuardFacts]:
+def _guards(name: str, manifest: Manifest, facts: Facts, faults: list[str]) -> Iterator[GuardFacts]:
     """Guards as the reports have them, and those that the manifest says were dropped.
 
     The reports of a session speak of the process that recorded, in which none was dropped.
     """
     rows = read_shown(list[_Dropped], manifest.guards.get("dropped", []), [], faults)
     dropped = {(row.kind, row.name): (row.why, row.frozen or "") for row in rows}
-    for guard in told.guards:
+    for guard in facts.guards:
         drop = dropped.get((guard.kind, guard.name))
         if drop is None:
             yield guard
         else:
             yield replace(guard, kept=False, why=drop[0], frozen=drop[1])
-    known = {(guard.kind, guard.name) for guard in told.guards}
+    reported = {(guard.kind, guard.name) for guard in facts.guards}
     left = Counter(kind for kind, _ in dropped)
     # the record and the manifest may spell the place of one guard in two ways
-    left.subtract(guard.kind for guard in told.guards if not guard.kept)
+    left.subtract(guard.kind for guard in facts.guards if not guard.kept)
     for (kind, place), (why, frozen) in dropped.items():
-        if (kind, place) not in known and left[kind] > 0:
+        if (kind, place) not in reported and left[kind] > 0:
             yield GuardFacts(name, kind, place, False, why, frozen)
 
 
@@ -246,10 +246,10 @@ def _baked(name: str, manifest: Manifest, faults: list[str]) -> Iterator[GuardFa
 
 
 def _baked_text(value: Any) -> str:
-    known = value if isinstance(value, dict) else {}
-    if "hidden" in known:
+    row = value if isinstance(value, dict) else {}
+    if "hidden" in row:
         return "a value of the environment, of which the file has a salted hash alone"
-    return f"a function with the code {str(known['code'])[:12]}…" if "code" in known else str(value)
+    return f"a function with the code {str(row['code'])[:12]}…" if "code" in row else str(value)
 
 
 def _outside(manifest: Manifest, call: StoredCall) -> Iterator[OutsideFacts]:

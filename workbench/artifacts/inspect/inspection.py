@@ -246,15 +246,15 @@ def _size(size: Mapping[str, Any], ranges: Any) -> str:
     expression = _at(size, "as_expr", "expr_str")
     if not isinstance(expression, str):
         return str(size.get("as_int", "?"))
-    shown = _SYMBOL.sub(r"\1", expression)
-    bounds = _range(_at(ranges, shown))
-    return f"{shown} in {bounds}" if bounds else shown
+    text = _SYMBOL.sub(r"\1", expression)
+    bounds = _range(_at(ranges, text))
+    return f"{text} in {bounds}" if bounds else text
 
 
 def _range(row: Any) -> str:
     ends = [_at(row, end) for end in ("min_val", "max_val")]
-    shown = "..".join("" if end is None else str(end) for end in ends)
-    return "" if shown == ".." else shown
+    bounds = "..".join("" if end is None else str(end) for end in ends)
+    return "" if bounds == ".." else bounds
 
 
 def _constants(package: OpenedPackage) -> Iterator[ConstantFacts]:

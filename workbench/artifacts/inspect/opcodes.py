@@ -134,8 +134,8 @@ def _step(state: _Reading, opcode: pickletools.OpcodeInfo, argument: Any) -> Non
         state.globals.add(str(argument).replace(" ", ":", 1))
     elif name == "STACK_GLOBAL":
         module, attribute = stack[-2], stack[-1]
-        known = isinstance(module, str) and isinstance(attribute, str)
-        state.globals.add(f"{module}:{attribute}" if known else "a name computed while reading")
+        is_text = isinstance(module, str) and isinstance(attribute, str)
+        state.globals.add(f"{module}:{attribute}" if is_text else "a name computed while reading")
     elif name.startswith("EXT"):
         state.globals.add(f"the extension registry: code {argument}")
     state.calls += name in _CALLS

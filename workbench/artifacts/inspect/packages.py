@@ -50,10 +50,10 @@ def read_package_facts(package: OpenedPackage, manifest: PackageManifest) -> Fac
     texts = read_member_texts(package)
     for name, content in reports.items():
         if manifest.model(name).device != "cpu":  # kernels of a GPU have their sources there only
-            told = report_facts(name, content)
-            known = {text.text for text in texts}
-            texts += [t for t in told.texts if t.language == "triton" and t.text not in known]
-            notes += told.notes
+            facts = report_facts(name, content)
+            contents = {text.text for text in texts}
+            texts += [t for t in facts.texts if t.language == "triton" and t.text not in contents]
+            notes += facts.notes
     return Facts(
         models=[_model(model) for model in manifest.models],
         variants=[_variant(model, notes) for model in manifest.models if manifest.are_variants],

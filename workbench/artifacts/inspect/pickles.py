@@ -106,13 +106,13 @@ def sort_worst_first(rows: Iterable[ImportFacts]) -> tuple[ImportFacts, ...]:
 
 def find_written_after(content: bytes, names: Iterable[str]) -> Mapping[str, str]:
     """The text that is the value of each of the names in the state of objects of a pickle."""
-    wanted, name = {*names}, ""
+    keys, name = {*names}, ""
     by_name: dict[str, str] = {}
     try:
         for opcode, argument, _ in pickletools.genops(content):
             if opcode.name in _SILENT:
                 continue
-            if isinstance(argument, str) and argument in wanted:
+            if isinstance(argument, str) and argument in keys:
                 name = argument
             elif name and isinstance(argument, str) and argument not in _WRAPPED:
                 by_name.setdefault(name, argument)

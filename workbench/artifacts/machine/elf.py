@@ -307,11 +307,11 @@ def read_libraries(members: Members | None) -> Libraries:
     if members is None:
         return Libraries()
     files = list(_elf_files(members))
-    read = [elf for _, elf in files if isinstance(elf, Elf)]
+    readable = [elf for _, elf in files if isinstance(elf, Elf)]
     return Libraries(
         tuple(_library(name, members.size(name), elf) for name, elf in files),
-        tuple(section for elf in read for section in elf.sections),
-        tuple(symbol for elf in read for symbol in elf.symbols),
+        tuple(section for elf in readable for section in elf.sections),
+        tuple(symbol for elf in readable for symbol in elf.symbols),
     )
 
 
@@ -389,11 +389,11 @@ class _Table:
 
     def defines(self, name: str) -> bool:
         text = name.encode()
-        wanted = _hash(text)
-        index = self.buckets[wanted % len(self.buckets)]
+        name_hash = _hash(text)
+        index = self.buckets[name_hash % len(self.buckets)]
         while index >= self.first:
             hashed = struct.unpack_from("<I", self.chain, 4 * (index - self.first))[0]
-            if hashed | 1 == wanted | 1 and self._name(index, len(text)) == text + b"\0":
+            if hashed | 1 == name_hash | 1 and self._name(index, len(text)) == text + b"\0":
                 return True
             if hashed & 1:  # the last of its bucket
                 return False

@@ -82,8 +82,8 @@ def _places(data: mmap.mmap) -> tuple[int | None, list[int], bool]:
             symbols, names = sections[link][1], sections[sections[link][3]][1]
             for at in range(offset, offset + size, 24):
                 place, info = struct.unpack_from("<QQ", data, at)
-                wanted = info & 0xFFFFFFFF in kinds
-                if wanted and _is_named(data, names, symbols + 24 * (info >> 32), _STREAM):
+                is_slot = info & 0xFFFFFFFF in kinds
+                if is_slot and _is_named(data, names, symbols + 24 * (info >> 32), _STREAM):
                     slots.append(place)
     return anchor, slots, has_runtime
 

@@ -150,23 +150,25 @@ def _read(path: str | PathLike[str]) -> Any:
 
 
 def _from_mapping(data: Mapping[str, Any]) -> Machine:
-    known = [part.name for part in fields(Machine) if part.name != "is_here"]
-    unknown = [str(name) for name in data if name not in known]
+    names = [part.name for part in fields(Machine) if part.name != "is_here"]
+    unknown = [str(name) for name in data if name not in names]
     listed = data["gpus"] if isinstance(data.get("gpus"), list | tuple) else ()
     of_gpus = {name for gpu in listed if isinstance(gpu, Mapping) for name in gpu}
     unknown += [f"gpus.{name}" for name in of_gpus if name not in GpuFacts.__dataclass_fields__]
     if unknown:
         raise UsageError(
-            f"machine names {', '.join(unknown)}, which is unknown. Known are: {', '.join(known)}."
+            f"machine names {', '.join(unknown)}, which is unknown. Known are: {', '.join(names)}."
         )
     try:
-        told = read_row(Machine, {name: one for name, one in data.items() if one is not None})
+        machine = read_row(Machine, {name: one for name, one in data.items() if one is not None})
     except Misfit as error:
         example = next((_EXAMPLES[name] for name in _EXAMPLES if name in error.place), "")
         place = re.sub(r"\.(\w+)", r"['\1']", error.place)
         raise UsageError(f"machine{place} {error.args[0]}{example}.") from error
-    built = None if told.cuda else ".".join(map(str, read_toolkit(told.torch)))
-    return replace(told, gpu=told.gpu or bool(told.gpus), cuda=told.cuda or built or None)
+    built = None if machine.cuda else ".".join(map(str, read_toolkit(machine.torch)))
+    return replace(
+        machine, gpu=machine.gpu or bool(machine.gpus), cuda=machine.cuda or built or None
+    )
 
 
 def describe_current_machine(*, symbols: bool = True) -> Machine:
@@ -392,11 +394,11 @@ def _nvidia_gpu(library: Any, index: int) -> GpuFacts:
     library.nvmlDeviceGetHandleByIndex_v2(index, ctypes.byref(handle))
     library.nvmlDeviceGetName(handle, name, len(name))
     library.nvmlDeviceGetCudaComputeCapability(handle, ctypes.byref(major), ctypes.byref(minor))
-    known = library.nvmlDeviceGetMemoryInfo(handle, ctypes.byref(memory)) == 0
+    has_memory = library.nvmlDeviceGetMemoryInfo(handle, ctypes.byref(memory)) == 0
     return GpuFacts(
         name.value.decode(errors="replace"),
         f"sm_{major.value}{minor.value}",
-        int(memory.total) if known else None,
+        int(memory.total) if has_memory else None,
     )
 
 

@@ -207,9 +207,9 @@ def _exported(opened: OpenedFile, machine: Machine) -> Iterator[Requirement]:
     for need in read_facts(opened).needs:
         if need.name != "torch":
             continue
-        made, there = (numbers(v.partition("+")[0])[:2] for v in (need.needed, machine.torch))
+        exported, there = (numbers(v.partition("+")[0])[:2] for v in (need.needed, machine.torch))
         again = "install that release of torch, or export again with the one that is there"
-        yield row("torch", there >= made, need.needed, machine.torch, again)
+        yield row("torch", there >= exported, need.needed, machine.torch, again)
     advice = "it is a graph, not compiled: make a package of it for a start in milliseconds"
     yield Requirement("compiled code", "warn", "none", "none", advice)
 

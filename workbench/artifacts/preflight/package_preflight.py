@@ -122,8 +122,8 @@ def list_variant_rows(fits: Iterable[VariantFit]) -> Iterator[Requirement]:
     for fit in variants:
         verdict = "pass" if fit.fits else lost
         advice = "" if fit.fits else "another variant is used" if lost == "warn" else fit.why
-        seen = "fits" if fit.fits else fit.why
-        yield Requirement(f"variant {fit.name}", verdict, fit.made_for, seen, advice)
+        outcome = "fits" if fit.fits else fit.why
+        yield Requirement(f"variant {fit.name}", verdict, fit.made_for, outcome, advice)
 
 
 def choose_variant(path: str, fits: Iterable[VariantFit], name: str | None) -> str | None:
@@ -137,9 +137,9 @@ def choose_variant(path: str, fits: Iterable[VariantFit], name: str | None) -> s
     if name is not None and name not in [fit.name for fit in variants]:
         names = ", ".join(fit.name for fit in variants)
         raise ArtifactError(f"{path} has no variant {name!r}: name one of {names}.")
-    wanted = [fit for fit in variants if name in (None, fit.name)]
-    if not any(fit.fits for fit in wanted):
-        raise ArtifactError(_refusal(path, wanted, usable))
+    candidates = [fit for fit in variants if name in (None, fit.name)]
+    if not any(fit.fits for fit in candidates):
+        raise ArtifactError(_refusal(path, candidates, usable))
     if name is not None:
         return name
     return usable[0] if len(usable) == 1 else None

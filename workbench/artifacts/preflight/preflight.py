@@ -52,19 +52,19 @@ def check_requirements(manifest: Manifest, machine: Machine) -> tuple[Requiremen
 
 
 def _versions(manifest: Manifest, machine: Machine) -> Iterator[Requirement]:
-    made, row = manifest.versions, machine.compared
+    versions, row = manifest.versions, machine.compared
     again = "make the artifact again with this release"
-    yield row("python", made.python == machine.python, made.python, machine.python, again)
-    yield row("bytecode", made.magic == machine.magic, made.magic, machine.magic, again)
+    yield row("python", versions.python == machine.python, versions.python, machine.python, again)
+    yield row("bytecode", versions.magic == machine.magic, versions.magic, machine.magic, again)
     if manifest.built_for is not None:
         return
-    wanted, installed = made.torch, machine.torch
+    needed, installed = versions.torch, machine.torch
     if manifest.device == "cpu":  # a CPU artifact runs on every build of the release
-        wanted, installed = wanted.partition("+")[0], installed.partition("+")[0]
-    yield row("torch", wanted == installed, wanted, installed, again)
-    if manifest.device != "cpu" and made.triton:
-        fits = made.triton == machine.triton
-        yield row("triton", fits, made.triton, machine.triton, again)
+        needed, installed = needed.partition("+")[0], installed.partition("+")[0]
+    yield row("torch", needed == installed, needed, installed, again)
+    if manifest.device != "cpu" and versions.triton:
+        fits = versions.triton == machine.triton
+        yield row("triton", fits, versions.triton, machine.triton, again)
 
 
 def system_rows(needs: SystemNeeds, machine: Machine) -> Iterator[Requirement]:
@@ -187,9 +187,9 @@ def list_code_rows(
         )
     if toolkit:
         has = numbers(machine.release_in_torch or "")
-        wanted = f"CUDA {toolkit[0]}"
+        needed = f"CUDA {toolkit[0]}"
         advice = "install a build of torch for that major release of CUDA"
-        yield machine.compared("toolkit", has[:1] == toolkit[:1], wanted, machine.toolkit, advice)
+        yield machine.compared("toolkit", has[:1] == toolkit[:1], needed, machine.toolkit, advice)
         yield from _driver(toolkit, machine)
 
 
@@ -226,21 +226,21 @@ def _torch(needed: BuiltFor, machine: Machine) -> Requirement:
 
 
 def _triton(needed: BuiltFor, machine: Machine) -> Requirement:
-    wanted, has = needed.triton or "", machine.triton or ""
-    fits = wanted.split(".")[:2] == has.split(".")[:2]
+    release, has = needed.triton or "", machine.triton or ""
+    fits = release.split(".")[:2] == has.split(".")[:2]
     again = "compile again with the release of Triton that the machine has"
     other = "kernels that Triton itself starts are compiled again on the first load"
-    return machine.compared("triton", fits, wanted, has, again, other if wanted != has else "")
+    return machine.compared("triton", fits, release, has, again, other if release != has else "")
 
 
 def _toolkit(needed: BuiltFor, machine: Machine) -> Requirement:
     vendor = needed.kind.toolkit
-    wanted = f"{vendor} {needed.toolkit}" if needed.toolkit else f"any {vendor}"
+    toolkit = f"{vendor} {needed.toolkit}" if needed.toolkit else f"any {vendor}"
     has = machine.toolkit or ""
     advice = f"install a build of torch for {vendor}"
     other = "another toolkit than was named: torch itself would refuse the file"
-    warning = other if needed.toolkit and wanted != has else ""
-    return machine.compared("toolkit", has.startswith(vendor), wanted, has, advice, warning)
+    warning = other if needed.toolkit and toolkit != has else ""
+    return machine.compared("toolkit", has.startswith(vendor), toolkit, has, advice, warning)
 
 
 def _gpu(needed: BuiltFor, machine: Machine) -> Requirement:

@@ -73,8 +73,8 @@ class CppReader:
                     first = text.count("\n", 0, match.start()) + place + 2
                     events = [*self._events(lines[place + 1 :], first)]
                     places = range(max(self._outputs, default=-1) + 1)
-                    given = Return(tuple(self._outputs.get(place) for place in places))
-                    return Inputs(tuple(self.inputs)), *events, given
+                    returned = Return(tuple(self._outputs.get(place) for place in places))
+                    return Inputs(tuple(self.inputs)), *events, returned
         return None
 
     def _events(self, lines: Sequence[str], first: int) -> Iterator[Event]:
@@ -103,10 +103,10 @@ class CppReader:
         for name, shape, stride, what in _CHECKED.findall(code):
             layout = read_dims(shape), read_dims(stride)
             yield Check(name, *layout, is_input=what == "input", line=self._line)
-        for pattern, read in _FORMS:
+        for pattern, read_form in _FORMS:
             match = pattern.fullmatch(code)
             if match is not None:
-                yield from read(self, match)
+                yield from read_form(self, match)
                 return
         self._skip(code)
 
@@ -162,28 +162,28 @@ class CppReader:
 
     def _called(self, match: re.Match[str]) -> Iterator[Event]:
         """An allocation, a view, or a library call with what it makes."""
-        function, given, line = match[1], match[2], self._line
-        words = re.findall(r"\w+", given)
-        made = [word for word in words if word in self._handles and self._handles[word] is None]
-        names = [word.removesuffix("_handle") for word in made]
-        self._handles.update(zip(made, names, strict=True))
+        function, arguments, line = match[1], match[2], self._line
+        words = re.findall(r"\w+", arguments)
+        results = [word for word in words if word in self._handles and self._handles[word] is None]
+        names = [word.removesuffix("_handle") for word in results]
+        self._handles.update(zip(results, names, strict=True))
         if function.startswith(_EMPTY):
-            yield self._allocated(names[0], given)
-        elif function in _VIEWS and made:
-            base = next(word for word in words if word not in made and word not in _WRAPPERS)
-            self._handles[made[0]] = self._handles.get(base) or base
-        elif len(made) < 2:
-            yield Call(function, names[0] if made else None, arguments=given, line=line)
+            yield self._allocated(names[0], arguments)
+        elif function in _VIEWS and results:
+            base = next(word for word in words if word not in results and word not in _WRAPPERS)
+            self._handles[results[0]] = self._handles.get(base) or base
+        elif len(results) < 2:
+            yield Call(function, names[0] if results else None, arguments=arguments, line=line)
         else:
             whole = f"{RESULTS}{names[0]}"
-            yield Call(function, whole, arguments=given, line=line)
+            yield Call(function, whole, arguments=arguments, line=line)
             yield from (Share(name, whole, place, line=line) for place, name in enumerate(names))
             yield Drop(whole, line=line)
 
-    def _allocated(self, name: str, given: str) -> Allocate:
+    def _allocated(self, name: str, arguments: str) -> Allocate:
         """`empty_strided(dimensions, sizes, strides, type, device, …)`."""
-        _, sizes, strides, dtype, device, *_ = split_parts(given)
-        shape, stride = (read_dims(self._arrays.get(each, "?")) for each in (sizes, strides))
+        _, sizes, strides, dtype, device, *_ = split_parts(arguments)
+        shape, stride = (read_dims(self._arrays.get(array, "?")) for array in (sizes, strides))
         dtype = dtype.removeprefix("cached_torch_dtype_")
         device = device.removeprefix("cached_torch_device_type_")
         return make_allocation(name, shape, stride, dtype, device, self.sizes, self._line)
@@ -202,8 +202,8 @@ def _statements(line: str) -> Iterator[str]:
 _VIEW = r"wrap_with_raii_handle_if_needed\(reinterpret_tensor_wrapper\((\w+), .*\)\)"
 _Form = tuple[str, Callable[[CppReader, re.Match[str]], Iterator[Event]]]
 _FORMS = [
-    (re.compile(pattern), read)
-    for pattern, read in (
+    (re.compile(pattern), read_form)
+    for pattern, read_form in (
         (r"AtenTensorHandle (\w+);", CppReader._declared),
         (
             r"(?:static constexpr|const) int64_t (?:\* ?)?(\w+)"

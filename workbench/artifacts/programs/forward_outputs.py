@@ -29,8 +29,8 @@ def read_forward_outputs(report: Report, taken: Sequence[str]) -> list[tuple[str
     outputs = list(_outputs("\n".join(code for code, _ in lines)))
     if any(_DESCRIBED in comment for _, comment in lines):
         return [(name, _SAVED in lines[line - 1][1]) for name, line in outputs]
-    kept = sum(not name.startswith(_TANGENT) for name in taken)
-    first = len(outputs) - kept
+    saved_count = sum(not name.startswith(_TANGENT) for name in taken)
+    first = len(outputs) - saved_count
     return [(name, place >= first) for place, (name, _) in enumerate(outputs)]
 
 

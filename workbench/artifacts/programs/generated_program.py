@@ -118,15 +118,15 @@ def _read_python(text: str) -> Program | None:
     if "call" not in functions:  # a log may be damaged there
         return None
     examples = [functions.pop(name) for name in EXAMPLES if name in functions]
-    made = [event for example in examples for event in example.events]
+    example_events = [event for example in examples for event in example.events]
     hints = {
         event.name: value
-        for event in made
+        for event in example_events
         if isinstance(event, Number) and (value := evaluate(event.text, {})) is not None
     }
     bytes = {
         event.name: event.bytes
-        for event in made
+        for event in example_events
         if isinstance(event, Allocate) and event.bytes is not None
     }
     own = {
@@ -146,15 +146,15 @@ def _read_python(text: str) -> Program | None:
 
 def _passed(function: Function) -> _Passed:
     """What each result of a function is."""
-    taken: tuple[str, ...] = ()
-    given: tuple[str | None, ...] = ()
+    inputs: tuple[str, ...] = ()
+    returned: tuple[str | None, ...] = ()
     for event in function.events:
         if isinstance(event, Inputs):
-            taken = event.names
+            inputs = event.names
         elif isinstance(event, Return):
-            given = event.names
-    places = {None: _NOTHING} | {name: place for place, name in enumerate(taken)}
-    return tuple(map(places.get, given))
+            returned = event.names
+    places = {None: _NOTHING} | {name: place for place, name in enumerate(inputs)}
+    return tuple(map(places.get, returned))
 
 
 @dataclass

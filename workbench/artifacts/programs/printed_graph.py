@@ -207,8 +207,8 @@ class _Reader:
     def _inputs(self, text: str) -> tuple[str, ...]:
         if "'" in text or '"' in text:
             text = _STRING.sub("''", text)
-        known = self._known
-        return tuple(dict.fromkeys(n for n in _NAME.findall(text) if n in known))
+        names = self._known
+        return tuple(dict.fromkeys(n for n in _NAME.findall(text) if n in names))
 
     def _output(self, line: str, lines: Iterable[str]) -> None:
         text = line.removeprefix("return").strip()

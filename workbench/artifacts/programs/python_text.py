@@ -145,28 +145,28 @@ def _count_open(code: str) -> int:
 
 
 def _events(statements: Sequence[_Statement]) -> list[Event]:
-    made: list[Event] = []
+    events: list[Event] = []
     place = 0
     while place < len(statements):
         indent, line, code = statements[place]
         place += 1
         if code[:1] == "#":
-            made.append(Note(code[1:].strip(), line=line))
+            events.append(Note(code[1:].strip(), line=line))
         elif code.startswith(_BLOCKS):
             end = _behind(statements, place, indent)
             _, *short = split_parts(code, ":")
-            inside = [(0, line, each) for each in short] or list(statements[place:end])
-            is_check = all(each[2].startswith(("raise ", "#")) for each in inside)
+            inside = [(0, line, part) for part in short] or list(statements[place:end])
+            is_check = all(statement[2].startswith(("raise ", "#")) for statement in inside)
             place = end
             while place < len(statements) and _GOES_ON.match(statements[place][2]):
                 place = _behind(statements, place + 1, indent)
             inside += statements[end:place]
-            made.append(Branch(tuple(_events(inside)), is_check, line=line))
+            events.append(Branch(tuple(_events(inside)), is_check, line=line))
         elif code.startswith(("def ", "class ")):
             place = _behind(statements, place, indent)
         elif not code.endswith(":"):  # the body of a `with` stands in its place
-            _read_statement(code, line, made)
-    return made
+            _read_statement(code, line, events)
+    return events
 
 
 def _behind(statements: Sequence[_Statement], place: int, indent: int) -> int:
@@ -176,42 +176,42 @@ def _behind(statements: Sequence[_Statement], place: int, indent: int) -> int:
     return place
 
 
-def _read_statement(code: str, line: int, made: list[Event]) -> None:
+def _read_statement(code: str, line: int, events: list[Event]) -> None:
     """Add what a statement does; nothing where it neither makes, names nor passes on memory."""
     if code.startswith("del "):
         for name in code[4:].split(","):
             if name.strip().isidentifier():
-                made.append(Drop(name.strip(), line=line))
+                events.append(Drop(name.strip(), line=line))
     elif code.startswith("return "):
         value = code[7:].strip()
         if value[:1] in "([":
-            made.append(Return(tuple(map(_memory_of, split_parts(value[1:-1]))), line=line))
+            events.append(Return(tuple(map(_memory_of, split_parts(value[1:-1]))), line=line))
     elif " = " not in code or (assigned := _ASSIGNED.fullmatch(code)) is None:
-        _add_call(code, None, line, made)
+        _add_call(code, None, line, events)
     elif assigned[1].isidentifier():
-        _add_named(assigned[1], assigned[2], line, made)
+        _add_named(assigned[1], assigned[2], line, events)
     elif assigned[2] == "args":
-        made.append(Inputs(tuple(split_parts(assigned[1].strip("()"))), line=line))
+        events.append(Inputs(tuple(split_parts(assigned[1].strip("()"))), line=line))
     elif part := _CALLED_PART.fullmatch(assigned[2]):
-        made.append(RunPart(f"partition_{part[1]}", part[2], line=line))
+        events.append(RunPart(f"partition_{part[1]}", part[2], line=line))
 
 
-def _add_named(name: str, value: str, line: int, made: list[Event]) -> None:
+def _add_named(name: str, value: str, line: int, events: list[Event]) -> None:
     if value.isidentifier():
         if not iskeyword(value):
-            made.append(Share(name, value, line=line))
+            events.append(Share(name, value, line=line))
     elif part := _PART.fullmatch(value):
-        made.append(Share(name, part[1], int(part[2]), line=line))
+        events.append(Share(name, part[1], int(part[2]), line=line))
     elif value.startswith("["):
         held = tuple(map(_memory_of, split_parts(value[1:-1])))
-        made.append(Retain(held, name, line=line))
+        events.append(Retain(held, name, line=line))
     elif "_strided" in value and (like := _read_allocation(value)):
         layout = like.shape, like.stride, like.dtype, like.device
-        made.append(Allocate(name, like.bytes, *layout, line=line))
+        events.append(Allocate(name, like.bytes, *layout, line=line))
     elif _CALLED.fullmatch(value):
-        _add_call(value, name, line, made)
+        _add_call(value, name, line, events)
     else:
-        made.append(Number(name, value, line=line))
+        events.append(Number(name, value, line=line))
 
 
 def _memory_of(value: str) -> str | None:
@@ -222,43 +222,43 @@ def _memory_of(value: str) -> str | None:
     return None if viewed is None else viewed[1]
 
 
-def _add_call(code: str, name: str | None, line: int, made: list[Event]) -> None:
+def _add_call(code: str, name: str | None, line: int, events: list[Event]) -> None:
     match = _CALLED.fullmatch(code)
     if match is None or not _is_one_call(match[2]):
         if match is not None and name is not None:
-            made.append(Number(name, code, line=line))
+            events.append(Number(name, code, line=line))
         return
     function, arguments = match[1], match[2]
     owner, _, short = function.rpartition(".")
     if short.startswith("assert_"):
-        made += _checked(short, arguments, line)
+        events += _checked(short, arguments, line)
     elif short in _NO_KERNELS:
         return
     elif name is None:
-        made.append(Call(function.removesuffix(".run"), arguments=arguments, line=line))
+        events.append(Call(function.removesuffix(".run"), arguments=arguments, line=line))
     elif short in _VIEWS:
-        _add_view(name, owner, short, split_parts(arguments), line, made)
+        _add_view(name, owner, short, split_parts(arguments), line, events)
     elif name.startswith(_MADE):
         # with the random state of the forward, the operator is an argument
         called = arguments if short.endswith("run_with_rng_state") else function
-        known = (parts for n, parts in _WITHOUT_MEMORY.items() if n in called)
-        absent = next(known, None) or _masked(arguments)
-        made.append(Call(function, name, absent, arguments, line=line))
+        without_memory = (parts for n, parts in _WITHOUT_MEMORY.items() if n in called)
+        absent = next(without_memory, None) or _masked(arguments)
+        events.append(Call(function, name, absent, arguments, line=line))
     elif short in ("max", "min"):
-        made.append(Number(name, code, line=line))
+        events.append(Number(name, code, line=line))
 
 
 def _add_view(
-    name: str, owner: str, function: str, parts: Sequence[str], line: int, made: list[Event]
+    name: str, owner: str, function: str, parts: Sequence[str], line: int, events: list[Event]
 ) -> None:
     base, *others = [owner, *parts] if owner else parts
     if function == "alloc_from_pool":
         others = others[2:]  # an offset and a type
     if not base.isidentifier():
-        _add_call(base, name, line, made)
+        _add_call(base, name, line, events)
     elif len(others) > 1:
         shape, stride = (read_dims(size[1:-1]) for size in others[:2])
-        made.append(Share(name, base, layout=(shape, stride), line=line))
+        events.append(Share(name, base, layout=(shape, stride), line=line))
 
 
 def _is_one_call(arguments: str) -> bool:

@@ -120,20 +120,20 @@ def _parse(text: str) -> ast.expr | None:
         return None
 
 
-def _evaluate(value: ast.expr, known: Mapping[str, int]) -> int | None:
+def _evaluate(value: ast.expr, values: Mapping[str, int]) -> int | None:
     match value:
         case ast.Constant(value=int(number)):
             return number
         case ast.Name(id=name):
-            return known.get(name)
+            return values.get(name)
         case ast.UnaryOp(op=ast.USub(), operand=operand):
-            inner = _evaluate(operand, known)
+            inner = _evaluate(operand, values)
             return None if inner is None else -inner
         case ast.BinOp(left=left, op=op, right=right) if type(op) in _ARITHMETIC:
-            a, b = _evaluate(left, known), _evaluate(right, known)
+            a, b = _evaluate(left, values), _evaluate(right, values)
             return None if a is None or b is None else _ARITHMETIC[type(op)](a, b)
         case ast.Call(func=ast.Name(id="max" | "min" as which), args=args):
-            parts = [_evaluate(part, known) for part in args]
+            parts = [_evaluate(part, values) for part in args]
             numbers = [part for part in parts if part is not None]
             is_known = bool(numbers) and len(numbers) == len(parts)
             return (max if which == "max" else min)(numbers) if is_known else None

@@ -248,7 +248,7 @@ class KnownKeys:
 
     def find(self, key: TeamKey) -> TeamKey | None:
         """The same key as this user knows it."""
-        return next((known for known in self.all() if known.public == key.public), None)
+        return next((known_key for known_key in self.all() if known_key.public == key.public), None)
 
     def trust(self, key: TeamKey, name: str | None = None) -> TeamKey:
         """Trust a key under a name, else the one it had; raises as `remember` does."""
@@ -266,7 +266,11 @@ class KnownKeys:
     def revoke(self, key: Any) -> TeamKey:
         """Trust a key no longer, given as for `read_public_key` or by its name here."""
         with self._changing():
-            named = [known for known in self.all() if isinstance(key, str) and known.name == key]
+            named = [
+                known_key
+                for known_key in self.all()
+                if isinstance(key, str) and known_key.name == key
+            ]
             public_key = named[0] if named else read_public_key(key)
             revoked = replace(self.find(public_key) or public_key, revoked=True)
             self._keep(revoked)
@@ -281,8 +285,8 @@ class KnownKeys:
             raise ArtifactError(f"Cannot remember the key in {self.file}: {error}.") from error
 
     def _keep(self, key: TeamKey) -> None:
-        others = [known for known in self.all() if known.public != key.public]
-        if any(known.name == key.name for known in others if key.name):
+        others = [known_key for known_key in self.all() if known_key.public != key.public]
+        if any(known_key.name == key.name for known_key in others if key.name):
             raise UsageError(
                 f"Another key is called {key.name!r} already. Choose a name: "
                 "trust_key(key, name='…')."

@@ -74,17 +74,17 @@ def _is_still(target: Path, file: BinaryIO) -> bool:
         return False
 
 
-def _sign(target: Path, shown: str, opened: OpenedFile, owner: Ed25519PrivateKey) -> str:
+def _sign(target: Path, path: str, opened: OpenedFile, owner: Ed25519PrivateKey) -> str:
     members, manifest = opened.artifact or opened.package, opened.signed
     if members is None or manifest is None:
         raise UsageError(
-            f"{shown} was written by torch and has no manifest that a signature could cover. Make "
+            f"{path} was written by torch and has no manifest that a signature could cover. Make "
             "it again with this workbench."
         )
     damaged = [name for name in manifest.members if not members.is_whole(name)]
     if damaged:
         raise ArtifactError(
-            f"{shown} is damaged and was not signed: {damaged[0]} was changed. Get the file again."
+            f"{path} is damaged and was not signed: {damaged[0]} was changed. Get the file again."
         )
     signed = sign_by_key(manifest, owner)
     try:

@@ -167,8 +167,8 @@ class TrustStore:
         from workbench.artifacts.trust.team_keys import list_team_signatures
 
         named = {signature.key for signature in list_team_signatures(manifest)}
-        known = self.team_keys.all() if named else ()
-        right = [key for key in known if key.id in named and key.has_signed(manifest)]
+        keys = self.team_keys.all() if named else ()
+        right = [key for key in keys if key.id in named and key.has_signed(manifest)]
         return min(right, key=lambda key: key.revoked, default=None)
 
     def standing(self, digest: str, manifest: Signed | None = None) -> str:
@@ -223,15 +223,15 @@ class TrustStore:
         try:
             with lock_folder(self.folder):
                 try:
-                    known = self._kept_digests()
+                    digests = self._kept_digests()
                 except ValueError as error:
-                    aside, known = set_aside(self._digest_file), frozenset[str]()
+                    aside, digests = set_aside(self._digest_file), frozenset[str]()
                     warnings.warn(
                         f"The digests that you trusted before could not be read ({error}) and are "
                         f"kept in {aside}: vouch for those files again.",
                         stacklevel=2,
                     )
-                write_whole(self._digest_file, json.dumps(sorted({*known, digest})).encode())
+                write_whole(self._digest_file, json.dumps(sorted({*digests, digest})).encode())
         except OSError as error:
             raise ArtifactError(
                 f"Cannot remember that you trust {digest}: {error}. "
@@ -241,10 +241,10 @@ class TrustStore:
 
 def add_signature(manifest: AnyManifest, mine: Signature) -> AnyManifest:
     """The manifest with a signature in place of an older one by the same key."""
-    kept: list[Signature] = [
+    others: list[Signature] = [
         s for s in manifest.signatures if (s.kind, s.key) != (mine.kind, mine.key)
     ]
-    return replace_signatures(manifest, (*kept, mine))
+    return replace_signatures(manifest, (*others, mine))
 
 
 def name_key(key: bytes) -> str:
@@ -263,10 +263,10 @@ def trust_key(key: Any, *, name: str | None = None, revoke: bool = False) -> str
     """Remember or revoke a public key on this account; see `workbench.trust_key`."""
     from workbench.artifacts.trust.team_keys import read_public_key
 
-    known = TrustStore.of_user().team_keys
+    keys = TrustStore.of_user().team_keys
     if revoke:
-        return known.revoke(key).text
-    return known.trust(read_public_key(key), name).text
+        return keys.revoke(key).text
+    return keys.trust(read_public_key(key), name).text
 
 
 def check_trust(
@@ -311,15 +311,15 @@ def check_trust(
     raise TrustError(_refusal(path, digest, store.standing(digest, manifest), forbidden))
 
 
-def _check_given(path: str, digest: str, given: str) -> None:
-    if not given.startswith("sha256:"):
+def _check_given(path: str, digest: str, trusted: str) -> None:
+    if not trusted.startswith("sha256:"):
         raise TrustError(
-            f"trust={given!r} is no digest: give trust={digest!r} after looking at it."
+            f"trust={trusted!r} is no digest: give trust={digest!r} after looking at it."
         )
-    if not hmac.compare_digest(given.lower().encode(), digest.encode()):
+    if not hmac.compare_digest(trusted.lower().encode(), digest.encode()):
         raise TrustError(
             f"{path} is another file than the one that you trust: it has {digest}, you gave "
-            f"{given}. Look at it with wb.inspect({path!r})."
+            f"{trusted}. Look at it with wb.inspect({path!r})."
         )
 
 
@@ -332,14 +332,14 @@ def _demand(path: str, policy: Policy, store: TrustStore, manifest: Signed | Non
         )
     if policy.by_user and store.signed_by_user(manifest):
         return
-    known = store.team_keys.all()
-    revoked = {key.public for key in known if key.revoked}
+    keys = store.team_keys.all()
+    revoked = {key.public for key in keys if key.revoked}
     for key in policy.signed_by or ():
         if key.public not in revoked and key.has_signed(manifest):
             return
     raise TrustError(
         f"{path} is not signed by a key that the policy {policy.path} names "
-        f"({policy.signers(known)}). Nothing was executed, and trust= does not change that. Have "
+        f"({policy.signers(keys)}). Nothing was executed, and trust= does not change that. Have "
         f"the owner of such a key sign it: wb.sign({path!r}, 'team.pem')."
         + "".join(f"\n{fault}" for fault in (store.faults() if policy.by_user else ()))
     )
@@ -384,10 +384,10 @@ class Policy:
 
 
 def _called(key: TeamKey, by_user: Mapping[str, TeamKey]) -> str:
-    known = by_user.get(key.public)
-    if known is None:
+    known_key = by_user.get(key.public)
+    if known_key is None:
         return key.title
-    return f"{known.name or key.title}{' (revoked)' if known.revoked else ''}"
+    return f"{known_key.name or key.title}{' (revoked)' if known_key.revoked else ''}"
 
 
 def read_policy(path: Path, *, required: bool) -> Policy:

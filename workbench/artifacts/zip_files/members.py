@@ -120,11 +120,11 @@ def _check_directory(file: BinaryIO, size: int) -> tuple[int, int]:
 
 def tell_name(name: str) -> str:
     """The name of a member in a message: a forged one may have 65,535 characters of any kind."""
-    told = name if name.isprintable() else ascii(name)[1:-1]
-    if len(told) <= _LONGEST_NAME:
-        return told
+    printable = name if name.isprintable() else ascii(name)[1:-1]
+    if len(printable) <= _LONGEST_NAME:
+        return printable
     half = _LONGEST_NAME // 2  # the end says of what kind it is
-    return f"{told[:half]}…{told[-half:]}"
+    return f"{printable[:half]}…{printable[-half:]}"
 
 
 def _check_entry(entry: zipfile.ZipInfo) -> None:

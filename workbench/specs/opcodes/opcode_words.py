@@ -62,9 +62,9 @@ class _Table:
 
     def meaning(self, base: str, modifier: str) -> str | None:
         """What a modifier says."""
-        known = self.of.get(base, {}).get(modifier) or self.modifiers.get(modifier)
-        if known is not None:
-            return known
+        text = self.of.get(base, {}).get(modifier) or self.modifiers.get(modifier)
+        if text is not None:
+            return text
         for pattern, words in self.patterns:
             if match := pattern.fullmatch(modifier):
                 return words.format(*match.groups())
