@@ -52,7 +52,7 @@ def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
     embed = wb.options.embed
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        patch.syspath_prepend(Path(__file__).parent / "own_kernels")
+        patch.syspath_prepend(Path(__file__).parent / "worlds" / "own_kernels" / "programs")
         patch.setenv("AOT_WORKBENCH_DATA", str(folder / "data"))
         yield run_examples("workbench", wb.__doc__ or "", {"__name__": "__main__"})
     wb.options.embed = embed

@@ -74,6 +74,9 @@ FLOORS = """
 5 handles
 6 sweeps · roundtrips
 6 worlds.expectations
+6 worlds.own_kernels.handles
+6 worlds.own_kernels.views
+6 worlds.own_kernels
 6 worlds.profiles.rows
 6 worlds.profiles.changes · worlds.profiles.matches
 6 worlds.profiles.reading

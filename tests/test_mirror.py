@@ -22,7 +22,6 @@ WHOLE_WAYS = {
     "models": "whole models, compiled, saved and loaded",
     "mutants": "faults that are put into the package, one at a time",
     "notebooks": "the tutorials as they are saved",
-    "own_kernels": "kernels that people write, compiled and checked",
     "operators": "torch's database of operators",
     "versions": "what is said of releases of torch",
     "states": "what a program reads, changed after it was compiled",
@@ -37,7 +36,8 @@ def list_mirroring() -> Iterator[Path]:
     """The tests of rooms, from the root of the tests."""
     for path in sorted(TESTS.rglob("test_*.py")):
         test = path.relative_to(TESTS)
-        if test.parts[0] not in WHOLE_WAYS and len(test.parts) > 1:  # those above are of the whole
+        is_whole = test.parts[0] in WHOLE_WAYS or test.parts[2:3] == ("programs",)
+        if not is_whole and len(test.parts) > 1:  # those above are of the whole
             yield test
 
 

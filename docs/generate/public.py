@@ -16,7 +16,6 @@ from workbench.api import (
     compilation,
     evaluation,
     files,
-    kernels,
     programs,
     views,
 )
@@ -25,7 +24,6 @@ from workbench.worlds.world import list_worlds
 _MODULES = {
     compilation: ("compile", "Compile"),
     evaluation: ("measure", "Check and measure"),
-    kernels: ("kernels", "Your own kernels"),
     clusters: ("clusters", "Clusters"),
     files: ("files", "Files"),
     programs: ("programs", "Running programs"),

@@ -15,8 +15,8 @@ import torch
 
 import workbench as wb
 from workbench.arguments import checked
-from workbench.handles.own_kernels.own_kernel import OwnKernel
 from workbench.handles.recompilable import Recompilable
+from workbench.worlds.own_kernels.handles.own_kernel import OwnKernel
 
 WHOLE = {
     "-1": (-1, "expected a whole number from 0"),

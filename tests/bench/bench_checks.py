@@ -21,8 +21,8 @@ def figures(quick: bool = False) -> Iterator[Figure]:
     import torch
 
     import workbench as wb
-    from tests.own_kernels import kernels
-    from tests.own_kernels.cases import Case, cdiv, draw, factors, unset
+    from tests.worlds.own_kernels.programs import kernels
+    from tests.worlds.own_kernels.programs.cases import Case, cdiv, draw, factors, unset
     from workbench.compiler.interpreter.interpreter_session import keep_warm_interpreter
 
     x, (a, b) = draw(1024, 1000), factors(512, 512, 512)

@@ -47,7 +47,7 @@ def _work() -> float:
 def measure_kernels() -> dict[str, tuple[float, float]]:
     """CPU seconds and seconds to a record by kernel and GPU, each kernel new to a warm worker."""
     import workbench as wb
-    from tests.own_kernels.cases import CASES
+    from tests.worlds.own_kernels.programs.cases import CASES
 
     def take(name: str, target: str) -> tuple[float, float]:
         case = CASES[name]()

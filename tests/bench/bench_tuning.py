@@ -31,7 +31,7 @@ def figures(quick: bool = False) -> Iterator[Figure]:
 
 def measure_tuning(many: int) -> dict[str, Any]:
     """Seconds to compile and rank so many, the worker started before."""
-    from tests.handles.own_kernels.test_tuning import make_product
+    from tests.worlds.own_kernels.handles.test_tuning import make_product
     from workbench.compiler.virtual_gpu.client import keep_warm_worker
 
     def add_work() -> float:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import workbench as wb
-from tests.own_kernels.cases import CASES
+from tests.worlds.own_kernels.programs.cases import CASES
 
 PATH = Path(__file__).with_name("accesses.wbr")
 

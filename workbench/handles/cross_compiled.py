@@ -73,7 +73,7 @@ class CrossCompiled(Recompilable):
         for each launch. Raises `UsageError` where the program cannot be run here, `ContractError`
         for a call that does not fit.
         """
-        from workbench.handles.own_kernels.kernel_actions import watch_kernels
+        from workbench.handles.kernels.watched_kernels import watch_kernels
 
         return watch_kernels(self, args, kwargs, time_limit)
 

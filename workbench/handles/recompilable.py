@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from workbench.compiler.comparison.output_comparison import Verification
     from workbench.handles.base.compiled_base import Recipe
     from workbench.handles.memory.checkpoint import Checkpoint, LiveBudgets
-    from workbench.handles.own_kernels.own_kernel import OwnKernel
     from workbench.report.profile_record import Profile
     from workbench.tasks.live_action import LiveAction
     from workbench.tasks.progress_events import ProgressCallback
@@ -180,7 +179,7 @@ class Recompilable(CompiledBase, ABC):
     @property
     def live_actions(self) -> tuple[LiveAction, ...]:
         """What a live view can start while this is alive, each with the reason where it cannot."""
-        from workbench.handles.own_kernels import kernel_actions
+        from workbench.handles.kernels import watched_kernels
         from workbench.handles.running.profile import describe_profile, start_profile
         from workbench.tasks.live_action import LiveAction, add_starters
 
@@ -211,9 +210,9 @@ class Recompilable(CompiledBase, ABC):
             ),
             LiveAction(
                 "check-kernels",
-                lambda: kernel_actions.start_check(self),
-                kernel_actions.explain_no_check(self),
-                cost=kernel_actions.describe_check(self),
+                lambda: watched_kernels.start_check(self),
+                watched_kernels.explain_no_check(self),
+                cost=watched_kernels.describe_check(self),
             ),
             LiveAction("check", lambda machine: start_check(self, machine)),
         )
@@ -305,7 +304,7 @@ class Recompilable(CompiledBase, ABC):
         return LiveBudgets(self)
 
     @checked
-    def kernel(self, name: str) -> OwnKernel:
+    def kernel(self, name: str) -> Any:
         """One Triton kernel as a call by itself: Inductor's own, or one that you wrote.
 
         `name` is an id such as "k3", or its name. It has what `wb.kernel` gives. Its inputs are
@@ -313,13 +312,16 @@ class Recompilable(CompiledBase, ABC):
         `UsageError` for what does not exist, for a symbolic size, and for what a file holds.
         """
         from workbench.handles.kernels.ranked import get_gpu
-        from workbench.handles.own_kernels.inductor_kernels import read_call
-        from workbench.handles.own_kernels.own_kernel import OwnKernel
+        from workbench.worlds.world import ask, list_worlds
 
         if self.recipe is None:
             raise UsageError(_GONE)
         gpu = get_gpu(self.report)
-        return OwnKernel(read_call(self.report, name, gpu.name), gpu)
+        for world in list_worlds():
+            taken = ask(world, lambda each: each.take_kernel(self.report, name, gpu), None, name)
+            if taken is not None:
+                return taken
+        raise UsageError("What takes a kernel out of a program is not installed here.")
 
     @checked
     def rank_configs(

@@ -48,8 +48,6 @@ def find_file(kind: str) -> Kinds | None:  # noqa: C901 (a table, and its import
             from workbench.views.gpu_model.layout_answer import SHOWN
         case "RankedConfigs":
             from workbench.views.tuning.ranked_answer import SHOWN
-        case "Tuned":
-            from workbench.views.tuning.tuned_answer import SHOWN
         case "Opportunity" | "Tried":
             from workbench.views.answers.alternatives_text import SHOWN
         case "MissedBudget" | "RoundTrip":

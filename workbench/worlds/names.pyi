@@ -5,5 +5,6 @@ from workbench.worlds.logs.calls import read_trace as read_trace
 from workbench.worlds.logs.calls import read_tritonparse as read_tritonparse
 from workbench.worlds.numerics.calls import minify as minify
 from workbench.worlds.numerics.calls import numerics as numerics
+from workbench.worlds.own_kernels.calls import kernel as kernel
 from workbench.worlds.profiles.calls import read_profile as read_profile
 from workbench.worlds.profiles.rows.run_profile import RunProfile as RunProfile

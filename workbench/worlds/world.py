@@ -101,6 +101,10 @@ class World:
         """A `LiveAction` for each action that a compiled call offers, with the reason if not."""
         return ()
 
+    def take_kernel(self, report: Any, name: str, gpu: Any) -> Any:
+        """One kernel of a report for a GPU as a call by itself; None where it takes none."""
+        return None
+
     def read_record(self, path: str) -> Any:
         """The record in a file or folder, for the commands; None for what it does not read.
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import workbench as wb
-from tests.own_kernels import kernels
+from tests.worlds.own_kernels.programs import kernels
 from workbench.compiler.kernel_checks.case_sizes import list_cases, say_untried
 from workbench.compiler.kernels.kernel_call import KernelCall
 

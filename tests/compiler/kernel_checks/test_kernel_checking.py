@@ -8,9 +8,9 @@ import pytest
 import torch
 
 import workbench as wb
-from tests.own_kernels import size_kernels as sizes
-from tests.own_kernels.kernels import add
-from tests.own_kernels.test_all_kernels import CASES
+from tests.worlds.own_kernels.programs import size_kernels as sizes
+from tests.worlds.own_kernels.programs.kernels import add
+from tests.worlds.own_kernels.programs.test_all_kernels import CASES
 from workbench.compiler.interpreter.watched.watched_call import AccessLog, Watched
 from workbench.compiler.kernel_checks.kernel_checking import (
     OF_SIZES,

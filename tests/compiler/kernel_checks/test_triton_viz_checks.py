@@ -13,10 +13,10 @@ import triton
 import triton.language as tl
 
 import workbench as wb
-from tests.own_kernels.cases import CASES
-from tests.own_kernels.faults import FAULTS
-from tests.own_kernels.gluon_kernels import PLAIN, copy_transposed
-from tests.own_kernels.rights import RIGHTS
+from tests.worlds.own_kernels.programs.cases import CASES
+from tests.worlds.own_kernels.programs.faults import FAULTS
+from tests.worlds.own_kernels.programs.gluon_kernels import PLAIN, copy_transposed
+from tests.worlds.own_kernels.programs.rights import RIGHTS
 from workbench.analysis.kernel_checks.kernel_check import KernelCheck
 from workbench.compiler.kernel_checks.kernel_checking import find_release
 from workbench.report import Report

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 import workbench as wb
-from tests.own_kernels.kernels import add
+from tests.worlds.own_kernels.programs.kernels import add
 from workbench.compiler.kernels.helion_kernels import is_helion, read_helion
 
 REAL = """

@@ -16,7 +16,7 @@ import triton.language as tl
 from torch._subclasses.fake_tensor import FakeTensorMode
 from triton.tools.tensor_descriptor import TensorDescriptor
 
-from tests.own_kernels.kernels import add
+from tests.worlds.own_kernels.programs.kernels import add
 from workbench.compiler.kernels.kernel_call import KernelCall, unship
 from workbench.compiler.kernels.kernel_variants import StandIn, make_variant
 from workbench.errors import UsageError

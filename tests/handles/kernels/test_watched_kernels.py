@@ -1,0 +1,17 @@
+"""Whether the kernels of a program can be checked from a view."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+import workbench as wb
+from workbench.handles.kernels import watched_kernels
+
+
+def test_a_program_for_the_host_says_what_to_compile_for() -> None:
+    inputs = (torch.ones(4),)
+    compiled = wb.aot_compile(torch.relu, inputs, grad=False)
+    assert 'target="h100"' in (watched_kernels.explain_no_check(compiled) or "")
+    with pytest.raises(wb.UsageError, match="for a GPU that is not here"):
+        watched_kernels.start_check(compiled)

@@ -1,0 +1,88 @@
+"""The kernels of a program under watch: each launch runs on the CPU and is checked."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from workbench.analysis.kernel_checks.kernel_check import KernelCheck, add_check
+from workbench.compiler.interpreter.verification import keep_warm_interpreter
+from workbench.compiler.kernel_checks.kernel_checking import TIME_LIMIT
+from workbench.compiler.kernel_checks.program_checks import check_program
+from workbench.compiler.request.callables import resolve
+from workbench.compiler.virtual_gpu.client import keep_warm_worker
+from workbench.device_kinds import TARGETS
+from workbench.errors import UsageError
+from workbench.number_text import plural
+from workbench.tasks.background_task import BackgroundTask, Steps
+from workbench.tasks.progress_events import ProgressCallback
+
+_FROM_FILE = (
+    "It was loaded from a file, which holds no inputs to run it on: compile the call itself with "
+    "`wb.aot_compile(fn, args)`."
+)
+_NOT_VIRTUAL = (
+    "Kernels are run under watch of a program for a GPU that is not here: compile it with "
+    '`target="h100"`.'
+)
+
+
+def explain_no_check(compiled: Any) -> str | None:
+    """Why the kernels of a program cannot be checked from a view; None where they can."""
+    if compiled.recipe is None:
+        return _FROM_FILE
+    if compiled.target in TARGETS:
+        return _NOT_VIRTUAL
+    if not _count_kernels(compiled):
+        return "The program has no Triton kernel."
+    return None
+
+
+def describe_check(compiled: Any) -> str:
+    """What the check of a program's kernels takes, in a sentence."""
+    count = _count_kernels(compiled)
+    return f"Runs {plural(count, 'Triton kernel')} on the CPU, every program of each."
+
+
+def start_check(compiled: Any) -> BackgroundTask[Any]:
+    """Check the kernels of a program on the inputs of its compilation, in the background.
+
+    Raises `UsageError` where the inputs are gone.
+    """
+    if (why := explain_no_check(compiled)) is not None:
+        raise UsageError(why)
+    compiled.recipe.inputs()
+
+    def check(steps: Steps) -> Any:
+        return compiled.recipe.called(
+            lambda args, kwargs: watch_kernels(compiled, args, kwargs, progress=steps)
+        )
+
+    return start_work(compiled.name, check)
+
+
+def watch_kernels(
+    compiled: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any],
+    time_limit: float = TIME_LIMIT, progress: ProgressCallback | None = None,
+) -> KernelCheck:  # fmt: skip
+    """See `CrossCompiled.check_kernels`; tells how many kernels have run."""
+    callee = resolve(compiled.original)
+    count = _count_kernels(compiled)
+    found = check_program(compiled.program, callee, args, kwargs, time_limit, count, progress)
+    compiled.update(add_check(compiled.report, found.findings, found.cases))
+    return KernelCheck(compiled.report, found.findings, found.cases)
+
+
+def _count_kernels(compiled: Any) -> int:
+    return len({row.name for row in compiled.report.kernels if row.language == "triton"})
+
+
+def start_work(name: str, work: Callable[[Steps], Any]) -> BackgroundTask[Any]:
+    """Run what compiles or interprets kernels in the background; to stop it ends its workers."""
+
+    def stop(thread: threading.Thread) -> None:
+        keep_warm_interpreter().kill_for(thread)
+        keep_warm_worker().kill_for(thread)
+
+    return BackgroundTask(name, work, stop)

@@ -1,0 +1,68 @@
+"""Kernels that you wrote: compiled for any GPU, checked, explained and tuned without it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from workbench.arguments import checked
+from workbench.host import require_torch
+
+if TYPE_CHECKING:
+    from workbench.worlds.own_kernels.handles.own_kernel import OwnKernel
+
+
+__all__ = ["kernel"]
+
+
+@require_torch
+@checked
+def kernel(
+    fn: Any, /, *args: Any, grid: Any = None, target: str = "h100", **meta: Any
+) -> OwnKernel:
+    """A call of a kernel of Triton or Gluon, ready to be compiled, checked and tuned.
+
+    Written as the call itself: `add[(4,)](x, y, out, n, BLOCK=256)` is
+    `wb.kernel(add, x, y, out, n, grid=(4,), BLOCK=256)`. Nothing is compiled or run until
+    something is asked; the GPU need not be here. The types of the arguments, whether sizes are
+    divisible by 16 and the alignment of tensors are those of the call, as Triton specializes it.
+
+    Parameters
+    ----------
+    fn
+        What `@triton.jit` or `@gluon.jit` made, with `@triton.autotune` and `@triton.heuristics`
+        or without. Of what `@helion.kernel` made the Triton is taken, in the configuration
+        `config=`, else in the first of its own; it needs no grid.
+    args
+        Tensors, tensor descriptors and numbers. Tensors on meta have no numbers: such a call is
+        compiled, and cannot be run.
+    grid
+        A tuple of 1 to 3 sizes, or a function of the values that gives one.
+    target
+        A GPU of `targets()`.
+    meta
+        Arguments by name, values of `tl.constexpr` parameters, and options of Triton such as
+        `num_warps`.
+
+    Raises
+    ------
+    UsageError
+        It is no kernel, an argument is missing or unknown, the grid is none, or there is no such
+        GPU.
+
+    Examples
+    --------
+    >>> from kernels import add  # a kernel of Triton: out[i] = x[i] + y[i]
+    >>> out = torch.empty_like(x)
+    >>> k = wb.kernel(add, x, x, out, x.numel(), grid=(16,), BLOCK=256)
+    >>> k.name
+    'add'
+    """
+    from workbench.compiler.kernels.helion_kernels import is_helion, read_helion
+    from workbench.compiler.kernels.kernel_call import KernelCall
+    from workbench.compiler.request.compile_request import list_known_gpus
+    from workbench.worlds.own_kernels.handles.own_kernel import OwnKernel
+
+    gpu = list_known_gpus()[target]
+    if is_helion(fn):
+        return OwnKernel(read_helion(fn, args, meta), gpu)
+    return OwnKernel(KernelCall.of(fn, args, grid, meta), gpu)

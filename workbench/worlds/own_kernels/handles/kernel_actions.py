@@ -1,0 +1,75 @@
+"""What a live view starts about kernels: the run under watch, what the memory sees, other GPUs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from workbench.compiler.kernels.kernel_call import KernelCall
+from workbench.compiler.request.compile_request import list_known_gpus
+from workbench.errors import UsageError
+from workbench.handles.kernels.watched_kernels import start_work
+from workbench.tasks.background_task import BackgroundTask, Steps
+from workbench.tasks.live_action import LiveAction, add_starters
+
+if TYPE_CHECKING:
+    from workbench.analysis.gpu_model.matrix import Matrix
+    from workbench.analysis.kernel_checks.kernel_check import KernelCheck
+
+_GLUON = (
+    "Kernels of Gluon are compiled and not run here, and triton-viz 3.0, the last that was tried, "
+    "does not run them either."
+)
+_META = "A tensor is on meta and holds no numbers, so that nothing can be run."
+_ELSEWHERE = {
+    "profile": "It is compiled for a GPU that is not here: `k.tune(measure=5)` times its best "
+    "configurations where the GPU is.",
+    "autotune": "`k.rank_configs()` orders the configurations of its autotuner by a model, "
+    "`k.tune()` those of a space.",
+    "save": "A kernel by itself is no `.aot` file: `k.save(path)` writes its record.",
+    "check": "A kernel by itself is no `.aot` file, so that no machine can be asked about it.",
+    "budgets": "A kernel by itself allocates nothing.",
+    "budget": "A kernel by itself allocates nothing.",
+}
+
+
+def list_kernel_actions(
+    call: KernelCall,
+    compile_for: Callable[[str, Steps], Any],
+    compare: Callable[[Sequence[str], Steps], Matrix],
+    check: Callable[[Steps], KernelCheck],
+    look: Callable[[Steps], object],
+) -> tuple[LiveAction, ...]:
+    """What a view can start about one call of a kernel, each with the reason where it cannot.
+
+    The four do it: the call for another GPU, what others make of it, the run under watch, what the
+    memory sees.
+    """
+    names = tuple(gpu.name for gpu in list_known_gpus())
+    why_not = _GLUON if call.is_gluon else _META if call.is_data_free else None
+    start = partial(start_work, call.name)
+    own = (
+        LiveAction("retarget", lambda name: start(partial(compile_for, name)), choices=names),
+        LiveAction("compare-targets", lambda of: start(partial(compare, of)), choices=names),
+        LiveAction(
+            "check-kernels",
+            lambda: start(check),
+            _GLUON if call.is_gluon else None,
+            cost="Each program of the grid runs on the CPU; values are compared where "
+            "k.check(reference) is given what they should be.",
+        ),
+        LiveAction(
+            "accesses",
+            lambda: start(look),
+            why_not,
+            cost="The call runs once on the CPU; what may help is compiled again.",
+        ),
+        *(LiveAction(id, _refuse, why) for id, why in _ELSEWHERE.items()),
+    )
+    return add_starters(own, call)
+
+
+def _refuse() -> BackgroundTask[Any]:
+    """What has a reason against it is not started."""
+    raise UsageError("A kernel by itself does not do that.")

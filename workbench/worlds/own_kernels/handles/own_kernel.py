@@ -1,0 +1,542 @@
+"""One call of a kernel that a user wrote, and everything that can be asked about it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property, partial
+from os import PathLike
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+
+import torch
+
+from workbench.analysis.kernel_checks.kernel_check import KernelCheck, add_check
+from workbench.analysis.tuning.candidate import Candidate, format_us
+from workbench.analysis.tuning.tuned import Tuned, TunedCase
+from workbench.arguments import checked
+from workbench.compiler.internals.local_device import find_current_gpu, has_gpu
+from workbench.compiler.kernel_checks.kernel_checking import CheckQuestion as CheckQuestion
+from workbench.compiler.kernel_checks.kernel_checking import check_call
+from workbench.compiler.kernels.kernel_call import KernelCall
+from workbench.compiler.measuring.timing import DeviceClock
+from workbench.compiler.request.compile_request import list_known_gpus
+from workbench.errors import UsageError, WorkbenchError
+from workbench.handles.local_gpu import describe_local_gpu
+from workbench.live_only import LiveOnly
+from workbench.number_text import plural
+from workbench.report import Report
+from workbench.report.machine_rows import CheckedCase, KernelFinding
+from workbench.report.report_holder import ReportHolder
+from workbench.specs import Gpu
+from workbench.tasks.progress_events import ProgressCallback
+from workbench.worlds.own_kernels.handles.kernel_report import add_work, record_source
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
+    import pandas
+
+    from workbench.analysis.gpu_model.matrix import Matrix
+    from workbench.analysis.kernel_layouts.kernel_layout import Layout
+    from workbench.analysis.tuning.tuned import RankedConfigs, Tuned
+    from workbench.tasks.live_action import LiveAction
+
+
+class OwnKernel(LiveOnly, ReportHolder):
+    """A call of a hand-written kernel, for a GPU that need not be here.
+
+    Nothing is compiled or run until something is asked.
+    """
+
+    instead: ClassVar[str] = "Save its record with k.save(path), or make it again with wb.kernel."
+
+    def __init__(self, call: KernelCall, gpu: Gpu):
+        self.call = call
+        self.gpu = gpu
+        self._report: Report | None = None
+        self._check: KernelCheck | None = None
+        self._watched_s = math.inf  # after which the run of the accesses was ended
+
+    @property
+    def name(self) -> str:
+        """The name of the kernel's function."""
+        return self.call.name
+
+    @property
+    def target(self) -> str:
+        """The name of the GPU that it is for."""
+        return self.gpu.name
+
+    @property
+    @checked
+    def report(self) -> Report:
+        """What it was compiled to for its GPU, compiled at the first look.
+
+        Raises `UsageError` where Triton does not compile it, or no configuration of its autotuner
+        fits on the GPU.
+        """
+        return self._compile()
+
+    def _compile(self, progress: ProgressCallback | None = None) -> Report:
+        if self._report is None:
+            from workbench.worlds.own_kernels.handles.compiling import compile_call
+
+            made, found = compile_call(self.call, self.gpu, progress), self._check
+            self._report = made if found is None else keep_check(made, found.findings, found.cases)
+        return self._report
+
+    @property
+    def live_actions(self) -> tuple[LiveAction, ...]:
+        """What a live view can start while this is alive, each with the reason where it cannot."""
+        from workbench.worlds.own_kernels.handles.kernel_actions import list_kernel_actions
+
+        def compile_for(target: str, steps: ProgressCallback) -> OwnKernel:
+            other = self.on(target)
+            other._compile(steps)
+            return other
+
+        return list_kernel_actions(
+            self.call,
+            compile_for,
+            lambda targets, steps: self.matrix(targets, progress=steps),
+            lambda steps: self.check(progress=steps),
+            lambda steps: self._look_at_accesses(progress=steps),
+        )
+
+    @checked
+    def update(self, report: Report) -> None:
+        """From now on this is the report, for instance with what a check has counted."""
+        before, self._report = self.report, report
+        self._notify(before, report)
+
+    @checked
+    def frame(self, name: str = "resources", *, time_limit: float = 60.0) -> pandas.DataFrame:
+        """A table of the report, such as "resources", "roofline" or "accesses".
+
+        The first time "accesses" is asked for, the call is run under watch, which says which
+        addresses each line reaches; sectors, widths and shares used follow from them and from the
+        compiled code. The L1 and L2 caches, other warps, TMA and what matrix units read of shared
+        memory are not in it. That run is ended after `time_limit` seconds: what is counted until
+        then says so, and a longer limit runs it again.
+        """
+        if name == "layouts":
+            self._look_at_layouts()
+        elif name == "accesses":
+            self._look_at_accesses(time_limit)
+        return self.report.frame(name)
+
+    @checked
+    def layouts(self) -> pandas.DataFrame:
+        """Line, operation, shape and layout of the tensors, registers, lanes and warps of each.
+
+        Of those that go through shared memory also how often a wavefront waits for its banks.
+        Nothing is run for it but the compiler. Raises as `frame("accesses")` does.
+        """
+        return self.frame("layouts")
+
+    @checked
+    def layout(self, line: int | str, op: str = "") -> Layout:
+        """Which warp, lane and register hold which element of the tensor of a line.
+
+        `line` is its number, or a part of its text; `op` a part of the operation's name, where a
+        line has several. Raises `UsageError` where the line has no layout.
+        """
+        from workbench.analysis.kernel_layouts.kernel_layout import find_layout
+
+        self._look_at_layouts()
+        return find_layout(self.report, [*self.report.layouts], line, op)
+
+    def _look_at_layouts(self) -> None:
+        if "layouts" not in self.report.tables:
+            from workbench.worlds.own_kernels.handles.memory_accesses import add_layouts
+
+            self.update(add_layouts(self.report, self.call, self.gpu))
+
+    def _look_at_accesses(
+        self, time_limit: float = 60.0, progress: ProgressCallback | None = None
+    ) -> None:
+        if "accesses" in self.report.tables and time_limit <= self._watched_s:
+            return
+        from workbench.worlds.own_kernels.handles.memory_accesses import add_accesses
+
+        made, is_whole = add_accesses(self.report, self.call, self.gpu, time_limit, progress)
+        self._watched_s = math.inf if is_whole else time_limit
+        self.update(made)
+
+    @cached_property
+    def _elsewhere(self) -> dict[str, OwnKernel]:
+        return {}
+
+    @checked
+    def on(self, target: str) -> OwnKernel:
+        """The same call for another GPU of `targets()`; raises `UsageError` for what is none."""
+        gpu = list_known_gpus()[target]
+        if gpu.name == self.gpu.name:
+            return self
+        return self._elsewhere.setdefault(gpu.name, OwnKernel(self.call, gpu))
+
+    @checked
+    def matrix(self, targets: Sequence[str], *, progress: ProgressCallback | None = None) -> Matrix:
+        """The call compiled for several GPUs, none of which has to be here, and compared.
+
+        Raises `UsageError` for what is no GPU. Where Triton does not compile it, a note says why.
+        """
+        from workbench.worlds.own_kernels.handles.compiling import compare_call
+
+        return compare_call(self.report, self.call, targets, progress)
+
+    @checked
+    def rank_configs(
+        self,
+        configs: Iterable[Any] | None = None,
+        *,
+        sizes: Mapping[str, int] | None = None,
+        progress: ProgressCallback | None = None,
+    ) -> RankedConfigs:
+        """Compile configurations for the GPU and rank them by a model; none is run.
+
+        `configs` are `triton.Config` or mappings of values; without them those of the autotuner.
+        For products of matrices `sizes` are M, N and K, where no arguments have these names, and E
+        and TOP for a mixture of experts. Raises `UsageError` without configurations.
+        """
+        from workbench.worlds.own_kernels.handles.tuning import rank_call
+
+        call = self._count_work()
+        ranked = rank_call(self.report, call, self.gpu, configs, sizes or {}, progress)
+        self.update(ranked.report)
+        return ranked
+
+    def _count_work(self) -> KernelCall:
+        """The call with the bytes and operations that a run of it has counted, where there are."""
+        report = self._report
+        if self.call.recorded is not None or report is None or not len(report.kernels):
+            return self.call
+        (kernel,) = report.kernels
+        if kernel.bytes_read is None:
+            return self.call
+        from workbench.analysis.forecast.forecast import read_record_work
+
+        return replace(self.call, recorded=partial(read_record_work, report, kernel))
+
+    def memory(self) -> NoReturn:
+        """Refuse: a kernel holds what it is given."""
+        raise UsageError(
+            f"{self.name} is a kernel by itself, which allocates nothing: wb.memory is of programs."
+        )
+
+    @checked
+    def check(
+        self,
+        reference: Callable[..., Any] | None = None,
+        *,
+        writes: str | Sequence[str] | None = None,
+        fresh: str | Sequence[str] = (),
+        cases: Sequence[Any] | None = (),
+        sample: int | None = None,
+        time_limit: float = 60.0,
+        triton_viz: bool = True,
+        progress: ProgressCallback | None = None,
+    ) -> KernelCheck:
+        """Run the call on the CPU under watch, and say which lines are wrong.
+
+        Found are accesses outside of the tensors that were passed (of the views, not of what they
+        are views of), races between programs, lanes of one store that disagree, a read and a write
+        of one place by two lanes without a barrier, reads of what nobody wrote, writes to an input
+        that `writes` does not name, and values that differ.
+        It says nothing of other sizes and inputs than those that were run; sizes that are multiples
+        of a block in every call are named. Of tensors on meta only accesses out of bounds are
+        found, as sizes and strides decide them. Nothing is written to the arguments.
+
+        Parameters
+        ----------
+        reference
+            A function of the same arguments that returns what the kernel is to write: a tensor,
+            several in the order of `writes`, a dict by name, or None where it changes them.
+        writes
+            The arguments that the reference returns; by default all that the kernel writes to. An
+            input that is written and not among them is a finding.
+        fresh
+            Arguments whose content nobody wrote before the call, such as what `torch.empty` gave.
+        cases
+            Further calls: tuples of arguments, or dicts of those that differ by name. By default
+            one with every size one less that is a multiple of a block, where shapes, strides and
+            grid follow from it; None for the given call alone.
+        sample
+            The most programs of a grid that are run, spread over it; by default all.
+        time_limit
+            Seconds after which a run is ended.
+        triton_viz
+            Whether triton-viz is asked about the given call, too, where it is installed. What it
+            says is marked `by` it, and is no finding where the run of every program contradicts it.
+
+        Raises
+        ------
+        UsageError
+            A case, a name or a number is none; the grid cannot be computed.
+
+        Examples
+        --------
+        >>> k = wb.kernel(add, x, x, out, x.numel(), grid=(16,), BLOCK=256)
+        >>> c = k.check(lambda x, y, out, n: x + y, fresh="out")
+        >>> c.ok
+        True
+        """
+        question = CheckQuestion(reference, writes, fresh, cases, sample, time_limit, triton_viz)
+        found = check_kernel(self.call, self.target, question, self._report, progress)
+        if self._report is not None:
+            self.update(found.report)
+        self._check = found
+        return found
+
+    @checked
+    def tune(
+        self,
+        target: str | Sequence[str] | None = None,
+        *,
+        sizes: Any = None,
+        space: Any = None,
+        budget: float | None = None,
+        prior: str | PathLike[str] | Sequence[str | PathLike[str]] | None = None,
+        check: Mapping[str, Any] | None = None,
+        measure: int = 0,
+        time_limit: float = 60.0,
+        executor: Executor | None = None,
+        store: str | PathLike[str] | None = None,
+        progress: ProgressCallback | None = None,
+    ) -> Tuned:
+        """Compile configurations for GPUs that need not be here, and rank them by a model.
+
+        Discarded, with the reason, are those that do not compile, or not in time, do not fit,
+        launch nothing, have too wide a grid, spill in their loop, or step over a block of scales.
+        What is left was modelled, not measured: `.sentence` says how far the model was off on real
+        GPUs.
+        `.why(1, 2)` compares two, `.write_vllm`, `.write_sglang`, `.write_triton`, `.write_helion`
+        and, for kernels of compiled programs, `.write_inductor` write the best.
+
+        Parameters
+        ----------
+        target
+            A GPU, or several; by default the kernel's own.
+        sizes
+            For products of matrices the numbers of rows, such as `[1, 16, 64, 4096]`, or mappings
+            with M, N, K, and E and TOP for a mixture of experts: a result for each.
+        space
+            Values by name, such as `{"BLOCK_M": [64, 128], "num_warps": [4, 8]}`, or a list of
+            `triton.Config`; "product", "product with scales", "reduction" or "pointwise" for what
+            is usual. By default the configurations of the autotuner, else what is usual, for
+            Inductor's kernels what `rank_configs` of the program tries.
+        budget
+            How many are compiled, or for how many seconds where it is a float; the rest is said to
+            be not compiled.
+        prior
+            Files or folders of configurations that won on GPUs: see `rank_configs` of a compiled
+            program. By default published winners are taken for products with scales and products
+            of experts where they rank better than the model alone; `[]` takes none.
+        check
+            What `check` is asked with, such as `{"reference": f}`: the first of each case are
+            checked on the CPU until five are left, and those that are wrong are discarded.
+        measure
+            How many of the best are timed on the GPU of this machine; five where it is True.
+        time_limit
+            Seconds of one configuration in the compiler, after which it is given up.
+        executor
+            Where they are compiled: any concurrent.futures.Executor, such as Dask's
+            `client.get_executor()`; by default in the worker of this process.
+        store
+            An SQLite file, by default that of `wb.sweep` in the user's cache folder: what an
+            earlier run compiled of the same source, values, GPU, releases and switches of Triton is
+            taken from it, so that one that was interrupted goes on. `.from_store` counts them.
+
+        Raises
+        ------
+        ArtifactError
+            `store` is no store, or a damaged one.
+        UsageError
+            There is no such GPU, size, space or file; `measure` without the GPU.
+
+        Examples
+        --------
+        >>> k = wb.kernel(add, x, x, out, x.numel(), grid=(16,), BLOCK=256)
+        >>> tuned = k.tune("b200", space={"num_warps": [2, 4]})
+        >>> [each.verdict for each in tuned.best(2)]
+        ['ranked', 'ranked']
+        """
+        from workbench.handles.kernels.compare_targets import find_target_gpus
+        from workbench.handles.running.progress_line import follow_in_a_line
+        from workbench.worlds.own_kernels.handles.tuning import tune
+
+        names = [target] if isinstance(target, str) else target
+        gpus = (self.gpu,) if names is None else find_target_gpus(names)
+        with follow_in_a_line(progress, f"Configurations of {self.name}") as told:
+            tuned = tune(
+                self._count_work(),
+                gpus,
+                sizes=sizes,
+                space=space,
+                budget=budget,
+                prior=prior,
+                check=None if check is None else partial(self._check_other, check),
+                time_limit=time_limit,
+                executor=executor,
+                store=store,
+                progress=told,
+            )
+        return measure_best(self.call, tuned, measure) if measure else tuned
+
+    def _check_other(self, asked: Mapping[str, Any], call: KernelCall) -> tuple[bool | None, str]:
+        found = OwnKernel(call, self.gpu).check(**{"triton_viz": False, **asked})
+        return found.ok, found.sentence
+
+    @checked
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write its record to a `.wbr` file, which `wb.Report.load` opens without the kernel."""
+        self.report.save(path)
+
+    @checked
+    def to_html(self, path: str | PathLike[str] | None = None) -> str:
+        """The view as a self-contained page, written to `path` when given; without one its text."""
+        return self.report.to_html(path)
+
+    def __repr__(self) -> str:
+        """A short stable summary: no times, no addresses; nothing is compiled for it."""
+        given = ", ".join(f"{name}={value}" for name, value in self.call.meta.items())
+        grid = self.call.grid if not callable(self.call.grid) else "by the values"
+        return f"Kernel({self.name}, {self.target}, grid {grid}{', ' if given else ''}{given})"
+
+    def _ipython_display_(self) -> None:
+        """Show the view where it is the value of a cell; the sentence where it does not compile."""
+        from workbench.views.widgets.display import show
+
+        try:
+            shown = show(self)
+        except WorkbenchError as error:
+            print(f"{self!r}\n{type(error).__name__}: {error}")
+        else:
+            shown._ipython_display_()
+
+
+def check_kernel(
+    call: KernelCall,
+    target: str,
+    question: CheckQuestion,
+    report: Report | None = None,
+    progress: ProgressCallback | None = None,
+) -> KernelCheck:
+    """Check one kernel; `report` is the record to add to, else it holds the source alone."""
+    found = check_call(call, question, progress)
+    kept = keep_check(report or record_source(call, target), found.findings, found.cases)
+    return KernelCheck(kept, found.findings, found.cases)
+
+
+def keep_check(
+    report: Report, findings: Sequence[KernelFinding], cases: Sequence[CheckedCase]
+) -> Report:
+    """The record with what was found, and with what the run of the given call has counted."""
+    kept = add_check(report, findings, cases)
+    given = cases[0] if cases and not cases[0].case else None
+    if given is None or given.least_read_bytes is None or not len(kept.kernels):
+        return kept
+    return add_work(kept, given)
+
+
+Timer = Callable[[KernelCall, Candidate], float]
+"""The seconds of one launch of a call in a configuration."""
+
+FEW = 5
+"""Configurations that are timed where True stands for their number."""
+_WARM, _REPEATS = 3, 20
+
+
+def measure_best(
+    call: KernelCall, tuned: Tuned, count: int, time_call: Timer | None = None
+) -> Tuned:
+    """The same with the times of the first `count` of each case that this machine can run.
+
+    Raises `UsageError` without the GPU, and for tensors without numbers. `time_call` stands for the
+    device.
+    """
+    if time_call is None:
+        _refuse_elsewhere(tuned)
+        time_call = time_on_gpu
+    if call.is_data_free:
+        raise UsageError(
+            f"{call.name}: a tensor is on meta and holds no numbers, so that nothing can be timed. "
+            "Leave measure out, or call it with tensors."
+        )
+    if any(getattr(config, "pre_hook", None) for config in call.configs):
+        raise UsageError(
+            f"{call.name}: its configurations have a pre_hook, which measure does not run. Leave "
+            "measure out: write_triton gives the first few to time with your autotuner."
+        )
+    count = FEW if count is True else count
+    cases, missed = [], []
+    for case in tuned.cases:
+        others = [n for n, v in case.sizes.items() if call.arguments.get(n, v) != v]
+        if others:
+            missed.append(f"{case.name} was not measured: the tensors are of another size.")
+            cases.append(case)
+            continue
+        made = _measure_case(call, case, count, time_call)
+        cases.append(made)
+        missed.append(describe_miss(made))
+    return replace(tuned, cases=tuple(cases), missed=tuple(missed))
+
+
+def _refuse_elsewhere(tuned: Tuned) -> None:
+    names = {case.gpu.name for case in tuned.cases}
+    if not has_gpu():
+        raise UsageError(
+            f"measure needs {' and '.join(sorted(names))} in this machine, which has no GPU. "
+            "Leave it out: write_triton gives the first few to time elsewhere."
+        )
+    here = describe_local_gpu()[0].spec.name
+    if names != {here}:
+        raise UsageError(f"measure needs target={here!r}, the GPU of this machine.")
+
+
+def _measure_case(call: KernelCall, case: TunedCase, count: int, time_call: Timer) -> TunedCase:
+    timed = {each.key: 1e6 * time_call(call, each) for each in case.ranked[:count]}
+    return replace(
+        case,
+        candidates=tuple(
+            replace(each, measured_us=timed.get(each.key)) if each.rank else each
+            for each in case.candidates
+        ),
+    )
+
+
+def describe_miss(case: TunedCase) -> str:
+    """Which of those that were timed is the fastest, and how far the model's first is from it."""
+    timed = [(each.measured_us, each) for each in case.ranked if each.measured_us is not None]
+    if not timed:
+        return f"Nothing was measured on {case.name}."
+    us, fastest = min(timed, key=lambda pair: pair[0])
+    first = timed[0][0]
+    words = (
+        f"Measured on {case.name}: of {plural(len(timed), 'configuration')} that were timed "
+        f"{fastest.name} is the fastest, {format_us(us)}, place {fastest.rank} by the model"
+    )
+    if fastest.model_us:
+        words += f", which gave it {format_us(fastest.model_us)}"
+    return f"{words}. The model's first takes {first / us:.2f} times that. The rest was not timed."
+
+
+def time_on_gpu(call: KernelCall, candidate: Candidate) -> float:
+    """The least seconds of several launches on the GPU of this machine, in its own time."""
+    device, clock = find_current_gpu(), DeviceClock()
+    arguments = {
+        name: value.to(device) if isinstance(value, torch.Tensor) else value
+        for name, value in call.arguments.items()
+    }
+    own = {**dict(candidate.values), "num_warps": candidate.warps, "num_stages": candidate.stages}
+    meta = call.all_meta(own)
+    launch = call.jit[call.resolve_grid(own)]
+    times: Sequence[float] = []
+    for _ in range(_WARM + _REPEATS):
+        start = clock.now()
+        launch(**arguments, **meta)
+        end = clock.now()
+        clock.wait()
+        times = [*times, clock.between(start, end) * 1e-9]
+    return min(times[_WARM:])
