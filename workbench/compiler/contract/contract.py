@@ -164,8 +164,8 @@ class Contract:
                 f"{state[bool(self.training)]} mode: call .{state[bool(self.training)]}() or "
                 "compile again"
             )
-        given = dict(_inputs(bound, self.receiver))
-        actual = {path: describe(path, value) for path, value in given.items()}
+        inputs = dict(_inputs(bound, self.receiver))
+        actual = {path: describe(path, value) for path, value in inputs.items()}
         values: dict[str, tuple[int, str]] = {}
         for leaf in self.leaves:
             actual_leaf = actual.pop(leaf.path, None)
@@ -174,7 +174,7 @@ class Contract:
                 actual = {
                     path: inner for path, inner in actual.items() if not leaf.path.holds(path)
                 }
-            elif leaf.is_dense and (kind := _kind_of(given[leaf.path])) is not None:
+            elif leaf.is_dense and (kind := _kind_of(inputs[leaf.path])) is not None:
                 problems.append(f"{leaf.path}: {kind}")
             else:
                 problems.extend(differences(leaf, actual_leaf, values))
@@ -292,12 +292,12 @@ def differences(leaf: Leaf, given: Leaf, values: dict[str, tuple[int, str]]) -> 
     yield from _shape_differences(leaf, given, values)
 
 
-def _number_differences(leaf: Leaf, given: Leaf) -> Iterator[str]:
+def _number_differences(leaf: Leaf, actual_leaf: Leaf) -> Iterator[str]:
     for size in leaf.shape:
-        if isinstance(size, dims.Dynamic) and not size.allows(int(given.value)):
-            yield f"{leaf.path} is {given.value}, outside the declared {size.text}"
-    if not leaf.shape and leaf.value != given.value:
-        yield f"{leaf.path}: compiled for {leaf.value}, got {given.value}"
+        if isinstance(size, dims.Dynamic) and not size.allows(int(actual_leaf.value)):
+            yield f"{leaf.path} is {actual_leaf.value}, outside the declared {size.text}"
+    if not leaf.shape and leaf.value != actual_leaf.value:
+        yield f"{leaf.path}: compiled for {leaf.value}, got {actual_leaf.value}"
 
 
 def _kind_of(value: Any) -> str | None:
@@ -318,13 +318,13 @@ def _instead(path: Path, bound: Mapping[str, Any]) -> str:
 
 
 def _shape_differences(
-    leaf: Leaf, given: Leaf, values: dict[str, tuple[int, str]]
+    leaf: Leaf, actual_leaf: Leaf, values: dict[str, tuple[int, str]]
 ) -> Iterator[str]:
     where = str(leaf.path)
-    if len(leaf.shape) != len(given.shape):
-        yield f"{where}: expected shape {dims.text(leaf.shape)}, got {dims.text(given.shape)}"
+    if len(leaf.shape) != len(actual_leaf.shape):
+        yield f"{where}: expected shape {dims.text(leaf.shape)}, got {dims.text(actual_leaf.shape)}"
         return
-    for index, (size, actual) in enumerate(zip(leaf.shape, given.shape, strict=True)):
+    for index, (size, actual) in enumerate(zip(leaf.shape, actual_leaf.shape, strict=True)):
         assert isinstance(actual, int)
         if isinstance(size, int):
             if size != actual:
@@ -336,11 +336,11 @@ def _shape_differences(
                 yield f"{where}: dimension {index} is {actual}, outside {whose}"
                 continue
             value = size.value(actual) or 0
-            seen = values.setdefault(size.name, (value, f"{where} dimension {index}"))
-            if seen[0] != value:
+            first = values.setdefault(size.name, (value, f"{where} dimension {index}"))
+            if first[0] != value:
                 yield (
-                    f"{where}: dimension {index} makes {size.name} {value}, but {seen[1]} "
-                    f"makes it {seen[0]}"
+                    f"{where}: dimension {index} makes {size.name} {value}, but {first[1]} "
+                    f"makes it {first[0]}"
                 )
 
 
@@ -375,8 +375,8 @@ def laid_out(leaf: Leaf, value: torch.Tensor) -> torch.Tensor:
     order = order_of(leaf)
     if order is None or value.dim() != len(order):
         return value
-    made = torch.empty_permuted(value.shape, order, dtype=value.dtype, device=value.device)
-    return value if made.stride() == value.stride() else made.copy_(value)
+    target = torch.empty_permuted(value.shape, order, dtype=value.dtype, device=value.device)
+    return value if target.stride() == value.stride() else target.copy_(value)
 
 
 def is_contiguous(leaf: Leaf) -> bool:
@@ -400,10 +400,10 @@ def match_layout(leaf: Leaf, value: torch.Tensor) -> bool:
     return _same_strides(leaf.stride, value)
 
 
-def _same_strides(wanted: Sequence[int], value: torch.Tensor) -> bool:
+def _same_strides(expected: Sequence[int], value: torch.Tensor) -> bool:
     return all(
-        size == 1 or stride == given
-        for size, stride, given in zip(value.shape, wanted, value.stride(), strict=True)
+        size == 1 or stride == actual
+        for size, stride, actual in zip(value.shape, expected, value.stride(), strict=True)
     )
 
 
@@ -514,9 +514,9 @@ def build_fast_guard(signature: inspect.Signature, contract: Contract) -> FastCh
     kinds = {leaf.kind for leaf in named.values()}
     if "tensor" not in kinds or not all(_is_simple(*one, signature) for one in named.items()):
         return None
-    made = build_fast_check(named, tp.FUNCTION_MODES.get(), learns=True)
-    scope = {**made.scope, "_wb_device": tp.DEVICE_MODULE.get()}
-    return replace(made, expression=f"{made.expression} and {_NO_DEVICE}", scope=scope)
+    check = build_fast_check(named, tp.FUNCTION_MODES.get(), learns=True)
+    scope = {**check.scope, "_wb_device": tp.DEVICE_MODULE.get()}
+    return replace(check, expression=f"{check.expression} and {_NO_DEVICE}", scope=scope)
 
 
 _NO_DEVICE = "_wb_device.CURRENT_DEVICE is None"
