@@ -50,7 +50,7 @@ class Child:
         place: Start | None = None,
         temporary: tuple[str, ...] = (),
     ):
-        kept = {name: value for name, value in os.environ.items() if name not in hidden}
+        environment = {name: value for name, value in os.environ.items() if name not in hidden}
         start = place or Start(import_path(), os.getcwd(), temporary)
         self.is_owing = False  # whether an answer is still to come
         self.is_torn = False  # in the middle of a message
@@ -64,7 +64,7 @@ class Child:
                 stdin=subprocess.DEVNULL,
                 stdout=self._output,
                 stderr=self._output,
-                env=kept | dict(variables or {}),
+                env=environment | dict(variables or {}),
                 start_new_session=True,  # an interrupt from the terminal is for the user's process
                 cwd=_ROOM,
             )

@@ -69,14 +69,14 @@ class Example:
 
     def bound(self, owner: Any, make: Callable[[Path], Any]) -> dict[str, Any]:
         """The arguments by name, with a tensor from `make` at every place."""
-        made: dict[_Place, Any] = {}
+        tensors: dict[_Place, Any] = {}
 
         def fill(value: Any, path: Path) -> Any:
             if not isinstance(value, _Place):
                 return _mapped(value, path, fill)
-            if value not in made:
-                made[value] = make(value.path)
-            return made[value]
+            if value not in tensors:
+                tensors[value] = make(value.path)
+            return tensors[value]
 
         filled = {name: fill(value, Path(name)) for name, value in self._kept.items()}
         return filled if self._receiver is None else {self._receiver: owner, **filled}
@@ -157,14 +157,14 @@ class GuardSandbox(LivePart):
         """
         if self.why_not is not None:
             raise UsageError(self.why_not)
-        wanted: dict[str, Description] = {}
+        descriptions: dict[str, Description] = {}
         for data in inputs:
             leaf = self._tensors.get(str(data.get("path")))
             if leaf is None:
                 names = ", ".join(self._tensors)
                 raise UsageError(f"{data.get('path')!r} is no input: expected one of {names}.")
-            wanted[str(leaf.path)] = Description.read(data, _description(leaf))
-        return self._answer(wanted)
+            descriptions[str(leaf.path)] = Description.read(data, _description(leaf))
+        return self._answer(descriptions)
 
     def refused_now(self) -> tuple[list[str], Mapping[str, Any]]:
         """What torch's guards say of the example call, and its arguments by name."""
@@ -177,8 +177,8 @@ class GuardSandbox(LivePart):
         """The answer to the front end's question, as JSON-ready data."""
         return dataclasses.asdict(self.check(question["inputs"]))
 
-    def _answer(self, wanted: Mapping[str, Description]) -> GuardAnswer:
-        bound = self._bound(wanted)
+    def _answer(self, descriptions: Mapping[str, Description]) -> GuardAnswer:
+        bound = self._bound(descriptions)
         grad = torch.is_grad_enabled() and not self.plan.enters_no_grad
         with torch.set_grad_enabled(grad):
             return self._checked(bound)
@@ -202,12 +202,12 @@ class GuardSandbox(LivePart):
                 return GuardAnswer(False, problems[0] if problems else "it differs", None, count)
         return GuardAnswer(True, None, None, count)
 
-    def _bound(self, wanted: Mapping[str, Description]) -> dict[str, Any]:
+    def _bound(self, descriptions: Mapping[str, Description]) -> dict[str, Any]:
         leaves = {str(leaf.path): leaf for leaf in self._tensors.values()}
 
         def make(path: Path) -> torch.Tensor:
             leaf = leaves[str(path)]
-            return make_tensor_like(leaf, wanted.get(str(path)) or _description(leaf))
+            return make_tensor_like(leaf, descriptions.get(str(path)) or _description(leaf))
 
         owner = self.plan.receiver[0] if self.plan.receiver else None
         example = self.example or _from_leaves(self.plan.contract)

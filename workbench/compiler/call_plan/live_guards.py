@@ -95,10 +95,10 @@ class LiveGuards(LivePart):
 
     def _one_tensor(self) -> Iterator[tuple[str, str]]:
         """Each place whose tensor is also at a place before it, which it was not."""
-        seen: dict[int, str] = {}
+        by_object: dict[int, str] = {}
         for place in self.tensors:
             value = look_up_place(place, {"G": self.scope})
-            first = seen.setdefault(id(value), place)
+            first = by_object.setdefault(id(value), place)
             if first != place and value is not None:
                 yield shown(place), f"changed: it is the tensor of {shown(first)} now"
 

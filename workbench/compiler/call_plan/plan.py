@@ -114,13 +114,13 @@ class CallPlan(LivePart):
 
         `cure` is what to do where that is known.
         """
-        given = [pair for root in bound for pair in leaves(bound[root], Path(root))]
-        around = list(surroundings(name, (value for _, value in given)))
+        inputs = [pair for root in bound for pair in leaves(bound[root], Path(root))]
+        around = list(surroundings(name, (value for _, value in inputs)))
         if around:  # whatever else differs is a matter of it
             raise ContractError("\n".join(f"{one}." for one in around))
         problems = (
             self.mismatches(bound)
-            or list(explain_kinds(given))
+            or list(explain_kinds(inputs))
             or self._broken(guard_reasons, bound)
         )
         raise self.misfit(name, problems, cure)
@@ -223,9 +223,9 @@ class CallPlan(LivePart):
                 "file. Pass it: load(path, module=model)."
             )
         owner, handed = data["function_module"], handed_over or {}
-        known = sys.modules.get(owner)
+        module = sys.modules.get(owner)
         scope: Mapping[str, Any] = (
-            f_globals if f_globals is not None else vars(known) if known else {}
+            f_globals if f_globals is not None else vars(module) if module else {}
         )
         return cls(
             contract=Contract.from_json(data["inputs"]),

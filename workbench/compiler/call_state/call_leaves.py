@@ -33,8 +33,8 @@ def find_held_inputs(
     such an input accepts no copy of it.
     """
     own = {id(tensor) for tensor in list_tensors(function, code=True)}
-    given = leaves((args, dict(kwargs or {})), Path("call")) if own else ()
-    return tuple(leaf for _, leaf in given if id(leaf) in own)
+    inputs = leaves((args, dict(kwargs or {})), Path("call")) if own else ()
+    return tuple(leaf for _, leaf in inputs if id(leaf) in own)
 
 
 def find_learning_tensors(
@@ -46,9 +46,9 @@ def find_learning_tensors(
     inputs = leaves(given, Path("input"))
     named = {str(name): leaf for name, leaf in inputs if isinstance(leaf, torch.Tensor)}
     named |= dict(module.named_parameters()) if module is not None else {}
-    known = {id(tensor) for tensor in named.values()}
+    named_ids = {id(tensor) for tensor in named.values()}
     learned = walk_reachable([("", original)]).learned
-    named |= {name: tensor for name, tensor in learned.items() if id(tensor) not in known}
+    named |= {name: tensor for name, tensor in learned.items() if id(tensor) not in named_ids}
     return {name: t for name, t in named.items() if t.requires_grad and t.is_leaf}
 
 
@@ -62,8 +62,8 @@ def copy_all_inputs(
     Tensors that lie in one memory do so in the copies.
     """
     memo: dict[int, Any] = {id(tensor): tensor for tensor in held}
-    given = {id(leaf): leaf for _, leaf in leaves((args, dict(kwargs or {})), Path("call"))}
-    loose = [leaf for place, leaf in given.items() if place not in memo and type(leaf) in PLAIN]
+    by_id = {id(leaf): leaf for _, leaf in leaves((args, dict(kwargs or {})), Path("call"))}
+    loose = [leaf for place, leaf in by_id.items() if place not in memo and type(leaf) in PLAIN]
     together = list_overlapping([leaf for leaf in loose if leaf.layout is torch.strided])
     # what they are views of is a part of the call, too: compiled code takes that in their place
     bases = {id(base): base for base in (tp.base_of(leaf) for leaf in together)}
@@ -73,7 +73,7 @@ def copy_all_inputs(
         if tp.base_of(leaf) is not leaf:
             twin = twin.as_strided(leaf.shape, leaf.stride(), leaf.storage_offset())
         memo[id(leaf)] = twin.requires_grad_(leaf.requires_grad)
-    for leaf in given.values():
+    for leaf in by_id.values():
         if id(leaf) in memo:
             continue
         if isinstance(leaf, torch.Tensor):
@@ -109,17 +109,17 @@ def _clone(tensor: torch.Tensor) -> torch.Tensor:
 def copy_inputs(inputs: list[Any]) -> list[Any]:
     """The same inputs in memory of their own; those that share a storage go on sharing it."""
     storages: dict[int, torch.UntypedStorage] = {}
-    made = []
+    copies = []
     for value in inputs:
         if not isinstance(value, torch.Tensor):
-            made.append(value)
+            copies.append(value)
             continue
         place = value.untyped_storage().data_ptr()
         if place not in storages:
             whole = torch.empty(0, dtype=torch.uint8).set_(value.untyped_storage())
             storages[place] = whole.clone().untyped_storage()
-        made.append(TensorLike.of(value).view(storages[place]))
-    return made
+        copies.append(TensorLike.of(value).view(storages[place]))
+    return copies
 
 
 def copy_tensor(value: torch.Tensor) -> torch.Tensor:
@@ -225,12 +225,12 @@ class Forms:
     @classmethod
     def of(cls, output: Any, inputs: Any, state: Mapping[str, torch.Tensor]) -> Forms:
         """The form of an output, beside the inputs of the call and the tensors that it reaches."""
-        given = {str(path): leaf for path, leaf in leaves(output, Path("output"))}
+        outputs = {str(path): leaf for path, leaf in leaves(output, Path("output"))}
         others = {str(path): leaf for path, leaf in leaves(inputs, Path("input"))}
-        known = {n: t for n, t in {**given, **others, **state}.items() if _is_plain(t)}
+        plain = {n: t for n, t in {**outputs, **others, **state}.items() if _is_plain(t)}
         by_object: dict[int, set[str]] = {}
         by_memory: dict[int, set[str]] = {}
-        for name, tensor in known.items():
+        for name, tensor in plain.items():
             by_object.setdefault(id(tensor), set()).add(name)
             if tensor.numel():
                 by_memory.setdefault(_memory(tensor), set()).add(name)
@@ -241,10 +241,10 @@ class Forms:
                 frozenset(by_object[id(tensor)] - {name}),
                 frozenset(by_memory.get(_memory(tensor), {name}) - {name}),
             )
-            for name, tensor in known.items()
-            if name in given
+            for name, tensor in plain.items()
+            if name in outputs
         }
-        return cls(dict(_containers(output, Path("output"))), by_name, frozenset(known))
+        return cls(dict(_containers(output, Path("output"))), by_name, frozenset(plain))
 
     @property
     def _beside(self) -> frozenset[str]:
@@ -276,8 +276,8 @@ class Forms:
             if now is None:
                 continue
             if form.strides != now.strides:
-                said = f"expected {list(form.strides)}, got {list(now.strides)}"
-                yield f"{STRIDES}{name}", f"{said}; {_OWN_CHOICE}", False
+                difference = f"expected {list(form.strides)}, got {list(now.strides)}"
+                yield f"{STRIDES}{name}", f"{difference}; {_OWN_CHOICE}", False
             gained = sorted((now.shares - form.shares) & both)
             lost = sorted((form.shares - now.shares) & both)
             if gained:

@@ -150,11 +150,11 @@ class Slots(Entries):
     slots: Mapping[str, Any]
 
     def _read(self) -> dict[Any, Any]:
-        found = {}
+        contents = {}
         for name, slot in self.slots.items():
             with contextlib.suppress(AttributeError):  # it is empty
-                found[name] = slot.__get__(self.value)
-        return found
+                contents[name] = slot.__get__(self.value)
+        return contents
 
     def _write(self, entries: Mapping[Any, Any]) -> None:
         for name in self.read().keys() - entries.keys():

@@ -162,10 +162,10 @@ def list_tensors(*values: Any, code: bool = False) -> list[torch.Tensor]:
     Gradients that tensors hold are none of them.
     """
     search = _Search(Follows() if code else _DATA, {})
-    seen = search.run(("", value) for value in values)
-    found = [value for value in seen if isinstance(value, torch.Tensor)]
-    held = {id(gradient) for tensor in found if (gradient := _held_gradient(tensor)) is not None}
-    return [tensor for tensor in found if id(tensor) not in held]
+    reached = search.run(("", value) for value in values)
+    tensors = [value for value in reached if isinstance(value, torch.Tensor)]
+    held = {id(gradient) for tensor in tensors if (gradient := _held_gradient(tensor)) is not None}
+    return [tensor for tensor in tensors if id(tensor) not in held]
 
 
 def _held_gradient(tensor: torch.Tensor) -> torch.Tensor | None:
@@ -178,8 +178,8 @@ def _held_gradient(tensor: torch.Tensor) -> torch.Tensor | None:
 def holds_tensors(value: Any) -> bool:
     """Whether a tensor or a module is reached from an object; so is one with too many parts."""
     search = _Search(_PICKLED, {})
-    seen = search.run([("", value)])
-    return any(isinstance(one, torch.Tensor | torch.nn.Module) for one in seen) or (
+    reached = search.run([("", value)])
+    return any(isinstance(one, torch.Tensor | torch.nn.Module) for one in reached) or (
         not search.found.is_whole
     )
 
@@ -201,9 +201,9 @@ class _At(NamedTuple):
 
 
 class _Search:
-    def __init__(self, follows: Follows, known: Mapping[int, Place]):
+    def __init__(self, follows: Follows, places: Mapping[int, Place]):
         self._follows = follows
-        self._known = known
+        self._known = places
         self.found = Reached()
         self._waiting: deque[tuple[_At, Any]] = deque()
 

@@ -100,9 +100,9 @@ def caller(
         whole = FastCheck(f"{quick.expression} and {is_same}", {}, quick.tensors)
         lines += whole.lines(f"return _wb_run({', '.join(passed)})")
     if checks:
-        shown = [f"{name!r}: {value}" for name, value in pairs.items()]
-        shown += [f"{name!r}: _wb_cell_{i}.cell_contents" for i, name in enumerate(cells)]
-        lines.append(f"_wb_bound = {{{', '.join(shown)}}}")
+        entries = [f"{name!r}: {value}" for name, value in pairs.items()]
+        entries += [f"{name!r}: _wb_cell_{i}.cell_contents" for i, name in enumerate(cells)]
+        lines.append(f"_wb_bound = {{{', '.join(entries)}}}")
         tests = [f"_wb_check_{i}(_wb_bound)" for i in range(len(checks))]
         tests = ["(_wb_same_state() or _wb_thorough())", *tests] if state is not None else tests
         tests = ["_wb_same_code()", *tests] if same_code is not None else tests
@@ -136,7 +136,7 @@ def _passed(parameters: Sequence[inspect.Parameter]) -> list[str]:
 
 def _declared(parameters: Sequence[inspect.Parameter]) -> str:
     """The parameters as source; defaults are names of the scope."""
-    shown: list[str] = []
+    texts: list[str] = []
     starred = False
     for i, parameter in enumerate(parameters):
         text = parameter.name
@@ -147,13 +147,13 @@ def _declared(parameters: Sequence[inspect.Parameter]) -> str:
         elif parameter.kind is _KINDS.VAR_KEYWORD:
             text = f"**{text}"
         elif parameter.kind is _KINDS.KEYWORD_ONLY and not starred:
-            shown.append("*")
+            texts.append("*")
             starred = True
-        shown.append(text)
+        texts.append(text)
         following = parameters[i + 1].kind if i + 1 < len(parameters) else None
         if parameter.kind is _KINDS.POSITIONAL_ONLY and following is not parameter.kind:
-            shown.append("/")
-    return ", ".join(shown)
+            texts.append("/")
+    return ", ".join(texts)
 
 
 def write_function(
@@ -172,5 +172,5 @@ def write_function(
             scope[f"_wb_default_{parameter.name}"] = parameter.default
     source = "\n    ".join([f"def call({_declared(parameters)}):", *lines])
     exec(compile(source, file, "exec"), scope)
-    made: Callable[..., Any] = scope.pop("call")  # it would be in a circle with its globals
-    return made
+    function: Callable[..., Any] = scope.pop("call")  # it would be in a circle with its globals
+    return function

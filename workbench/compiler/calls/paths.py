@@ -205,14 +205,16 @@ def _taken_off(node: ast.expr) -> tuple[Step | None, ast.expr] | None:
         return _subscript(node)
     if not isinstance(node, ast.Call) or node.keywords:
         return None
-    called, given = ast.unparse(node.func), node.args
-    if not given:
+    called, arguments = ast.unparse(node.func), node.args
+    if not arguments:
         return ("call", ""), node.func
-    if len(given) == 1 and called in ("type", "dict"):  # torch copies the table of a class
-        return (("type", "") if called == "type" else None), given[0]
-    if len(given) == 2 and called in _CALLS and isinstance(given[1], ast.Constant):
-        key = given[1].value
-        return _item(key, given[0]) if "getitem" in called else (("attr", str(key)), given[0])
+    if len(arguments) == 1 and called in ("type", "dict"):  # torch copies the table of a class
+        return (("type", "") if called == "type" else None), arguments[0]
+    if len(arguments) == 2 and called in _CALLS and isinstance(arguments[1], ast.Constant):
+        key = arguments[1].value
+        return (
+            _item(key, arguments[0]) if "getitem" in called else (("attr", str(key)), arguments[0])
+        )
     return None
 
 

@@ -27,9 +27,9 @@ def _content(code: types.CodeType) -> tuple[Any, ...]:
     is_documented = bool(constants) and isinstance(constants[0], str)
     if sys.version_info >= (3, 13):
         is_documented = bool(code.co_flags & _HAS_DOCSTRING)
-    shown = [_constant(value) for value in constants[1 if is_documented else 0 :]]
+    comparable = [_constant(value) for value in constants[1 if is_documented else 0 :]]
     names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
-    return code.co_code, tuple(shown), names, code.co_argcount, code.co_kwonlyargcount
+    return code.co_code, tuple(comparable), names, code.co_argcount, code.co_kwonlyargcount
 
 
 def _constant(value: Any) -> Any:
@@ -153,6 +153,6 @@ class Hidden:
 
 
 def _hashed(value: Any, salt: str) -> str:
-    shown = sorted(map(repr, value)) if isinstance(value, set | frozenset) else repr(value)
-    text = f"{type(value).__name__}: {shown}".encode(errors="surrogatepass")
+    content = sorted(map(repr, value)) if isinstance(value, set | frozenset) else repr(value)
+    text = f"{type(value).__name__}: {content}".encode(errors="surrogatepass")
     return hashlib.pbkdf2_hmac("sha256", text, bytes.fromhex(salt), _ROUNDS).hex()

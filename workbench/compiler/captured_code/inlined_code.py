@@ -379,8 +379,8 @@ def _here(row: Mapping[str, Any], scope: Mapping[str, Any], name: str) -> Inline
     """What a row speaks of, if it is in this process what it was."""
     module, _, place = row["name"].partition(":")
     if "imported" in row:
-        shown, lookup = f"sys.modules[{module!r}]", f"[{module!r}]"
-        return Inlined(shown, sys.modules, lookup, OBJECT, sys.modules[module], row["name"])
+        source, lookup = f"sys.modules[{module!r}]", f"[{module!r}]"
+        return Inlined(source, sys.modules, lookup, OBJECT, sys.modules[module], row["name"])
     if NO_KEY in row:
         one = Inlined(name, scope, "", NO_KEY, row[NO_KEY], row["name"])
         return one if one.is_same() else None
@@ -530,20 +530,20 @@ class ClassNames:
 
     def changed(self) -> Iterator[tuple[str, str]]:
         """Each hidden name, and what hides it."""
-        shown = self.owner.__qualname__
+        class_name = self.owner.__qualname__
         for name, expected in self.lookups.items():
             if getattr(self.owner, name, None) is not expected:
                 yield (
-                    f"{shown}.{name}",
+                    f"{class_name}.{name}",
                     "the class was given one of its own, and the compiled code calls none",
                 )
         if self.owner.__mro__ != self.bases:
-            yield shown, "its bases were compiled in and are others now"
+            yield class_name, "its bases were compiled in and are others now"
         for name, kind in self.kinds.items():
             for base in self.owner.__mro__:
                 if name in vars(base):
                     by = f"an attribute of the class {base.__qualname__}"
-                    yield f"{shown}.{name}", _HIDDEN.format(by, kind)
+                    yield f"{class_name}.{name}", _HIDDEN.format(by, kind)
 
 
 Registered = InstanceNames | ClassNames
@@ -554,22 +554,22 @@ def find_modules(values: Mapping[str, Any], named: Set[str]) -> dict[str, torch.
 
     One that is registered in another is found there. Lists are followed, and objects of any class.
     """
-    found: dict[str, torch.nn.Module] = {}
-    seen: set[int] = set()
+    modules: dict[str, torch.nn.Module] = {}
+    visited: set[int] = set()
     queue = deque(values.items())
     while queue:
         place, value = queue.popleft()
         is_module = isinstance(value, torch.nn.Module)
-        if is_module and (place in values or id(value) not in seen):
-            found[place] = value
-        if id(value) in seen:
+        if is_module and (place in values or id(value) not in visited):
+            modules[place] = value
+        if id(value) in visited:
             continue
-        seen.add(id(value))
+        visited.add(id(value))
         for path, part in value.named_modules() if is_module else ():
-            seen.add(id(part))
+            visited.add(id(part))
             queue.extend(_held(_join(place, path), part, named))
         queue.extend(() if is_module else _held(place, value, named))
-    return found
+    return modules
 
 
 def _held(place: str, value: Any, named: Set[str]) -> Iterator[tuple[str, Any]]:
@@ -607,14 +607,14 @@ def read_as_registered(
     modules: Mapping[str, torch.nn.Module], hidden_before: Collection[str]
 ) -> tuple[Registered, ...]:
     """What has to stay visible for code that was compiled where only `hidden_before` was hidden."""
-    found: dict[int, Registered] = {}
+    by_id: dict[int, Registered] = {}
     classes: dict[type, dict[str, str]] = {}
     lookups: dict[type, dict[str, Any]] = {}
-    for place, shown, module in _parts(modules):
+    for place, text, module in _parts(modules):
         owner, kinds = type(module), _registered(module)
         kinds = {n: kind for n, kind in kinds.items() if _join(place, n) not in hidden_before}
         if kinds:
-            found[id(module)] = InstanceNames(shown, module, kinds)
+            by_id[id(module)] = InstanceNames(text, module, kinds)
             classes.setdefault(owner, {}).update(kinds)
             lookups.setdefault(owner, {}).update(
                 (name, getattr(torch.nn.Module, name))
@@ -622,8 +622,8 @@ def read_as_registered(
                 if _join(place, name) not in hidden_before
             )
     for owner, kinds in classes.items():
-        found[id(owner)] = ClassNames(owner, owner.__mro__, kinds, lookups[owner])
-    return tuple(found.values())
+        by_id[id(owner)] = ClassNames(owner, owner.__mro__, kinds, lookups[owner])
+    return tuple(by_id.values())
 
 
 def _parts(

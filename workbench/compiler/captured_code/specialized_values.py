@@ -166,8 +166,8 @@ def specialize(
 def _specialize_object(path: Path, value: Any, owner: str | None) -> SpecializedValue | None:
     is_own = owner is not None and not path.root.startswith("__")  # torch's names for what it reads
     if isinstance(value, types.ModuleType) and is_own:
-        known = sys.modules.get(value.__name__) is value
-        return SpecializedValue(path, value, "is", owner, known)
+        is_importable = sys.modules.get(value.__name__) is value
+        return SpecializedValue(path, value, "is", owner, is_importable)
     is_class = isinstance(value, type | types.BuiltinFunctionType)  # code is compared by itself
     if isinstance(value, _OBJECTS) and (owner is None or (is_class and _importable(value))):
         return SpecializedValue(path, value, "is", owner, _importable(value))
@@ -282,8 +282,8 @@ def _object_name(value: Any) -> str | None:
         owner, name = value, getattr(value, "__qualname__", "")
     module = getattr(owner, "__module__", None)
     if isinstance(value, type) and module == "builtins" and name not in vars(builtins):
-        known = (known for known, one in vars(types).items() if one is value)
-        module, name = "types", next(known, "")  # such as types.MappingProxyType
+        type_names = (type_name for type_name, one in vars(types).items() if one is value)
+        module, name = "types", next(type_names, "")  # such as types.MappingProxyType
     if isinstance(value, types.BuiltinFunctionType) and module == "torch":
         name = value.__name__  # torch.relu calls itself _VariableFunctionsClass.relu
     if isinstance(value, types.FunctionType) and name == _DISPATCHED:

@@ -121,12 +121,12 @@ class GraphKeeper(Patches):
     def _keep(self, nodes: Any) -> None:
         graph = tp.VIRTUALIZED.get().graph
         if getattr(graph, "parent", None) is None:  # the parts of a graph are kept with it
-            kept = captured(graph.module, is_backward=bool(graph.is_backward))
+            record = captured(graph.module, is_backward=bool(graph.is_backward))
             writes = tuple(_writes(node, graph.scheduler) for node in nodes)
             loops, layouts = _loops(graph, writes)
             strides = tuple(_list_strides(graph.module))
             self.graphs.append(
-                replace(kept, writes=writes, loops=loops, layouts=layouts, strides=strides)
+                replace(record, writes=writes, loops=loops, layouts=layouts, strides=strides)
             )
 
 
@@ -134,8 +134,8 @@ def _list_strides(module: Any) -> Iterator[tuple[int, ...] | None]:
     """How torch's own operators lay out each output, recorded before passes over the graph."""
     (end,) = (node for node in module.graph.nodes if node.op == "output")
     for strides in end.meta.get("original_output_strides", ()):
-        known = strides is not None and all(type(one) is int for one in strides)
-        yield tuple(strides) if known else None
+        is_static = strides is not None and all(type(one) is int for one in strides)
+        yield tuple(strides) if is_static else None
 
 
 def _list_sendable(stages: Mapping[str, CapturedGraph]) -> Iterator[tuple[str, bytes]]:
@@ -193,8 +193,8 @@ def _loops(
     """
     all_writes = [write for group in writes for write in group]
     counts = Counter(write.buffer for write in all_writes if not write.is_allocation)
-    known = {write.buffer for write in all_writes if write.node is not None}
-    known -= {name for name, count in counts.items() if count > 1}
+    from_nodes = {write.buffer for write in all_writes if write.node is not None}
+    from_nodes -= {name for name, count in counts.items() if count > 1}
     loops, layouts = {}, {}
     for node in graph.scheduler.nodes:
         for part in node.get_nodes():
@@ -202,7 +202,7 @@ def _loops(
                 layout = read_layout(graph.scheduler.name_to_buf[name].node)
                 if layout is not None:
                     layouts[name] = layout
-                body = None if name in known else read_loop_body(part)
+                body = None if name in from_nodes else read_loop_body(part)
                 if body is not None:
                     loops[name] = body
     return loops, layouts

@@ -115,8 +115,8 @@ class DoublePrecision(tp.DISPATCH_MODE.get()):  # type: ignore[misc]
             return None
         if _key(tensor) in self._by_decision:
             return None
-        seen, unrounded = self._seen(tensor), self._unrounded.get(_key(tensor))
-        return seen if unrounded is None else _as(tensor, unrounded)
+        twin, unrounded = self._seen(tensor), self._unrounded.get(_key(tensor))
+        return twin if unrounded is None else _as(tensor, unrounded)
 
     def knows_roundings(self, tensor: Any) -> bool:
         """Whether `exact` tells everything that eager rounded in it."""
@@ -127,8 +127,10 @@ class DoublePrecision(tp.DISPATCH_MODE.get()):  # type: ignore[misc]
         if self._dice is not None and self._dice.orders:
             plain = {n: v for n, v in named.items() if isinstance(v, torch.Tensor)}
             return InDouble({name: leaf.detach() for name, leaf in plain.items()}, named)
-        wanted = {n: v for n, v in named.items() if not self._follows_decisions or _is_decision(v)}
-        exact = {name: self.exact(leaf) for name, leaf in wanted.items()}
+        compared = {
+            n: v for n, v in named.items() if not self._follows_decisions or _is_decision(v)
+        }
+        exact = {name: self.exact(leaf) for name, leaf in compared.items()}
         foreign = {name for name, leaf in named.items() if not self.knows_roundings(leaf)}
         return InDouble(exact, named, frozenset(foreign))
 
@@ -141,37 +143,37 @@ class DoublePrecision(tp.DISPATCH_MODE.get()):  # type: ignore[misc]
 
     def _follow(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """What an operator gives, with the twins of that in double precision."""
-        given = tp.TREE_LEAVES.get()((args, kwargs))
-        if any(isinstance(leaf, torch.Tensor) and is_flattenable(leaf) for leaf in given):
+        arguments = tp.TREE_LEAVES.get()((args, kwargs))
+        if any(isinstance(leaf, torch.Tensor) and is_flattenable(leaf) for leaf in arguments):
             return NotImplemented  # its inner tensors come by next
         is_operator = isinstance(func, _OPERATOR)
         is_mutable = is_operator and tp.schema_of(func).is_mutable
         twins = {
             id(leaf): self._twin_of(leaf, is_mutable)
-            for leaf in given
+            for leaf in arguments
             if isinstance(leaf, torch.Tensor)
         }
-        otherwise = self._decided_among(given, is_mutable)
+        otherwise = self._decided_among(arguments, is_mutable)
         before = torch.get_rng_state() if is_operator and _may_draw(func) else None
         output = func(*args, **kwargs)
         draws = before is not None and (
             kwargs.get("generator") is not None or not torch.equal(before, torch.get_rng_state())
         )  # the fused attention may draw, and does not without dropout
-        self._note_left(given)
+        self._note_left(arguments)
         results = [leaf for leaf in tp.TREE_LEAVES.get()(output) if _is_number(leaf)]
-        written = [leaf for leaf in given if _is_number(leaf)] if is_mutable else []
+        written = [leaf for leaf in arguments if _is_number(leaf)] if is_mutable else []
         fresh = [leaf for leaf in results if _key(leaf) not in self._twins]
         self._decide(func, args, kwargs, {**twins, **otherwise}, output, draws)
-        self._note_decisions(func, given, [*tp.TREE_LEAVES.get()(output), *written])
+        self._note_decisions(func, arguments, [*tp.TREE_LEAVES.get()(output), *written])
         if not fresh and not written:
             return output
         wide = None
         if is_operator and _is_generic(func, draws):
-            wide = self._in_double(func, args, kwargs, self._blurred(func, given, twins))
+            wide = self._in_double(func, args, kwargs, self._blurred(func, arguments, twins))
         elif is_operator and not is_mutable and not draws:
             wide = self._by_rounded(func, args, kwargs, twins, output)
         fills = draws and is_mutable and func.namespace in _OF_TORCH
-        numbers = [leaf for leaf in given if _is_number(leaf)]
+        numbers = [leaf for leaf in arguments if _is_number(leaf)]
         depends = any(_key(leaf) in self._foreign for leaf in numbers)
         is_own = is_operator and func.namespace in _OF_TORCH and wide is not None
         if depends or (not is_own and bool(numbers) and not fills):
@@ -193,15 +195,15 @@ class DoublePrecision(tp.DISPATCH_MODE.get()):  # type: ignore[misc]
         return self._dice is not None and self._dice.steps
 
     def _blurred(
-        self, func: Any, given: Sequence[Any], twins: Mapping[int, torch.Tensor]
+        self, func: Any, arguments: Sequence[Any], twins: Mapping[int, torch.Tensor]
     ) -> Mapping[int, torch.Tensor]:
         """The arguments; with steps those of an operator that may round on its way are off."""
-        devices = {leaf.device.type for leaf in given if isinstance(leaf, torch.Tensor)}
+        devices = {leaf.device.type for leaf in arguments if isinstance(leaf, torch.Tensor)}
         is_exact = tp.schema_of(func).is_mutable or _is_rounded_once(func, devices)
         if not self._follows_steps or is_exact:
             return twins
         off = {}
-        for leaf in given:
+        for leaf in arguments:
             if _is_number(leaf):
                 twin = twins[id(leaf)]
                 sides = torch.rand(twin.shape, generator=self._generator, dtype=torch.float64) - 0.5
@@ -209,12 +211,12 @@ class DoublePrecision(tp.DISPATCH_MODE.get()):  # type: ignore[misc]
                 off[id(leaf)] = torch.where(twin.isfinite(), twin * (1 + 2 * eps * sides), twin)
         return {**twins, **off}
 
-    def _note_decisions(self, func: Any, given: Sequence[Any], results: Sequence[Any]) -> None:
+    def _note_decisions(self, func: Any, arguments: Sequence[Any], results: Sequence[Any]) -> None:
         """Follow whole numbers that floats decide, to the floats that depend on them."""
         if not self._follows_steps:
             return
-        numbers = [leaf for leaf in given if _is_number(leaf)]
-        others = [leaf for leaf in given if _is_decision(leaf)]
+        numbers = [leaf for leaf in arguments if _is_number(leaf)]
+        others = [leaf for leaf in arguments if _is_decision(leaf)]
         depends = any(_key(leaf) in self._by_decision for leaf in (*numbers, *others))
         decides = isinstance(func, _OPERATOR) and _name_of(func).rstrip("_") in _DECIDING
         for leaf in results:
@@ -232,13 +234,13 @@ class DoublePrecision(tp.DISPATCH_MODE.get()):  # type: ignore[misc]
         for leaf in written:
             self._unrounded.pop(_key(leaf), None)
             if not _overlaps(leaf):
-                seen = self._seen(leaf)
-                seen.copy_(self._rounded(seen, leaf.dtype))
+                twin = self._seen(leaf)
+                twin.copy_(self._rounded(twin, leaf.dtype))
         if func is torch.ops.aten.clone.default and results and not _overlaps(results[0]):
             unrounded = self._unrounded.get(_key(args[0]))
             if unrounded is not None and _key(results[0]) in self._unrounded:
-                kept = _as(results[0], self._unrounded[_key(results[0])])
-                kept.copy_(_as(args[0], unrounded))
+                target = _as(results[0], self._unrounded[_key(results[0])])
+                target.copy_(_as(args[0], unrounded))
 
     @property
     def _follows_decisions(self) -> bool:
@@ -251,11 +253,11 @@ class DoublePrecision(tp.DISPATCH_MODE.get()):  # type: ignore[misc]
             return tensor.detach()
         return _as(tensor, decided)
 
-    def _decided_among(self, given: Sequence[Any], is_mutable: bool) -> dict[int, torch.Tensor]:
+    def _decided_among(self, arguments: Sequence[Any], is_mutable: bool) -> dict[int, torch.Tensor]:
         """What stands for each whole number among arguments."""
         if not self._follows_decisions:
             return {}
-        decided = {id(leaf): self._decided_of(leaf) for leaf in given if _is_decision(leaf)}
+        decided = {id(leaf): self._decided_of(leaf) for leaf in arguments if _is_decision(leaf)}
         return {at: one.clone() for at, one in decided.items()} if is_mutable else decided
 
     def _decide(
@@ -351,9 +353,9 @@ class DoublePrecision(tp.DISPATCH_MODE.get()):  # type: ignore[misc]
             twin.copy_(torch.where(is_other, self._rounded(now, tensor.dtype), twin))
             left.copy_(now)
 
-    def _note_left(self, given: Sequence[Any]) -> None:
+    def _note_left(self, arguments: Sequence[Any]) -> None:
         """Note what an operator left in its arguments; some write where their schema has none."""
-        for leaf in given:
+        for leaf in arguments:
             if _is_number(leaf) and (left := self._left.get(_key(leaf))) is not None:
                 now = _whole(leaf) if _overlaps(leaf) else leaf.detach()
                 _as(now, left).copy_(now)
@@ -390,10 +392,10 @@ class DoublePrecision(tp.DISPATCH_MODE.get()):  # type: ignore[misc]
         """Take the value as it is for the exact one, with all of its storage."""
         whole = _whole(tensor).to(_WIDE[tensor.dtype])
         exact = self._as_argument(whole, tensor.dtype)
-        key, known = _key(tensor), self._twins.get(_key(tensor))
+        key, twin = _key(tensor), self._twins.get(_key(tensor))
         self._unrounded.pop(key, None)
-        if known is not None and known.numel() == whole.numel():
-            known.copy_(exact)
+        if twin is not None and twin.numel() == whole.numel():
+            twin.copy_(exact)
             self._left[key].copy_(whole)
             return
         self._kept.append(tensor.untyped_storage())
@@ -427,8 +429,8 @@ def _order_otherwise(
     names = [argument.name for argument in tp.schema_of(func).arguments]
     dim = {"dim": -1, **dict(zip(names, args, strict=False)), **kwargs}["dim"]
     order = torch.randperm(values.shape[dim], generator=generator).to(values.device)
-    found, at = func(values.index_select(dim, order), *rest, **kwargs)  # on a CPU it is stable
-    return found, order[at]
+    results, at = func(values.index_select(dim, order), *rest, **kwargs)  # on a CPU it is stable
+    return results, order[at]
 
 
 def _as(tensor: torch.Tensor, whole: torch.Tensor) -> torch.Tensor:

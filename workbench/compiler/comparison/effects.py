@@ -99,9 +99,9 @@ class Subject:
             forms = Forms.of(output, (args, kwargs), self.reached.tensors)
             inputs = _copied_leaves((args, kwargs))
             state = before.changes()
-            given = _copied_leaves(output)
+            outputs = _copied_leaves(output)
             gradients, backward = self._gradients(output, (args, kwargs))
-        return Effects(given, inputs, state, before, drawn, gradients, backward, forms)
+        return Effects(outputs, inputs, state, before, drawn, gradients, backward, forms)
 
     def _gradients(
         self, output: Any, inputs: Any
@@ -187,9 +187,9 @@ def pairs(
     yield from pair_leaves("output", expected.output, actual.output)
     for name, why in expected.forms.differences(actual.forms):
         yield LeafPair(name, None, None, failure=why)
-    given = dict(_renamed("input", leaves_of((subject.args, dict(subject.kwargs)))))
+    inputs_before = dict(_renamed("input", leaves_of((subject.args, dict(subject.kwargs)))))
     for pair in pair_leaves("input", expected.inputs, actual.inputs):
-        before = given.get(pair.name)
+        before = inputs_before.get(pair.name)
         if all_inputs or not (_left(before, pair.expected) and _left(before, pair.actual)):
             yield pair
     yield from _state_pairs(expected, actual)
@@ -206,8 +206,8 @@ def form_pairs(expected: Effects, actual: Effects) -> Iterator[LeafPair]:
     Strides and a view that was lost may be torch's own choice, so they are never called right.
     """
     for name, why, is_wrong in expected.forms.layouts(actual.forms):
-        told = {"failure": why} if is_wrong else {"not_checked": why}
-        yield LeafPair(name, None, None, **told)
+        remark = {"failure": why} if is_wrong else {"not_checked": why}
+        yield LeafPair(name, None, None, **remark)
 
 
 def _state_pairs(expected: Effects, actual: Effects) -> Iterator[LeafPair]:
@@ -233,19 +233,19 @@ def _gradient_pairs(expected: Effects, actual: Effects) -> Iterator[LeafPair]:
             yield _without_backward(expected, actual)
         return
     for name in {**expected.gradients, **actual.gradients}:
-        shown = f"{GRADIENT}{name}"
+        title = f"{GRADIENT}{name}"
         left, right = expected.gradients.get(name), actual.gradients.get(name)
         if left is None and right is None:
             continue
         if name not in expected.gradients:
             why = "the reference does not reach it: it has no gradient to compare with"
-            yield LeafPair(shown, left, right, not_checked=why)
+            yield LeafPair(title, left, right, not_checked=why)
             continue
         some = left if left is not None else right
         assert some is not None
         left, right = (torch.zeros_like(some) if g is None else g for g in (left, right))
         for (place, one), (_, other) in zip(leaves_of(left), leaves_of(right), strict=True):
-            yield LeafPair(f"{shown}{place.removeprefix('out')}", one, other)
+            yield LeafPair(f"{title}{place.removeprefix('out')}", one, other)
 
 
 def _without_backward(expected: Effects, actual: Effects) -> LeafPair:

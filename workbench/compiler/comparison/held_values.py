@@ -64,8 +64,8 @@ class Uneven(Comparison):
 
 def _is_off_by_a_digit(left: torch.Tensor, right: torch.Tensor) -> bool:
     a, b = widen(left), widen(right)
-    known = a.isfinite() & b.isfinite()
-    return bool(((a - b).abs()[known] > 0.5 * measure_digits(a[known], left.dtype)).any())
+    is_finite = a.isfinite() & b.isfinite()
+    return bool(((a - b).abs()[is_finite] > 0.5 * measure_digits(a[is_finite], left.dtype)).any())
 
 
 def sharpened(

@@ -204,9 +204,9 @@ class Judge:
         """The value of a leaf with other roundings; none where a run has no value for it."""
 
         def run_again(dice: Sequence[Dice]) -> list[torch.Tensor]:
-            values = [self.run(each).exact.get(name) for each in dice]
-            known = [one for one in values if one is not None]
-            return known if len(known) == len(values) else []
+            values = [self.run(throw).exact.get(name) for throw in dice]
+            tensors = [one for one in values if one is not None]
+            return tensors if len(tensors) == len(values) else []
 
         return run_again
 

@@ -178,15 +178,15 @@ class Verification:
         wrong = [row.leaf for row in self.rows if row.verdict == "failed"]
         if self.wrong_kernel is not None:
             wrong.insert(0, f"kernel {self.wrong_kernel}")
-        known = sum(row.verdict != "not checked" for row in self.rows)
+        compared = sum(row.verdict != "not checked" for row in self.rows)
         verdict = (
             f"differs in {', '.join(wrong)}" if wrong
             else "ok" if self.ok
-            else "nothing was checked" if not known or not self.rows or not self._has_kernels
+            else "nothing was checked" if not compared or not self.rows or not self._has_kernels
             else "not all was checked"
         )  # fmt: skip
         count = "1 leaf" if len(self.rows) == 1 else f"{len(self.rows) or 'no'} leaves"
-        leaves_checked = count if known == len(self.rows) else f"{known} of {count} checked"
+        leaves_checked = count if compared == len(self.rows) else f"{compared} of {count} checked"
         notes = f", {plural(len(self.notes), 'note')}" if self.notes else ""
         parts = f"{verdict}, {leaves_checked}{self._kernels_said(wrong)}"
         return f"{parts} against {self.reference}{notes}"
@@ -284,8 +284,8 @@ def _largest_relative(error: torch.Tensor, size: torch.Tensor, dtype: torch.dtyp
     is_float = dtype.is_floating_point or dtype.is_complex
     digit = torch.finfo(dtype).eps if is_float else 0.0
     least = digit * float(finite.max()) if finite.numel() else 0.0
-    known = (size > least) & (error != 0)
-    return float((error / size)[known].max()) if bool(known.any()) else nan
+    mask = (size > least) & (error != 0)
+    return float((error / size)[mask].max()) if bool(mask.any()) else nan
 
 
 def _kind(tensor: torch.Tensor) -> tuple[object, ...]:

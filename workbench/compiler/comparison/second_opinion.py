@@ -167,13 +167,13 @@ def _settle_coarse(
     if wide.shape != left.shape or not is_float(wide):
         return passed
     exact, eager, own = widen(wide), widen(left), widen(right)
-    known = exact.isfinite() & eager.isfinite() & own.isfinite()
-    exact, eager, own = (part[known] for part in (exact, eager, own))
+    finite = exact.isfinite() & eager.isfinite() & own.isfinite()
+    exact, eager, own = (part[finite] for part in (exact, eager, own))
     beyond = None if is_foreign else find_unrounded(own, eager, exact, left.dtype)
     if beyond is not None:
 
         def is_explained(dice: Sequence[Dice]) -> bool:
-            steps = [widen(one.reshape(left.shape))[known] for one in samples(dice)]
+            steps = [widen(one.reshape(left.shape))[finite] for one in samples(dice)]
             return not steps or explain_unrounded(beyond, steps, exact, left.dtype)
 
         if not is_explained(_FIRST_STEPS) and not is_explained(_OF_STEPS):
@@ -187,7 +187,7 @@ def _settle_coarse(
     allowed = max(measure_size(eager - exact), measure_size(rounding))
     if off <= COARSER * allowed:
         return passed
-    runs = [widen(one.reshape(left.shape))[known] for one in samples(_OF_VALUES)]
+    runs = [widen(one.reshape(left.shape))[finite] for one in samples(_OF_VALUES)]
     spread = [measure_size((one - exact).nan_to_num(inf, inf, inf)) for one in runs]
     if off <= COARSER * max((*spread, allowed)):
         return passed
@@ -247,7 +247,7 @@ def _vanishes(left: torch.Tensor, wide: torch.Tensor) -> bool:
 
 
 def _plain(row: Comparison) -> Comparison:
-    return Comparison(**{each.name: getattr(row, each.name) for each in fields(Comparison)})
+    return Comparison(**{field.name: getattr(row, field.name) for field in fields(Comparison)})
 
 
 def _settled(
@@ -307,8 +307,8 @@ def _spread(
         return None
     errors = torch.stack([(one - wide).square() for one in samples]).mean(0).sqrt()
     errors = errors.nan_to_num(inf, inf)
-    known = errors.isfinite()
-    sizes = [float(part[known].square().mean().sqrt()) for part in (own, errors)]
+    finite = errors.isfinite()
+    sizes = [float(part[finite].square().mean().sqrt()) for part in (own, errors)]
     return SPREADS * max(1.0, sizes[0] / sizes[1] if sizes[1] else 1.0) * errors
 
 

@@ -152,7 +152,7 @@ class Trial:
         def run_function(subject: Subject) -> Effects:
             return replace(self._own, args=subject.args, kwargs=subject.kwargs).run(function)
 
-        asked = UnusedElements(
+        unused = UnusedElements(
             self._original,
             self._other,
             lambda subject: run_in_double_precision(self._original, subject),
@@ -160,7 +160,7 @@ class Trial:
             self._judge.run,
             actual,
         )
-        return asked.judge(rows, settled)
+        return unused.judge(rows, settled)
 
 
 def run_in_double_precision(
@@ -236,23 +236,23 @@ class UnusedElements:
 
         `before` are the same rows, before double precision was heard about them.
         """
-        asked = {
+        leaf_names = {
             row.leaf
             for was, row in zip(before, rows, strict=True)
             if isinstance(was, Coarse) and row.ok
         }
-        found = self._find_dependent(asked) if asked else {}
+        reasons = self._find_dependent(leaf_names) if leaf_names else {}
         return [
-            replace(row, verdict="failed", reason=found[row.leaf]) if row.leaf in found else row
+            replace(row, verdict="failed", reason=reasons[row.leaf]) if row.leaf in reasons else row
             for row in rows
         ]
 
-    def _find_dependent(self, asked: set[str]) -> Mapping[str, str]:
+    def _find_dependent(self, leaf_names: set[str]) -> Mapping[str, str]:
         """By leaf that depends on what the original does not use: a sentence about it."""
-        found: dict[str, str] = {}
+        reasons: dict[str, str] = {}
         for factor in _FACTORS:
             trial = self._try(factor)
-            steady = set() if trial is None else asked & self._list_steady(trial.wide)
+            steady = set() if trial is None else leaf_names & self._list_steady(trial.wide)
             if trial is None or not steady:
                 continue
             moved = steady & self._list_moved(trial.subject)
@@ -261,9 +261,9 @@ class UnusedElements:
                     f"it depends on elements of {join_words(list(trial.names))} that the original "
                     "does not use"
                 )
-                found |= dict.fromkeys(moved, reason)
+                reasons |= dict.fromkeys(moved, reason)
             break
-        return found
+        return reasons
 
     def _try(self, factor: float) -> _OtherCall | None:
         """The original with other numbers where its gradient is zero; None where it refuses."""
@@ -308,15 +308,15 @@ def _change_unused(
     original: Callable[..., Any], subject: Subject, factor: float
 ) -> tuple[tuple[tuple[Any, ...], dict[str, Any]], tuple[str, ...]]:
     """The inputs with other numbers where they have no gradient, and the names of those."""
-    given = subject.args, dict(subject.kwargs)
-    floats = list(_list_floats(given))
+    inputs = subject.args, dict(subject.kwargs)
+    floats = list(_list_floats(inputs))
     if subject.held or list_overlapping([leaf for _, leaf in floats]):
-        return given, ()
+        return inputs, ()
     learning = {id(leaf): leaf.detach().clone().requires_grad_() for _, leaf in floats}
-    args, kwargs = _replaced(given, learning)
-    asked = replace(subject, args=args, kwargs=kwargs, around=nullcontext, gradients=True)
+    args, kwargs = _replaced(inputs, learning)
+    with_gradients = replace(subject, args=args, kwargs=kwargs, around=nullcontext, gradients=True)
     with torch.enable_grad():
-        gradients = asked.run(original).gradients or {}
+        gradients = with_gradients.run(original).gradients or {}
     others, names = {}, []
     for name, leaf in floats:
         gradient = gradients.get(name)
@@ -325,7 +325,7 @@ def _change_unused(
             other = torch.where(unused, leaf.detach() * factor, leaf.detach())
             others[id(leaf)] = other.requires_grad_(leaf.requires_grad)
             names.append(name)
-    return _replaced(given, others), tuple(names)
+    return _replaced(inputs, others), tuple(names)
 
 
 def _find_rows(zero: torch.Tensor) -> torch.Tensor:
@@ -335,12 +335,12 @@ def _find_rows(zero: torch.Tensor) -> torch.Tensor:
     return zero.all(-1, keepdim=True).logical_or(zero.all(-2, keepdim=True)).expand(zero.shape)
 
 
-def _list_floats(given: Any) -> Iterator[tuple[str, torch.Tensor]]:
-    for path, leaf in leaves(given, Path("call")):
+def _list_floats(inputs: Any) -> Iterator[tuple[str, torch.Tensor]]:
+    for path, leaf in leaves(inputs, Path("call")):
         is_plain = type(leaf) in (torch.Tensor, torch.nn.Parameter)
         if is_plain and leaf.is_floating_point() and leaf.layout is torch.strided:
             yield str(path), leaf
 
 
-def _replaced(given: Any, others: Mapping[int, torch.Tensor]) -> Any:
-    return tp.TREE_MAP.get()(lambda leaf: others.get(id(leaf), leaf), given)
+def _replaced(inputs: Any, others: Mapping[int, torch.Tensor]) -> Any:
+    return tp.TREE_MAP.get()(lambda leaf: others.get(id(leaf), leaf), inputs)

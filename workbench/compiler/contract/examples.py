@@ -191,8 +191,8 @@ def replace_fakes(request: CompileRequest) -> CompileRequest:
         if not isinstance(value, fake):
             return value
         like = replace(TensorLike.of(value), kind="Tensor")
-        made = tensor_of(like, "a fake example input")
-        return like.dressed(made.zero_() if like.span <= mmap.PAGESIZE else made)
+        tensor = tensor_of(like, "a fake example input")
+        return like.dressed(tensor.zero_() if like.span <= mmap.PAGESIZE else tensor)
 
     args, kwargs = tp.TREE_MAP.get()(real, inputs)
     return replace(request, args=args, kwargs=kwargs)

@@ -88,14 +88,18 @@ class Decisions:
     @property
     def guarded(self) -> frozenset[str]:
         """The local names that kept guards read."""
-        kept = [e for e, kept in zip(self.entries, self.kept, strict=True) if kept]
-        places = [parse(name) for e in kept for name in (e.name, *find_other_sides(e.orig_guard))]
+        entries = [e for e, is_kept in zip(self.entries, self.kept, strict=True) if is_kept]
+        places = [
+            parse(name) for e in entries for name in (e.name, *find_other_sides(e.orig_guard))
+        ]
         return frozenset(p[1].root for p in places if p is not None and p[0] == "L")
 
     @property
     def guarded_globals(self) -> set[str]:
         """The global names that kept guards read."""
-        places = [parse(e.name) for e, kept in zip(self.entries, self.kept, strict=True) if kept]
+        places = [
+            parse(e.name) for e, is_kept in zip(self.entries, self.kept, strict=True) if is_kept
+        ]
         return {p[1].root for p in places if p is not None and p[0] == "G"}
 
     @property
@@ -103,8 +107,8 @@ class Decisions:
         """The pairs of local names behind which kept guards ask for one object."""
         pairs = [
             (parse(entry.name), parse(other))
-            for entry, kept in zip(self.entries, self.kept, strict=True)
-            if kept
+            for entry, is_kept in zip(self.entries, self.kept, strict=True)
+            if is_kept
             for other in find_other_sides(entry.orig_guard)
         ]
         return tuple((a[1].root, b[1].root) for a, b in pairs if a is not None and b is not None)
@@ -123,7 +127,7 @@ class Decisions:
     @property
     def dropped(self) -> list[Any]:
         """The entries that are not kept."""
-        return [e for e, kept in zip(self.entries, self.kept, strict=True) if not kept]
+        return [e for e, is_kept in zip(self.entries, self.kept, strict=True) if not is_kept]
 
     @property
     def kept(self) -> list[bool]:
@@ -265,9 +269,9 @@ def guarded_across(inner: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     def make_guard(obj_source: Any, dupe_source: Any) -> Any:
-        made = inner(obj_source, dupe_source)
-        if made is not None or dupe_source is None or dupe_source == obj_source:
-            return made
+        guard = inner(obj_source, dupe_source)
+        if guard is not None or dupe_source is None or dupe_source == obj_source:
+            return guard
         return functools.partial(tp.DUPLICATE_INPUT.get(), source_b=dupe_source)
 
     return make_guard
@@ -297,7 +301,7 @@ def _drop_library_notes(decisions: Decisions, function: types.FunctionType) -> N
 
 def _find_library_notes(entries: Sequence[Any], function: types.FunctionType) -> dict[Path, bool]:
     """The containers of libraries that are asked for that, and whether each is a dict."""
-    found: dict[Path, bool] = {}
+    containers: dict[Path, bool] = {}
     for entry in entries:
         place = parse_state(entry.orig_guard.name)
         if place is None or place[0] != "G":
@@ -310,8 +314,8 @@ def _find_library_notes(entries: Sequence[Any], function: types.FunctionType) ->
             continue
         owner = _owner(container, function)
         if owner is not None and not (is_users(owner[0]) or is_python(owner[0])):
-            found[container] = isinstance(value, dict) or not is_length
-    return found
+            containers[container] = isinstance(value, dict) or not is_length
+    return containers
 
 
 def _numbered(path: Path) -> Path | None:
@@ -488,9 +492,9 @@ def _by_kind(
     elif kinds & {*_CONSTANTS, *_IDENTITIES, "MODULE_MATCH"}:
         specialized = specialize(path, entry.value, owner, hide=hide)
     elif owner is not None and (is_users(owner) or entry.guard_type == "TENSOR_MATCH"):
-        asked = getattr(entry.orig_guard.create_fn, "keywords", {})
-        asked = asked.get("attr", asked.get("key"))
-        specialized = observe(path, entry.value, owner, entry.guard_type, asked)
+        keywords = getattr(entry.orig_guard.create_fn, "keywords", {})
+        key = keywords.get("attr", keywords.get("key"))
+        specialized = observe(path, entry.value, owner, entry.guard_type, key)
     return specialized
 
 
@@ -579,10 +583,10 @@ def is_plain(decisions: Decisions, bound: Mapping[str, Any]) -> bool:
         return False
     if not all(isinstance(v, torch.Tensor | bool | int | str | None) for v in bound.values()):
         return False
-    for entry, kept, live in zip(decisions.entries, decisions.kept, decisions.live, strict=True):
-        if not (kept or live) or entry.guard_type in _NOT_OF_INPUTS:
+    for entry, is_kept, live in zip(decisions.entries, decisions.kept, decisions.live, strict=True):
+        if not (is_kept or live) or entry.guard_type in _NOT_OF_INPUTS:
             continue
-        if not kept and not decisions.of_inputs(entry) and decisions.is_apart:
+        if not is_kept and not decisions.of_inputs(entry) and decisions.is_apart:
             continue
         scope, path = parse(entry.name) or ("", None)
         own = scope == "L" and path is not None and path.root in bound and not path.steps

@@ -56,11 +56,11 @@ def find_inlined(
     users -= {inner for code in users for inner in code.co_consts if inner in users}
     values = (*guarded, *_parts(receiver))
     classes = {type(value) for value in values}
-    known = classes | {value for value in values if isinstance(value, type)}
+    all_classes = classes | {value for value in values if isinstance(value, type)}
     parts = [
         *called(receiver, function),
         *_by_guards(dropped, live, function, frozenset(users)),
-        *_in_classes(known, frozenset(users)),
+        *_in_classes(all_classes, frozenset(users)),
     ]
     rest = users - {one.expected for one in parts if one.kind == inlined_code.CODE}
     parts += _in_modules(frozenset(rest), function)
@@ -139,10 +139,10 @@ def _spot(
 
 def ask_environment(key: str, value: str | None) -> Inlined:
     """A variable of the environment that a capture read, None where it was not set."""
-    shown = f"os.environ[{key!r}]"
+    source = f"os.environ[{key!r}]"
     if value is None:
-        return Inlined(shown, os.environ, "", NO_KEY, key)
-    return Inlined(shown, os.environ, f".get({key!r})", ANSWER, value)
+        return Inlined(source, os.environ, "", NO_KEY, key)
+    return Inlined(source, os.environ, f".get({key!r})", ANSWER, value)
 
 
 def find_compared_by_code(entries: Sequence[Any], function: types.FunctionType) -> set[int]:
@@ -175,8 +175,8 @@ def find_compared_in_files(
     for i, entry in enumerate(dropped):
         place = parse(entry.name) if entry.guard_type in _IDENTITIES else None
         spot = None if place is None else _spot(entry, place, function, modules, cells)
-        known = getattr(entry.value, "__code__", entry.value)
-        if id(known) in expected if spot is None else (id(spot.holder), spot.lookup) in places:
+        own_code = getattr(entry.value, "__code__", entry.value)
+        if id(own_code) in expected if spot is None else (id(spot.holder), spot.lookup) in places:
             indices.add(i)
     return indices
 
@@ -249,8 +249,8 @@ def _in_classes(classes: Iterable[type], users: Codes) -> Iterator[Inlined]:
                 for holder in {owner, base}:  # a method of the base may be called by `super()`
                     steps, method = _user_function(getattr(holder, name), users)
                     if method is not None:
-                        shown = f"{holder.__qualname__}.{name}"
-                        one = of_function(shown, holder, f".{name}{steps}", method)
+                        source = f"{holder.__qualname__}.{name}"
+                        one = of_function(source, holder, f".{name}{steps}", method)
                         place = find_importable_name(holder)
                         yield replace(one, place=one.source if place is None else f"{place}.{name}")
 

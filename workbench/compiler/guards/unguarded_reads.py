@@ -96,11 +96,11 @@ def _functions(parts: Iterable[Inlined]) -> Iterator[types.FunctionType]:
     for one in parts:
         if one.kind == CODE:
             try:
-                found = one.found()
+                function = one.found()
             except _FAILURES:
                 continue
-            if isinstance(found, types.FunctionType):
-                yield found
+            if isinstance(function, types.FunctionType):
+                yield function
 
 
 @functools.lru_cache(maxsize=1024)
@@ -137,8 +137,8 @@ def _own_lookups(classes: Iterable[type]) -> Iterator[Inlined]:
 
 
 def _lacked_by_class(base: type, name: str) -> Inlined:
-    shown = f"{base.__qualname__}.{name}"
-    return _lacking(shown, base, NO_ATTRIBUTE, name, find_importable_name(base))
+    source = f"{base.__qualname__}.{name}"
+    return _lacking(source, base, NO_ATTRIBUTE, name, find_importable_name(base))
 
 
 def _lacking(name: str, holder: Any, kind: str, expected: str, place: str | None) -> Inlined:
@@ -147,7 +147,7 @@ def _lacking(name: str, holder: Any, kind: str, expected: str, place: str | None
 
 def _lacked_by_modules(own: Codes, values: Iterable[Any]) -> Iterator[Inlined]:
     """Names for which code asks a module that does not have them."""
-    asked = {
+    names = {
         text
         for code in own
         if not _HAS.isdisjoint(code.co_names)
@@ -155,18 +155,18 @@ def _lacked_by_modules(own: Codes, values: Iterable[Any]) -> Iterator[Inlined]:
         if isinstance(text, str) and text.isidentifier()
     }
     modules = {id(value): value for value in values if isinstance(value, types.ModuleType)}
-    for module in modules.values() if asked else ():
-        for name in sorted(asked - vars(module).keys()):
+    for module in modules.values() if names else ():
+        for name in sorted(names - vars(module).keys()):
             if not hasattr(module, name):
                 owner = module.__name__
-                shown = f"{owner}.{name}"
-                yield _lacking(shown, vars(module), NO_KEY, name, f"{owner}:{name}")
+                source = f"{owner}.{name}"
+                yield _lacking(source, vars(module), NO_KEY, name, f"{owner}:{name}")
 
 
 def _of_abstract_classes(values: Sequence[Any], classes: Sequence[type]) -> Iterator[Inlined]:
     """What decides whether an object is one of a class whose class decides that."""
-    known = _classes_among(values)
-    for kind in known:
+    kinds = _classes_among(values)
+    for kind in kinds:
         if type(kind) is type:
             continue
         for meta in inspect.getmro(type(kind)):
@@ -176,12 +176,12 @@ def _of_abstract_classes(values: Sequence[Any], classes: Sequence[type]) -> Iter
             continue
         if is_users(kind.__module__):
             yield _check_of(kind, _HOOK)
-        others = [one for one in (*classes, *known) if one is not kind]
+        others = [one for one in (*classes, *kinds) if one is not kind]
         answers = SubclassAnswers.of(kind, others)
         if answers is not None:
-            shown = f"{kind.__qualname__} (of {kind.__module__})"
+            source = f"{kind.__qualname__} (of {kind.__module__})"
             place = find_importable_name(kind)
-            yield Inlined(shown, answers, ".now()", ANSWER, answers.before, place)
+            yield Inlined(source, answers, ".now()", ANSWER, answers.before, place)
 
 
 def _check_of(kind: type, name: str) -> Inlined:
@@ -190,8 +190,8 @@ def _check_of(kind: type, name: str) -> Inlined:
     steps = ".__func__" if isinstance(static, classmethod) else ""
     function = getattr(static, "__func__", static)
     if isinstance(function, types.FunctionType):
-        shown, place = f"{kind.__qualname__}.{name}", find_importable_name(kind)
-        return of_function(shown, kind, f".{name}{steps}", function, place and f"{place}.{name}")
+        source, place = f"{kind.__qualname__}.{name}", find_importable_name(kind)
+        return of_function(source, kind, f".{name}{steps}", function, place and f"{place}.{name}")
     return _lacked_by_class(kind, name)
 
 
@@ -202,8 +202,8 @@ def _of_torch_modules(classes: Iterable[type]) -> Iterator[Inlined]:
         forward = getattr(kind, "forward", None)
         if isinstance(forward, types.FunctionType) and _is_torch(forward):
             place = find_importable_name(kind)
-            shown = f"{kind.__qualname__}.forward"
-            yield of_function(shown, kind, ".forward", forward, place and f"{place}.forward")
+            source = f"{kind.__qualname__}.forward"
+            yield of_function(source, kind, ".forward", forward, place and f"{place}.forward")
     called = torch.nn.Module.__call__
     if modules and isinstance(called, types.FunctionType):
         place = f"{find_importable_name(torch.nn.Module)}.__call__"
@@ -250,19 +250,21 @@ def _is_torch(function: types.FunctionType) -> bool:
 def _asked(own: Codes, values: Iterable[Any]) -> Iterator[Inlined]:
     """The answers of functions of Python and torch that become constants."""
     devices = [one for code in own for one in code.co_consts if one in AUTOCAST] or AUTOCAST
-    known: dict[Callable[..., Any], list[tuple[str, ...]]] = {
+    questions: dict[Callable[..., Any], list[tuple[str, ...]]] = {
         sys.getrecursionlimit: [()],
         sys.get_int_max_str_digits: [()],
         torch.is_autocast_cache_enabled: [()],
         torch.get_autocast_gpu_dtype: [()],
         torch.get_autocast_dtype: [(device,) for device in dict.fromkeys(devices)],
     }
-    asked = {id(value): value for value in values if isinstance(value, types.BuiltinFunctionType)}
-    for function in asked.values():
-        for given in known.get(function, ()) if function in known else ():
-            shown = f"{function.__module__}.{function.__name__}({', '.join(map(repr, given))})"
-            question = functools.partial(function, *given)
-            yield Inlined(shown, question, "()", ANSWER, question())
+    functions = {
+        id(value): value for value in values if isinstance(value, types.BuiltinFunctionType)
+    }
+    for function in functions.values():
+        for arguments in questions.get(function, ()) if function in questions else ():
+            source = f"{function.__module__}.{function.__name__}({', '.join(map(repr, arguments))})"
+            question = functools.partial(function, *arguments)
+            yield Inlined(source, question, "()", ANSWER, question())
 
 
 def _imported(own: Codes) -> Iterator[Inlined]:
@@ -270,8 +272,8 @@ def _imported(own: Codes) -> Iterator[Inlined]:
     for name in sorted({name for code in own for name in _imports(code)}):
         module = sys.modules.get(name)
         if isinstance(module, types.ModuleType):
-            shown, place = f"sys.modules[{name!r}]", f"{name}:__name__"
-            yield Inlined(shown, sys.modules, f"[{name!r}]", OBJECT, module, place)
+            source, place = f"sys.modules[{name!r}]", f"{name}:__name__"
+            yield Inlined(source, sys.modules, f"[{name!r}]", OBJECT, module, place)
 
 
 def _imports(code: types.CodeType) -> Iterator[str]:
@@ -287,6 +289,6 @@ def _annotated(own: Codes, values: Iterable[Any]) -> Iterator[Inlined]:
     functions = {id(value): value for value in values if isinstance(value, types.FunctionType)}
     for function in functions.values():
         if is_users(function.__module__ or "__main__"):
-            shown = f"{function.__qualname__}.{_ANNOTATIONS}"
+            source = f"{function.__qualname__}.{_ANNOTATIONS}"
             noted = dict(function.__annotations__)
-            yield Inlined(shown, function, f".{_ANNOTATIONS}", ANSWER, noted)
+            yield Inlined(source, function, f".{_ANNOTATIONS}", ANSWER, noted)

@@ -89,15 +89,15 @@ def _reset(code: CodeType) -> None:
         reset(code)
 
 
-def _forget(code: CodeType, kept: list[CodeType]) -> None:
+def _forget(code: CodeType, earlier: list[CodeType]) -> None:
     """Drop what was compiled for a code since; all of it when nothing had been before."""
-    if not kept:
+    if not earlier:
         _reset(code)
         return
-    known = {id(compiled) for compiled in kept}
+    earlier_ids = {id(compiled) for compiled in earlier}
     deleted = tp.DELETED_GUARDS.find()
     for entry in _entries(code):
-        if id(entry.code) not in known and deleted is not None:
+        if id(entry.code) not in earlier_ids and deleted is not None:
             reason = "it was compiled to explain the function"
             entry.guard_manager.extra_state.invalidate(entry, deleted(reason))
 
@@ -110,9 +110,9 @@ def restore_automatic_dynamic() -> Iterator[None]:
     came from a compilation of ours: the user's first compilation would then be a dynamic one.
     """
     held = {row: row.find() for row in (tp.SIZES_SEEN, tp.SIZES_FROM_CACHE)}
-    seen = held[tp.SIZES_SEEN]
-    if seen is not None:  # else torch begins inside
-        _put(tp.SIZES_SEEN, _copied(seen))
+    sizes = held[tp.SIZES_SEEN]
+    if sizes is not None:  # else torch begins inside
+        _put(tp.SIZES_SEEN, _copied(sizes))
     try:
         yield
     finally:
@@ -124,9 +124,9 @@ def restore_automatic_dynamic() -> Iterator[None]:
 def forget_automatic_dynamic() -> Iterator[None]:
     """Inside, torch has seen no size yet; at the end it knows what it knew before."""
     with restore_automatic_dynamic():
-        seen = tp.SIZES_SEEN.find()
-        if seen is not None:  # the copy that stands there inside
-            seen.clear()
+        sizes = tp.SIZES_SEEN.find()
+        if sizes is not None:  # the copy that stands there inside
+            sizes.clear()
         yield
 
 
@@ -136,10 +136,10 @@ def _put(row: tp.Name, value: Any) -> None:
         setattr(module, row.attribute, value)
 
 
-def _copied(seen: Any) -> Any:
+def _copied(sizes_by_code: Any) -> Any:
     """The sizes by code and by name of the input; torch changes the innermost entries in place."""
-    copied = copy.copy(seen)
-    for code, state in seen.items():
+    copied = copy.copy(sizes_by_code)
+    for code, state in sizes_by_code.items():
         twin = copy.copy(state)
         twin.automatic_dynamic = copy.copy(state.automatic_dynamic)
         for name, sizes in state.automatic_dynamic.items():

@@ -38,17 +38,17 @@ def release_frames(error: BaseException) -> None:
 
 def _tracebacks(error: BaseException) -> Iterator[TracebackType]:
     """Each traceback entry of an error, its causes and its contexts, once."""
-    pending, seen = [error], set[int]()
+    pending, visited = [error], set[int]()
     while pending:
         one = pending.pop()
-        if id(one) in seen:
+        if id(one) in visited:
             continue
-        seen.add(id(one))
+        visited.add(id(one))
         trace = one.__traceback__
         while trace is not None:
             yield trace
             trace = trace.tb_next
-        pending += [each for each in (one.__cause__, one.__context__) if each is not None]
+        pending += [cause for cause in (one.__cause__, one.__context__) if cause is not None]
 
 
 def _clear(trace: TracebackType) -> None:

@@ -44,8 +44,8 @@ def find_hint_symbols() -> Callable[[Iterable[Any]], Sequence[int]] | None:
 
 def get_hint_symbols(sizes: Iterable[Any]) -> Sequence[int]:
     """The numbers that stand for sizes that may be symbols."""
-    known = find_hint_symbols() or tp.HINT_SYMBOLS[0].get()
-    numbers: Sequence[int] = known(sizes)
+    get_hints = find_hint_symbols() or tp.HINT_SYMBOLS[0].get()
+    numbers: Sequence[int] = get_hints(sizes)
     return numbers
 
 
@@ -72,8 +72,8 @@ def wrap_with_builtins(inner: Function) -> Function:
 
     def get_runtime_env(capture: Any) -> Any:
         environment = inner(capture)
-        known = environment.used_globals.keys() | environment.import_sources.keys()
-        for name in environment.external_refs - known:
+        names = environment.used_globals.keys() | environment.import_sources.keys()
+        for name in environment.external_refs - names:
             if hasattr(builtins, name):
                 environment.used_globals[name] = getattr(builtins, name)
         return environment

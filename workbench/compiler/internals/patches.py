@@ -84,14 +84,14 @@ class Patches(ExitStack):
         """
         return self._replace(name, lambda link: _linked(link, make(link)), pane)
 
-    def _replace(self, name: Name, made: Callable[[Link], Function], pane: str) -> bool:
+    def _replace(self, name: Name, make: Callable[[Link], Function], pane: str) -> bool:
         holder, attribute = _holder(name)
         if holder is None:
             self.missing.setdefault(pane, f"this torch has no {name.target.replace(':', '.')}")
             return False
         with _LOCK:
             raw = _raw(holder, attribute)
-            wrapper = made(Link(_function(raw), raw, attribute in vars(holder)))
+            wrapper = make(Link(_function(raw), raw, attribute in vars(holder)))
             kind = type(raw) if isinstance(raw, staticmethod | classmethod) else None
             setattr(holder, attribute, kind(wrapper) if kind else wrapper)
         self.callback(_unlink, holder, attribute, wrapper)
@@ -167,11 +167,11 @@ class Patches(ExitStack):
     def config(self, name: Name, values: Mapping[str, Any], pane: str = "") -> None:
         """Set options of a torch config module, for this thread, until the patches are undone."""
         config = name.find()
-        known = {} if config is None else {k: v for k, v in values.items() if _has(config, k)}
-        for key in values.keys() - known.keys():
+        present = {} if config is None else {k: v for k, v in values.items() if _has(config, k)}
+        for key in values.keys() - present.keys():
             self.missing.setdefault(pane, f"this torch has no option {key}")
-        if config is not None and known:
-            self.enter_context(config.patch(known))
+        if config is not None and present:
+            self.enter_context(config.patch(present))
 
 
 def _linked(link: Link, function: Function) -> Function:
@@ -273,8 +273,8 @@ class ProcessPatches(ExitStack):
 def hold_torch_warnings() -> Iterator[None]:
     """Keep warnings and errors that torch logs in this thread off its handlers; the rest stays."""
     thread = threading.get_ident()
-    known = list(logging.root.manager.loggerDict.items())
-    loggers = [log for name, log in known if name.partition(".")[0] == "torch"]
+    registered = list(logging.root.manager.loggerDict.items())
+    loggers = [log for name, log in registered if name.partition(".")[0] == "torch"]
     handlers = {h for log in loggers if isinstance(log, logging.Logger) for h in log.handlers}
 
     def is_wanted(record: logging.LogRecord) -> bool:

@@ -29,11 +29,13 @@ def operator_reduced(value: Any) -> tuple[Callable[..., Any], tuple[Any, ...]] |
         return getattr, (torch.ops, value.name)
     if isinstance(value, (tp.OPS.get().OpOverload, tp.OPS.get().OpOverloadPacket)):
         qualified = tp.schema_of(value).name if isinstance(value, tp.OPS.get().OpOverload) else ""
-        known = tp.OPERATOR_DEFINITIONS.get().get(qualified or str(value).replace(".", "::", 1))
-        module = _name_torch_module(known) if known is not None else ""
+        definition = tp.OPERATOR_DEFINITIONS.get().get(
+            qualified or str(value).replace(".", "::", 1)
+        )
+        module = _name_torch_module(definition) if definition is not None else ""
         # an operator of the user is an argument: it is made there before it is looked up by name
-        made = () if known is None or module else (known,)
-        return _found, (str(value), module, *made)
+        arguments = () if definition is None or module else (definition,)
+        return _found, (str(value), module, *arguments)
     return None
 
 
@@ -78,12 +80,12 @@ class CustomOperator:
         # of the function of a `triton_op` torch makes the fake one as well
         make = torch.library.triton_op if self.is_of_triton else torch.library.custom_op
         function = self.fake if self.is_of_triton else self.function
-        made: Any = make(self.name, function, mutates_args=self.mutated, schema=self.schema)
+        operator: Any = make(self.name, function, mutates_args=self.mutated, schema=self.schema)
         if self.fake is not None and not self.is_of_triton:
-            made.register_fake(self.fake)
+            operator.register_fake(self.fake)
         if self.backward is not None:
-            made.register_autograd(self.backward, setup_context=self.setup_context)
-        return made
+            operator.register_autograd(self.backward, setup_context=self.setup_context)
+        return operator
 
 
 @dataclass(frozen=True)
@@ -135,8 +137,9 @@ class DefinedOperator:
             )
         namespace, own = name.split("::")
         packet, _, overload = own.partition(".")
-        found = getattr(getattr(getattr(torch.ops, namespace), packet), overload or "default")
-        schema = str(tp.schema_of(found)).removeprefix(f"{namespace}::")
+        packets = getattr(torch.ops, namespace)
+        defined = getattr(getattr(packets, packet), overload or "default")
+        schema = str(tp.schema_of(defined)).removeprefix(f"{namespace}::")
         has_backward = any(tp.HAS_KERNEL.get()(name, key) for key in _AUTOGRAD)
         return cls(name, "", schema, fake, has_backward)
 
@@ -167,8 +170,8 @@ def _find_module(name: str, fake: Any) -> ModuleType | None:
         for value in list(vars(module).values())
         if type(value) is torch.library.Library and name in getattr(value, tp.DEFINED_BY_LIBRARY)
     )
-    found = next(held, sys.modules.get(getattr(fake, "__module__", None) or ""))
-    return None if found is None or found.__name__ == "__main__" else found
+    owner = next(held, sys.modules.get(getattr(fake, "__module__", None) or ""))
+    return None if owner is None or owner.__name__ == "__main__" else owner
 
 
 def forget(operator: Any) -> None:
@@ -182,18 +185,18 @@ def find_used_operators(value: Any) -> Iterator[Any]:
     """The user's operators behind a function's `torch.ops.….name`, an operator or a namespace."""
     if isinstance(value, FunctionType):
         names = set(value.__code__.co_names)
-        wanted = names if "ops" in names else set()
+        used_names = names if "ops" in names else set()
     elif isinstance(value, type(torch.ops.aten)):
-        wanted = {value.name, *dir(value)}
+        used_names = {value.name, *dir(value)}
     else:
-        wanted = set(str(value).split(".")[:2])
-    known = tp.OPERATOR_DEFINITIONS.get()
-    for name, operator in tuple(known.items()):
-        if set(name.split("::")) <= wanted and not _name_torch_module(operator):
+        used_names = set(str(value).split(".")[:2])
+    definitions = tp.OPERATOR_DEFINITIONS.get()
+    for name, operator in tuple(definitions.items()):
+        if set(name.split("::")) <= used_names and not _name_torch_module(operator):
             yield operator
-    for name in sorted(tp.DEFINED_OPERATORS.get() - set(known)):
+    for name in sorted(tp.DEFINED_OPERATORS.get() - set(definitions)):
         namespace, operator = name.split("::")
-        if namespace in wanted and operator.partition(".")[0] in wanted:
+        if namespace in used_names and operator.partition(".")[0] in used_names:
             yield LibraryOperator(name)
 
 

@@ -157,12 +157,12 @@ def mapped(value: torch.Tensor, change: Callable[[torch.Tensor], torch.Tensor]) 
     """A tensor of the same class, made of what `change` gives for each of its dense parts."""
     if not is_flattenable(value):
         return change(value)
-    taken = Flattened.of(value)
+    flattened = Flattened.of(value)
     inner = {
         name: mapped(part, change) if isinstance(part, torch.Tensor) else part
-        for name, part in taken.inner.items()
+        for name, part in flattened.inner.items()
     }
-    return replace(taken, inner=inner).rebuilt()
+    return replace(flattened, inner=inner).rebuilt()
 
 
 def _moved(context: Any, device: str) -> Any:

@@ -829,8 +829,8 @@ def has_own_gather(parameter: Any) -> bool:
 
 def hook_ids_of(state: Any) -> set[int]:
     """The keys of the hooks that `fully_shard` put around the calls of modules."""
-    made = (state._pre_forward_hook_handle, state._post_forward_hook_handle)
-    return {part.id for each in made for part in getattr(each, "handles", (each,))}
+    handles = (state._pre_forward_hook_handle, state._post_forward_hook_handle)
+    return {part.id for handle in handles for part in getattr(handle, "handles", (handle,))}
 
 
 def forms_of_parameter(parameter: Any) -> list[Any]:

@@ -135,7 +135,7 @@ def restore_autocast(snapshot: Mapping[str, Any]) -> Iterator[None]:
 
     Guards on tensors take the dispatch keys of the moment in which they are built or read back.
     """
-    wanted = snapshot["autocast_state"]["enabled"]
+    enabled = snapshot["autocast_state"]["enabled"]
     with ExitStack() as stack:
         for device in AUTOCAST:
             before = torch.is_autocast_enabled(device)
@@ -147,7 +147,7 @@ def restore_autocast(snapshot: Mapping[str, Any]) -> Iterator[None]:
             place = next(
                 i for i, pair in enumerate(zip(here, there, strict=True)) if len({*pair}) > 1
             )
-            torch.set_autocast_enabled(device, bool(wanted[place]))
+            torch.set_autocast_enabled(device, bool(enabled[place]))
         yield
 
 
@@ -166,8 +166,8 @@ def _read_of_autocast(state: Mapping[str, Any]) -> Mapping[str, Any]:
     dtype of a device for which it is off is not compared by torch's own guard, which calls ask.
     """
     pairs = zip(state["enabled"], state["dtype"], strict=True)
-    read = {**state, "dtype": [dtype if is_on else None for is_on, dtype in pairs]}
-    return read if any(state["enabled"]) else {**read, "cached_enabled": None}
+    readable = {**state, "dtype": [dtype if is_on else None for is_on, dtype in pairs]}
+    return readable if any(state["enabled"]) else {**readable, "cached_enabled": None}
 
 
 def _of_autocast(expected: Mapping[str, Any], actual: Mapping[str, Any]) -> tuple[str, Any, Any]:
@@ -261,17 +261,17 @@ class TorchState:
                 if enabled:
                     stack.enter_context(torch.autocast(kind, dtype))
             for name, values in self.options.items():
-                known = {key: value for key, value in values.items() if key not in keep}
-                if known:
-                    stack.enter_context(_CONFIGS[name].get().patch(known))
+                others = {key: value for key, value in values.items() if key not in keep}
+                if others:
+                    stack.enter_context(_CONFIGS[name].get().patch(others))
             yield
 
     @contextmanager
     def reproduced(self) -> Iterator[None]:
         """Work under this state; raises `UsageError` where this process cannot have all of it."""
         with self.applied(keep=frozenset()):
-            wanted, here = json.loads(self.guarded), json.loads(_guarded())
-            differing = [n for n in wanted if not _is_same(n, wanted[n], here.get(n))]
+            there, here = json.loads(self.guarded), json.loads(_guarded())
+            differing = [n for n in there if not _is_same(n, there[n], here.get(n))]
             if differing:
                 raise UsageError(
                     f"The worker cannot have the same {', '.join(differing)} as this process. "

@@ -100,10 +100,10 @@ def reduce_function(value: Any) -> tuple[Any, ...] | str | None:
         return None
     function = value.fn
     if function.__module__.startswith("triton."):
-        found: Any = sys.modules.get(function.__module__)
+        member: Any = sys.modules.get(function.__module__)
         for part in function.__qualname__.split("."):
-            found = getattr(found, part, None)
-        if found is value:
+            member = getattr(member, part, None)
+        if member is value:
             name: str = function.__qualname__
             return name
     options = {
@@ -124,13 +124,13 @@ def _only_in_text(function: FunctionType, lines: list[str]) -> dict[str, Any]:
     The code of a function does not name them, so that what pickles it by its code leaves them
     behind; Triton reads the text.
     """
-    made = ast.parse(textwrap.dedent("".join(lines))).body[0]
-    heads = [each for each in ast.walk(made) if isinstance(each, ast.arguments)]
-    notes = [each.annotation for each in ast.walk(made) if isinstance(each, ast.AnnAssign)]
+    definition = ast.parse(textwrap.dedent("".join(lines))).body[0]
+    heads = [node for node in ast.walk(definition) if isinstance(node, ast.arguments)]
+    notes = [node.annotation for node in ast.walk(definition) if isinstance(node, ast.AnnAssign)]
     named = chain.from_iterable(map(ast.walk, [*heads, *notes]))
     names = {part.id for part in named if isinstance(part, ast.Name)}
-    known = function.__globals__
-    return {name: known[name] for name in sorted(names) if name in known}
+    scope = function.__globals__
+    return {name: scope[name] for name in sorted(names) if name in scope}
 
 
 def _make(
@@ -149,10 +149,10 @@ def _make(
     for name, held in others.items():
         function.__globals__.setdefault(name, held)
     with _reading(lines, first):
-        made = jit(function, **options)
-        if hasattr(made, "rewrite"):  # interpreted: its text is read when it is first called
-            made.rewrite()
-        return made
+        jitted = jit(function, **options)
+        if hasattr(jitted, "rewrite"):  # interpreted: its text is read when it is first called
+            jitted.rewrite()
+        return jitted
 
 
 def _make_constant(function: FunctionType, lines: list[str], first: int) -> Any:

@@ -75,17 +75,19 @@ class TritonModule:
 
     def list_operations(self) -> Iterator[Operation]:
         """The operations in the order of the text, those around others behind them."""
-        found: list[Operation] = []
+        operations: list[Operation] = []
 
-        def see(each: Any) -> None:
-            operands = map(each.get_operand, range(each.get_num_operands()))
-            results = map(each.get_result, range(each.get_num_results()))
-            found.append(
-                Operation(each.get_name(), tuple(map(_hold, operands)), tuple(map(_hold, results)))
+        def see(operation: Any) -> None:
+            operands = map(operation.get_operand, range(operation.get_num_operands()))
+            results = map(operation.get_result, range(operation.get_num_results()))
+            operations.append(
+                Operation(
+                    operation.get_name(), tuple(map(_hold, operands)), tuple(map(_hold, results))
+                )
             )
 
         self._module.walk(see)
-        yield from found
+        yield from operations
 
     def read_layout(self, held: Held) -> Any:
         """The layout of a tensor, as Gluon writes it."""
@@ -94,8 +96,8 @@ class TritonModule:
     def find_bases(self, held: Held) -> Bases:
         """Which register, lane, warp and block hold which element of a tensor."""
         layout = self.read_layout(held)
-        made = self._builder.to_linear_layout(layout._to_ir(self._builder), list(held.shape))
-        parts = (made.reg_bases, made.lane_bases, made.warp_bases, made.block_bases)
+        linear = self._builder.to_linear_layout(layout._to_ir(self._builder), list(held.shape))
+        parts = (linear.reg_bases, linear.lane_bases, linear.warp_bases, linear.block_bases)
         return tuple(tuple(tuple(base) for base in part) for part in parts)
 
     def count_conflicts(self, held: Held, shared: Held, bits: int) -> int:

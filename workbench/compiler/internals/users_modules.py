@@ -50,8 +50,13 @@ def _list_installed(folder: str) -> frozenset[str]:
 
     A project under work has an .egg-info beside its package, whose files are not listed there.
     """
-    found = importlib.metadata.distributions(path=[folder])
-    files = [file for each in found if each.read_text("RECORD") for file in each.files or ()]
+    distributions = importlib.metadata.distributions(path=[folder])
+    files = [
+        file
+        for distribution in distributions
+        if distribution.read_text("RECORD")
+        for file in distribution.files or ()
+    ]
     return frozenset(file.parts[0].partition(".")[0] for file in files if file.parts)
 
 
@@ -64,8 +69,8 @@ def is_edited(module: ModuleType) -> bool:
         there = loader.get_code(module.__name__)
     except (OSError, SyntaxError):
         return True
-    known = set() if there is None else {_outline(code) for code in _list_codes(there)}
-    return any(_outline(code) not in known for code in _list_functions(module))
+    outlines = set() if there is None else {_outline(code) for code in _list_codes(there)}
+    return any(_outline(code) not in outlines for code in _list_functions(module))
 
 
 def _list_functions(module: ModuleType) -> Iterator[CodeType]:

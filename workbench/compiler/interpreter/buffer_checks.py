@@ -260,8 +260,8 @@ def flattened(value: Tensor, layout: TensorLike) -> Tensor:
     )
     flat = torch.zeros(max(length, 1), dtype=value.dtype)
     if value.numel():
-        seen = flat.as_strided(layout.shape, layout.stride, layout.offset)
-        seen.copy_(value.reshape(layout.shape))
+        view = flat.as_strided(layout.shape, layout.stride, layout.offset)
+        view.copy_(value.reshape(layout.shape))
     return flat
 
 
@@ -421,9 +421,9 @@ def _over_one(method: str) -> Callable[[Accumulators, Axes], Tensor]:
     """A reduction that torch has along one axis only: the reduced axes are the last ones."""
 
     def reduce(parts: Accumulators, axes: Axes) -> Tensor:
-        kept = parts[0].shape[: parts[0].ndim - len(axes)]
-        reduced: Tensor = getattr(parts[0].reshape(*kept, -1), method)(-1)
-        return reduced.reshape(*kept, *(1 for _ in axes))
+        outer_shape = parts[0].shape[: parts[0].ndim - len(axes)]
+        reduced: Tensor = getattr(parts[0].reshape(*outer_shape, -1), method)(-1)
+        return reduced.reshape(*outer_shape, *(1 for _ in axes))
 
     return reduce
 

@@ -72,8 +72,8 @@ class CheckedProgram:
     sources: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        kept = self.program.graphs
-        self.graphs: tuple[CapturedGraph, ...] = pickle.loads(kept) if kept else ()
+        pickled = self.program.graphs
+        self.graphs: tuple[CapturedGraph, ...] = pickle.loads(pickled) if pickled else ()
         self._checkers: list[buffer_checks.Checker] = []
 
     @property
@@ -99,10 +99,10 @@ class CheckedProgram:
             runner = self._runner(compiled, float64=False, draws=draws)
 
             def call(inputs: list[Any]) -> Any:
-                given = list(inputs)
+                arguments = list(inputs)
                 inputs.clear()
                 with reword_errors(f"The captured graph of {self.callee.name}", _NO_GRAPH_RUN):
-                    output = runner.run(graph, given)[0]
+                    output = runner.run(graph, arguments)[0]
                 return _laid_out(output, graph.strides) if as_there else output
 
             return call
@@ -124,9 +124,9 @@ class CheckedProgram:
 
         def launch(graph: CapturedGraph, kwargs: Mapping[str, Any]) -> None:
             kernel = graph.kernels[kwargs["kernel_idx"], kwargs["constant_args_idx"]]
-            made = self.session.unedited(kernel.name, sources[kernel.name], kernel.name)
+            interpreted = self.session.unedited(kernel.name, sources[kernel.name], kernel.name)
             x, y, z, *_ = (*map(int, kwargs["grid"][0]), 1, 1)
-            made.run_on((x, y, z), {**kernel.constants, **kwargs["kwargs"]})
+            interpreted.run_on((x, y, z), {**kernel.constants, **kwargs["kwargs"]})
 
         return GraphRunner(
             float64=float64,
@@ -162,7 +162,7 @@ class CheckedProgram:
     def _checked(
         self, call: serialized_function.GraphCall, graph: CapturedGraph, compiled: Any
     ) -> serialized_function.GraphCall:
-        session, peers, wanted = self.session, self.peers, buffer_checks.select_wanted_nodes(graph)
+        session, peers, nodes = self.session, self.peers, buffer_checks.select_wanted_nodes(graph)
 
         def run_graph(
             inputs: list[Any], state: torch.Tensor, *, float64: bool
@@ -170,13 +170,13 @@ class CheckedProgram:
             runner = self._runner(compiled, float64=float64)
             with torch.random.fork_rng(), torch.no_grad(), peers.apart():
                 torch.random.set_rng_state(state)
-                return runner.run(graph, inputs, wanted)[1]
+                return runner.run(graph, inputs, nodes)[1]
 
         def checked(inputs: list[Any]) -> Any:
-            given, again = copy_inputs(inputs), copy_inputs(inputs)
+            once, again = copy_inputs(inputs), copy_inputs(inputs)
             before = buffer_checks.written_inputs(graph, inputs)
             state = torch.random.get_rng_state()
-            values = run_graph(given, state, float64=self.float64)
+            values = run_graph(once, state, float64=self.float64)
 
             def run_exact(float64: bool) -> Mapping[str, Any]:
                 return run_graph(copy_inputs(again), state, float64=float64)
@@ -192,9 +192,9 @@ class CheckedProgram:
             def observe(
                 step: str, variables: Mapping[str, Any], written: frozenset[int] | None
             ) -> None:
-                known = len(checker.rows)
+                row_count = len(checker.rows)
                 checker(step, variables, written)
-                for row in checker.rows[known:]:
+                for row in checker.rows[row_count:]:
                     peers.tell(row)
 
             session.observer = observe
@@ -235,9 +235,9 @@ def _laid_out(output: Any, strides: Sequence[tuple[int, ...] | None]) -> Any:
         return output
     return tuple(
         part
-        if wanted is None or not isinstance(part, torch.Tensor)
-        else restride(part, part.shape, wanted)
-        for part, wanted in zip(output, strides, strict=True)
+        if stride is None or not isinstance(part, torch.Tensor)
+        else restride(part, part.shape, stride)
+        for part, stride in zip(output, strides, strict=True)
     )
 
 

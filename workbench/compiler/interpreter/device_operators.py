@@ -24,8 +24,8 @@ def _scores(
     if bias is not None:
         scores = scores + _wide(bias)
     if is_causal:
-        seen = torch.ones(scores.shape[-2:], dtype=torch.bool).tril()
-        scores = scores.masked_fill(~seen, float("-inf"))
+        visible = torch.ones(scores.shape[-2:], dtype=torch.bool).tril()
+        scores = scores.masked_fill(~visible, float("-inf"))
     return scores
 
 
@@ -114,14 +114,14 @@ def _gradients(
     of_weights = wide @ values.transpose(-2, -1)
     of_scores = weights * (of_weights - (of_weights * weights).sum(-1, keepdim=True))
     factor = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
-    made = (
+    gradients = (
         of_scores @ keys * factor,
         _gathered(of_scores.transpose(-2, -1) @ _wide(query) * factor, times),
         _gathered(weights.transpose(-2, -1) @ wide, times),
     )
     laid_out = [
         part.to(like.dtype).transpose(1, 2).contiguous().transpose(1, 2)
-        for part, like in zip(made, (query, key, value), strict=True)
+        for part, like in zip(gradients, (query, key, value), strict=True)
     ]
     return *laid_out, None if bias is None else of_scores.sum_to_size(bias.shape).to(bias.dtype)
 
@@ -141,10 +141,10 @@ def _efficient_backward(
     gradient: Tensor, query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None,
     *args: Any, scale: float | None = None,
 ) -> tuple[Tensor | None, ...]:  # fmt: skip
-    dropout, wanted = args[4], args[5]
+    dropout, mask = args[4], args[5]
     is_causal = bool(args[6]) if len(args) > 6 else False
     gradients = _gradients(gradient, query, key, value, bias, is_causal, scale, dropout)
-    return tuple(part if want else None for part, want in zip(gradients, wanted, strict=True))
+    return tuple(part if want else None for part, want in zip(gradients, mask, strict=True))
 
 
 def _cudnn_backward(*args: Any, scale: float | None = None) -> tuple[Tensor | None, ...]:

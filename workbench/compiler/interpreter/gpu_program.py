@@ -75,15 +75,15 @@ def _widen(function: Callable[..., Any]) -> Callable[..., Any]:
     map_tensors = tp.TREE_MAP_ONLY.get()
 
     def call(*args: Any, out: torch.Tensor | None = None, **named: Any) -> Any:
-        given = [leaf for leaf in tp.TREE_LEAVES.get()((args, named)) if _is_float(leaf)]
+        floats = [leaf for leaf in tp.TREE_LEAVES.get()((args, named)) if _is_float(leaf)]
         wide = map_tensors(torch.Tensor, lambda t: t.double() if _is_float(t) else t, (args, named))
-        dtype = given[0].dtype if given else torch.float32
-        found = map_tensors(
+        dtype = floats[0].dtype if floats else torch.float32
+        results = map_tensors(
             torch.Tensor,
             lambda t: t.to(dtype) if _is_float(t) else t,
             function(*wide[0], **wide[1]),
         )
-        return found if out is None else out.copy_(found)
+        return results if out is None else out.copy_(results)
 
     return call
 
@@ -151,8 +151,8 @@ _CUDA = SimpleNamespace(set_device=_nothing, synchronize=_nothing, _DeviceGuard=
 
 
 def _device(*args: Any, **named: Any) -> torch.device:
-    made = torch.device(*args, **named)
-    return torch.device(CPU) if is_gpu(made) else made
+    device = torch.device(*args, **named)
+    return torch.device(CPU) if is_gpu(device) else device
 
 
 def restride(value: Any, size: Any, stride: Any, *_: Any) -> Any:
@@ -163,9 +163,9 @@ def restride(value: Any, size: Any, stride: Any, *_: Any) -> Any:
         n < 2 or have == want for n, have, want in zip(size, value.stride(), stride, strict=True)
     ):
         return value
-    made = torch.empty_strided(size, stride, dtype=value.dtype)
-    made.copy_(value)
-    return made
+    restrided = torch.empty_strided(size, stride, dtype=value.dtype)
+    restrided.copy_(value)
+    return restrided
 
 
 class _Rewriter(ast.NodeTransformer):
@@ -200,9 +200,9 @@ class _Rewriter(ast.NodeTransformer):
         text = _text(node)
         if text == f"torch.{GPU}":
             return ast.Name("_cuda", ast.Load())
-        known = text.removeprefix("torch.ops.")
-        if known in STAND_INS:
-            return ast.parse(f"{_STAND_IN}[{known!r}]", mode="eval").body
+        name = text.removeprefix("torch.ops.")
+        if name in STAND_INS:
+            return ast.parse(f"{_STAND_IN}[{name!r}]", mode="eval").body
         return self.generic_visit(node)
 
     def visit_Expr(self, node: ast.Expr) -> Any:
@@ -237,11 +237,11 @@ class _Rewriter(ast.NodeTransformer):
     def _observed(self, node: ast.Expr | ast.Assign) -> Any:
         step = _step(node.value)
         used = [part for part in ast.walk(node) if isinstance(part, ast.Name)]
-        made = self.generic_visit(node)
+        visited = self.generic_visit(node)
         if step is None:
-            return made
+            return visited
         names = sorted({part.id for part in used} - _GLOBAL)
-        return [made, _observation(step, names)]
+        return [visited, _observation(step, names)]
 
 
 _GLOBAL = {"torch", "aten", "extern_kernels", "reinterpret_tensor", "inductor_ops", "self"}

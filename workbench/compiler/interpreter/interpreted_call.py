@@ -75,10 +75,10 @@ class InterpretedCall:
             return call
 
         def watch(real: Callable[..., Any]) -> Callable[..., Any]:
-            def called(*given: Any) -> Any:
-                self.inputs = tuple(copy_inputs(list(given)))
-                self.outputs = real(*given)
-                self.written = copy_written(self.inputs, given)
+            def called(*inputs: Any) -> Any:
+                self.inputs = tuple(copy_inputs(list(inputs)))
+                self.outputs = real(*inputs)
+                self.written = copy_written(self.inputs, inputs)
                 return self.outputs
 
             return called

@@ -135,12 +135,12 @@ class Arena(ExitStack):
         self, shape: tuple[int, ...], stride: tuple[int, ...], dtype: torch.dtype
     ) -> torch.Tensor:
         """A tensor of NaN, or of large integers, so that reading what nobody wrote is seen."""
-        made = self._storage(max(TensorLike(shape, stride, dtype).span, dtype.itemsize)).view(dtype)
+        flat = self._storage(max(TensorLike(shape, stride, dtype).span, dtype.itemsize)).view(dtype)
         if dtype.is_floating_point or dtype.is_complex:
-            made.fill_(float("nan"))
+            flat.fill_(float("nan"))
         elif dtype is not torch.bool:
-            made.view(torch.uint8).fill_(_SENTINEL)
-        return made.as_strided(shape, stride)
+            flat.view(torch.uint8).fill_(_SENTINEL)
+        return flat.as_strided(shape, stride)
 
     def shared(self, tensor: torch.Tensor) -> SharedTensor | None:
         """Where a tensor of this arena lies, or None for one that lies elsewhere."""
@@ -166,9 +166,9 @@ class Arena(ExitStack):
             self._grow(max(room, _SEGMENT))
         path, memory, _ = self._segments[-1]
         start, self._used = self._used, self._used + room
-        made = torch.frombuffer(memory, dtype=torch.uint8, count=size, offset=start)
-        self._places[made.untyped_storage().data_ptr()] = (path, start)
-        return made
+        content = torch.frombuffer(memory, dtype=torch.uint8, count=size, offset=start)
+        self._places[content.untyped_storage().data_ptr()] = (path, start)
+        return content
 
     def _grow(self, size: int) -> None:
         file = os.memfd_create("workbench")

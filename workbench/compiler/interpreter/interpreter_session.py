@@ -160,8 +160,8 @@ class Session:
         if self._repeated is not None:
             source = self._defined[key][1].source
             digest = digest_launch(f"{name}\0{source}", [*named], everything, grid, self.products)
-            if (known := self._repeated.find(digest, everything)) is not None:
-                self.configs[name], self._written = known
+            if (result := self._repeated.find(digest, everything)) is not None:
+                self.configs[name], self._written = result
                 return
         self._define(key)
         moved: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
@@ -274,29 +274,29 @@ class RepeatedLaunches:
 
     def keep(self, key: bytes, given: Sequence[Any], config: str, written: frozenset[int]) -> None:
         """Keep what a launch gave."""
-        found = {
+        contents = {
             place: view_bytes(tensor).clone()
             for place, tensor in enumerate(_list_storages(given))
             if _place(tensor) in written
         }
-        size = sum(content.numel() for content in found.values())
+        size = sum(content.numel() for content in contents.values())
         if self._bytes + size <= _MOST_BYTES:
             self._bytes += size
-            self._known[key] = _Result(config, found)
+            self._known[key] = _Result(config, contents)
 
 
 def digest_launch(kernel: str, names: Sequence[str], given: Sequence[Any], *how: Any) -> bytes:
     """What tells a launch apart: the kernel, its arguments, the bytes of all that they lie in."""
     storages = _list_storages(given)
     number = {_place(tensor): n for n, tensor in enumerate(storages)}
-    told = [
+    described = [
         (number[_place(value)], TensorLike.of(value)) if isinstance(value, torch.Tensor) else value
         for value in given
     ]
-    made = hashlib.sha256(repr((kernel, tuple(names), told, how)).encode())
+    digest = hashlib.sha256(repr((kernel, tuple(names), described, how)).encode())
     for tensor in storages:
-        made.update(view_bytes(tensor).numpy().data)
-    return made.digest()
+        digest.update(view_bytes(tensor).numpy().data)
+    return digest.digest()
 
 
 def view_bytes(tensor: torch.Tensor) -> torch.Tensor:
@@ -304,13 +304,13 @@ def view_bytes(tensor: torch.Tensor) -> torch.Tensor:
     return torch.empty(0, dtype=torch.uint8).set_(tensor.untyped_storage())
 
 
-def _list_storages(given: Sequence[Any]) -> list[torch.Tensor]:
+def _list_storages(arguments: Sequence[Any]) -> list[torch.Tensor]:
     """A tensor for each storage, in the order of the arguments."""
-    found: dict[int, torch.Tensor] = {}
-    for value in given:
+    by_place: dict[int, torch.Tensor] = {}
+    for value in arguments:
         if isinstance(value, torch.Tensor):
-            found.setdefault(_place(value), value)
-    return list(found.values())
+            by_place.setdefault(_place(value), value)
+    return list(by_place.values())
 
 
 def _place(tensor: torch.Tensor) -> int:

@@ -89,21 +89,25 @@ class _Served:
             return kernel
         args = [self._here(value) for value in message.args]
         named = {name: self._here(value) for name, value in message.named.items()}
-        asked = message.products
-        self._builder.choose_products(asked.default, asked.allowed, has_tf32=asked.has_tf32)
-        seen: list[Watched] = []
+        products = message.products
+        self._builder.choose_products(
+            products.default, products.allowed, has_tf32=products.has_tf32
+        )
+        watched: list[Watched] = []
 
-        def watch(function: Any, given: Mapping[str, Any], grid: tuple[int, int, int]) -> None:
+        def watch(function: Any, arguments: Mapping[str, Any], grid: tuple[int, int, int]) -> None:
             from workbench.compiler.interpreter.watched.watched_run import watch_kernel
 
-            seen.append(watch_kernel(self._builder, function, given, grid, seconds=message.watch_s))
+            watched.append(
+                watch_kernel(self._builder, function, arguments, grid, seconds=message.watch_s)
+            )
 
         try:
             config, programs = kernel.run(
                 args, named, message.grid, watch if message.watch_s else None
             )
         except KernelFailure as failure:
-            return interpreter_messages.Stopped(str(failure), *seen)
+            return interpreter_messages.Stopped(str(failure), *watched)
         return interpreter_messages.Finished(
-            config, programs, self._builder.memory.written([*args, *named.values()]), *seen
+            config, programs, self._builder.memory.written([*args, *named.values()]), *watched
         )

@@ -33,18 +33,19 @@ def interpret_users_kernels(
     `sources` are those of the program; one that it lacks, as of an operator of the user that the
     compiler does not look into, is added.
     """
-    known: dict[str, list[UsersKernel]] = {}
+    by_name: dict[str, list[UsersKernel]] = {}
     for graph in graphs:
         for one in graph.kernels.values():
-            known.setdefault(one.name, []).append(one)
-    if not known and "triton" not in sys.modules:  # which code that launches a kernel has imported
+            by_name.setdefault(one.name, []).append(one)
+    # which code that launches a kernel has imported
+    if not by_name and "triton" not in sys.modules:
         yield
         return
     from triton.runtime.jit import KernelInterface
 
     def at_grid(kernel: Any, grid: Any) -> Any:
         def launch(*args: Any, **named: Any) -> None:
-            _launch(kernel, grid, args, named, known, sources, run)
+            _launch(kernel, grid, args, named, by_name, sources, run)
 
         return launch
 
@@ -58,7 +59,7 @@ def _launch(
     grid: Any,
     args: tuple[Any, ...],
     named: Mapping[str, Any],
-    known: Mapping[str, Sequence[UsersKernel]],
+    by_name: Mapping[str, Sequence[UsersKernel]],
     sources: dict[str, str],
     run: RunKernel,
 ) -> None:
@@ -75,20 +76,22 @@ def _launch(
     if name not in sources:
         sources[name] = write_kernel_source(function)
     _refuse_changed(name, function, sources[name])
-    given = {**dict(zip(function.arg_names, args, strict=False)), **named}
-    given = {arg: value for arg, value in given.items() if arg in function.arg_names}
-    chosen = _constants(known.get(name, ()), given)
-    meta = {**tuned, **chosen, **given}
-    meta |= {arg: made(meta) for arg, made in heuristics.items()}
-    asked = tuple(grid(meta) if callable(grid) else grid)
-    x, y, z = (int(size) for size in (*asked, 1, 1)[:3])
+    arguments = {**dict(zip(function.arg_names, args, strict=False)), **named}
+    arguments = {arg: value for arg, value in arguments.items() if arg in function.arg_names}
+    chosen = _constants(by_name.get(name, ()), arguments)
+    meta = {**tuned, **chosen, **arguments}
+    meta |= {arg: heuristic(meta) for arg, heuristic in heuristics.items()}
+    sizes = tuple(grid(meta) if callable(grid) else grid)
+    x, y, z = (int(size) for size in (*sizes, 1, 1)[:3])
     run(name, (x, y, z), meta)
 
 
-def _constants(kernels: Sequence[UsersKernel], given: Mapping[str, Any]) -> dict[str, Any]:
+def _constants(kernels: Sequence[UsersKernel], arguments: Mapping[str, Any]) -> dict[str, Any]:
     """What the program chose for a kernel, as a tuner does, where the call does not say it."""
     for kernel in kernels:
-        same = all(given[name] == v for name, v in kernel.constants.items() if name in given)
+        same = all(
+            arguments[name] == v for name, v in kernel.constants.items() if name in arguments
+        )
         if same:
             return dict(kernel.constants)
     return dict(kernels[0].constants) if kernels else {}
@@ -121,19 +124,19 @@ def write_kernel_source(function: Any) -> str:
     return "\n".join([*lines, _TAIL.format(function.__name__)]) + "\n"
 
 
-def _list_statements(function: Any, seen: set[int]) -> Iterator[str]:
+def _list_statements(function: Any, visited: set[int]) -> Iterator[str]:
     """What stands before a function, and the function."""
-    seen.add(id(function))
+    visited.add(id(function))
     python = function.fn
     cells = zip(python.__code__.co_freevars, python.__closure__ or (), strict=True)
     inside = {name: cell.cell_contents for name, cell in cells}
     for name in dict.fromkeys(_list_names(python.__code__)):
         value = inside.get(name, python.__globals__.get(name, _MISSING))
-        if value is _MISSING or id(value) in seen:
+        if value is _MISSING or id(value) in visited:
             continue
         is_triton = str(getattr(value, "__module__", "")).startswith("triton.")
         if hasattr(value, "src") and hasattr(value, "fn") and not is_triton:  # of the user
-            yield from _list_statements(value, seen)
+            yield from _list_statements(value, visited)
             if name != value.__name__:
                 yield f"{name} = {value.__name__}"
         else:
@@ -244,11 +247,11 @@ def scan_in_order(
     axis = dim % leaves[0].ndim
     places = range(leaves[0].shape[axis])
     order = reversed(places) if reverse else places
-    kept: list[list[torch.Tensor]] = []
+    scanned: list[list[torch.Tensor]] = []
     for place in order:
         element = unflatten([leaf.select(axis, place) for leaf in leaves], spec)
-        before = unflatten(kept[-1], spec) if kept else None
-        kept.append(flatten(element if before is None else combine(before, element))[0])
+        before = unflatten(scanned[-1], spec) if scanned else None
+        scanned.append(flatten(element if before is None else combine(before, element))[0])
     if reverse:
-        kept.reverse()
-    return unflatten([torch.stack(parts, axis) for parts in zip(*kept, strict=True)], spec)
+        scanned.reverse()
+    return unflatten([torch.stack(parts, axis) for parts in zip(*scanned, strict=True)], spec)

@@ -72,10 +72,10 @@ class Draws:
         kind = kind_of(node, args)
         if kind is None:
             return
-        given = [int(a) for a in args if isinstance(a, torch.Tensor) and a.dtype == torch.int64]
-        seed = given[0] if given and node.target.name.startswith(_PREFIX) else None
-        made = Draw(node.name, kind, value.clone(), seed, _use_of(graph, node.name))
-        (self.backward if graph.is_backward else self.forward).append(made)
+        seeds = [int(a) for a in args if isinstance(a, torch.Tensor) and a.dtype == torch.int64]
+        seed = seeds[0] if seeds and node.target.name.startswith(_PREFIX) else None
+        draw = Draw(node.name, kind, value.clone(), seed, _use_of(graph, node.name))
+        (self.backward if graph.is_backward else self.forward).append(draw)
 
     @property
     def are_by_library(self) -> bool:
@@ -226,45 +226,45 @@ def _with(draw: Draw, func: Any, args: Any, kwargs: Mapping[str, Any], output: A
     whole = output[0] if isinstance(output, tuple) else output
     if not isinstance(whole, torch.Tensor) or whole.numel() != draw.value.numel():
         raise DrawsDifferError(f"{func} draws as many numbers as {draw.node} does not")
-    given = draw.value.reshape(whole.shape)
+    drawn = draw.value.reshape(whole.shape)
     if base == "native_dropout" and draw.kind == "rand":
-        keep, scale = _kept(draw, given, 1 - float(args[1])), 1 / (1 - float(args[1]))
+        keep, scale = _kept(draw, drawn, 1 - float(args[1])), 1 / (1 - float(args[1]))
         return (args[0] * keep) * scale, keep
-    numbers = _numbers(draw, func, given, args, kwargs)
+    numbers = _numbers(draw, func, drawn, args, kwargs)
     if tp.schema_of(func).is_mutable:
         return output.copy_(numbers.to(output.dtype))
     return numbers.to(whole.dtype)
 
 
-def _numbers(draw: Draw, func: Any, given: torch.Tensor, args: Any, named: Any) -> torch.Tensor:
+def _numbers(draw: Draw, func: Any, drawn: torch.Tensor, args: Any, named: Any) -> torch.Tensor:
     base = _base(tp.schema_of(func).name.partition("::")[2])
     if base == "bernoulli" and draw.kind == "rand":
         default = (
             0.5 if tp.schema_of(func).is_mutable else args[0]
         )  # bernoulli(x) has its chances in x
         chance = args[1] if len(args) > 1 else named.get("p", default)
-        return _kept(draw, given, chance)
+        return _kept(draw, drawn, chance)
     if base == draw.kind or (base, draw.kind) == ("random", "randint"):
-        return given
+        return drawn
     if base == "uniform" and draw.kind == "rand":
         low, high = (*args[1:], *(0.0, 1.0)[len(args[1:]) :])[:2]
-        scaled: torch.Tensor = given * (high - low) + low
+        scaled: torch.Tensor = drawn * (high - low) + low
         return scaled
     if base == "normal" and draw.kind == "randn":
         mean, deviation = (*args[1:], *(0.0, 1.0)[len(args[1:]) :])[:2]
-        shifted: torch.Tensor = given * deviation + mean
+        shifted: torch.Tensor = drawn * deviation + mean
         return shifted
     raise DrawsDifferError(f"{base} is drawn where the graph draws {draw.kind}")
 
 
-def _kept(draw: Draw, given: torch.Tensor, chance: Any) -> torch.Tensor:
+def _kept(draw: Draw, drawn: torch.Tensor, chance: Any) -> torch.Tensor:
     """The mask of what is kept with a chance: of two that are the same, the one of the graph."""
     if draw.keeps is not None and not isinstance(chance, torch.Tensor):
         how, limit, dtype = draw.keeps
         if how == "gt" and abs(1 - limit - float(chance)) < 1e-6:
             # a kernel of inductor computes 16-bit numbers in float32: its cast rounds nothing
-            return (given if dtype in _HALVES else given.to(dtype)) > limit
-    mask: torch.Tensor = given < chance
+            return (drawn if dtype in _HALVES else drawn.to(dtype)) > limit
+    mask: torch.Tensor = drawn < chance
     return mask
 
 

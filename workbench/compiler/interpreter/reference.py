@@ -54,24 +54,24 @@ class GraphRunner:
         self, graph: CapturedGraph, inputs: Sequence[Any], keep: Iterable[str] = ()
     ) -> tuple[Any, dict[str, Any]]:
         """The outputs, and the values of the nodes in `keep` and of the inputs."""
-        kept = set(keep)
+        names = set(keep)
         last = _last_uses(graph)
         values: dict[str, Any] = {}
-        given = iter(inputs)
+        remaining = iter(inputs)
         kept_values: dict[str, Any] = {}
         output: Any = None
         for number, node in enumerate(graph.nodes):
             if node.op == "placeholder":
-                values[node.name] = kept_values[node.name] = self._wide(next(given))
+                values[node.name] = kept_values[node.name] = self._wide(next(remaining))
             elif node.op == "output":
                 output = filled(node.args, values)[0]
             else:
                 values[node.name] = self._wide(self._value(graph, node, values))
-            if node.name in kept:
+            if node.name in names:
                 kept_values[node.name] = values[node.name]
-            if (then := f"{node.name}{AS_COMPUTED}") in kept:
+            if (then := f"{node.name}{AS_COMPUTED}") in names:
                 kept_values[then] = _copied(values[node.name])
-            if (bare := f"{node.name}{WITHOUT_BIAS}") in kept:
+            if (bare := f"{node.name}{WITHOUT_BIAS}") in names:
                 kept_values[bare] = self._wide(self._value(graph, _without_bias(node), values))
             for name in last.get(number, ()):
                 values.pop(name, None)

@@ -74,14 +74,14 @@ def make_callable_here(
     function = callee.function
     scope = dict(function.__globals__)
     imported = {name: resolve(place) for name, place in contract.get("imports", {}).items()}
-    known = {**scope, **callee.closure, **imported}
-    lost = [name for name in serialized.external_data if name not in known]
+    values = {**scope, **callee.closure, **imported}
+    lost = [name for name in serialized.external_data if name not in values]
     if lost:
         raise UsageError(
             f"{callee.name} reaches {', '.join(lost)} in a way that its program cannot be given "
             "here. Pass it as an argument, or verify with target='host'."
         )
-    outside = {name: known[name] for name in serialized.external_data}
+    outside = {name: values[name] for name in serialized.external_data}
     owner = callee.receiver[0] if callee.receiver else None
     with place_classes_in_main(owner, scope):
         loaded = deserialize(
@@ -215,7 +215,7 @@ def enter_device_autocast(regions: Regions) -> Iterator[None]:
     """
     own = torch.autocast.__init__
 
-    def made(
+    def initialise(
         self: Any, device_type: str, dtype: torch.dtype | None = None, enabled: bool = True,
         cache_enabled: bool | None = None,
     ) -> None:  # fmt: skip
@@ -232,5 +232,5 @@ def enter_device_autocast(regions: Regions) -> Iterator[None]:
     if outside[0]:
         regions._meet(GPU, outside[1])
     with ProcessPatches() as patches, torch.autocast("cpu", outside[1], enabled=outside[0]):
-        patches.attribute(torch.autocast, "__init__", made)
+        patches.attribute(torch.autocast, "__init__", initialise)
         yield

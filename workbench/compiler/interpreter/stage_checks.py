@@ -82,9 +82,9 @@ def _as_graphs(
         runner = GraphRunner()
 
         def call(inputs: list[Any]) -> Any:
-            given = list(inputs)
+            arguments = list(inputs)
             inputs.clear()
-            return runner.run(graph, given)[0]
+            return runner.run(graph, arguments)[0]
 
         return call
 

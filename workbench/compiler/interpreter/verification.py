@@ -339,8 +339,8 @@ class _Verifier:
     def _interpret_launches(self) -> AbstractContextManager[None]:
         """Launches of Triton kernels by code of the user go to the interpreter."""
 
-        def launch(name: str, grid: tuple[int, int, int], given: Mapping[str, Any]) -> None:
-            self._session.unedited(name, self._made.sources[name], name).run_on(grid, given)
+        def launch(name: str, grid: tuple[int, int, int], arguments: Mapping[str, Any]) -> None:
+            self._session.unedited(name, self._made.sources[name], name).run_on(grid, arguments)
 
         return interpret_users_kernels(self._graphs, self._made.sources, launch)
 
@@ -353,15 +353,15 @@ class _Verifier:
         """
         if self._question.float64 and any(graph.kernels for graph in self._graphs):
             return None, InDouble()
-        found: list[Effects] = []
+        runs: list[Effects] = []
 
         def run(mode: DoublePrecision) -> Mapping[str, Any]:
-            found.append(wide := self._run_original(mode, subject=subject))
+            runs.append(wide := self._run_original(mode, subject=subject))
             return {p.name: p.expected for p in pairs(self._judged, wide, wide, True)}
 
         with suppress(DrawsDifferError):
             exact = follow_in_double(run, dice)
-            return next(iter(found), None), exact
+            return next(iter(runs), None), exact
         return None, InDouble()
 
     def _run_without_autocast(
@@ -525,18 +525,18 @@ class _Verifier:
 
     def _name(self) -> str:
         """The reference, and what was done to it."""
-        given = self._question.reference
+        reference = self._question.reference
         name = self._callee.name
-        if given is not None:
-            name = getattr(given, "__name__", type(given).__name__)
+        if reference is not None:
+            name = getattr(reference, "__name__", type(reference).__name__)
         regions = " and ".join(self._regions.devices)
         how = [
             "float64" if self._question.float64 else "",
             "the same seeds" if self._draws.forward and not self._no_replay else "",
             f"autocast for {regions}" if regions else "",
         ]
-        said = ", ".join(filter(None, how))
-        return f"{name} ({said})" if said else name
+        details = ", ".join(filter(None, how))
+        return f"{name} ({details})" if details else name
 
 
 def run_eagerly(callee: Callee) -> Callable[..., Any]:

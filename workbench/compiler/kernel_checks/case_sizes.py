@@ -43,14 +43,14 @@ def list_cases(
     Without `cases` one is derived where that is safe; None has the given call alone run. `written`
     are arguments that the kernel only writes to. Raises `UsageError` for a case that is none.
     """
-    given = Case("", call)
+    original = Case("", call)
     if cases:
-        made = [_make_case(call, case, number) for number, case in enumerate(cases, 1)]
-        return [given, *made], ""
+        others = [_make_case(call, case, number) for number, case in enumerate(cases, 1)]
+        return [original, *others], ""
     derived, why_not = (None, "") if cases is None else derive_call(call, written)
     if derived is not None:
-        return [given, Case(*derived, is_derived=True)], ""
-    return [given], f"{ONLY_GIVEN} ({why_not})." if why_not else f"{ONLY_GIVEN}."
+        return [original, Case(*derived, is_derived=True)], ""
+    return [original], f"{ONLY_GIVEN} ({why_not})." if why_not else f"{ONLY_GIVEN}."
 
 
 def say_untried(cases: Sequence[Case]) -> str:
@@ -58,12 +58,12 @@ def say_untried(cases: Sequence[Case]) -> str:
     if not cases:
         return ""
     whole = [_list_whole(case.call) for case in cases]
-    untried = [name for place, name in whole[0].items() if all(place in each for each in whole)]
+    untried = [name for place, name in whole[0].items() if all(place in sizes for sizes in whole)]
     if not untried:
         return ""
     names = list(dict.fromkeys(untried))
-    shown = join_words(names) if len(names) <= _MOST else f"{join_words(names[:_MOST])}, …"
-    return f"{UNTRIED} {shown}: these are multiples of a block in each call."
+    listed = join_words(names) if len(names) <= _MOST else f"{join_words(names[:_MOST])}, …"
+    return f"{UNTRIED} {listed}: these are multiples of a block in each call."
 
 
 def _list_whole(call: KernelCall) -> dict[tuple[str, int], str]:
@@ -103,22 +103,22 @@ def _make_case(call: KernelCall, case: Any, number: int) -> Case:
             "a dict of those that differ by name; `grid` may be one of them."
         )
     grid = changed.pop("grid", call.grid)
-    given = {**call.arguments, **call.meta, **changed}
-    made = KernelCall.of(call.function, (), grid, given)
-    return Case(_name_changes(call, made) or f"case {number}", made)
+    values = {**call.arguments, **call.meta, **changed}
+    changed_call = KernelCall.of(call.function, (), grid, values)
+    return Case(_name_changes(call, changed_call) or f"case {number}", changed_call)
 
 
-def _name_changes(call: KernelCall, made: KernelCall) -> str:
+def _name_changes(call: KernelCall, changed: KernelCall) -> str:
     """The numbers and sizes that are others, in short."""
-    said = []
-    for name, value in {**made.arguments, **made.meta}.items():
+    changes = []
+    for name, value in {**changed.arguments, **changed.meta}.items():
         old = call.arguments.get(name, call.meta.get(name))
         if isinstance(value, torch.Tensor):
             sizes = getattr(old, "shape", None)
-            said += [f"{name} {list(value.shape)}"] if sizes != value.shape else []
+            changes += [f"{name} {list(value.shape)}"] if sizes != value.shape else []
         elif isinstance(value, bool | int | float | str) and value != old:
-            said.append(f"{name} = {value}")
-    return ", ".join(said[:4])
+            changes.append(f"{name} = {value}")
+    return ", ".join(changes[:4])
 
 
 _BLOCK = re.compile(r"block|tile|^b[a-z]{0,2}$", re.IGNORECASE)
@@ -148,9 +148,9 @@ def derive_call(
         return None, "its constants cannot be computed"
     chosen, why = sizes.choose()
     together = [chosen] if chosen else []
-    for each in (*together, *([value] for value in chosen if len(chosen) > 1)):
+    for subset in (*together, *([value] for value in chosen if len(chosen) > 1)):
         try:
-            return sizes.make(each), ""
+            return sizes.make(subset), ""
         except _Unsure as reason:
             why = why or str(reason)
     return None, why
@@ -226,14 +226,14 @@ class _Sizes:
         }
         arguments = {**self.call.arguments, **tensors, **named}
         meta = {**self.call.meta, **constants}
-        made = replace(self.call, arguments=arguments, meta=meta)
-        self._refuse_grid(made)
+        smaller_call = replace(self.call, arguments=arguments, meta=meta)
+        self._refuse_grid(smaller_call)
         changed = [
             f"{name} = {value}"
             for name, value in named.items()
             if value != self.numbers[name] and "stride" not in name.lower()
         ]
-        return ", ".join(changed), made
+        return ", ".join(changed), smaller_call
 
     def _are_programs(self, value: int) -> bool:
         """Whether there is one program, or a whole number of them, for each element of a size."""
@@ -249,8 +249,8 @@ class _Sizes:
 
     def _refuse(self, values: Sequence[int]) -> None:
         call, first = self.call, self._name(values[0])
-        known = torch.Tensor | int | float | None
-        if any(not isinstance(value, known) for value in call.arguments.values()):
+        allowed = torch.Tensor | int | float | None
+        if any(not isinstance(value, allowed) for value in call.arguments.values()):
             raise _Unsure("what its descriptors and tuples mean for other sizes is not known")
         if any(not tensor.is_contiguous() for tensor in self.tensors.values()):
             raise _Unsure("an argument is not contiguous")
@@ -277,34 +277,42 @@ class _Sizes:
         if value < 2:
             return value
         of_strides, of_counts = set[int](), set[int]()
-        for each, tensor in self.tensors.items():
-            pairs = zip(tensor.stride(), tensors[each].stride(), strict=True)
+        for tensor_name, tensor in self.tensors.items():
+            pairs = zip(tensor.stride(), tensors[tensor_name].stride(), strict=True)
             of_strides |= {new for old, new in pairs if old == value}
-            of_counts |= {tensors[each].numel()} if tensor.numel() == value else set()
+            of_counts |= {tensors[tensor_name].numel()} if tensor.numel() == value else set()
         dims = {size for tensor in self.tensors.values() for size in tensor.shape}
         of_sizes = {smaller.get(value, value)} if value in dims else set()
         is_stride = "stride" in name.lower()
-        found = (of_strides if is_stride and of_strides else of_sizes or of_strides) or of_counts
-        if len(found) == 1:
-            return found.pop()
-        if found or any(value % size == 0 for size in smaller):
+        candidates = (
+            of_strides if is_stride and of_strides else of_sizes or of_strides
+        ) or of_counts
+        if len(candidates) == 1:
+            return candidates.pop()
+        if candidates or any(value % size == 0 for size in smaller):
             raise _Unsure(f"{name} = {value} {_UNSURE}")
         return value
 
-    def _refuse_grid(self, made: KernelCall) -> None:
+    def _refuse_grid(self, smaller_call: KernelCall) -> None:
         if callable(self.call.grid):
-            config = made.configs[0].all_kwargs() if made.configs else {}
-            if made.resolve_grid(config) != self.grid:
+            config = smaller_call.configs[0].all_kwargs() if smaller_call.configs else {}
+            if smaller_call.resolve_grid(config) != self.grid:
                 raise _Unsure("its grid is another for other sizes")
             return
         sizes = {size for tensor in self.tensors.values() for size in tensor.shape}
-        known = {*self._covers(), *sizes, *(a * b for a in sizes for b in sizes)}
-        known |= {a * b for a in sizes for b in self._covers()}
-        if any(count > 1 and count not in known for count in self.grid):
+        counts = {*self._covers(), *sizes, *(a * b for a in sizes for b in sizes)}
+        counts |= {a * b for a in sizes for b in self._covers()}
+        if any(count > 1 and count not in counts for count in self.grid):
             raise _Unsure("the grid is a tuple that does not follow from a size")
 
 
 def _comes_of(value: float, size: int) -> bool:
     """Whether a number is made of a size, as that which a sum is divided by."""
-    made = (1 / size, 1 / math.sqrt(size), _LOG2_E / math.sqrt(size), float(size), math.sqrt(size))
-    return any(math.isclose(value, one, rel_tol=1e-6) for one in made)
+    derived = (
+        1 / size,
+        1 / math.sqrt(size),
+        _LOG2_E / math.sqrt(size),
+        float(size),
+        math.sqrt(size),
+    )
+    return any(math.isclose(value, one, rel_tol=1e-6) for one in derived)

@@ -21,7 +21,9 @@ class FaultWords:
 
     def describe(self, fault: Fault) -> KernelFinding:
         """The row of a fault."""
-        held = next(each for each in self._log.arguments if fault.argument in each.names)
+        held = next(
+            argument for argument in self._log.arguments if fault.argument in argument.names
+        )
         index = held.index_of(fault.offset) if held.shape else ()
         return self.make_row(
             fault.kind, self._say(fault, held, index), self.find_place(fault.place),
@@ -86,24 +88,26 @@ class FaultWords:
             )
         if fault.other_program == fault.program:  # two lanes of it
             verbs = ("writes", "read") if fault.does == "write" else ("reads", "wrote")
-            said = (
+            sentence = (
                 f"line {line} {verbs[0]} {element} in lane {_name_lane(fault.lane)}, which lane "
                 f"{_name_lane(fault.other_lane)} of the same program {verbs[1]} in line {other}, "
                 "without tl.debug_barrier() between"
             )
             if fault.kind == "not judged":
-                return f"Not judged: {said}; {fault.text}{several}"
-            return f"No barrier: {said}; where both lanes are one thread it does no harm{several}"
+                return f"Not judged: {sentence}; {fault.text}{several}"
+            return (
+                f"No barrier: {sentence}; where both lanes are one thread it does no harm{several}"
+            )
         if fault.does != "write":
-            said = f"line {line} {does} {element} in {who}, which {them} writes in line {other}"
+            sentence = f"line {line} {does} {element} in {who}, which {them} writes in line {other}"
         elif line == other:
             what = "the same value" if fault.kind == "race, same value" else "different values"
-            said = f"line {line} writes {what} to {element} in {who} and in {them}"
+            sentence = f"line {line} writes {what} to {element} in {who} and in {them}"
         else:
-            said = f"{who} writes {element} in line {line}, and {them} in line {other}"
+            sentence = f"{who} writes {element} in line {line}, and {them} in line {other}"
         if fault.kind == "not judged":
-            return f"Not judged: {said}; {fault.text}{several}"
-        return f"{fault.kind.capitalize()}: {said}{several}"
+            return f"Not judged: {sentence}; {fault.text}{several}"
+        return f"{fault.kind.capitalize()}: {sentence}{several}"
 
 
 def _name_lane(lane: tuple[int, ...]) -> str:

@@ -99,8 +99,8 @@ def check_call(
         return check_sizes(call, question, progress)
     if call.is_gluon:
         left = _leave_out(call, Case("", call), _GLUON)
-        said, found = _ask_other(call, question, None, (), progress)
-        return Checked(tuple(found), (left, *said))
+        other_rows, new_findings = _ask_other(call, question, None, (), progress)
+        return Checked(tuple(new_findings), (left, *other_rows))
     cases, note = list_cases(call, question.cases, question.only_written)
     judged: list[Case] = []
     findings: list[KernelFinding] = []
@@ -113,34 +113,34 @@ def check_call(
         if isinstance(watched, str):
             rows.append(_leave_out(call, case, watched))
             continue
-        found, row = _judge(case, watched, question)
+        new_findings, row = _judge(case, watched, question)
         if case.is_derived and row.verdict == "not checked":
             note = f"The call with {case.name} could not be judged ({'; '.join(row.not_judged)})."
             continue
         judged.append(case)
         log = watched.log if case is cases[0] else log
-        findings += found
+        findings += new_findings
         rows.append(row)
     note = " ".join(filter(None, (note, say_untried(judged))))
     if note and rows:
         rows[0] = replace(rows[0], notes=(*rows[0].notes, note))
-    kept = _drop_repeated(findings)
-    given = next((row for row in rows if not row.case), None)
-    said, found = _ask_other(call, question, given, kept, progress)
-    return Checked((*kept, *found), (*rows, *said), log)
+    distinct = _drop_repeated(findings)
+    own_row = next((row for row in rows if not row.case), None)
+    other_rows, new_findings = _ask_other(call, question, own_row, distinct, progress)
+    return Checked((*distinct, *new_findings), (*rows, *other_rows), log)
 
 
 def _ask_other(
     call: KernelCall, question: CheckQuestion, run: CheckedCase | None,
-    known: Sequence[KernelFinding], progress: ProgressCallback | None,
+    earlier: Sequence[KernelFinding], progress: ProgressCallback | None,
 ) -> tuple[list[CheckedCase], list[KernelFinding]]:  # fmt: skip
     """What triton-viz says of the given call, where it is installed and asked."""
     release = find_release() if question.triton_viz else None
     if release is None:
         return [], []
     with step(progress, f"asking {release}"):
-        row, found = ask_triton_viz(call, release, question.time_limit, run, known)
-    return [row], found
+        row, findings = ask_triton_viz(call, release, question.time_limit, run, earlier)
+    return [row], findings
 
 
 def _refuse_question(call: KernelCall, question: CheckQuestion) -> None:
@@ -176,40 +176,42 @@ def check_sizes(
     of such a tensor, these may decide what it accesses, and nothing is judged.
     """
     with step(progress, RUNNING):
-        asked = replace(question, sample=question.sample or _MOST_OF_SIZES)
-        watched = _watch(call, asked)
+        limited = replace(question, sample=question.sample or _MOST_OF_SIZES)
+        watched = _watch(call, limited)
     case = Case("", call)
     if isinstance(watched, str):
         return Checked((), (_leave_out(call, case, watched),))
     log = watched.log
     words = FaultWords(call.name, log, Places(), "")
     tensors = call.tensors(with_parts=True)
-    read = [name for held in log.arguments for name in held.names
-            if is_numberless(tensors[name]) and not tensors[name].is_floating_point()
-            and any(True for _ in log.select(held.name, kind="read"))]  # fmt: skip
+    read_names = [name for held in log.arguments for name in held.names
+                  if is_numberless(tensors[name]) and not tensors[name].is_floating_point()
+                  and any(True for _ in log.select(held.name, kind="read"))]  # fmt: skip
     lost = [_NUMBERS]
-    found: list[KernelFinding] = []
-    if read:
-        lost = [f"{join_words(read)}: its numbers may decide what is accessed, and it has none"]
+    findings: list[KernelFinding] = []
+    if read_names:
+        lost = [
+            f"{join_words(read_names)}: its numbers may decide what is accessed, and it has none"
+        ]
     elif watched.stopped and watched.stopped_kind != "out of bounds":
         place = words.find_place(watched.stopped_place)
         lost.append(watched.explain_stop(place.line))
     else:
-        found, _ = describe_faults(words, watched)
+        findings, _ = describe_faults(words, watched)
     notes = _say_left_out(log)
-    is_judged = not read and not (watched.stopped and not found)
+    is_judged = not read_names and not (watched.stopped and not findings)
     row = CheckedCase(
-        call.name, "", "failed" if found else "not checked", log.grid, log.programs,
+        call.name, "", "failed" if findings else "not checked", log.grid, log.programs,
         (OF_SIZES,) if is_judged else (), tuple(lost), notes, watched.seconds,
     )  # fmt: skip
-    return Checked(tuple(found), (row,))
+    return Checked(tuple(findings), (row,))
 
 
 def _say_left_out(log: AccessLog) -> tuple[str, ...]:
     if log.programs >= _count(log.grid):
         return ()
-    shown, all_ = (number_text(n, "whole") for n in (log.programs, _count(log.grid)))
-    return (f"{shown} of {all_} programs were run: nothing is known of the others.",)
+    programs_run, all_ = (number_text(n, "whole") for n in (log.programs, _count(log.grid)))
+    return (f"{programs_run} of {all_} programs were run: nothing is known of the others.",)
 
 
 def _bring_here(value: Any) -> Any:
@@ -228,34 +230,34 @@ def _watch(call: KernelCall, question: CheckQuestion) -> Watched | str:
     here = {name: _bring_here(value) for name, value in call.arguments.items()}
     fresh = (question.fresh,) if isinstance(question.fresh, str) else tuple(question.fresh)
     with replace(call, arguments=here).make_parcel() as folder:
-        asked = Watch(folder, CallerContext.current(), fresh, question.sample, question.time_limit)
+        watch = Watch(folder, CallerContext.current(), fresh, question.sample, question.time_limit)
         try:
-            found: Watched = keep_warm_interpreter().ask(asked, f"check the kernel {call.name}")
+            watched: Watched = keep_warm_interpreter().ask(watch, f"check the kernel {call.name}")
         except CaptureError as error:
             return str(error).rstrip(".")
-    return found
+    return watched
 
 
 def describe_faults(words: FaultWords, watched: Watched) -> tuple[list[KernelFinding], list[str]]:
     """What a run under watch showed, as rows, and what it could not judge, in words."""
-    found = [words.describe(fault) for fault in watched.faults]
+    findings = [words.describe(fault) for fault in watched.faults]
     lost = [f"{what}: {why}" for what, why in watched.unjudged.items()]
     if watched.stopped:
         place = words.find_place(watched.stopped_place)
         reason = watched.explain_stop(place.line)
         if watched.stopped_kind == "assertion":
-            found.append(words.make_row("assertion", reason, place))
+            findings.append(words.make_row("assertion", reason, place))
         elif watched.stopped_kind == "out of bounds":
             lost.append("what comes after an access out of bounds with which the run stopped")
-            if not found:  # what is in memory was reported
-                found.append(words.make_row("out of bounds", reason, place))
+            if not findings:  # what is in memory was reported
+                findings.append(words.make_row("out of bounds", reason, place))
         else:
             lost.append(reason)
-            found.append(words.make_row(NOT_JUDGED, f"Not judged: {reason}", place))
+            findings.append(words.make_row(NOT_JUDGED, f"Not judged: {reason}", place))
     else:
         lost += [row.text.removeprefix("Not judged: ").rstrip(".")
-                 for row in found if row.kind == NOT_JUDGED]  # fmt: skip
-    return found, lost
+                 for row in findings if row.kind == NOT_JUDGED]  # fmt: skip
+    return findings, lost
 
 
 def describe_run(
@@ -281,7 +283,7 @@ def _judge(
 ) -> tuple[list[KernelFinding], CheckedCase]:
     call, log = case.call, watched.log
     words = FaultWords(call.name, log, Places(), case.name)
-    found, lost = describe_faults(words, watched)
+    findings, lost = describe_faults(words, watched)
     judged = list(JUDGED)
     notes = []
     if question.fresh:
@@ -293,33 +295,33 @@ def _judge(
             f"comes from torch.empty, say fresh={watched.ask_fresh!r}."
         )
     unnamed, untold = find_unnamed(call, watched, question.writes, question.fresh, words)
-    found, lost = [*found, *unnamed], [*lost, *untold]
+    findings, lost = [*findings, *unnamed], [*lost, *untold]
     if question.reference is not None and not watched.stopped:
         try:
             if case.is_derived:
                 writes = choose_writes(case.call, watched, question.writes)
                 refuse_constant(case.call, question.reference, writes)
-            found += _compare(case, watched, question, found, words)
+            findings += _compare(case, watched, question, findings, words)
             judged.append("values")
         except NotCompared as reason:
             lost.append(f"values: {reason}")
     notes += _say_left_out(log)
     if call.configs:
         notes.append(f"Of {plural(len(call.configs), 'configuration')} the first was run.")
-    return found, describe_run(call.name, case.name, watched, found, judged, lost, notes)
+    return findings, describe_run(call.name, case.name, watched, findings, judged, lost, notes)
 
 
 def _compare(
-    case: Case, watched: Watched, question: CheckQuestion, found: Sequence[KernelFinding],
+    case: Case, watched: Watched, question: CheckQuestion, findings: Sequence[KernelFinding],
     words: FaultWords,
 ) -> list[KernelFinding]:  # fmt: skip
     """Compare what no race and no garbage has decided; see `compare_values`."""
     assert question.reference is not None
     writes = choose_writes(case.call, watched, question.writes)
-    spoilt = {row.argument for row in found if row.kind in _RACES} & set(writes)
+    spoilt = {row.argument for row in findings if row.kind in _RACES} & set(writes)
     if spoilt:
         raise NotCompared(f"programs race for {', '.join(sorted(spoilt))}")
-    if any(row.kind == "uninitialised" for row in found):
+    if any(row.kind == "uninitialised" for row in findings):
         raise NotCompared("they come from what nobody wrote")
     if watched.has_strays:
         raise NotCompared("they come from addresses of no argument")
@@ -332,14 +334,14 @@ def _count(grid: Sequence[int]) -> int:
 
 def _drop_repeated(findings: Sequence[KernelFinding]) -> list[KernelFinding]:
     """What the given call has shown is not said again of another one."""
-    seen: set[tuple[object, ...]] = set()
-    kept = []
+    keys: set[tuple[object, ...]] = set()
+    distinct = []
     for row in findings:
         key = row.kind, row.line, row.column, row.argument
-        if key not in seen:
-            kept.append(row)
-        seen.add(key)
-    return kept
+        if key not in keys:
+            distinct.append(row)
+        keys.add(key)
+    return distinct
 
 
 _PROGRAM = "workbench.compiler.kernel_checks.triton_viz_run"
@@ -381,32 +383,32 @@ def ask_triton_viz(
                           notes=(note,), seconds=seconds, by=release)  # fmt: skip
         return row, []
     is_whole = run is not None and run.least_read_bytes is not None
-    told = {row.line if is_whole else (row.line, row.argument)
-            for row in known if row.kind == "out of bounds"}  # fmt: skip
-    new = [each for each in strays
-           if (each.line if is_whole else (each.line, each.argument)) not in told]  # fmt: skip
-    found = [_describe(call, release, each, is_refuted=is_whole) for each in new]
+    places = {row.line if is_whole else (row.line, row.argument)
+              for row in known if row.kind == "out of bounds"}  # fmt: skip
+    new = [stray for stray in strays
+           if (stray.line if is_whole else (stray.line, stray.argument)) not in places]  # fmt: skip
+    findings = [_describe(call, release, stray, is_refuted=is_whole) for stray in new]
     notes: tuple[str, ...] = ()
     if not strays:
         verdict, took = "nothing found", number_text(seconds, "seconds")
         notes = (f"{release} found no access out of bounds, in {took}. {_GAPS}.",)
     elif new and is_whole:
-        verdict, notes = "contradicted", tuple(row.text for row in found)
+        verdict, notes = "contradicted", tuple(row.text for row in findings)
     else:
         verdict = "failed"
     return CheckedCase(
         call.name, "", verdict, grid, 0, judged=("accesses out of bounds",), notes=notes,
         seconds=seconds, by=release,
-    ), found  # fmt: skip
+    ), findings  # fmt: skip
 
 
 def _describe(call: KernelCall, release: str, stray: Stray, *, is_refuted: bool) -> KernelFinding:
-    said = f"line {stray.line} {_DOES.get(stray.does, 'accesses')} {stray.argument or 'memory'}"
-    text = f"Out of bounds, by {release}: {said} outside of its elements."
+    access = f"line {stray.line} {_DOES.get(stray.does, 'accesses')} {stray.argument or 'memory'}"
+    text = f"Out of bounds, by {release}: {access} outside of its elements."
     if is_refuted:
         text = (
-            f"Not judged: {release} says that {said} outside of its elements; every program of the "
-            "call was run, and none did."
+            f"Not judged: {release} says that {access} outside of its elements; every program of "
+            "the call was run, and none did."
         )
     return KernelFinding(
         call.name, NOT_JUDGED if is_refuted else "out of bounds", text,
@@ -418,7 +420,7 @@ def _ask(call: KernelCall, time_limit: float) -> tuple[Stray, ...] | str:
     """What it reports, or why it reports nothing, in words."""
     with call.make_parcel() as folder, Child(_PROGRAM, hidden=_HIDDEN) as child:
         try:
-            found: tuple[Stray, ...] = child.ask(
+            strays: tuple[Stray, ...] = child.ask(
                 (folder, CallerContext.current()), deadline=time.monotonic() + time_limit
             )
         except TimeoutError:
@@ -428,4 +430,4 @@ def _ask(call: KernelCall, time_limit: float) -> tuple[Stray, ...] | str:
             return f"its process {child.how_it_ended()}" + (f" ({last:.200})" if last else "")
         except CaptureError as error:
             return str(error).rstrip(".")
-    return found
+    return strays

@@ -51,15 +51,17 @@ def check_program(
     def judge(name: str, watched: Watched) -> None:
         launches[name] = number = launches.get(name, 0) + 1
         tell_count(progress, len(launches), max(kernels, len(launches)), "kernel")
-        found, case = _judge_launch(name, f"launch {number}" if number > 1 else "", watched)
-        findings.extend(found)
+        new_findings, case = _judge_launch(name, f"launch {number}" if number > 1 else "", watched)
+        findings.extend(new_findings)
         cases.append(case)
 
-    made = InterpretedCall(program, callee, watch_s=time_limit, learn=judge)
+    interpreted = InterpretedCall(program, callee, watch_s=time_limit, learn=judge)
     stopped: KernelFailed | None = None
     try:
         with step(progress, RUNNING):
-            made.run(args, kwargs, lambda output: _run_backward(output, callee, (args, kwargs)))
+            interpreted.run(
+                args, kwargs, lambda output: _run_backward(output, callee, (args, kwargs))
+            )
     except KernelFailed as failure:
         stopped = failure
     if stopped is not None:
@@ -73,20 +75,20 @@ def check_program(
 def _judge_launch(
     name: str, case: str, watched: Watched
 ) -> tuple[list[KernelFinding], CheckedCase]:
-    found, lost = describe_faults(FaultWords(name, watched.log, Places(), case), watched)
-    found = [
+    findings, lost = describe_faults(FaultWords(name, watched.log, Places(), case), watched)
+    findings = [
         replace(row, text=row.text.replace(f"line {row.line}", f"line {row.line} of {name}", 1))
-        for row in found  # lines are those of its generated code
+        for row in findings  # lines are those of its generated code
     ]
-    return found, describe_run(name, case, watched, found, JUDGED, lost, (_VALUES,))
+    return findings, describe_run(name, case, watched, findings, JUDGED, lost, (_VALUES,))
 
 
 def _drop_repeated(findings: list[KernelFinding]) -> list[KernelFinding]:
     """Of one fault in several launches of a kernel the first."""
-    kept: dict[tuple[Any, ...], KernelFinding] = {}
+    distinct: dict[tuple[Any, ...], KernelFinding] = {}
     for row in findings:
-        kept.setdefault((row.kernel, row.kind, row.line, row.argument, row.other_line), row)
-    return [row for row in kept.values() if row.kind != NOT_JUDGED or row.text]
+        distinct.setdefault((row.kernel, row.kind, row.line, row.argument, row.other_line), row)
+    return [row for row in distinct.values() if row.kind != NOT_JUDGED or row.text]
 
 
 def _run_backward(output: Any, callee: Callee, inputs: Any) -> None:
@@ -95,7 +97,9 @@ def _run_backward(output: Any, callee: Callee, inputs: Any) -> None:
     results = [leaf for leaf in leaves(output) if _asks(leaf)]
     learned = [leaf for leaf in leaves(inputs) if _asks(leaf)]
     if callee.module is not None:
-        learned += [each for each in callee.module.parameters() if each.requires_grad]
+        learned += [
+            parameter for parameter in callee.module.parameters() if parameter.requires_grad
+        ]
     if results and learned:
         torch.autograd.grad(results, learned, [*map(torch.ones_like, results)], allow_unused=True)
 

@@ -60,8 +60,8 @@ def _move_to_start(value: Any) -> Any:
         return value
     if value.is_contiguous():
         return value
-    made = torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device=value.device)
-    return made.copy_(value)
+    moved = torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device=value.device)
+    return moved.copy_(value)
 
 
 def _read(record: Any) -> Stray:

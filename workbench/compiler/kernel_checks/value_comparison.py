@@ -62,9 +62,9 @@ def compare_values(
             runs[dice] = _run_in_double(call, reference, writes, dice)
         return runs[dice]
 
-    found = []
+    findings = []
     for name in writes:
-        held = next(each for each in watched.log.arguments if name in each.names)
+        held = next(argument for argument in watched.log.arguments if name in argument.names)
         is_written = held.name in watched.values
         actual = read_written(call, watched, name) if is_written else call.tensors()[name].cpu()
         same, actual = expected[name].detach().cpu(), actual.detach()
@@ -74,16 +74,16 @@ def compare_values(
             )
         same = same.reshape(actual.shape).to(actual.dtype)
         mask = watched.written.get(held.name)
-        known = None  # of a sample: what its programs wrote
+        reached = None  # of a sample: what its programs wrote
         if watched.written and mask is not None:
-            known = torch.as_strided(torch.from_numpy(mask), actual.shape, actual.stride())
-            same = torch.where(known, same, actual)
-        judge = Judge(_TOLERANCE, partial(_give, run_again, name, actual, known))
+            reached = torch.as_strided(torch.from_numpy(mask), actual.shape, actual.stride())
+            same = torch.where(reached, same, actual)
+        judge = Judge(_TOLERANCE, partial(_give, run_again, name, actual, reached))
         (row,) = judge.judge([LeafPair(name, same, actual)])
         if row.verdict == "failed":
             limits = row.rtol, row.atol
-            found.append(_describe(call, name, same, actual, limits, watched.log, words))
-    return found
+            findings.append(_describe(call, name, same, actual, limits, watched.log, words))
+    return findings
 
 
 def run_reference(
@@ -97,27 +97,27 @@ def run_reference(
     It may return a tensor, several in the order of `writes`, a dict by name, or change its
     arguments in place and return None. Raises `NotCompared`.
     """
-    given = {
+    arguments = {
         name: change(base.detach())
         if isinstance(base := getattr(v, "base", v), torch.Tensor)
         else v
         for name, v in call.arguments.items()
     }
-    args, named = _bind(call, reference, given)
+    args, named = _bind(call, reference, arguments)
     try:
-        made = reference(*args, **named)
+        result = reference(*args, **named)
     except Exception as error:  # it is the user's
-        said = str(error).strip().partition("\n")[0].rstrip(".")
-        raise NotCompared(f"the reference raised {type(error).__name__}: {said}") from error
-    if made is None:
-        made = {name: given[name] for name in writes}
-    if not isinstance(made, Mapping | tuple | list):
-        made = (made,)
-    by_name = made if isinstance(made, Mapping) else dict(zip(writes, made, strict=False))
+        reason = str(error).strip().partition("\n")[0].rstrip(".")
+        raise NotCompared(f"the reference raised {type(error).__name__}: {reason}") from error
+    if result is None:
+        result = {name: arguments[name] for name in writes}
+    if not isinstance(result, Mapping | tuple | list):
+        result = (result,)
+    by_name = result if isinstance(result, Mapping) else dict(zip(writes, result, strict=False))
     lacking = [name for name in writes if not isinstance(by_name.get(name), torch.Tensor)]
     if not writes:
         raise NotCompared("the kernel wrote nothing")
-    if lacking or (not isinstance(made, Mapping) and len(made) != len(writes)):
+    if lacking or (not isinstance(result, Mapping) and len(result) != len(writes)):
         raise NotCompared(
             f"the reference has to give a tensor for each of {', '.join(writes)}: name what the "
             "kernel writes with writes=(…)"
@@ -130,10 +130,10 @@ def refuse_constant(call: KernelCall, reference: Callable[..., Any], writes: Seq
 
     One that computes with tensors of its own says nothing of a call with other sizes.
     """
-    given = run_reference(call, reference, writes)
+    results = run_reference(call, reference, writes)
     other = run_reference(call, reference, writes, _draw_like)
     for name in writes:
-        one, two = given[name].detach(), other[name].detach()
+        one, two = results[name].detach(), other[name].detach()
         if one.shape == two.shape and torch.allclose(one, two, 0.0, 0.0, equal_nan=True):
             raise NotCompared(f"the reference gives the same {name} for other numbers")
 
@@ -146,24 +146,24 @@ def _draw_like(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def _bind(
-    call: KernelCall, reference: Callable[..., Any], given: Mapping[str, Any]
+    call: KernelCall, reference: Callable[..., Any], arguments: Mapping[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """All arguments of the call, or those that the reference takes by name."""
     try:
         signature = inspect.signature(reference)
     except ValueError:  # that of a function in C is not known
-        return tuple(given.values()), {}
+        return tuple(arguments.values()), {}
     try:
-        bound = signature.bind(*given.values())
+        bound = signature.bind(*arguments.values())
     except TypeError:
-        known = {**call.all_meta(), **given}
-        chosen = {name: known[name] for name in signature.parameters if name in known}
+        values = {**call.all_meta(), **arguments}
+        chosen = {name: values[name] for name in signature.parameters if name in values}
         try:
             bound = signature.bind(**chosen)
         except TypeError as error:
             raise UsageError(
                 f"{call.name}: the reference takes {', '.join(signature.parameters) or 'nothing'}. "
-                f"It is called with {', '.join(given)}, or with those of them that it names."
+                f"It is called with {', '.join(arguments)}, or with those of them that it names."
             ) from error
     return bound.args, bound.kwargs
 
@@ -191,17 +191,17 @@ def _run_in_double(
 
 
 def _give(
-    run_again: Again, name: str, actual: torch.Tensor, known: torch.Tensor | None,
+    run_again: Again, name: str, actual: torch.Tensor, mask: torch.Tensor | None,
     dice: Dice | None,
 ) -> InDouble:  # fmt: skip
-    """What a run gives for one argument, as that lies; of a sample, where it is `known`."""
-    found = run_again(dice)
-    value = found.exact.get(name)
+    """What a run gives for one argument, as that lies; of a sample, where the mask is set."""
+    in_double = run_again(dice)
+    value = in_double.exact.get(name)
     if value is None or value.numel() != actual.numel():
         return InDouble()
     value = value.detach().reshape(actual.shape)
     value = value if actual.is_floating_point() else value.to(actual.dtype)
-    value = value if known is None else torch.where(known, value, actual.to(value.dtype))
+    value = value if mask is None else torch.where(mask, value, actual.to(value.dtype))
     return InDouble({name: value})
 
 
@@ -212,7 +212,7 @@ def _widen(tensor: torch.Tensor) -> torch.Tensor:
 def read_written(call: KernelCall, watched: Watched, name: str) -> torch.Tensor:
     """An argument as the kernel left it."""
     tensors = call.tensors()
-    held = next(each for each in watched.log.arguments if name in each.names)
+    held = next(argument for argument in watched.log.arguments if name in argument.names)
     tensor = tensors[name]
     content = torch.frombuffer(bytearray(watched.values[held.name]), dtype=torch.uint8)
     content = content[find_start(call, held, name) :]
@@ -224,7 +224,7 @@ def read_written(call: KernelCall, watched: Watched, name: str) -> torch.Tensor:
 def find_start(call: KernelCall, held: Held, name: str) -> int:
     """Where an argument begins in memory that it shares with others, in bytes."""
     tensors = call.tensors()
-    return tensors[name].data_ptr() - min(tensors[each].data_ptr() for each in held.names)
+    return tensors[name].data_ptr() - min(tensors[other].data_ptr() for other in held.names)
 
 
 def _describe(
@@ -237,12 +237,12 @@ def _describe(
     wrong = ~(off <= limits[1] + limits[0] * wide[0].abs()) & ~(wide[0].isnan() & wide[1].isnan())
     wrong &= wide[0] != wide[1]
     index = tuple(map(int, wrong.nonzero()[0])) if wrong.any() else ()
-    held = next(each for each in log.arguments if name in each.names)
+    held = next(argument for argument in log.arguments if name in argument.names)
     start = find_start(call, held, name) // actual.element_size()
     step = sum(n * stride for n, stride in zip(index, actual.stride(), strict=False))
     place, programs, first = _find_writer(log, name, start, step, wrong, actual)
     count = int(wrong.sum())
-    values = [_name_value(each[index]) for each in (expected, actual)]
+    values = [_name_value(tensor[index]) for tensor in (expected, actual)]
     who = f"line {place.line} wrote {values[1]}"
     if first < 0:
         who = f"it holds {values[1]}, which no program wrote"
@@ -319,7 +319,7 @@ def find_unnamed(
         return [], []
     named = {*((writes,) if isinstance(writes, str) else writes)}
     named |= {*((fresh,) if isinstance(fresh, str) else fresh)}
-    found, lost, tensors = [], [], call.tensors()
+    findings, lost, tensors = [], [], call.tensors()
     for held in watched.log.arguments:
         if held.name not in watched.values or named & {*held.names}:
             continue
@@ -344,18 +344,18 @@ def find_unnamed(
             f"Unnamed write: line {place.line} writes {_name_value(after[index])} to {element}, "
             f"which held {_name_value(before[index])}, and writes= does not name {name}"
         )
-        found.append(words.make_row(
+        findings.append(words.make_row(
             "unnamed write", text, place, argument=name, index=index, shape=tuple(after.shape),
             program=words.cut_program(first), count=int(wrong.sum()), programs=programs,
         ))  # fmt: skip
-    return found, lost
+    return findings, lost
 
 
 def refuse_unknown(call: KernelCall, names: Sequence[str], what: str) -> None:
     """Raise `UsageError` for a name that is no tensor among the arguments."""
-    known = call.tensors()
+    tensors = call.tensors()
     for name in names:
-        if name not in known:
+        if name not in tensors:
             raise UsageError(
-                f"{call.name}: {what} names {name}, and its tensors are {', '.join(known)}."
+                f"{call.name}: {what} names {name}, and its tensors are {', '.join(tensors)}."
             )

@@ -30,11 +30,11 @@ def read_helion(function: Any, args: Sequence[Any], named: Mapping[str, Any]) ->
 
     Raises `UsageError` where Helion refuses, or its program launches no kernel, or several.
     """
-    given = dict(named)
-    config = given.pop("config", None)
+    arguments = dict(named)
+    config = arguments.pop("config", None)
     name = getattr(function, "name", None) or function.fn.__name__
     try:
-        values = function.normalize_args(*args, **given)
+        values = function.normalize_args(*args, **arguments)
         bound = function.bind(values)
         chosen = config or next(iter(function.configs), None) or bound.config_spec.default_config()
         text = bound.to_triton_code(chosen)

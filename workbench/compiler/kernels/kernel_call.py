@@ -66,27 +66,27 @@ class KernelCall:
                 f"{call.name} takes {plural(len(parameters), 'argument')} "
                 f"({', '.join(parameters)}), and {len(args)} were given."
             )
-        given = dict(zip(parameters, args, strict=False))
+        values = dict(zip(parameters, args, strict=False))
         for name in named:
-            if name in given:
+            if name in values:
                 raise UsageError(f"{call.name}: {name} is given twice, by its place and its name.")
             if name not in parameters and name not in list_options():
-                known = suggest(name, [*parameters, *list_options()])
+                hint = suggest(name, [*parameters, *list_options()])
                 raise UsageError(
                     f"{call.name} has no parameter {name}, and no option of Triton has this name."
-                    f"{known or ' It takes ' + ', '.join(parameters) + '.'}"
+                    f"{hint or ' It takes ' + ', '.join(parameters) + '.'}"
                 )
-        given |= named
+        values |= named
         constants = call.constants
         arguments = {
-            name: given.get(name, parameter.default)
+            name: values.get(name, parameter.default)
             for name, parameter in parameters.items()
             if name not in constants
         }
-        meta = {name: value for name, value in given.items() if name not in arguments}
-        made = replace(call, arguments=arguments, meta=meta)
-        made._refuse_lacking()
-        made._refuse_set_twice()
+        meta = {name: value for name, value in values.items() if name not in arguments}
+        bound_call = replace(call, arguments=arguments, meta=meta)
+        bound_call._refuse_lacking()
+        bound_call._refuse_set_twice()
         for name, value in arguments.items():
             _refuse_value(call.name, name, value)
         for name, value in meta.items():
@@ -95,7 +95,7 @@ class KernelCall:
                     f"{call.name}: {name} is a tensor, and tl.constexpr takes a number that is "
                     f"known when it is compiled: give {name}.item(), or no tl.constexpr."
                 )
-        return made
+        return bound_call
 
     @property
     def jit(self) -> Any:
@@ -136,23 +136,23 @@ class KernelCall:
     @property
     def configs(self) -> tuple[Any, ...]:
         """The configurations of the autotuner, outermost first; none without one."""
-        found: list[Any] = []
+        configs: list[Any] = []
         inner = self.function
         while not is_jitted(inner):
             if is_autotuner(inner):
-                found += inner.configs
+                configs += inner.configs
             inner = inner.fn
-        return tuple(found)
+        return tuple(configs)
 
     @property
     def heuristics(self) -> Mapping[str, Callable[[Mapping[str, Any]], Any]]:
         """What `triton.heuristics` computes from the other values, by name, in its order."""
-        found: dict[str, Callable[[Mapping[str, Any]], Any]] = {}
+        heuristics: dict[str, Callable[[Mapping[str, Any]], Any]] = {}
         inner = self.function
         while not is_jitted(inner):
-            found |= getattr(inner, "values", {})
+            heuristics |= getattr(inner, "values", {})
             inner = inner.fn
-        return found
+        return heuristics
 
     @property
     def is_data_free(self) -> bool:
@@ -194,20 +194,20 @@ class KernelCall:
         Raises `UsageError` where the function that was given as grid gives none, `EmptyGrid` where
         no program would run.
         """
-        found: Any = self.grid
-        if callable(found):
+        grid: Any = self.grid
+        if callable(grid):
             try:
-                found = found({**self.arguments, **self.all_meta(meta)})
+                grid = grid({**self.arguments, **self.all_meta(meta)})
             except UsageError:
                 raise
             except Exception as error:  # it is the user's
-                said = describe_error(error)
+                reason = describe_error(error)
                 lacking = " No value of that name is known." if isinstance(error, KeyError) else ""
-                raise UsageError(f"{self.name}: its grid raised {said}.{lacking}") from error
-            if callable(found):
+                raise UsageError(f"{self.name}: its grid raised {reason}.{lacking}") from error
+            if callable(grid):
                 raise UsageError(f"{self.name}: its grid gives another function, not a tuple.")
-        refuse_grid(found, self.name)
-        sizes = [*map(operator.index, found), *(1,) * (_AXES - len(found))]
+        refuse_grid(grid, self.name)
+        sizes = [*map(operator.index, grid), *(1,) * (_AXES - len(grid))]
         return sizes[0], sizes[1], sizes[2]
 
     def ship(self) -> Path:
@@ -233,8 +233,8 @@ class KernelCall:
             shutil.rmtree(folder, ignore_errors=True)
 
     def _refuse_lacking(self) -> None:
-        known = {name for config in self.configs for name in config.kwargs}
-        known |= {*self.meta, *self.heuristics, *self.arguments}
+        available = {name for config in self.configs for name in config.kwargs}
+        available |= {*self.meta, *self.heuristics, *self.arguments}
         for name, parameter in self.parameters.items():
             empty = parameter.default is inspect.Parameter.empty
             if name in self.arguments and self.arguments[name] is inspect.Parameter.empty:
@@ -242,7 +242,7 @@ class KernelCall:
                     f"{self.name}: no value is given for the argument {name}. It takes "
                     f"{', '.join(self.parameters)}."
                 )
-            if name not in known and empty:
+            if name not in available and empty:
                 raise UsageError(
                     f"{self.name}: no value is given for {name}, which is tl.constexpr. Give it by "
                     f"name: wb.kernel(…, {name}=…)."
@@ -292,8 +292,8 @@ def list_defaults(build: str | None = None) -> dict[str, Any]:
 def find_options(compiler: Any) -> Any:
     """The class of the options that a backend of Triton has beside its compiler."""
     module = inspect.getmodule(compiler)
-    found = (v for n, v in vars(module).items() if n.endswith("Options") and isinstance(v, type))
-    return next(kind for kind in found if kind.__module__ == compiler.__module__)
+    kinds = (v for n, v in vars(module).items() if n.endswith("Options") and isinstance(v, type))
+    return next(kind for kind in kinds if kind.__module__ == compiler.__module__)
 
 
 def refuse_grid(grid: Any, kernel: str) -> None:
@@ -323,7 +323,7 @@ def refuse_grid(grid: Any, kernel: str) -> None:
 
 def explain_no_kernel(function: Any) -> str:
     """Why something is no kernel, and what takes it instead."""
-    shown = getattr(function, "__name__", None) or type(function).__name__
+    name = getattr(function, "__name__", None) or type(function).__name__
     if getattr(function, "__qualname__", "").startswith("KernelInterface.__getitem__"):
         return "That is a launch, kernel[grid]: give wb.kernel the kernel, and grid=(…) by name."
     module = (getattr(function, "__module__", "") or "").partition(".")[0]
@@ -333,7 +333,7 @@ def explain_no_kernel(function: Any) -> str:
         why = "is a function of Python: @triton.jit makes it a kernel, wb.aot_compile a program"
     else:
         why = f"is a {type(function).__name__}"
-    return f"{shown} is no kernel: it {why}. wb.kernel takes what @triton.jit or @gluon.jit made."
+    return f"{name} is no kernel: it {why}. wb.kernel takes what @triton.jit or @gluon.jit made."
 
 
 def _refuse_value(kernel: str, name: str, value: Any) -> None:
@@ -365,11 +365,11 @@ def _refuse_value(kernel: str, name: str, value: Any) -> None:
 
 def name_tensors(arguments: Mapping[str, Any]) -> dict[str, torch.Tensor]:
     """The tensors of a kernel's arguments by name: in tuples, as "xs[0]", and under descriptors."""
-    found: dict[str, torch.Tensor] = {}
+    tensors: dict[str, torch.Tensor] = {}
     for name, value in arguments.items():
         base = value if isinstance(value, torch.Tensor) else getattr(value, "base", None)
         if isinstance(base, torch.Tensor):
-            found[name] = base
+            tensors[name] = base
         elif isinstance(value, tuple):
-            found |= name_tensors({f"{name}[{n}]": part for n, part in enumerate(value)})
-    return found
+            tensors |= name_tensors({f"{name}[{n}]": part for n, part in enumerate(value)})
+    return tensors

@@ -145,13 +145,13 @@ def list_variants(
 
 def make_variant(call: KernelCall, build: str, config: Any = None) -> Variant:
     """A call in one configuration; its hooks run on copies, and on tensors without numbers."""
-    given = read_config(config)
-    unknown = [n for n in given if n not in call.parameters and n not in list_options()]
+    chosen = read_config(config)
+    unknown = [n for n in chosen if n not in call.parameters and n not in list_options()]
     if unknown:
         raise UsageError(
             f"{call.name} has no parameter {unknown[0]}, and no option of Triton has this name."
         )
-    meta = call.all_meta(given)
+    meta = call.all_meta(chosen)
     own = {*call.constants}
     lacking = [name for name in call.constants if name not in meta]
     if lacking:
@@ -160,16 +160,16 @@ def make_variant(call: KernelCall, build: str, config: Any = None) -> Variant:
             "call nor this configuration has one."
         )
     options = {n: v for n, v in meta.items() if n not in own or n in list_options()}
-    known = {*list_options(build)}
-    shown = given if config is not None else {n: v for n, v in meta.items() if n in own}
+    build_options = {*list_options(build)}
+    choices = chosen if config is not None else {n: v for n, v in meta.items() if n in own}
     return Variant(
         choice=", ".join(
-            f"{n}={v}" for n, v in shown.items() if n in own and isinstance(v, _SHOWN)
+            f"{n}={v}" for n, v in choices.items() if n in own and isinstance(v, _SHOWN)
         ),
         arguments=dict(_describe(call, config, meta)),
         constants={n: getattr(v, "value", v) for n, v in meta.items() if n in own},
-        options={n: v for n, v in options.items() if n in known},
-        dropped=tuple(n for n in options if n not in known),
+        options={n: v for n, v in options.items() if n in build_options},
+        dropped=tuple(n for n in options if n not in build_options),
         config=config,
     )
 
@@ -193,23 +193,23 @@ def prune_configs(call: KernelCall) -> tuple[Any, ...]:
 
     Raises `UsageError` where that raises, or leaves none.
     """
-    inner, found = call.function, call.configs
+    inner, configs = call.function, call.configs
     while not is_jitted(inner):
         prune = getattr(inner, "early_config_prune", None) if is_autotuner(inner) else None
         if prune is not None:
             try:
-                found = tuple(prune(list(inner.configs), dict(call.arguments), **call.meta))
+                configs = tuple(prune(list(inner.configs), dict(call.arguments), **call.meta))
             except Exception as error:  # it is the user's
                 raise UsageError(
                     f"{call.name}: early_config_prune of its autotuner raised "
                     f"{type(error).__name__}: {error}."
                 ) from error
-            if not found:
+            if not configs:
                 raise UsageError(
                     f"{call.name}: early_config_prune of its autotuner leaves no configuration."
                 )
         inner = inner.fn
-    return found
+    return configs
 
 
 def _describe(call: KernelCall, config: Any, meta: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -233,10 +233,10 @@ def _without_numbers(value: Any) -> Any:
     if isinstance(value, torch.Tensor):
         return value.detach().to("meta")
     if hasattr(value, "block_shape"):
-        made = copy.copy(value)
-        made.base = value.base.detach().to("meta")
-        made.block_shape = list(value.block_shape)
-        return made
+        descriptor = copy.copy(value)
+        descriptor.base = value.base.detach().to("meta")
+        descriptor.block_shape = list(value.block_shape)
+        return descriptor
     if isinstance(value, tuple):
         return _remade(value, map(_without_numbers, value))
     return value

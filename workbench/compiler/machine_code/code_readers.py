@@ -354,11 +354,11 @@ def find_helper_runs(listing: Listing, file: str) -> tuple[tuple[int, int, str, 
 
 def _of_each(chains: Iterable[Chain], value: Callable[[Chain], Value]) -> Iterator[Value]:
     """The value of every chain, found once for the many lines that share one."""
-    known: dict[int, Value] = {}
+    by_chain: dict[int, Value] = {}
     for chain in chains:
-        if id(chain) not in known:
-            known[id(chain)] = value(chain)
-        yield known[id(chain)]
+        if id(chain) not in by_chain:
+            by_chain[id(chain)] = value(chain)
+        yield by_chain[id(chain)]
 
 
 def find_ptx_runs(listing: Listing) -> Runs:

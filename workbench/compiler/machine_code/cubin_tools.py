@@ -71,18 +71,18 @@ def _inspected(cubin: bytes, code: _Disassembled) -> Inspected:
     return Inspected(code.sass, usage, "; ".join(notes) or None)
 
 
-def _disassemble(wanted: dict[bytes, _Disassembled]) -> None:
+def _disassemble(by_cubin: dict[bytes, _Disassembled]) -> None:
     """Ask nvdisasm once for each architecture, then alone for what it did not print so."""
     groups: dict[object, list[bytes]] = {}
-    for cubin in wanted:
+    for cubin in by_cubin:
         if (key := alike(cubin)) is not None:
             groups.setdefault(key, []).append(cubin)
     for together in groups.values():
         if len(together) > 1:
             printed, _ = _printed(joined(together))
             for number, text in take_apart(printed or "").items():
-                wanted[together[number]].sass = text
-    for cubin, row in wanted.items():
+                by_cubin[together[number]].sass = text
+    for cubin, row in by_cubin.items():
         if row.sass is None:
             row.sass, row.missing = _printed(cubin)
 
@@ -108,8 +108,8 @@ def read_cubin_usage(cubin: bytes) -> tuple[Usage | None, str | None]:
 
 def list_tool_versions() -> tuple[str, ...]:
     """What NVIDIA's tools beside Triton, which code and its figures come from, say they are."""
-    said = (_run(tool, "--version") for tool in _TOOLS)
-    return tuple(printed or str(missing) for printed, missing in said)
+    answers = (_run(tool, "--version") for tool in _TOOLS)
+    return tuple(printed or str(missing) for printed, missing in answers)
 
 
 def _run(tool: str, *arguments: str) -> tuple[str | None, str | None]:

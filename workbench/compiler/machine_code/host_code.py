@@ -130,17 +130,17 @@ def _functions(lines: Iterable[str]) -> dict[str, _Function]:
 
 def _listing(functions: Mapping[str, _Function]) -> Listing:
     """The kernel's functions and those that they lead to; not those that Python calls it by."""
-    wanted = {at for at, function in functions.items() if _ENTRY.match(function.name)}
-    todo = [*wanted]
+    reached = {at for at, function in functions.items() if _ENTRY.match(function.name)}
+    todo = [*reached]
     while todo:
-        called = set(_called(functions[todo.pop()])) & functions.keys() - wanted
+        called = set(_called(functions[todo.pop()])) & functions.keys() - reached
         called = {at for at in called if not _STUB.search(functions[at].name)}
-        wanted |= called
+        reached |= called
         todo += called
     lines: list[str] = []
     chains: list[Chain] = []
-    kept = (function for at, function in functions.items() if at in wanted)
-    for function in sorted(kept, key=lambda function: ".cold" in function.name):
+    chosen = (function for at, function in functions.items() if at in reached)
+    for function in sorted(chosen, key=lambda function: ".cold" in function.name):
         lines += [f"{function.name}:", *function.lines]
         chains += [(), *function.chains]
     return Listing(lines, chains)

@@ -150,7 +150,7 @@ def assembler(text: str) -> Listing:
         end -= 1
     chains: list[Chain] = []
     current: Chain = ()
-    seen: dict[tuple[str, str, str], Chain] = {}
+    by_place: dict[tuple[str, str, str], Chain] = {}
     is_inline = False
     for line in lines[:end]:
         if _ASM_INLINE.match(line):
@@ -158,20 +158,20 @@ def assembler(text: str) -> Listing:
         # inside of inline assembly LLVM counts its lines on from that of the call
         elif (match := _ASM_LOC.match(line)) and not (is_inline and current):
             own = Place(files.get(match[1], ""), _line_number(match[2]))
-            current = (own, *_calls(line, files, seen)) if own.line else ()
-            seen[match[1], match[2], match[3]] = current
+            current = (own, *_calls(line, files, by_place)) if own.line else ()
+            by_place[match[1], match[2], match[3]] = current
         chains.append(current)
     return Listing(lines[:end], chains)
 
 
 def _calls(
-    line: str, files: Mapping[str, str], seen: Mapping[tuple[str, str, str], Chain]
+    line: str, files: Mapping[str, str], by_place: Mapping[tuple[str, str, str], Chain]
 ) -> Chain:
     """The calls around a helper: newer LLVM names the place of the next, older all in a comment."""
     if match := _ASM_CALL.search(line):
         file, number, column = match.groups()
-        known = seen.get((file, number, column), ())[: _MOST_DEEP - 1]
-        return known or (Place(files.get(file, ""), _line_number(number)),)
+        outer = by_place.get((file, number, column), ())[: _MOST_DEEP - 1]
+        return outer or (Place(files.get(file, ""), _line_number(number)),)
     calls = _ASM_PLACE.findall(line)[1:_MOST_DEEP]
     return tuple(Place(file, _line_number(number)) for file, number in calls)
 

@@ -50,9 +50,9 @@ class Widths:
     def find(self, file: str, line: int, column: int, kind: str) -> tuple[int, ...]:
         """Those of one place; where its column has none, those of its line, if they are alike."""
         name = PurePath(file).name
-        found = self.bytes.get((name, line, column, kind))
-        if found is not None:
-            return found
+        exact = self.bytes.get((name, line, column, kind))
+        if exact is not None:
+            return exact
         here = {
             widths
             for (base, number, _, what), widths in self.bytes.items()
@@ -66,7 +66,7 @@ def read_widths(texts: Mapping[str, str]) -> Widths:
     text = texts.get("ptx") or texts.get("amdgcn") or ""
     lines = text.splitlines()
     files = {match[1]: PurePath(match[2]).name for match in map(_FILE.match, lines) if match}
-    found: dict[tuple[str, int, int, str], set[int]] = {}
+    by_place: dict[tuple[str, int, int, str], set[int]] = {}
     place = "", 0, 0
     is_inline = False
     for line in lines:
@@ -77,8 +77,8 @@ def read_widths(texts: Mapping[str, str]) -> Widths:
             if match[2] != "0" and not is_inline:
                 place = files.get(match[1], ""), int(match[2]), int(match[3]) + 1
         elif moved := _read_instruction(line):
-            found.setdefault((*place, moved[0]), set()).add(moved[1])
-    return Widths({key: tuple(sorted(widths)) for key, widths in found.items()})
+            by_place.setdefault((*place, moved[0]), set()).add(moved[1])
+    return Widths({key: tuple(sorted(widths)) for key, widths in by_place.items()})
 
 
 def _read_instruction(line: str) -> tuple[str, int] | None:
@@ -177,8 +177,8 @@ class LaidKernel:
         """
         name = PurePath(file).name
         placed = (
-            replace(each, file=file) if PurePath(each.file).name == name else each
-            for each in self.tensors
+            replace(tensor, file=file) if PurePath(tensor.file).name == name else tensor
+            for tensor in self.tensors
         )
         return replace(self, tensors=tuple(placed))
 
@@ -204,12 +204,12 @@ def read_tensors(ttgir: str) -> list[LaidTensor]:
         path.write_text(ttgir)
         module = TritonModule(str(path))
         reader = _Reader(module, ttgir)
-        found: dict[tuple[object, ...], LaidTensor] = {}
+        tensors: dict[tuple[object, ...], LaidTensor] = {}
         for operation in module.list_operations():
-            for each in reader.read(operation):
-                key = each.op, each.file, each.line, each.column, each.kind, each.shape, each.layout
-                found.setdefault(key, each)
-    return [replace(each, ways=reader.count_ways(each)) for each in found.values()]
+            for laid in reader.read(operation):
+                key = laid.op, laid.file, laid.line, laid.column, laid.kind, laid.shape, laid.layout
+                tensors.setdefault(key, laid)
+    return [replace(laid, ways=reader.count_ways(laid)) for laid in tensors.values()]
 
 
 class _Reader:
@@ -239,7 +239,7 @@ class _Reader:
         elif _BULK.fullmatch(name):
             yield self._describe_bulk(operation, place)
         elif name in _SHARED:
-            held = next((each for each in _all(operation) if each.is_tensor), None)
+            held = next((value for value in _all(operation) if value.is_tensor), None)
             if held is not None:
                 yield self._describe(operation, held, place, None)
         elif name in _DRAWN:
@@ -267,8 +267,8 @@ class _Reader:
         )  # fmt: skip
 
     def _describe_bulk(self, operation: Operation, place: str) -> LaidTensor:
-        moved = [each for each in _all(operation) if each.is_shared or each.is_tensor]
-        held = max(moved, key=lambda each: prod(each.shape), default=None)  # not its barrier
+        moved = [value for value in _all(operation) if value.is_shared or value.is_tensor]
+        held = max(moved, key=lambda value: prod(value.shape), default=None)  # not its barrier
         words = BY_TMA if "tdm" not in operation.name else BY_TMA.replace("TMA", "the data mover")
         is_write = re.search(r"local_to_global|store|scatter", operation.name) is not None
         kind: Kind = "atomic" if "reduce" in operation.name else "write" if is_write else "read"
@@ -278,7 +278,7 @@ class _Reader:
 
     def _count_conflicts(self, operation: Operation, held: Held, bits: int) -> dict[str, Any]:
         """Fields about the shared memory that a tensor is read from or written to, if any."""
-        shared = next((each for each in _all(operation) if each.is_shared), None)
+        shared = next((value for value in _all(operation) if value.is_shared), None)
         if shared is None or not held.is_tensor:
             return {}
         name = (re.search(r"#\w+\.\w+", shared.type) or [""])[0]
@@ -294,17 +294,17 @@ class _Reader:
     def _find_place(self, place: str, kind: Kind | None) -> _Place:
         """The innermost place in the user's code; those that it is called from are noted."""
         chain: list[_Place] = []
-        waiting, seen = [place], 0
-        while waiting and seen < 256:
-            part, seen = waiting.pop(0), seen + 1
+        waiting, count = [place], 0
+        while waiting and count < 256:
+            part, count = waiting.pop(0), count + 1
             for match in re.finditer(rf"{_PLACE.pattern}|(#loc\d*)\b", part):
                 if match[4]:
                     waiting.append(self._named.get(match[4], ""))
                 elif _TRITON not in match[1]:
                     chain.append((match[1], int(match[2]), int(match[3]) + 1))
-        found = chain[0] if chain else ("", 0, 0)
-        self._chains.setdefault((*found, kind), set()).add(tuple(chain))
-        return found
+        innermost = chain[0] if chain else ("", 0, 0)
+        self._chains.setdefault((*innermost, kind), set()).add(tuple(chain))
+        return innermost
 
 
 def _all(operation: Operation) -> tuple[Held, ...]:
@@ -317,14 +317,16 @@ def _find_addresses(operation: Operation) -> Held:
     for number, held in enumerate(operands):
         if "!tt.ptr" in held.type:
             if "buffer" in operation.name:
-                return next(each for each in operands[number + 1 :] if each.is_tensor)
+                return next(operand for operand in operands[number + 1 :] if operand.is_tensor)
             return held
     return operands[0]
 
 
 def _find_value(operation: Operation, held: Held) -> str:
     """The type of what is moved: of a buffer that of its pointer."""
-    return next((each.type for each in operation.operands if "!tt.ptr" in each.type), held.type)
+    return next(
+        (operand.type for operand in operation.operands if "!tt.ptr" in operand.type), held.type
+    )
 
 
 def _count_bits(type: str) -> int:

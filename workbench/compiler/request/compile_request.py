@@ -84,11 +84,11 @@ def list_lowered_nodes(report: Report, kernel: str) -> frozenset[str]:
 
     Raises `UsageError` for a name that is no such kernel.
     """
-    made = [row for row in report.kernels if kernel in (row.id, row.name) and row.is_generated]
-    if not made:
-        known = ", ".join(row.id for row in report.kernels if row.is_generated) or "none"
-        raise UsageError(f"{kernel!r} is no generated kernel; those are: {known}.")
-    own = {name for row in made for name in row.scheduler_nodes}
+    kernels = [row for row in report.kernels if kernel in (row.id, row.name) and row.is_generated]
+    if not kernels:
+        ids = ", ".join(row.id for row in report.kernels if row.is_generated) or "none"
+        raise UsageError(f"{kernel!r} is no generated kernel; those are: {ids}.")
+    own = {name for row in kernels for name in row.scheduler_nodes}
     return frozenset(
         f"{node.graph}:{_last(origin)}"
         for node in report.scheduler_nodes

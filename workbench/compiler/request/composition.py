@@ -68,8 +68,8 @@ def choose_options(
         )
     there = read_outer_options(fn)
     if there is None:
-        asked = backend or "inductor", mode, options or {}
-        return CompileOptions(*asked, dynamic_shapes=dynamic_shapes, dynamic=dynamic, **rest)
+        chosen = backend or "inductor", mode, options or {}
+        return CompileOptions(*chosen, dynamic_shapes=dynamic_shapes, dynamic=dynamic, **rest)
     own = {
         "backend": backend,
         "mode": mode,
@@ -93,21 +93,21 @@ def choose_options(
 
 def _notes(there: GivenThere, own: Mapping[str, Any], *, keeps: bool) -> tuple[str, ...]:
     """What was taken over and what was not, in a sentence each."""
-    given: dict[str, Any] = {
+    options: dict[str, Any] = {
         "backend": there.backend_name,
         "mode": there.mode,
         "options": dict(there.options),
         "dynamic": there.dynamic,
     }
-    taken: list[str] = []
+    adopted: list[str] = []
     replaced: list[str] = []
-    for name, value in given.items():
+    for name, value in options.items():
         if value is None or value == {}:
             continue
         is_kept = keeps if name in ("mode", "options") else own[name] is None
         same = own[name] == value
-        (taken if is_kept or same else replaced).append(f"{name}={value!r}")
-    words = f"takes over {', '.join(taken)}" if taken else "nothing is taken over"
+        (adopted if is_kept or same else replaced).append(f"{name}={value!r}")
+    words = f"takes over {', '.join(adopted)}" if adopted else "nothing is taken over"
     notes = [f"unwrapped what torch.compile returned: {words}"]
     if replaced:
         notes.append(f"what is given here replaces {', '.join(replaced)} of torch.compile")
@@ -148,21 +148,21 @@ def _context_of(compiled: Any) -> Any:
 def _read(wrapper: Any, context: Any) -> GivenThere:
     fullgraph = bool(getattr(context, "fullgraph", False))
     hooks = getattr(context, "_hooks", None)
-    asked: dict[str, Any] = {"dynamic": wrapper.dynamic, "fullgraph": fullgraph}
-    asked["has_filter"] = getattr(hooks, "guard_filter_fn", None) is not None
+    arguments: dict[str, Any] = {"dynamic": wrapper.dynamic, "fullgraph": fullgraph}
+    arguments["has_filter"] = getattr(hooks, "guard_filter_fn", None) is not None
     if isinstance(wrapper, tp.BACKEND_WRAPPER.get()):
         name = wrapper.compiler_name
         backend = name if name in tp.LIST_BACKENDS.get()(exclude_tags=()) else wrapper.compiler_fn
         kwargs = wrapper.kwargs
-        asked |= {"mode": kwargs.get("mode"), "options": kwargs.get("options", {})}
-        return GivenThere(backend=backend, **asked)
+        arguments |= {"mode": kwargs.get("mode"), "options": kwargs.get("options", {})}
+        return GivenThere(backend=backend, **arguments)
     mode = _mode_of(wrapper.config)
-    return GivenThere(mode=mode, options={} if mode else dict(wrapper.config), **asked)
+    return GivenThere(mode=mode, options={} if mode else dict(wrapper.config), **arguments)
 
 
 def _mode_of(config: Mapping[str, Any]) -> str | None:
     """The mode whose options these are; torch forgets its name."""
     if not config:
         return None
-    known = tp.LIST_MODE_OPTIONS.get()
-    return next((mode for mode in MODES if known(mode) == config), None)
+    list_options = tp.LIST_MODE_OPTIONS.get()
+    return next((mode for mode in MODES if list_options(mode) == config), None)

@@ -103,7 +103,9 @@ def part_lanes(marks: Iterable[Mark]) -> Iterator[Mark]:
                 open_ends.pop()
         # what never ends, ends with the phase around it
         fits = (
-            n for n, each in enumerate(lanes) if not each or end < each[-1] or end == len(listed)
+            n
+            for n, lane_ends in enumerate(lanes)
+            if not lane_ends or end < lane_ends[-1] or end == len(listed)
         )
         lane = next(fits, len(lanes))
         if lane == len(lanes):

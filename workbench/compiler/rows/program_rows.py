@@ -13,7 +13,7 @@ from workbench.report import Graph, Kernel, Link, Node, Wrapper
 from workbench.report.cluster.cluster_rows import Collective
 from workbench.report.graph_stages import GRAPH_STAGES
 
-NO_NODES: Mapping[str, list[Any]] = {each.name: [] for each in fields(Node)}
+NO_NODES: Mapping[str, list[Any]] = {part.name: [] for part in fields(Node)}
 """The columns of nodes without a row, to be copied: rows would take five times the memory."""
 _GRAPH_ID = re.compile(r"\n\s*# graph id: \d+$")  # an address: it tells nothing of the graph
 
@@ -84,13 +84,13 @@ class GraphTable(Generic[G]):
         return parent
 
     def _link(self, parent: G, graph: G, origins: Mapping[str, Sequence[str]]) -> None:
-        known = parent.targets
+        targets = parent.targets
         is_retraced = GRAPH_STAGES[graph.stage].is_retraced
         for name in graph.targets:
-            found = [origin for origin in origins.get(name, ()) if origin in known]
-            if name in known and (not is_retraced or name == "output"):
-                found = [name]
-            self.links += [(f"{parent.id}:{origin}", f"{graph.id}:{name}") for origin in found]
+            parents = [origin for origin in origins.get(name, ()) if origin in targets]
+            if name in targets and (not is_retraced or name == "output"):
+                parents = [name]
+            self.links += [(f"{parent.id}:{origin}", f"{graph.id}:{name}") for origin in parents]
 
     def find_parent(self, graph: G) -> G | None:
         """The graph of the same compilation that one was most likely made from."""
@@ -175,8 +175,8 @@ def list_kernels(
 
 def add_known(values: Iterable[int | None]) -> int | None:
     """The sum of those that are known; None where none is."""
-    known = [value for value in values if value is not None]
-    return sum(known) if known else None
+    numbers = [value for value in values if value is not None]
+    return sum(numbers) if numbers else None
 
 
 def tie_kernels(
@@ -216,7 +216,7 @@ def place_collective(
     between = () if start is None or end is None else range(start + 1, end)
     return replace(
         row,
-        is_backward=any(each.is_backward for each in program),
+        is_backward=any(other.is_backward for other in program),
         kernel=None if kernel is None else kernel.id,
         wait_kernel=None if end is None else program[end].id,
         order=start,

@@ -103,14 +103,14 @@ def count_moved(
     is_issued = rows[1].any(axis=1)
     if not is_issued.any():
         return Moved()
-    issued, taken = rows[0][is_issued], rows[1][is_issued]
-    bytes_used = count_different(issued, taken) * size
+    issued, active = rows[0][is_issued], rows[1][is_issued]
+    bytes_used = count_different(issued, active) * size
     whole = at.reshape(-1, at.shape[2] * at.shape[3]), mask.reshape(-1, at.shape[2] * at.shape[3])
     fits, aligned, follow = _find_runs(at, mask, size)
-    sectors = _count_sectors(issued, taken, size, sector)
+    sectors = _count_sectors(issued, active, size, sector)
     begins = np.unique(issued.min(axis=1) % sector)  # masked lanes too: they are of the same run
     behind = int(begins[0]) if len(begins) == 1 else None
-    earlier = _count_sectors(issued - behind, taken, size, sector) if behind else sectors
+    earlier = _count_sectors(issued - behind, active, size, sector) if behind else sectors
     return Moved(
         instructions=len(issued),
         used=int(bytes_used.sum()),
@@ -125,7 +125,7 @@ def count_moved(
         earlier=int(earlier.sum()),
         steps=_find_steps(addresses, used),
         axis=_find_axis(bases),
-        lanes=_pick_lanes(issued, taken, together, sector),
+        lanes=_pick_lanes(issued, active, together, sector),
         sector=sector,
     )
 
@@ -149,10 +149,12 @@ def place_elements(bases: Bases, shape: Sequence[int], *, is_read: bool) -> Arra
 
 def _spread(bases: Sequence[Sequence[int]], axes: int) -> Array:
     """The places of all numbers of so many bits: each the XOR of the bases of its set bits."""
-    made = np.zeros((1, axes), dtype=np.int64)
+    places = np.zeros((1, axes), dtype=np.int64)
     for base in bases:
-        made = np.concatenate([made, made ^ np.asarray(base, dtype=np.int64).reshape(1, axes)])
-    return made
+        places = np.concatenate(
+            [places, places ^ np.asarray(base, dtype=np.int64).reshape(1, axes)]
+        )
+    return places
 
 
 def count_different(values: Array, taken: Array) -> Array:
@@ -162,11 +164,11 @@ def count_different(values: Array, taken: Array) -> Array:
     return np.asarray(new.sum(axis=1) + (ordered[:, 0] >= 0))
 
 
-def _count_sectors(at: Array, taken: Array, size: int, sector: int) -> Array:
+def _count_sectors(at: Array, active: Array, size: int, sector: int) -> Array:
     first, last = at // sector, (at + size - 1) // sector
     if (first == last).all():
-        return count_different(first, taken)
-    return count_different(np.concatenate([first, last], 1), np.concatenate([taken, taken], 1))
+        return count_different(first, active)
+    return count_different(np.concatenate([first, last], 1), np.concatenate([active, active], 1))
 
 
 def _find_runs(at: Array, mask: Array, size: int) -> tuple[int, int, int]:
@@ -176,8 +178,8 @@ def _find_runs(at: Array, mask: Array, size: int) -> tuple[int, int, int]:
     while together <= at.shape[2] and together * size <= WIDEST:
         grouped = at.reshape(*at.shape[:2], -1, together, at.shape[3])
         used = mask.reshape(grouped.shape)
-        wanted = grouped[:, :, :, :1] + np.arange(together).reshape(1, 1, 1, -1, 1) * size
-        if not np.where(used, grouped == wanted, True).all():
+        expected = grouped[:, :, :, :1] + np.arange(together).reshape(1, 1, 1, -1, 1) * size
+        if not np.where(used, grouped == expected, True).all():
             break
         follow = together * size
         is_any = used.any(axis=3)
@@ -190,7 +192,7 @@ def _find_runs(at: Array, mask: Array, size: int) -> tuple[int, int, int]:
 
 
 def _find_steps(addresses: Array, used: Array | None) -> tuple[int | None, ...]:
-    found: list[int | None] = []
+    per_axis: list[int | None] = []
     for axis in range(1, addresses.ndim):
         steps = np.diff(addresses, axis=axis)
         if used is not None:
@@ -198,12 +200,12 @@ def _find_steps(addresses: Array, used: Array | None) -> tuple[int | None, ...]:
             steps = steps[ahead & np.take(used, range(used.shape[axis] - 1), axis)]
         values, counts = np.unique(steps, return_counts=True)
         if not len(values):
-            found.append(0)
+            per_axis.append(0)
             continue
         most = int(counts.argmax())
         is_pattern = counts[most] >= _PATTERN * counts.sum()
-        found.append(int(values[most]) if is_pattern else None)
-    return tuple(found)
+        per_axis.append(int(values[most]) if is_pattern else None)
+    return tuple(per_axis)
 
 
 def _find_axis(bases: Bases) -> int:
@@ -214,10 +216,10 @@ def _find_axis(bases: Bases) -> int:
     return 0
 
 
-def _pick_lanes(issued: Array, taken: Array, together: int, sector: int) -> tuple[int, ...]:
+def _pick_lanes(issued: Array, active: Array, together: int, sector: int) -> tuple[int, ...]:
     """One instruction in which as many lanes as possible take part."""
     lanes = issued.shape[1] // together
-    first = issued.reshape(-1, together, lanes), taken.reshape(-1, together, lanes)
+    first = issued.reshape(-1, together, lanes), active.reshape(-1, together, lanes)
     by_lane = np.where(first[1], first[0], np.iinfo(np.int64).max).min(axis=1)
     any_taken: Array = np.asarray(first[1].any(axis=1))
     row = int(any_taken.sum(axis=1).argmax())

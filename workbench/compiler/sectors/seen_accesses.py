@@ -54,16 +54,16 @@ def find_trouble(seen: SeenAccess) -> Trouble:
     if abs(step) not in (0, seen.size):
         if moved.share_l1 >= _GOOD:
             return ""
-        others = (each for axis, each in enumerate(moved.steps) if axis != moved.axis)
+        others = (axis_step for axis, axis_step in enumerate(moved.steps) if axis != moved.axis)
         return "transposed" if seen.size in others else "strided"
     if step == 0:
         return ""
     return _find_narrow(seen, moved, width) or _find_misplaced(moved)
 
 
-def _find_narrow(seen: SeenAccess, moved: Moved, width: int) -> Trouble:
+def _find_narrow(access: SeenAccess, moved: Moved, width: int) -> Trouble:
     """What keeps a thread from moving more with one instruction."""
-    if seen.kind == "atomic":
+    if access.kind == "atomic":
         return ""
     if moved.fits > width:
         return "narrow"
@@ -110,22 +110,22 @@ def describe_access(seen: SeenAccess, cure: WidenedAccess | None = None) -> str:
             f"{axis} of the block: swap its axes, or the order in which it is loaded."
         )
     if trouble == "narrow":
-        known = (
+        sentence = (
             f"The elements of a thread follow one another and are aligned to {moved.fits} bytes, "
             f"but are moved {narrow} at a time: the compiler did not know it."
         )
     elif trouble == "masked":
-        known = (
+        sentence = (
             f"The elements of a thread follow one another and are aligned to {moved.aligned} "
             f"bytes, but the mask parts some of them, so that {narrow} are moved at a time."
         )
     elif trouble == "unaligned":
-        known = (
+        sentence = (
             f"The elements of a thread follow one another, but {wide} of them do not begin at a "
             f"multiple of {moved.follow}, so that {narrow} are moved at a time."
         )
         if cure is None and moved.behind:
-            known = f"{known} {_say_behind(seen, moved, moved.behind)}"
+            sentence = f"{sentence} {_say_behind(seen, moved, moved.behind)}"
     elif trouble == "shifted":
         touched, fewer = (
             number_text(n / moved.instructions, "amount") for n in (moved.sectors, moved.earlier)
@@ -141,14 +141,15 @@ def describe_access(seen: SeenAccess, cure: WidenedAccess | None = None) -> str:
             f"instruction brings is used. Rows that are padded to a multiple of {moved.sector} "
             "bytes all begin as the first does."
         )
-    return known if cure is None else f"{known} {_say_cure(cure, trouble)}"
+    return sentence if cure is None else f"{sentence} {_say_cure(cure, trouble)}"
 
 
-def _say_behind(seen: SeenAccess, moved: Moved, behind: int) -> str:
+def _say_behind(access: SeenAccess, moved: Moved, behind: int) -> str:
     """How far from the begin of a sector every instruction begins, and what moves it there."""
-    name, multiple = seen.argument, f"a multiple of {moved.sector} bytes"
-    far = f"{_count_elements(seen, behind)} ({plural(behind, 'byte')}) behind {multiple}"
-    ahead = (behind - seen.start) % moved.sector  # what the index adds to where the argument begins
+    name, multiple = access.argument, f"a multiple of {moved.sector} bytes"
+    far = f"{_count_elements(access, behind)} ({plural(behind, 'byte')}) behind {multiple}"
+    # what the index adds to where the argument begins
+    ahead = (behind - access.start) % moved.sector
     if not ahead:
         return (
             f"{name} itself begins {far}: align it, as {name}.clone() does, or pass it from such a "
@@ -156,29 +157,29 @@ def _say_behind(seen: SeenAccess, moved: Moved, behind: int) -> str:
         )
     return (
         f"Every instruction begins {far}: take the first "
-        f"{_count_elements(seen, moved.sector - behind)} apart, or pass {name} as a view that "
-        f"begins {_count_elements(seen, ahead)} before one."
+        f"{_count_elements(access, moved.sector - behind)} apart, or pass {name} as a view that "
+        f"begins {_count_elements(access, ahead)} before one."
     )
 
 
-def _count_elements(seen: SeenAccess, size: int) -> str:
-    return plural(size // seen.size, "element")
+def _count_elements(access: SeenAccess, size: int) -> str:
+    return plural(size // access.size, "element")
 
 
 def _say_cure(cure: WidenedAccess, trouble: Trouble) -> str:
-    said, tried, does = [], [], []
+    facts, tried, does = [], [], []
     for name, value, other in cure.changed:
         if value is None:
-            said.append(f"{name} does not begin at a multiple of 16 bytes")
+            facts.append(f"{name} does not begin at a multiple of 16 bytes")
             tried.append(f"with {name} aligned")
             does.append(f"pass {name} from such a place on")
         else:
-            said.append(f"{name} = {value} is not divisible by 16")
+            facts.append(f"{name} = {value} is not divisible by 16")
             tried.append(f"with {name} = {other}")
             what = f"rows to {name} = {other}" if trouble == "unaligned" else f"{name} to {other}"
             does.append(f"pad {what}")
     return (
-        f"{', and '.join(said)}; compiled again {' and '.join(tried)}, this line moves "
+        f"{', and '.join(facts)}; compiled again {' and '.join(tried)}, this line moves "
         f"{plural(cure.width, 'byte')} at a time: {', '.join(does)}."
     )
 
@@ -249,14 +250,14 @@ def see_accesses(
         place = log.places[access.place]
         what = place, access.kind, access.argument, access.lanes, access.size
         groups.setdefault(what, []).append(access)
-    known: dict[_Key, list[_Known]] = {}
+    by_key: dict[_Key, list[_Known]] = {}
     for tensor in laid.tensors:
         if tensor.kind is not None:
             call = find_call(tensor.file, tensor.line, tensor.column, tensor.kind)
             size = tensor.bits // 8
             key = _make_key(tensor.file, call.line, tensor.kind, tensor.shape, size)
-            known.setdefault(key, []).append(_Known(call, tensor, _list_widths(laid, tensor)))
-    seen = []
+            by_key.setdefault(key, []).append(_Known(call, tensor, _list_widths(laid, tensor)))
+    rows = []
     for (place, kind, argument, shape, size), accesses in groups.items():
         held = log.arguments[argument]
         row = SeenAccess(
@@ -264,28 +265,32 @@ def see_accesses(
             sum(access.count_used() * access.size for access in accesses),
             start=starts.get(held.name, 0), all_programs=log.programs,
         )  # fmt: skip
-        here = known.get(_make_key(place.file, place.line, kind, shape, size), [])
+        here = by_key.get(_make_key(place.file, place.line, kind, shape, size), [])
         pairs = _find_pairs(here, place.column)
         if isinstance(pairs, str):
-            seen.append(replace(row, reason=pairs or _explain_absence(laid, row)))
+            rows.append(replace(row, reason=pairs or _explain_absence(laid, row)))
             continue
         for pair in pairs:
-            each = replace(row, tensor=pair.tensor, width=min(pair.widths, default=None))
+            with_tensor = replace(row, tensor=pair.tensor, width=min(pair.widths, default=None))
             if not pair.tensor.bases:
-                seen.append(replace(each, reason=pair.tensor.layout))
-            elif each.width is None:
-                seen.append(replace(each, reason="the code for the GPU has no such instruction"))
+                rows.append(replace(with_tensor, reason=pair.tensor.layout))
+            elif with_tensor.width is None:
+                rows.append(
+                    replace(with_tensor, reason="the code for the GPU has no such instruction")
+                )
             else:
-                made = _count(each, pair, accesses, sector, budget)
-                seen.append(replace(made, reason=made.reason or stopped))
-    seen += list_unseen(laid, stopped or "the run reached no argument's memory in this line", seen)
-    return sorted(seen, key=lambda each: (each.place.file, each.place.line, each.place.column))
+                counted = _count(with_tensor, pair, accesses, sector, budget)
+                rows.append(replace(counted, reason=counted.reason or stopped))
+    rows += list_unseen(laid, stopped or "the run reached no argument's memory in this line", rows)
+    return sorted(rows, key=lambda row: (row.place.file, row.place.line, row.place.column))
 
 
 def list_unseen(laid: LaidKernel, reason: str, seen: Sequence[SeenAccess] = ()) -> list[SeenAccess]:
     """The accesses of the code in lines without any that was seen, with the reason for that."""
-    reached = {(PurePath(each.place.file).name, each.place.line, each.kind) for each in seen}
-    made = []
+    reached = {
+        (PurePath(access.place.file).name, access.place.line, access.kind) for access in seen
+    }
+    unseen = []
     for tensor in laid.tensors:
         if tensor.kind is not None:
             call = find_call(tensor.file, tensor.line, tensor.column, tensor.kind)
@@ -293,8 +298,8 @@ def list_unseen(laid: LaidKernel, reason: str, seen: Sequence[SeenAccess] = ()) 
             row = SeenAccess(place, tensor.kind, tensor.shape, tensor.bits // 8, tensor=tensor)
             why = reason if tensor.bases else tensor.layout
             if (PurePath(place.file).name, place.line, tensor.kind) not in reached:
-                made.append(replace(row, width=find_width(laid, tensor), reason=why))
-    return made
+                unseen.append(replace(row, width=find_width(laid, tensor), reason=why))
+    return unseen
 
 
 def find_width(laid: LaidKernel, tensor: LaidTensor) -> int | None:
@@ -307,45 +312,47 @@ def find_width(laid: LaidKernel, tensor: LaidTensor) -> int | None:
 
 def _list_widths(laid: LaidKernel, tensor: LaidTensor) -> tuple[int, ...]:
     """The widest instruction at the place of an access, all if several calls reach it."""
-    found = laid.widths.find(tensor.file, tensor.line, tensor.column, tensor.kind or "")
-    if not found and tensor.layout == ONE_ADDRESS:
+    widths = laid.widths.find(tensor.file, tensor.line, tensor.column, tensor.kind or "")
+    if not widths and tensor.layout == ONE_ADDRESS:
         return (tensor.bits // 8,)
-    return found if tensor.ways > 1 else found[-1:]
+    return widths if tensor.ways > 1 else widths[-1:]
 
 
 def _make_key(file: str, line: int, kind: Kind, shape: Sequence[int], size: int) -> _Key:
     return _Key(PurePath(file).name, line, kind, tuple(shape), size)
 
 
-def _find_pairs(known: Sequence[_Known], column: int) -> Sequence[_Known] | str:
+def _find_pairs(candidates: Sequence[_Known], column: int) -> Sequence[_Known] | str:
     """The accesses of the code that one of the run at a column is, or why they are not known.
 
     The compiler may load again what it needs in several layouts: then one is several.
     """
-    if not known:
+    if not candidates:
         return ""
-    if len({(each.tensor.bases, each.widths) for each in known}) == 1:
-        return known[:1]
-    exact = [each for each in known if each.call.column == column]
-    if exact and not any(each.call.is_nested for each in known):
-        alike = {(each.tensor.bases, each.widths): each for each in reversed(exact)}
-        if len(alike) > 1 and any(each.tensor.ways > 1 for each in exact):
+    if len({(candidate.tensor.bases, candidate.widths) for candidate in candidates}) == 1:
+        return candidates[:1]
+    exact = [candidate for candidate in candidates if candidate.call.column == column]
+    if exact and not any(candidate.call.is_nested for candidate in candidates):
+        alike = {
+            (candidate.tensor.bases, candidate.widths): candidate for candidate in reversed(exact)
+        }
+        if len(alike) > 1 and any(candidate.tensor.ways > 1 for candidate in exact):
             return f"{_CALLED} layouts, {_UNSURE}"
         return [*reversed(alike.values())]
     return (
-        f"this line has {plural(len(known), 'access', 'accesses')} of this shape, in different "
-        f"layouts or widths, {_UNSURE}: write them in lines of their own"
+        f"this line has {plural(len(candidates), 'access', 'accesses')} of this shape, in "
+        f"different layouts or widths, {_UNSURE}: write them in lines of their own"
     )
 
 
 def _explain_absence(laid: LaidKernel, row: SeenAccess) -> str:
     bulk = next(
         (
-            each
-            for each in laid.tensors
-            if each.kind == row.kind
-            and not each.bases
-            and find_call(each.file, each.line, each.column, row.kind).line == row.place.line
+            tensor
+            for tensor in laid.tensors
+            if tensor.kind == row.kind
+            and not tensor.bases
+            and find_call(tensor.file, tensor.line, tensor.column, row.kind).line == row.place.line
         ),
         None,
     )
@@ -385,20 +392,20 @@ def _sample(accesses: Sequence[Access], programs: int, budget: int) -> Iterator[
     """
     total = sum(prod(access.shape) for access in accesses)
     apart = min(programs, -(-total // budget))
-    wanted = None
+    chosen = None
     if apart > 1:  # of those that ran, which may be a sample of the grid
         ran = np.unique(np.concatenate([access.programs for access in accesses]))
-        wanted = ran[apart // 2 :: apart]
-    taken = []
+        chosen = ran[apart // 2 :: apart]
+    sampled = []
     for access in accesses:
-        if wanted is None:
-            taken.append(access)
+        if chosen is None:
+            sampled.append(access)
             continue
-        rows = np.flatnonzero(np.isin(access.programs, wanted))
+        rows = np.flatnonzero(np.isin(access.programs, chosen))
         if len(rows):
-            taken.append(_cut(access, rows))
-    left = sum(prod(access.shape) for access in taken)
-    yield from taken[:: max(1, left // budget)]
+            sampled.append(_cut(access, rows))
+    left = sum(prod(access.shape) for access in sampled)
+    yield from sampled[:: max(1, left // budget)]
 
 
 def _cut(access: Access, rows: Array) -> Access:

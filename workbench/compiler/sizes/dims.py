@@ -50,10 +50,10 @@ class Dynamic:
                 f"{'' if self.min is None else self.min}..{'' if self.max is None else self.max}"
             )
             return "any" if bounds == ".." else bounds
-        shown = self.term
+        term = self.term
         low = "" if self.min is None else str(self.size(self.min))
         high = "" if self.max is None else str(self.size(self.max))
-        return f"{shown} in {low}..{high}" if low or high else shown
+        return f"{term} in {low}..{high}" if low or high else term
 
     @property
     def term(self) -> str:
@@ -156,8 +156,8 @@ def broken(conditions: Sequence[str], bound: Mapping[str, Any]) -> list[str]:
         if tree is None:
             lines.append(condition)
         elif _holds(tree, bound) is False:
-            known = [*_sizes(tree, bound)] or [*_numbers(tree, bound)]
-            lines.append(f"{condition}{NOT_SO}{', '.join(known)}" if known else condition)
+            values = [*_sizes(tree, bound)] or [*_numbers(tree, bound)]
+            lines.append(f"{condition}{NOT_SO}{', '.join(values)}" if values else condition)
     return lines or list(conditions)
 
 
@@ -247,11 +247,11 @@ def write_size_tests(places: Iterable[tuple[str, Dynamic]], names: dict[str, str
         if dim.name is None:
             yield from _write_range(place, dim.min or None, dim.max)
         elif dim.name in names:
-            known = names[dim.name]
-            scaled = known if dim.scale == 1 else f"{dim.scale} * {known}"
+            variable = names[dim.name]
+            scaled = variable if dim.scale == 1 else f"{dim.scale} * {variable}"
             yield f"{place} == {scaled}" + (f" + {dim.offset}" if dim.offset else "")
             if ranges[dim.name] != (dim.min, dim.max):
-                yield from _write_range(known, dim.min, dim.max)
+                yield from _write_range(variable, dim.min, dim.max)
         else:
             name = names[dim.name] = f"_wb_d{len(names)}"
             ranges[dim.name] = dim.min, dim.max
@@ -298,8 +298,8 @@ def _check(node: ast.AST, names: frozenset[str]) -> None:
     if isinstance(node, ast.Constant) and not isinstance(node.value, int):
         raise ValueError("it holds something that is no whole number")
     if isinstance(node, ast.Call):
-        known = isinstance(node.func, ast.Name) and node.func.id in _CALLS
-        if not known or len(node.args) != 2 or node.keywords:
+        is_allowed = isinstance(node.func, ast.Name) and node.func.id in _CALLS
+        if not is_allowed or len(node.args) != 2 or node.keywords:
             raise ValueError("it calls something")
 
 
@@ -345,8 +345,8 @@ def list_conditions(words: str, lines: Mapping[str, str | None] | None = None) -
 
     `lines` are the user's that fixed a size, by its place.
     """
-    said = (in_words(line[4:]) for line in words.splitlines() if line.startswith("  - "))
-    conditions = [short(condition, lines or {}) for condition in said]
+    texts = (in_words(line[4:]) for line in words.splitlines() if line.startswith("  - "))
+    conditions = [short(condition, lines or {}) for condition in texts]
     rest = len(conditions) - _SHOWN
     more = [f"  … and {rest} more that follow from the same"] if rest > 0 else []
     return [*(f"  - {condition}" for condition in conditions[:_SHOWN]), *more]
@@ -359,8 +359,8 @@ def short(condition: str, lines: Mapping[str, str | None]) -> str:
         name, place, declared, guard = broken.groups()
         what = "" if name == place else f"{name} ({place}) is declared "
         needed = _BETWEEN.sub(r"\1 <= \2 <= \3", guard)
-        said = f"{what}{declared}" if what else f"{declared} is declared"
-        return f"{said}, but the code needs {needed}"
+        start = f"{what}{declared}" if what else f"{declared} is declared"
+        return f"{start}, but the code needs {needed}"
     fixed = _FIXED.match(condition)
     if fixed is not None:
         by = lines.get(fixed[1]) or "the code or a weight"
@@ -370,18 +370,18 @@ def short(condition: str, lines: Mapping[str, str | None]) -> str:
 
 def explained(name: str, words: str, lines: Mapping[str, str | None]) -> str:
     """The message for torch's text about a compilation of `name` that keeps guards."""
-    shown = list_conditions(words, lines)
-    fixed = all(" is declared dynamic, but " in line for line in shown)
-    cure = _FIXED_CURE if fixed else _cure(shown[0])
-    return "\n".join([f"{HEAD}{name}:", *shown, f"  Cure: {cure}."])
+    conditions = list_conditions(words, lines)
+    fixed = all(" is declared dynamic, but " in line for line in conditions)
+    cure = _FIXED_CURE if fixed else _cure(conditions[0])
+    return "\n".join([f"{HEAD}{name}:", *conditions, f"  Cure: {cure}."])
 
 
 def _cure(condition: str) -> str:
-    kept = "leave max out: then the condition is a guard, and a call that breaks it is refused"
+    advice = "leave max out: then the condition is a guard, and a call that breaks it is refused"
     narrower = _NARROWER.search(condition)
     if narrower is None:
-        return kept
+        return advice
     return (
-        f"declare min={narrower[1]} and max={narrower[2]} there, or {kept}. Which code is made "
+        f"declare min={narrower[1]} and max={narrower[2]} there, or {advice}. Which code is made "
         "depends on the example's size: for other sizes compile again, with such an example"
     )

@@ -195,10 +195,10 @@ def _check(dims: Mapping[Path, Mapping[int, Dynamic | Hint]], bound: Mapping[str
             if dim.name is None:
                 continue
             value = dim.value(shape[index])
-            seen = values.setdefault(dim.name, (value or 0, where))
-            if seen[0] != value:
+            first = values.setdefault(dim.name, (value or 0, where))
+            if first[0] != value:
                 raise UsageError(
-                    f"{dim.name} is {seen[0]} in {seen[1]} and {value} in {where}: the example "
+                    f"{dim.name} is {first[0]} in {first[1]} and {value} in {where}: the example "
                     "inputs must agree on a shared dimension."
                 )
 
@@ -278,8 +278,10 @@ def mark_examples(shapes: DynamicShapes, bound: Mapping[str, Any]) -> Iterator[N
 
 def _without_guards(layout_of: Callable[..., Any]) -> Callable[..., Any]:
     def answer(*args: Any, **kwargs: Any) -> Any:
-        given = (*args, *kwargs.values())  # torch 2.11 names the tensor
-        tensor = next((each for each in given if isinstance(each, torch.Tensor)), None)
+        arguments = (*args, *kwargs.values())  # torch 2.11 names the tensor
+        tensor = next(
+            (argument for argument in arguments if isinstance(argument, torch.Tensor)), None
+        )
         sizes = getattr(getattr(tensor, "fake_mode", None), "shape_env", None)
         with contextlib.nullcontext() if sizes is None else tp.SUPPRESS_GUARDS.get()(sizes):
             return layout_of(*args, **kwargs)

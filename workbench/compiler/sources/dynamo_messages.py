@@ -141,9 +141,9 @@ def parse_break_message(message: str) -> BreakMessage:
 
 def parse_data_break(condition: str, is_number: bool) -> BreakMessage:
     """The parts for a condition on data, as torch writes it, or for a number that it computes."""
-    (reason, cure), asked = (NUMBER, "asked for") if is_number else (BRANCH, "cannot tell whether")
+    (reason, cure), verb = (NUMBER, "asked for") if is_number else (BRANCH, "cannot tell whether")
     kind = "Number from data" if is_number else "Decision by data"
-    return BreakMessage(kind, f"{kind}: torch {asked} {condition}", f"{reason}.", [cure], None)
+    return BreakMessage(kind, f"{kind}: torch {verb} {condition}", f"{reason}.", [cure], None)
 
 
 def strip_foreign_words(message: str) -> str:
@@ -192,15 +192,17 @@ def explain_refused_inputs(message: str) -> str | None:
     match = _RAISED.search(message)
     if match is None or _NO_KERNEL.search(message):
         return None
-    operator, given, kind, _, reason = match.groups()
+    operator, inputs, kind, _, reason = match.groups()
     names = _OPERATOR.match(operator)
-    shown = [
+    shapes = [
         f"[{size.rstrip(',')}]{f' of {dtype}' if dtype else ''}"
-        for size, dtype in _TENSOR.findall(given)
+        for size, dtype in _TENSOR.findall(inputs)
     ]
     cause = reason.strip().rstrip(".")
     cause = cause if kind == "RuntimeError" else f"{kind}: {cause}"
-    return f"{names[1] or names[2] if names else operator} does not take {_tensors(shown)}: {cause}"
+    return (
+        f"{names[1] or names[2] if names else operator} does not take {_tensors(shapes)}: {cause}"
+    )
 
 
 def explain_own_error(message: str) -> str | None:
@@ -296,14 +298,14 @@ def find_missing_kernel(message: str) -> str | None:
     )
 
 
-def _tensors(shown: list[str]) -> str:
-    if not shown:
+def _tensors(shapes: list[str]) -> str:
+    if not shapes:
         return "what it is given"
-    if len(shown) == 1:
-        return f"a tensor of shape {shown[0]}"
-    if len(shown) > _TENSORS:
-        shown = [*shown[:_TENSORS], f"{len(shown) - _TENSORS} more"]
-    return f"tensors of shapes {', '.join(shown[:-1])} and {shown[-1]}"
+    if len(shapes) == 1:
+        return f"a tensor of shape {shapes[0]}"
+    if len(shapes) > _TENSORS:
+        shapes = [*shapes[:_TENSORS], f"{len(shapes) - _TENSORS} more"]
+    return f"tensors of shapes {', '.join(shapes[:-1])} and {shapes[-1]}"
 
 
 def code_of(parts: Iterable[str] | None) -> tuple[str, ...]:

@@ -47,7 +47,7 @@ def describe_line(
     """The innermost line of a stack of torch's trace in a file of the first choice that has one."""
     frames = [(files.get(frame.get("filename", -1), ""), frame) for frame in stack]
     for is_chosen in choices:
-        if fitting := [each for each in frames if each[0] and is_chosen(each[0])]:
+        if fitting := [pair for pair in frames if pair[0] and is_chosen(pair[0])]:
             file, frame = fitting[-1]
             place = f"{shown(file)}:{frame.get('line')} in {frame.get('name')}"
             return f'{place}: "{str(frame.get("loc") or "").strip()}"'
@@ -111,9 +111,9 @@ class SizeSymbols:
         if not places and not lines:
             return text
         symbols = [s for s in dict.fromkeys(_SYMBOL.findall(text)) if lines.get(s)]
-        shown = _SYMBOL.sub(lambda m: places.get(m[0], m[0]), text)
-        said = [f"{symbol} is computed from data at {lines[symbol]}" for symbol in symbols]
-        return f"{shown.rstrip('.')}, where {' and '.join(said)}" if said else shown
+        words = _SYMBOL.sub(lambda m: places.get(m[0], m[0]), text)
+        origins = [f"{symbol} is computed from data at {lines[symbol]}" for symbol in symbols]
+        return f"{words.rstrip('.')}, where {' and '.join(origins)}" if origins else words
 
 
 def in_words(place: str) -> str:
@@ -135,7 +135,7 @@ def explain_data_dependence(
     if undecided is None:
         return None
     condition, is_number = undecided
-    shown = symbols.named(condition, compile_id)
+    named = symbols.named(condition, compile_id)
     if is_number:
-        return NUMBER[0] if _UNNAMED.fullmatch(shown) else f"{NUMBER[0]}. Torch asked for {shown}"
-    return f"{BRANCH[0]}. Torch cannot tell whether {shown}"
+        return NUMBER[0] if _UNNAMED.fullmatch(named) else f"{NUMBER[0]}. Torch asked for {named}"
+    return f"{BRANCH[0]}. Torch cannot tell whether {named}"

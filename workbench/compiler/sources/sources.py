@@ -55,10 +55,10 @@ class ShownNames:
 
     def kind(self, file: str) -> str:
         """`user`, `notebook` or `library`."""
-        shown = self.shown(file)
-        if shown.startswith("cell "):
+        name = self.shown(file)
+        if name.startswith("cell "):
             return "notebook"
-        return "library" if shown.startswith(("site-packages/", "python/")) else "user"
+        return "library" if name.startswith(("site-packages/", "python/")) else "user"
 
 
 class Places(ShownNames):
@@ -91,11 +91,11 @@ class Places(ShownNames):
 
     def is_user(self, file: str) -> bool:
         """Whether a file is neither torch's nor made up by torch, nor of this compiler."""
-        known = self._is_torch.get(file)
-        if known is None:
-            known = file.startswith((self._torch_folder, "<eval_with_key>", _COMPILER))
-            self._is_torch[file] = known
-        return not known
+        is_torch = self._is_torch.get(file)
+        if is_torch is None:
+            is_torch = file.startswith((self._torch_folder, "<eval_with_key>", _COMPILER))
+            self._is_torch[file] = is_torch
+        return not is_torch
 
     def is_python(self, file: str) -> bool:
         """Whether a file is of Python's standard library, frozen modules included."""
@@ -158,21 +158,21 @@ class Places(ShownNames):
         standard = sysconfig.get_path("stdlib") + os.sep
         if file.startswith(standard):
             return f"python/{file.removeprefix(standard)}"
-        for folder, shown in self._folders:
+        for folder, short in self._folders:
             if file.startswith(folder):
-                return shown + file.removeprefix(folder)
+                return short + file.removeprefix(folder)
         return file
 
     @cached_property
     def _folders(self) -> tuple[tuple[str, str], ...]:
         """The home folder, then where the process runs: a project may lie outside of home."""
         folders = ((os.path.expanduser("~"), "~/"), (os.getcwd(), ""))
-        return tuple((folder + os.sep, shown) for folder, shown in folders if len(folder) > 1)
+        return tuple((folder + os.sep, short) for folder, short in folders if len(folder) > 1)
 
     def shared(self, text: str) -> str:
         """A text of torch's with the files in it under the names of the report."""
-        for prefix, shown in self._prefixes:
-            text = text.replace(prefix, shown)
+        for prefix, name in self._prefixes:
+            text = text.replace(prefix, name)
         for file, _ in self.frames:
             if file in self.cells:
                 text = text.replace(file, self.shown(file))
@@ -265,23 +265,23 @@ class SourceTable:
         frames: dict[tuple[str, str], dict[int, str]] = {}
         for one in places:
             for (file, function), lines in one.frames.items():
-                shown = one.shown(file)
-                owners.setdefault(shown, (one, file))
-                frames.setdefault((shown, function), {}).update(lines)
+                name = one.shown(file)
+                owners.setdefault(name, (one, file))
+                frames.setdefault((name, function), {}).update(lines)
         blocks: dict[str, dict[tuple[int, int], _Found]] = {}
-        for (shown, function), lines in frames.items():
-            owner, file = owners[shown]
-            known = blocks.setdefault(shown, {})
-            for block in _list_blocks(owner.lines_of(file), function, lines, known.values()):
+        for (name, function), lines in frames.items():
+            owner, file = owners[name]
+            of_file = blocks.setdefault(name, {})
+            for block in _list_blocks(owner.lines_of(file), function, lines, of_file.values()):
                 span = block.first, block.first + len(block.lines) - 1
-                if span in known:
+                if span in of_file:
                     continue
-                known[span] = block
+                of_file[span] = block
                 self.is_quoted = self.is_quoted or block.qualified is None
                 id, text = f"s{len(self.rows)}", texts.add("".join(block.lines).rstrip("\n"))
-                names = block.name, shown, block.first, text, owner.kind(file), block.qualified
+                names = block.name, name, block.first, text, owner.kind(file), block.qualified
                 self.rows.append(Source(id, *names))
-                self._ids.add(shown, *span, id)
+                self._ids.add(name, *span, id)
 
     def tie_nodes(self, nodes: Table[Node]) -> Iterator[Link]:
         """Nodes with their lines."""
@@ -295,7 +295,7 @@ def _list_blocks(
     text: Sequence[str],
     function: str,
     lines: Mapping[int, str],
-    known: Collection[_Found],
+    listed: Collection[_Found],
 ) -> Iterator[_Found]:
     """The functions around lines of one file that no known block has; else what is quoted.
 
@@ -303,7 +303,7 @@ def _list_blocks(
     """
     quoted: dict[int, str] = {}
     for line in sorted(lines):
-        if text and any(block.has_around(line) for block in known):
+        if text and any(block.has_around(line) for block in listed):
             continue
         block = _block(text, function, line)
         if block is not None:
@@ -354,15 +354,15 @@ def _block(lines: Sequence[str], function: str, line: int) -> _Found | None:
     first, last = span
     while first > 1 and lines[first - 2].lstrip().startswith("@"):
         first -= 1
-    kept = lines[first - 1 : max(last, line)]
-    found = re.search(r"def\s+(\w+)", "".join(kept))
-    name = found[1] if found else function
-    return _Found(name, first, kept, ".".join((*_classes_around(lines, first), name)))
+    own_lines = lines[first - 1 : max(last, line)]
+    match = re.search(r"def\s+(\w+)", "".join(own_lines))
+    name = match[1] if match else function
+    return _Found(name, first, own_lines, ".".join((*_classes_around(lines, first), name)))
 
 
 def _classes_around(lines: Sequence[str], first: int) -> list[str]:
     """The classes that a definition on a line is in, the outermost first."""
-    found: list[str] = []
+    classes: list[str] = []
     column = _indent(lines[first - 1])
     for text in reversed(lines[: first - 1]):
         if not column:
@@ -371,8 +371,8 @@ def _classes_around(lines: Sequence[str], first: int) -> list[str]:
         if is_code and _indent(text) < column:
             column = _indent(text)
             if name := re.match(r"\s*class\s+(\w+)", text):
-                found.insert(0, name[1])
-    return found
+                classes.insert(0, name[1])
+    return classes
 
 
 def _indent(text: str) -> int:
@@ -381,10 +381,10 @@ def _indent(text: str) -> int:
 
 def _span(lines: Sequence[str], function: str, line: int) -> tuple[int, int] | None:
     """First and last line of the `def` around `line`; None when it is outside of functions."""
-    wanted = r"\w+" if function.startswith("<") else re.escape(function.rpartition(".")[2])
+    name = r"\w+" if function.startswith("<") else re.escape(function.rpartition(".")[2])
     if function == "<module>":
         return None
-    pattern = re.compile(rf"\s*(async\s+)?def\s+{wanted}\b")
+    pattern = re.compile(rf"\s*(async\s+)?def\s+{name}\b")
     for number in range(line, 0, -1):
         if pattern.match(lines[number - 1]):
             last = _last_line(lines, number)

@@ -183,8 +183,8 @@ def function_in_module(
     cells = [_content(cell) for cell in function.__closure__ or ()]
     copied = {attribute: getattr(function, attribute) for attribute in _COPIED}
     state = cells, copied, vars(function)
-    made = name, registries[name], function.__code__, len(cells)
-    return _function, made, state, None, None, _complete
+    arguments = name, registries[name], function.__code__, len(cells)
+    return _function, arguments, state, None, None, _complete
 
 
 def _registries(

@@ -98,8 +98,8 @@ class StoredTensors:
 
     def write(self, file: Path) -> None:
         """Write the data of all tensors that were described."""
-        with file.open("wb") as made:
-            made.truncate(max(self.size, 1))
+        with file.open("wb") as output:
+            output.truncate(max(self.size, 1))
         with file.open("r+b") as opened, mmap.mmap(opened.fileno(), 0) as memory:
             for (start, size), storage in self._storages.values():
                 if size:
@@ -224,9 +224,9 @@ def require_groups(mesh: Any) -> None:
     import torch.distributed as dist
 
     if dist.is_initialized():
-        known = {group.group_name: group for group in tp.DISTRIBUTED_WORLD.get().pg_names}
+        by_name = {group.group_name: group for group in tp.DISTRIBUTED_WORLD.get().pg_names}
         names = [group.group_name for group in _find_groups(mesh)]
-        sizes = [known[name].size() if name in known else 0 for name in names]
+        sizes = [by_name[name].size() if name in by_name else 0 for name in names]
         if names and sizes == list(mesh.shape):
             return
     raise UsageError(

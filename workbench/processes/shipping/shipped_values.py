@@ -166,10 +166,10 @@ class _Unpacker(pickle.Unpickler):
         here = tp.OPERATOR_DEFINITIONS.get().get(described.name)
         if id(here) == key:  # in the process that packed it: made anew, it would displace this one
             return here
-        made = described.defined()
-        if made is not None:
-            self.operators.append(made)
-        return made
+        operator = described.defined()
+        if operator is not None:
+            self.operators.append(operator)
+        return operator
 
 
 def pack_described(
@@ -238,10 +238,10 @@ def _unpack_forms(forms: Sequence[bytes], tensors: Receiver) -> Arrived:
 @contextmanager
 def _users_modules_by_value() -> Iterator[set[str]]:
     """Have cloudpickle copy what belongs to the user, and name what is installed."""
-    known = set(cloudpickle.list_registry_pickle_by_value())
+    registered = set(cloudpickle.list_registry_pickle_by_value())
     # by its own name: a module may stand in sys.modules under several
     users = {m.__name__: m for m in list(sys.modules.values()) if is_users(m)}
-    modules = [module for name, module in users.items() if name not in known]
+    modules = [module for name, module in users.items() if name not in registered]
     for module in modules:
         cloudpickle.register_pickle_by_value(module)
     try:

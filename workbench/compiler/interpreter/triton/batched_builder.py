@@ -266,8 +266,10 @@ class BatchedBuilder(TileBuilder):
         )
         everywhere = np.ones(pointers.shape, dtype=bool)
         pointers = np.ascontiguousarray(pointers)
-        kept = self.memory.keep(pointers, everywhere, values.dtype, "exchange", orders=_orders(sem))
-        if not kept.all():
+        inside = self.memory.keep(
+            pointers, everywhere, values.dtype, "exchange", orders=_orders(sem)
+        )
+        if not inside.all():
             raise OutOfBoundsError("exchanges a value outside its arguments")
         parts = [
             TensorHandle(np.ascontiguousarray(a), h.dtype)
@@ -447,13 +449,13 @@ class BatchedBuilder(TileBuilder):
         self.handovers += 1
         wide = d.data.dtype
         left, right = (decode(part.data, part.dtype).astype(wide, copy=False) for part in (a, b))
-        asked = precision.name if self._has_tf32 and a.dtype.scalar is tl.float32 else "IEEE"
-        if asked not in ("TF32", "TF32x3"):
+        mode = precision.name if self._has_tf32 and a.dtype.scalar is tl.float32 else "IEEE"
+        if mode not in ("TF32", "TF32x3"):
             product = np.matmul(left, right)
         else:
             high, other = _cut(left), _cut(right)
             product = np.matmul(high, other)
-            if asked == "TF32x3":  # the small parts first, as Triton takes it apart
+            if mode == "TF32x3":  # the small parts first, as Triton takes it apart
                 low, rest = _cut(left - high), _cut(right - other)
                 product = np.matmul(low, other) + np.matmul(high, rest) + product
         self.count(a.dtype, product, 2 * left.shape[-1], "dot ")

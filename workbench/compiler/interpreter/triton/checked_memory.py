@@ -114,8 +114,8 @@ class Memory:
 def read_memory(pointers: Array, mask: Array, other: Array, dtype: np.dtype[Any]) -> Array:
     """What lies there, without a check."""
     parts = map(np.ascontiguousarray, (pointers, mask, other))
-    read: Array = interpreter.load(*parts, dtype)
-    return read
+    content: Array = interpreter.load(*parts, dtype)
+    return content
 
 
 def write_memory(pointers: Array, values: Array, mask: Array) -> None:

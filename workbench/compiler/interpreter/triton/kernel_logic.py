@@ -125,10 +125,10 @@ class _Rewriter(stock.ASTTransformer):  # type: ignore[misc]
 
 def _call(name: str, args: list[ast.expr], place: ast.AST) -> ast.expr:
     function = ast.Attribute(ast.Name(_NAME, ast.Load()), name, ast.Load())
-    made = ast.Call(func=function, args=args, keywords=[])
-    for part in (made, function, function.value):
+    call = ast.Call(func=function, args=args, keywords=[])
+    for part in (call, function, function.value):
         ast.copy_location(part, place)
-    return made
+    return call
 
 
 def install_logic() -> None:

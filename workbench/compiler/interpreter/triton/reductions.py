@@ -77,8 +77,8 @@ def scan(input: Any, axis: int, combine_fn: Any, reverse: bool = False, **_: Any
 
 
 def _made(arrays: Sequence[Array], dtypes: Sequence[Any], *, single: bool) -> Any:
-    made = tuple(map(tensor_of, arrays, dtypes))
-    return made[0] if single else made
+    tensors = tuple(map(tensor_of, arrays, dtypes))
+    return tensors[0] if single else tensors
 
 
 def _plain(value: Any) -> Any:
@@ -147,21 +147,21 @@ def _combine_scalars(
     builder, rest = stock.interpreter_builder, left[0].shape[1:]
     count = max(len(left[0]), builder.batch)  # each program counts its own operations
     whole = [np.broadcast_to(part, (count, *rest)).reshape(-1) for part in (*left, *right)]
-    made = [np.empty(count * math.prod(rest), part.dtype) for part in left]
-    waiting = [np.arange(len(made[0]))]
+    combined = [np.empty(count * math.prod(rest), part.dtype) for part in left]
+    waiting = [np.arange(len(combined[0]))]
     while waiting:
-        which, known = waiting.pop(), Counter(builder.operations)
+        which, counted = waiting.pop(), Counter(builder.operations)
         pairs = [part[which] for part in whole]
         try:
             parts = _combine_blocks(pairs[: len(left)], pairs[len(left) :], dtypes, combine_fn)
         except DivergentError as parted:
-            builder.operations = known
+            builder.operations = counted
             ways = np.broadcast_to(parted.values, which.shape)
             waiting += [which[ways == way] for way in np.unique(ways)]
             continue
-        for new, part in zip(made, parts, strict=True):
+        for new, part in zip(combined, parts, strict=True):
             new[which] = part
-    return [part.reshape(count, *rest) for part in made]
+    return [part.reshape(count, *rest) for part in combined]
 
 
 def tensor_of(array: Array, dtype: Any) -> Any:

@@ -142,21 +142,23 @@ class InterpretedKernel:
         """
         if grid is None:
             config = self._config()
-            given = self._arguments(args, named, config)
-            grid = tp.GRID_EXPR.get().from_meta(self._tuner.inductor_meta, config).eval_slow(given)
+            arguments = self._arguments(args, named, config)
+            grid = (
+                tp.GRID_EXPR.get().from_meta(self._tuner.inductor_meta, config).eval_slow(arguments)
+            )
         else:
             config = self._tuner.configs[0]
             constants = dict(self._tuner.triton_meta.get("constants", {}))
-            given = {**constants, **config.kwargs, **named}
-        wanted = {name: given[name] for name in self._function.arg_names if name in given}
+            arguments = {**constants, **config.kwargs, **named}
+        passed = {name: arguments[name] for name in self._function.arg_names if name in arguments}
         if before is not None:
-            before(self._function, wanted, grid)
+            before(self._function, passed, grid)
         try:
-            run_grid(self._builder, self._function, wanted, grid, self._source)
+            run_grid(self._builder, self._function, passed, grid, self._source)
         except Exception as error:  # a wrong kernel may raise whatever Python can
             raise KernelFailure(_reason(error)) from error
-        shown = ", ".join(f"{name}={value}" for name, value in config.kwargs.items())
-        return shown, grid[0] * grid[1] * grid[2]
+        choice = ", ".join(f"{name}={value}" for name, value in config.kwargs.items())
+        return choice, grid[0] * grid[1] * grid[2]
 
     def _config(self) -> Any:
         """The configuration with the fewest steps in which a reduction still has several."""

@@ -100,12 +100,12 @@ class Access:
         """Bytes behind the first element, for each program and lane, masked ones too."""
         if self.offsets is not None:
             return np.broadcast_to(self.offsets, self.shape)
-        made = self.base.reshape((-1,) + (1,) * len(self.lanes))
+        addresses = self.base.reshape((-1,) + (1,) * len(self.lanes))
         for axis, (length, step) in enumerate(zip(self.lanes, self.steps or (), strict=True)):
             along = [1] * (len(self.lanes) + 1)
             along[axis + 1] = length
-            made = made + (np.arange(length, dtype=np.int64) * step).reshape(along)
-        return np.broadcast_to(made, self.shape)
+            addresses = addresses + (np.arange(length, dtype=np.int64) * step).reshape(along)
+        return np.broadcast_to(addresses, self.shape)
 
     def find_used(self) -> Array | None:
         """Which programs and lanes take part, None for all."""
@@ -113,8 +113,8 @@ class Access:
             return None
         bits, shape = self.mask
         count = int(np.prod(shape))
-        made = np.unpackbits(bits, count=count).astype(bool).reshape(shape)
-        return np.broadcast_to(made, self.shape)
+        used = np.unpackbits(bits, count=count).astype(bool).reshape(shape)
+        return np.broadcast_to(used, self.shape)
 
     def count_used(self) -> int:
         """How many elements are reached, once for each program and lane."""
@@ -153,17 +153,17 @@ def compact_access(
         else 0
         for axis in range(narrow.ndim - 1)
     )
-    made = Access(
+    access = Access(
         kind, place, argument, size, step, epoch, orders, programs, tuple(pointers.shape[1:]),
         base, steps, None, None, handovers=handovers,
     )  # fmt: skip
     used = _narrow(mask)
     if not used.all():
-        made = replace(made, mask=(np.packbits(used), used.shape))
-    if np.array_equal(np.broadcast_to(narrow, made.shape), made.find_addresses()):
-        return made
+        access = replace(access, mask=(np.packbits(used), used.shape))
+    if np.array_equal(np.broadcast_to(narrow, access.shape), access.find_addresses()):
+        return access
     is_small = narrow.min() >= -(1 << 31) and narrow.max() < 1 << 31
-    return replace(made, offsets=narrow.astype(np.int32 if is_small else np.int64), steps=None)
+    return replace(access, offsets=narrow.astype(np.int32 if is_small else np.int64), steps=None)
 
 
 def _narrow(array: Array) -> Array:
@@ -221,9 +221,9 @@ class AccessLog:
         """
         kinds: Sequence[Kind] = ("read", "write", "atomic") if kind is None else (kind,)
         total = 0
-        for each in kinds:
+        for chosen_kind in kinds:
             by_argument: dict[int, list[Access]] = {}
-            for access in self.select(argument, line, each):
+            for access in self.select(argument, line, chosen_kind):
                 by_argument.setdefault(access.argument, []).append(access)
             for number, accesses in by_argument.items():
                 grain = find_grain(accesses)
@@ -247,5 +247,5 @@ def find_grain(accesses: Sequence[Access]) -> int:
 def list_grains(access: Access, grain: int) -> Array:
     """The grains that an access reaches, those of each element one after the other."""
     first = access.list_places() // grain
-    each = access.size // grain
-    return first if each == 1 else (first[:, None] + np.arange(each)).reshape(-1)
+    count = access.size // grain
+    return first if count == 1 else (first[:, None] + np.arange(count)).reshape(-1)

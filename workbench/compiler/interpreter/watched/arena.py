@@ -47,7 +47,7 @@ class Arena:
         room, gap = self._map(sum(-(-span // _PAGE) * _PAGE for _, span in spans), len(groups))
         memory = torch.frombuffer(room, dtype=torch.uint8)
         self.memory, self.begin = memory.numpy(), memory.data_ptr()
-        made: dict[str, torch.Tensor] = {}
+        copies: dict[str, torch.Tensor] = {}
         self.parts: list[Part] = []
         at = gap
         for group, (first, span) in zip(groups, spans, strict=True):
@@ -56,12 +56,12 @@ class Arena:
                 tensor = tensors[name]
                 offset = _address(tensor) - first
                 whole = piece[offset:][: _measure(tensor)].view(tensor.dtype)
-                made[name] = torch.as_strided(whole, tensor.shape, tensor.stride())
+                copies[name] = torch.as_strided(whole, tensor.shape, tensor.stride())
                 if tensor.is_meta:
                     continue
-                drop_repeats(made[name]).copy_(drop_repeats(tensor))
+                drop_repeats(copies[name]).copy_(drop_repeats(tensor))
                 if name in fresh:
-                    drop_repeats(made[name]).fill_(_pick_garbage(tensor.dtype))
+                    drop_repeats(copies[name]).fill_(_pick_garbage(tensor.dtype))
             leader = tensors[group[0]]
             held = Held(
                 tuple(group), str(leader.dtype).removeprefix("torch."), leader.element_size(),
@@ -71,9 +71,9 @@ class Arena:
             inside = _find_inside([tensors[name] for name in group], first, span)
             self.parts.append(Part(held, start, start + span, inside))
             at += -(-span // _PAGE) * _PAGE + gap
-        self.tensors = made
+        self.tensors = copies
         self.arguments = {
-            name: _replace_tensors(name, value, made) for name, value in arguments.items()
+            name: _replace_tensors(name, value, copies) for name, value in arguments.items()
         }
         self.starts = np.array([part.start for part in self.parts], dtype=np.uint64)
         self.ends = np.array([part.end for part in self.parts], dtype=np.uint64)
@@ -104,14 +104,14 @@ def drop_repeats(tensor: torch.Tensor) -> torch.Tensor:
     return tensor[tuple(slice(0, 1) if not step else slice(None) for step in tensor.stride())]
 
 
-def _replace_tensors(name: str, value: Any, made: Mapping[str, torch.Tensor]) -> Any:
+def _replace_tensors(name: str, value: Any, copies: Mapping[str, torch.Tensor]) -> Any:
     if isinstance(value, torch.Tensor):
-        return made[name]
+        return copies[name]
     if type(value) is tuple:
-        return tuple(_replace_tensors(f"{name}[{n}]", each, made) for n, each in enumerate(value))
+        return tuple(_replace_tensors(f"{name}[{n}]", part, copies) for n, part in enumerate(value))
     if isinstance(getattr(value, "base", None), torch.Tensor):
         again: Callable[..., Any] = type(value)  # a TensorDescriptor
-        return again(made[name], value.shape, value.strides, value.block_shape, value.padding)
+        return again(copies[name], value.shape, value.strides, value.block_shape, value.padding)
     return value
 
 
@@ -138,7 +138,7 @@ def _group(tensors: Mapping[str, torch.Tensor]) -> list[list[str]]:
     for name, tensor in tensors.items():
         joined = [g for g in groups if any(_share(tensors[other], tensor) for other in g)]
         groups = [g for g in groups if g not in joined]
-        groups.append([each for group in joined for each in group] + [name])
+        groups.append([member for group in joined for member in group] + [name])
     return groups
 
 
@@ -160,8 +160,8 @@ def _find_bytes(tensor: torch.Tensor, first: int, span: int) -> Array:
         for byte in range(size):
             view = torch.as_strided(touched, tensor.shape, steps, offset + byte)
             drop_repeats(view).fill_(True)
-    found: Array = touched.numpy()
-    return found
+    reached: Array = touched.numpy()
+    return reached
 
 
 def _find_inside(tensors: list[torch.Tensor], first: int, span: int) -> Array | None:

@@ -44,13 +44,13 @@ def find_faults(log: AccessLog, fresh: Collection[str]) -> Iterator[Fault]:
 
 def list_read_first(log: AccessLog) -> list[str]:
     """The arguments that are written to, and read before: they must hold something."""
-    found = []
+    names = []
     for number, held in enumerate(log.arguments):
         memory = _Shadow(log, number)
         is_written = any(access.kind != "read" for access in memory.accesses)
         if is_written and next(memory.find_unwritten(), None) is not None:
-            found.append(held.name)
-    return found
+            names.append(held.name)
+    return names
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,7 @@ class _Shadow:
         if not elements.any():
             return
         counts, programs, chosen = self._count(elements, does)
-        found: dict[tuple[int, int], Fault] = {}
+        faults: dict[tuple[int, int], Fault] = {}
         for element, entries in self._collect(chosen):
             writes = [entry for entry in entries if entry.kind == "write"]
             mine = [entry for entry in entries if entry.kind == does]
@@ -155,19 +155,19 @@ class _Shadow:
                 continue
             other, entry = pair
             key = entry.place, other.place
-            if key not in found and self._may_be_ordered(other, entry):
-                found[key] = self._show(
+            if key not in faults and self._may_be_ordered(other, entry):
+                faults[key] = self._show(
                     "not judged", does, element, entry, other,
                     text="atomics may order the two programs",
                 )  # fmt: skip
-            elif key not in found or found[key].kind == "not judged":
+            elif key not in faults or faults[key].kind == "not judged":
                 if self._may_be_ordered(other, entry):
                     continue
-                found[key] = self._show(
+                faults[key] = self._show(
                     kind, does, element, entry, other, count=counts[entry.place],
                     programs=tuple(sorted(programs[entry.place])[:_MOST_PROGRAMS]),
                 )  # fmt: skip
-        yield from found.values()
+        yield from faults.values()
 
     def _count(
         self, elements: Array, does: str
@@ -185,11 +185,11 @@ class _Shadow:
                 continue
             chosen[at[hit][:_EACH]] = True
             touched.setdefault(access.place, np.zeros(self._size, dtype=bool))[at[hit]] = True
-            known = programs.setdefault(access.place, set())
-            if len(known) < _MOST_PROGRAMS:
+            own_programs = programs.setdefault(access.place, set())
+            if len(own_programs) < _MOST_PROGRAMS:
                 who = self._spread(access, access.list_programs())[hit]
-                known.update(np.unique(who)[:_MOST_PROGRAMS].tolist())
-        counts = {place: int(np.count_nonzero(each)) for place, each in touched.items()}
+                own_programs.update(np.unique(who)[:_MOST_PROGRAMS].tolist())
+        counts = {place: int(np.count_nonzero(mask)) for place, mask in touched.items()}
         return counts, programs, chosen
 
     def _collect(self, chosen: Array) -> Iterator[tuple[int, list[_Entry]]]:
@@ -201,21 +201,21 @@ class _Shadow:
             if hit.any():
                 program = self._spread(access, access.list_programs())[hit]
                 lane = self._spread(access, access.list_lanes())[hit]
-                for each in zip(at[hit].tolist(), program.tolist(), lane.tolist(), strict=True):
-                    by_element.setdefault(each[0], []).append(
-                        _Entry(each[1], each[2], access.step, access.kind, access.place)
+                for row in zip(at[hit].tolist(), program.tolist(), lane.tolist(), strict=True):
+                    by_element.setdefault(row[0], []).append(
+                        _Entry(row[1], row[2], access.step, access.kind, access.place)
                     )
         yield from sorted(by_element.items())
 
     @cached_property
     def _ordering(self) -> dict[int, list[int]]:
         """By program, the steps of its atomics that order what is before and after them."""
-        found: dict[int, list[int]] = {}
+        steps: dict[int, list[int]] = {}
         for access in self._log.accesses:
             if access.kind == "atomic" and access.orders:
                 for program in np.unique(access.list_programs()).tolist():
-                    found.setdefault(program, []).append(access.step)
-        return found
+                    steps.setdefault(program, []).append(access.step)
+        return steps
 
     def _may_be_ordered(self, one: _Entry, other: _Entry) -> bool:
         """Whether one program has an atomic after its access, and the other one before its own."""
@@ -235,9 +235,9 @@ class _Shadow:
     def find_disagreeing(self) -> Iterator[Fault]:
         """Lanes of one store that write different values to one place."""
         owner = self._make(_NOBODY)
-        seen: set[int] = set()
+        reported: set[int] = set()
         for access in self.accesses:
-            if access.kind != "write" or access.values is None or access.place in seen:
+            if access.kind != "write" or access.values is None or access.place in reported:
                 continue
             at = access.list_places() // self._grain
             mine = np.arange(len(at), dtype=np.int32)
@@ -249,7 +249,7 @@ class _Shadow:
             a, b = order[:-1], order[1:]
             wrong = (at[a] == at[b]) & (program[a] == program[b]) & (value[a] != value[b])
             if wrong.any():
-                seen.add(access.place)
+                reported.add(access.place)
                 first = int(np.flatnonzero(wrong)[0])
                 lanes = access.list_lanes()
                 entries = [
@@ -274,7 +274,7 @@ class _Shadow:
             return
         program, epoch, place, step, handovers = (self._make(_NOBODY) for _ in range(5))
         ends = self._make(_NOBODY), self._make(_NOBODY)  # the first lane that read, and the last
-        found: dict[tuple[int, int], Fault] = {}
+        faults: dict[tuple[int, int], Fault] = {}
         counts: dict[tuple[int, int], int] = {}
         for access in self.accesses:
             at = list_grains(access, self._grain)
@@ -293,7 +293,7 @@ class _Shadow:
                     hit = np.flatnonzero(wrong & (place[at] == other))
                     n, key = int(hit[0]), (access.place, other)
                     counts[key] = counts.get(key, 0) + len(hit)
-                    if key in found:
+                    if key in faults:
                         continue
                     element = int(at[n])
                     lane = ends[0][element] if ends[0][element] != which[n] else ends[1][element]
@@ -301,11 +301,11 @@ class _Shadow:
                     reader = _Entry(int(who[n]), int(lane), int(step[element]), "read", other)
                     programs = tuple(np.unique(who[hit])[:_MOST_PROGRAMS].tolist())
                     is_parted = handovers[element] != access.handovers
-                    found[key] = self._show(
+                    faults[key] = self._show(
                         "not judged" if is_parted else "no barrier", "write", element, entry,
                         reader, programs=programs, text=_HANDED_OVER if is_parted else "",
                     )  # fmt: skip
-        yield from (replace_count(fault, counts[key]) for key, fault in found.items())
+        yield from (replace_count(fault, counts[key]) for key, fault in faults.items())
 
     def _find_early_reads(self) -> Iterator[Fault]:
         """Reads of what another lane has written before: it may not have done so yet."""
@@ -314,7 +314,7 @@ class _Shadow:
             return
         program, lane, epoch, place = (self._make(_NOBODY) for _ in range(4))
         step = self._make(_NOBODY)
-        found: dict[tuple[int, int], Fault] = {}
+        faults: dict[tuple[int, int], Fault] = {}
         counts: dict[tuple[int, int], int] = {}
         for access in self.accesses:
             at = list_grains(access, self._grain)
@@ -329,20 +329,20 @@ class _Shadow:
                     hit = np.flatnonzero(wrong & (place[at] == other))
                     n, key = int(hit[0]), (access.place, other)
                     counts[key] = counts.get(key, 0) + len(hit)
-                    if key in found:
+                    if key in faults:
                         continue
                     entry = _Entry(int(who[n]), int(which[n]), access.step, "read", access.place)
                     writer = _Entry(int(who[n]), int(lane[at[n]]), int(step[at[n]]), "write", other)
                     programs = tuple(np.unique(who[hit])[:_MOST_PROGRAMS].tolist())
-                    found[key] = self._show(
+                    faults[key] = self._show(
                         "no barrier", "read", int(at[n]), entry, writer, programs=programs
                     )
-        yield from (replace_count(fault, counts[key]) for key, fault in found.items())
+        yield from (replace_count(fault, counts[key]) for key, fault in faults.items())
 
     def find_unwritten(self) -> Iterator[Fault]:
         """Reads, and updates, of what nobody has written before."""
         is_known = np.zeros(self._size, dtype=bool)
-        found: dict[int, Fault] = {}
+        faults: dict[int, Fault] = {}
         counts: dict[int, int] = {}
         for access in self.accesses:
             at = list_grains(access, self._grain)
@@ -350,18 +350,18 @@ class _Shadow:
                 missing = np.flatnonzero(~is_known[at])
                 if len(missing):
                     counts[access.place] = counts.get(access.place, 0) + len(missing)
-                    if access.place not in found:
+                    if access.place not in faults:
                         n = int(missing[0])
                         who = self._spread(access, access.list_programs())
                         lane = int(self._spread(access, access.list_lanes())[n])
                         entry = _Entry(int(who[n]), lane, access.step, access.kind, access.place)
                         programs = tuple(np.unique(who[missing])[:_MOST_PROGRAMS].tolist())
-                        found[access.place] = self._show(
+                        faults[access.place] = self._show(
                             "uninitialised", access.kind, int(at[n]), entry, programs=programs
                         )
             if access.kind != "read":
                 is_known[at] = True
-        yield from (replace_count(fault, counts[place]) for place, fault in found.items())
+        yield from (replace_count(fault, counts[place]) for place, fault in faults.items())
 
 
 def replace_count(fault: Fault, count: int) -> Fault:

@@ -57,11 +57,11 @@ def watch_call(asked: Watch, builder: BatchedBuilder) -> Watched:
         config = call.configs[0].all_kwargs() if call.configs else {}
         parameters = call.parameters
         meta = {name: v for name, v in call.all_meta(config).items() if name in parameters}
-        given = {**call.arguments, **meta}
+        arguments = {**call.arguments, **meta}
         if call.configs and (hook := getattr(call.configs[0], "pre_hook", None)):
-            hook(given)
+            hook(arguments)
         return watch_kernel(
-            builder, call.jit, {name: given[name] for name in parameters if name in given},
+            builder, call.jit, {name: arguments[name] for name in parameters if name in arguments},
             call.resolve_grid(config), fresh=asked.fresh, sample=asked.sample,
             seconds=asked.seconds,
         )  # fmt: skip
@@ -114,9 +114,9 @@ def watch_kernel(
     faults = list(memory.faults)
     if memory.has_exchange:
         unjudged["races"] = "programs wait for one another by atomics, which order them"
-    found = list(find_faults(log, fresh))
+    logged = list(find_faults(log, fresh))
     ordered = ("race", "race, same value", "not judged") if memory.has_exchange else ()
-    faults += [fault for fault in found if fault.kind not in ordered]
+    faults += [fault for fault in logged if fault.kind not in ordered]
     if memory.is_full:
         unjudged["races between all accesses"] = "the log was full; pass sample= to run less"
     for line in sorted({log.places[place].line for place in memory.strays}):
@@ -200,14 +200,14 @@ def _read(arena: Arena, part: Any) -> bytes:
 
 def _find_written(log: AccessLog) -> dict[str, Array]:
     """The elements that plain writes of the sample reached, and no atomic."""
-    found: dict[str, Array] = {}
+    by_name: dict[str, Array] = {}
     for access in log.accesses:
         held = log.arguments[access.argument]
         if access.kind == "read" or access.size < held.size:
             continue
-        reached = found.setdefault(held.name, np.zeros(-(-held.span // held.size), dtype=np.int8))
+        reached = by_name.setdefault(held.name, np.zeros(-(-held.span // held.size), dtype=np.int8))
         reached[list_grains(access, held.size)] |= 1 if access.kind == "write" else 2
-    return {name: reached == 1 for name, reached in found.items()}
+    return {name: reached == 1 for name, reached in by_name.items()}
 
 
 _MOST_PROGRAMS = 256  # that a fault names
@@ -250,9 +250,11 @@ class WatchingMemory(Memory):
         """What is out of bounds, by line and argument."""
         return [
             replace(
-                each.fault, count=each.count, programs=tuple(sorted(each.programs)[:_MOST_PROGRAMS])
+                entry.fault,
+                count=entry.count,
+                programs=tuple(sorted(entry.programs)[:_MOST_PROGRAMS]),
             )
-            for each in self._outside.values()
+            for entry in self._outside.values()
         ]
 
     def make_log(self, programs: int, *, is_sample: bool) -> AccessLog:
@@ -400,10 +402,10 @@ class WatchingMemory(Memory):
                 "out of bounds", key[2], part.held.name, kind, offset,
                 int(programs[0]), tuple(map(int, first[1:])),
             ))  # fmt: skip
-        found = self._outside[key]
-        found.count += len(rows) * (len(numbers) if is_each else 1)
-        if len(found.programs) < _MOST_PROGRAMS:
-            found.programs.update(map(int, programs))
+        entry = self._outside[key]
+        entry.count += len(rows) * (len(numbers) if is_each else 1)
+        if len(entry.programs) < _MOST_PROGRAMS:
+            entry.programs.update(map(int, programs))
 
     # where
 
@@ -412,8 +414,8 @@ class WatchingMemory(Memory):
         x, y, z = self._builder.programs
         width, height, depth = self._grid
         if width * height * depth < 1 << 31:  # the log has one for each program and access
-            made: Array = (x + width * (y + height * z)).astype(np.int32)
-            return made
+            numbers: Array = (x + width * (y + height * z)).astype(np.int32)
+            return numbers
         wide: Array = x + width * (y.astype(np.int64) + height * z.astype(np.int64))
         return wide
 
@@ -429,15 +431,15 @@ class WatchingMemory(Memory):
 
     def find_stop(self, error: BaseException) -> int:
         """The innermost line of the user's code that raised, -1 where there is none."""
-        found = -1
+        stop = -1
         trace = error.__traceback__
         while trace is not None:
             code = trace.tb_frame.f_code
             if not code.co_filename.startswith(_NOT_USERS):
                 place = find_place(code, code.co_filename, trace.tb_lasti)
-                found = self._places.setdefault(place, len(self._places))
+                stop = self._places.setdefault(place, len(self._places))
             trace = trace.tb_next
-        return found
+        return stop
 
 
 @cache
