@@ -53,8 +53,11 @@ def shape(root: Path = ROOT) -> Shape:
                 private += [function.name] * (not function.name.endswith("__"))
             elif not _is_property(function):
                 public.append(function.name)
-    # each world has its files by the same names: `world.py`, `calls.py`, `rows.py`
-    names = Counter(path.name for path in files if path.parents[1].name != "worlds")
+    # each world has its files by the same names: `world.py`, `calls.py`, `views/messages.py`
+    others = (
+        path for path in files if "worlds" not in (path.parents[1].name, path.parents[2].name)
+    )
+    names = Counter(path.name for path in others)
     return Shape(
         lines=lines,
         files=len(files),

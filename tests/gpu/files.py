@@ -19,7 +19,7 @@ from tests.gpu.parts import ROOT
 from workbench.compiler.request.compile_request import CompileOptions, CompileRequest
 from workbench.compiler.virtual_gpu.client import CrossCompiler
 from workbench.handles.cross_compiled import compile_for_gpu
-from workbench.handles.local_gpu import describe_local_gpu
+from workbench.handles.devices.local_gpu import describe_local_gpu
 from workbench.specs import Gpu
 
 _LONGEST_S = 120

@@ -21,7 +21,7 @@ from torch import Tensor
 import workbench as wb
 from tests.gpu.figures import Step, print_figure, print_unchecked, run_steps
 from tests.gpu.models import MODELS
-from workbench.handles.local_gpu import describe_local_gpu
+from workbench.handles.devices.local_gpu import describe_local_gpu
 
 RTOL, ATOL = 1e-3, 1e-4
 MODEL = MODELS["block"]

@@ -33,7 +33,7 @@ from workbench.compiler.interpreter.verification import Question, verify_program
 from workbench.compiler.request.compile_request import CompileOptions, CompileRequest
 from workbench.compiler.virtual_gpu.client import CrossCompiler
 from workbench.handles.cross_compiled import CrossCompiled, compile_for_gpu
-from workbench.handles.local_gpu import describe_local_gpu
+from workbench.handles.devices.local_gpu import describe_local_gpu
 from workbench.specs import Gpu
 
 SECONDS = 120

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import workbench as wb
-from workbench.handles.local_gpu import describe_local_gpu
+from workbench.handles.devices.local_gpu import describe_local_gpu
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 

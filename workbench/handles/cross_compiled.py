@@ -73,7 +73,7 @@ class CrossCompiled(Recompilable):
         for each launch. Raises `UsageError` where the program cannot be run here, `ContractError`
         for a call that does not fit.
         """
-        from workbench.handles.kernels.watched_kernels import watch_kernels
+        from workbench.handles.devices.watched_kernels import watch_kernels
 
         return watch_kernels(self, args, kwargs, time_limit)
 

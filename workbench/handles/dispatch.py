@@ -68,7 +68,7 @@ def compile_for_target(
             made = compile_for_gpu(request, gpu, progress=progress, recipe=build_recipe(asked))
         else:
             if request.options.backend == "inductor" and _is_on_gpu(request):
-                from workbench.handles.local_gpu import compile_on_gpu
+                from workbench.handles.devices.local_gpu import compile_on_gpu
 
                 code = compile_on_gpu(replace_fakes(request), progress)
             else:

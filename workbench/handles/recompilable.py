@@ -179,7 +179,7 @@ class Recompilable(CompiledBase, ABC):
     @property
     def live_actions(self) -> tuple[LiveAction, ...]:
         """What a live view can start while this is alive, each with the reason where it cannot."""
-        from workbench.handles.kernels import watched_kernels
+        from workbench.handles.devices import watched_kernels
         from workbench.handles.running.profile import describe_profile, start_profile
         from workbench.tasks.live_action import LiveAction, add_starters
 

@@ -3,7 +3,6 @@
 DOORS = {
     "compare_targets": "Compiles every Triton kernel for several GPUs.",
     "config_search": "Judges and orders configurations that were compiled.",
-    "watched_kernels": "Runs the kernels of a program under watch.",
     "ranked": "Compiles configurations of one kernel and ranks them by a model.",
 }
 """What other rooms import of this one."""

@@ -42,6 +42,7 @@ from workbench.compiler.virtual_gpu.kernel_choice import (
     values_of,
 )
 from workbench.errors import UsageError
+from workbench.handles.devices.local_gpu import describe_local_gpu
 from workbench.handles.kernels.config_search import (
     Described,
     describe_loop,
@@ -49,7 +50,6 @@ from workbench.handles.kernels.config_search import (
     judge_built,
     order_candidates,
 )
-from workbench.handles.local_gpu import describe_local_gpu
 from workbench.report import Kernel, Report, Table
 from workbench.report.machine_rows import RankedConfig, Resources
 from workbench.specs import Gpu

@@ -1,6 +1,7 @@
 """What configurations of a kernel show: those of a record."""
 
 DOORS = {
+    "config_map": "A heat map of configurations: its axes and cells.",
     "ranked_answer": "What ranked configurations answer: a table, a heat map, a page, a summary.",
 }
 """What other rooms import of this one."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from workbench.compiler.kernels.kernel_call import KernelCall
 from workbench.compiler.request.compile_request import list_known_gpus
 from workbench.errors import UsageError
-from workbench.handles.kernels.watched_kernels import start_work
+from workbench.handles.devices.watched_kernels import start_work
 from workbench.tasks.background_task import BackgroundTask, Steps
 from workbench.tasks.live_action import LiveAction, add_starters
 

@@ -22,7 +22,7 @@ from workbench.compiler.kernels.kernel_call import KernelCall
 from workbench.compiler.measuring.timing import DeviceClock
 from workbench.compiler.request.compile_request import list_known_gpus
 from workbench.errors import UsageError, WorkbenchError
-from workbench.handles.local_gpu import describe_local_gpu
+from workbench.handles.devices.local_gpu import describe_local_gpu
 from workbench.live_only import LiveOnly
 from workbench.number_text import plural
 from workbench.report import Report

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import workbench as wb
-from workbench.handles.kernels import watched_kernels
+from workbench.handles.devices import watched_kernels
 
 
 def test_a_program_for_the_host_says_what_to_compile_for() -> None:

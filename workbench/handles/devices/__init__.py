@@ -1,0 +1,7 @@
+"""What stands in for a GPU: the one that is here, and the interpreter for one that is not."""
+
+DOORS = {
+    "local_gpu": "The GPU of this machine: what it is, and a call compiled for it.",
+    "watched_kernels": "Runs the kernels of a program under watch.",
+}
+"""What other rooms import of this one."""
