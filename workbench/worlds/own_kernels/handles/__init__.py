@@ -2,7 +2,6 @@
 
 DOORS = {
     "inductor_kernels": "A kernel of a compiled program as a call by itself.",
-    "kernel_actions": "What a live view starts about kernels.",
     "own_kernel": "One call of such a kernel, and everything that can be asked about it.",
 }
 """What other rooms import of this one."""
