@@ -54,8 +54,8 @@ def run_client(order: Mapping[str, Any], outputs: Path) -> dict[str, Any]:
     for before, now in zip(inputs, after, strict=True):
         if not torch.equal(before, now):  # it writes into this one
             before.copy_(now)
-    made = flatten_plain(build_outputs(model)(list(returned)), (parcel["args"], parcel["kwargs"]))
-    torch.save(made, outputs)
+    leaves = flatten_plain(build_outputs(model)(list(returned)), (parcel["args"], parcel["kwargs"]))
+    torch.save(leaves, outputs)
     return answer
 
 
@@ -85,14 +85,14 @@ def _run(command: Sequence[str], folder: Path) -> dict[str, Any]:
     began = time.perf_counter()  # the clock that the program reads too
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        said = done.stderr.strip() or f"it ended with {done.returncode}"
-        raise WorkbenchError(f"The program in C++ failed: {said.removeprefix('error: ')}")
-    said = json.loads(done.stdout)
-    moments = [began, *(said[name] for name in ("started", "inputs", "loaded", "first_result"))]
+        reason = done.stderr.strip() or f"it ended with {done.returncode}"
+        raise WorkbenchError(f"The program in C++ failed: {reason.removeprefix('error: ')}")
+    answer = json.loads(done.stdout)
+    moments = [began, *(answer[name] for name in ("started", "inputs", "loaded", "first_result"))]
     names = ("start", "inputs", "load", "first_call")
     stretches = list(zip(names, moments, moments[1:], strict=False))
     return {
         "stretches": stretches,
-        "calls_s": said["calls_s"],
-        "peak_rss_bytes": said["peak_rss_bytes"],
+        "calls_s": answer["calls_s"],
+        "peak_rss_bytes": answer["peak_rss_bytes"],
     }

@@ -94,10 +94,10 @@ def flatten_plain(outputs: Any, inputs: Any) -> dict[str, list[tuple[str, Any]]]
     """Outputs, and inputs as they are afterwards, as named leaves that any process can read."""
     from workbench.compiler.call_state.call_leaves import leaves_of
 
-    made = {"output": leaves_of(outputs), "inputs": leaves_of(inputs)}
+    by_place = {"output": leaves_of(outputs), "inputs": leaves_of(inputs)}
     return {
         where: [(name, leaf if isinstance(leaf, _PLAIN) else Opaque(leaf)) for name, leaf in leaves]
-        for where, leaves in made.items()
+        for where, leaves in by_place.items()
     }
 
 
@@ -139,10 +139,10 @@ def flatten_gradients(
         gradients = compute_gradients(output, learned)
     except RuntimeError as error:  # what autograd raises, for a value that was overwritten
         return {"gradients": [], "backward": [(str(error).partition("\n")[0], True)]}
-    made = {n: torch.zeros_like(learned[n]) if g is None else g for n, g in gradients.items()}
+    filled = {n: torch.zeros_like(learned[n]) if g is None else g for n, g in gradients.items()}
     rows = [
         (f"gradient of {name}{place.removeprefix('out')}", leaf)
-        for name, gradient in made.items()
+        for name, gradient in filled.items()
         for place, leaf in leaves_of(gradient)
     ]
     return {"gradients": rows}
@@ -213,8 +213,8 @@ def _compile(order: Mapping[str, Any], parcel: Mapping[str, Any], watch: Stopwat
     original = _eager(order, parcel, watch)
     watch.begin("compile")
     how = parcel["compile"]
-    made: Loaded = torch.compile(original, **{"fullgraph": True, **how})
-    return made
+    compiled: Loaded = torch.compile(original, **{"fullgraph": True, **how})
+    return compiled
 
 
 def _torch(order: Mapping[str, Any], parcel: Mapping[str, Any], watch: Stopwatch) -> Loaded:
@@ -263,7 +263,7 @@ def _state(order: Mapping[str, Any], watch: Stopwatch) -> dict[str, torch.Tensor
 
 
 def _ours(order: Mapping[str, Any], parcel: Mapping[str, Any], watch: Stopwatch) -> Loaded:
-    given = dict(parcel["load"])
+    arguments = dict(parcel["load"])
     if "module" in order:
         watch.begin("model")
         owner = _parcel(order["module"])
@@ -271,10 +271,10 @@ def _ours(order: Mapping[str, Any], parcel: Mapping[str, Any], watch: Stopwatch)
             registry = getattr(import_module(module), name)
             for key in entries.keys() - registry.keys():
                 dict.__setitem__(registry, key, entries[key])
-        given["module"] = owner["call"]
+        arguments["module"] = owner["call"]
     state = _state(order, watch)
     watch.begin("read")
-    loaded: Any = find_loader(order["kind"])(order["file"], trust=order["digest"], **given)
+    loaded: Any = find_loader(order["kind"])(order["file"], trust=order["digest"], **arguments)
     if state is not None:
         loaded.update_weights(state, model=order["model"])
     part = order.get("part")

@@ -150,14 +150,14 @@ def run_expected(
     subject = subject_of(original, args, kwargs, roots)
 
     def found_in(mode: AbstractContextManager[Any]) -> Leaves:
-        given = copy_all_inputs(args, kwargs, subject.held)
+        inputs = copy_all_inputs(args, kwargs, subject.held)
         before = Snapshot.of(subject.reached)
         is_on = torch.is_grad_enabled() and not no_grad
         with keep_random_state(), torch.set_grad_enabled(is_on):
             try:
                 seed()
                 with mode:
-                    return _ran(original, given, subject.reached, before, is_on)
+                    return _ran(original, inputs, subject.reached, before, is_on)
             finally:
                 before.restore()
 
@@ -171,18 +171,18 @@ def run_expected(
 
 def _ran(
     original: Callable[..., Any],
-    given: tuple[tuple[Any, ...], dict[str, Any]],
+    inputs: tuple[tuple[Any, ...], dict[str, Any]],
     reached: Reached,
     before: Snapshot,
     with_gradients: bool,
 ) -> Leaves:
     at_first = read_random_states()
-    output = original(*given[0], **given[1])
+    output = original(*inputs[0], **inputs[1])
     drawn = moved(at_first, read_random_states())
     names = [*reached.tensors, *Marks(reached, {}, before.entries).names]
-    leaves = flatten_plain(output, given) | state_leaves(before.changes(), names)
-    leaves |= flatten_form(output, given, reached)
-    leaves |= flatten_gradients(output, given, reached) if with_gradients else {}
+    leaves = flatten_plain(output, inputs) | state_leaves(before.changes(), names)
+    leaves |= flatten_form(output, inputs, reached)
+    leaves |= flatten_gradients(output, inputs, reached) if with_gradients else {}
     leaves["random"] = [*drawn.items()]
     return leaves
 

@@ -77,26 +77,27 @@ def roundtrip(
         inputs = tuple(args), dict(kwargs or {}), reference
         subject = plan_trip(x, *inputs, model, chosen, folder, shipment)
         trip = _Trip(subject, chosen, folder, progress, time.perf_counter())
-        made = trip.taken()
+        round_trip = trip.taken()
     finally:
         for made_folder in (folder, *shipment.folders):
             remove(made_folder)
     if isinstance(x, ReportHolder):
-        x.update(made.report)
-    return made
+        x.update(round_trip.report)
+    return round_trip
 
 
 def _chosen(ways: Sequence[str] | None) -> tuple[str, ...]:
-    asked = _USUAL if ways is None else (ways,) if isinstance(ways, str) else tuple(ways)
-    known = (*WAYS, CPP)
-    for way in asked:
-        if way not in known:
+    chosen = _USUAL if ways is None else (ways,) if isinstance(ways, str) else tuple(ways)
+    all_ways = (*WAYS, CPP)
+    for way in chosen:
+        if way not in all_ways:
             raise UsageError(
-                f"There is no way {way!r}. Take some of: {', '.join(known)}.{suggest(way, known)}"
+                f"There is no way {way!r}. Take some of: {', '.join(all_ways)}."
+                f"{suggest(way, all_ways)}"
             )
-    if not asked:
-        raise UsageError(f"Name at least one way: {', '.join(known)}.")
-    return tuple(way for way in known if way in asked)
+    if not chosen:
+        raise UsageError(f"Name at least one way: {', '.join(all_ways)}.")
+    return tuple(way for way in all_ways if way in chosen)
 
 
 @dataclass
@@ -127,7 +128,7 @@ class _Trip:
             ways.append(way_of(way, steps, own, answer["calls_s"], answer["peak_rss_bytes"]))
             phases += steps
             leaves += own
-        made = RoundTrip(
+        round_trip = RoundTrip(
             name=self.subject.name,
             file=self.subject.file.name,
             size=self.subject.file.stat().st_size,
@@ -139,14 +140,16 @@ class _Trip:
             notes=(*self.subject.notes, *notes, *self._why_different(leaves)),
             report=self.subject.report,
         )
-        return replace(made, report=made.filled())
+        return replace(round_trip, report=round_trip.filled())
 
     def _leaves(self, way: str, expected: Leaves, actual: Leaves) -> tuple[RoundTripLeaf, ...]:
         is_torch = way == "eager" or not self.subject.draws_otherwise
-        asked = self.subject.expected
-        is_here = asked is not None and expected is asked.leaves
+        reference = self.subject.expected
+        is_here = reference is not None and expected is reference.leaves
         return (
-            *_leaf_rows(way, expected, actual, asked.in_double if asked and is_here else None),
+            *_leaf_rows(
+                way, expected, actual, reference.in_double if reference and is_here else None
+            ),
             *_form_rows(way, expected, actual),
             *_random_rows(way, expected, actual, "" if is_torch else DRAWN),
             *_not_checked(way, expected, actual),
@@ -260,9 +263,9 @@ def _both(
     What only one of them changed is left alone by the other, which is a difference.
     """
     (expected, left), (actual, right) = one, other
-    known = dict(left) | dict(right)
+    all_names = dict(left) | dict(right)
     lost = {name for name, _ in _unreached(where, expected, actual)}
-    names = [name for name in known if name not in lost]
+    names = [name for name in all_names if name not in lost]
     sides = [{**dict.fromkeys(names, _UNCHANGED), **dict(side)} for side in (left, right)]
     return [(n, sides[0][n]) for n in names], [(n, sides[1][n]) for n in names]
 
@@ -276,7 +279,7 @@ def _unreached(where: str, expected: Leaves, actual: Leaves) -> Iterator[tuple[s
     reached = [{name for name, _ in side.get("reached", [])} for side in (expected, actual)]
     for name in {**both[0], **both[1]}:
         for values, names in zip(both, reached, strict=True):
-            is_new = not any(name in known for known in reached)
+            is_new = not any(name in own_names for own_names in reached)
             if name in values or (where == "state" and (name in names or is_new)):
                 continue
             yield name, "one of the two does not reach it"

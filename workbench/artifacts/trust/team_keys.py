@@ -266,11 +266,7 @@ class KnownKeys:
     def revoke(self, key: Any) -> TeamKey:
         """Trust a key no longer, given as for `read_public_key` or by its name here."""
         with self._changing():
-            named = [
-                known_key
-                for known_key in self.all()
-                if isinstance(key, str) and known_key.name == key
-            ]
+            named = [other for other in self.all() if isinstance(key, str) and other.name == key]
             public_key = named[0] if named else read_public_key(key)
             revoked = replace(self.find(public_key) or public_key, revoked=True)
             self._keep(revoked)
@@ -285,8 +281,8 @@ class KnownKeys:
             raise ArtifactError(f"Cannot remember the key in {self.file}: {error}.") from error
 
     def _keep(self, key: TeamKey) -> None:
-        others = [known_key for known_key in self.all() if known_key.public != key.public]
-        if any(known_key.name == key.name for known_key in others if key.name):
+        others = [other for other in self.all() if other.public != key.public]
+        if any(other.name == key.name for other in others if key.name):
             raise UsageError(
                 f"Another key is called {key.name!r} already. Choose a name: "
                 "trust_key(key, name='…')."

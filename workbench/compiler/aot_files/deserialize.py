@@ -46,8 +46,8 @@ def share_fake_mode(*, is_said: bool = True) -> Iterator[None]:
     mode, kind = tp.FAKE_TENSOR_MODE.get()(), tp.FAKE_TENSOR.get()
 
     def read(_cls: type, meta: Any, device: Any, pytype: Any, keys: int, grad: Any) -> Any:
-        known = type(tp.DISPATCH_KEYS.get()(meta)).from_raw_repr(keys)
-        tensor = kind(mode, meta, device, pytype=pytype, dispatch_keys=known)
+        key_set = type(tp.DISPATCH_KEYS.get()(meta)).from_raw_repr(keys)
+        tensor = kind(mode, meta, device, pytype=pytype, dispatch_keys=key_set)
         tensor.grad = grad
         return tensor
 
@@ -108,8 +108,8 @@ def deserialize(
     artifacts = tp.AOT_COMPILE_ARTIFACTS.get()(**state)
     # reading back a guard on an imported module asks for a trace that is going on
     tracing = tp.TRACING.get()(tp.TRACING_CONTEXT.get()(None))
-    read = share_fake_mode(is_said=libraries.started)
-    with load_steps.step(load_steps.GUARDS), tracing, read:
+    fake_mode = share_fake_mode(is_said=libraries.started)
+    with load_steps.step(load_steps.GUARDS), tracing, fake_mode:
         if check_release:
             return tp.AOT_COMPILED_FUNCTION.get()(artifacts, _extra_globals=scope)
         # our manifest has compared the releases; torch would also refuse another patch release
@@ -329,13 +329,13 @@ class BundleUnpickler(pickle.Unpickler):
                     )
                 table.id_to_kernel[index] = kernel
                 table.kernel_to_id[kernel] = index
-            for index, given in constants.items():
-                if table.constant_args.get(index, given) != given:
+            for index, arguments in constants.items():
+                if table.constant_args.get(index, arguments) != arguments:
                     raise ArtifactError(
                         f"The file needs the constants of a Triton kernel as number {index}, which "
                         "are others in this process. Load it before anything is compiled."
                     )
-                table.constant_args[index] = given
+                table.constant_args[index] = arguments
 
 
 def _decompositions(*args: Any, **kwargs: Any) -> Any:

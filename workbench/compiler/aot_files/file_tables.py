@@ -49,16 +49,16 @@ def add_file_later(report: Report, path: str | PathLike[str], digest: str) -> Re
     def table(name: str) -> Callable[[], Table[Any]]:
         return lambda: (read() if name in ARTIFACT_TABLES else report.tables)[name]
 
-    kept = [name for name in report.tables if name not in ARTIFACT_TABLES]
-    return replace(report, tables=Lazy({name: table(name) for name in (*kept, *ARTIFACT_TABLES)}))
+    others = [name for name in report.tables if name not in ARTIFACT_TABLES]
+    return replace(report, tables=Lazy({name: table(name) for name in (*others, *ARTIFACT_TABLES)}))
 
 
 def drop_file(report: Report) -> Report:
     """The report without what is known of a file, as it travels in one."""
     if not any(name in report.tables for name in FILE_TABLES):
         return report
-    kept = {n: table for n, table in report.tables.items() if n not in FILE_TABLES}
-    return replace(report, tables=kept)
+    others = {n: table for n, table in report.tables.items() if n not in FILE_TABLES}
+    return replace(report, tables=others)
 
 
 def _tables_if_same(path: str | PathLike[str], digest: str) -> Mapping[str, Table[Any]]:
@@ -170,9 +170,10 @@ def _package(manifest: PackageManifest) -> _Described:
     return _Described(facts, tuple(_members(manifest)), tuple(rows))
 
 
-def _made_by(made: Versions) -> str:
-    triton = f", triton {made.triton}" if made.triton else ""
-    return f"torch {made.torch}{triton}, Python {made.python}, aot-workbench {made.workbench}"
+def _made_by(versions: Versions) -> str:
+    triton = f", triton {versions.triton}" if versions.triton else ""
+    compiler = f"torch {versions.torch}{triton}, Python {versions.python}"
+    return f"{compiler}, aot-workbench {versions.workbench}"
 
 
 def _isa(builds: Iterable[Build]) -> str:

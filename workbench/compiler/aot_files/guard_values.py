@@ -119,11 +119,11 @@ def _function(value: types.FunctionType) -> Any:
     name and module: it writes a mark. A closure that holds the function's owner would never end.
     """
     module = value.__globals__.get("__name__")
-    made = (value.__code__, module if module in sys.modules else value.__module__)
+    arguments = (value.__code__, module if module in sys.modules else value.__module__)
     cells = tuple(map(_contents, value.__closure__ or ()))
     attributes = {"__qualname__": value.__qualname__, "__module__": value.__module__}
-    kept = (value.__defaults__, value.__kwdefaults__, cells, {**vars(value), **attributes})
-    return make_function, made, kept, None, None, fill_function
+    state = (value.__defaults__, value.__kwdefaults__, cells, {**vars(value), **attributes})
+    return make_function, arguments, state, None, None, fill_function
 
 
 def _contents(cell: types.CellType) -> tuple[Any, ...]:
@@ -217,8 +217,8 @@ def set_attributes(value: Any, state: tuple[Mapping[str, Any], Mapping[str, Any]
     attributes, slots = state
     if attributes:
         vars(value).update(attributes)
-    for name, each in slots.items():
-        object.__setattr__(value, name, each)
+    for name, content in slots.items():
+        object.__setattr__(value, name, content)
 
 
 def _unlooked(value: Any) -> Any:

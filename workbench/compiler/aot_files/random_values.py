@@ -41,7 +41,11 @@ def convert_random_calls(aot_fn: Any) -> Any:
     env = artifacts.runtime_env
     scope = aot_fn.fn.__globals__
     names = [name for name in env.external_refs if name.startswith(_PREFIX) and name in scope]
-    converted = {name: made for name in names if (made := _random_values(scope[name])) is not None}
+    converted = {
+        name: replacement
+        for name in names
+        if (replacement := _random_values(scope[name])) is not None
+    }
     if not converted:
         return aot_fn
     env = dataclasses.replace(env, used_globals={**env.used_globals, **converted})

@@ -215,8 +215,8 @@ def rebuilt(module: torch.nn.Module) -> tuple[torch.nn.Module, list[type]]:
             return tensors[number]
 
     try:
-        made, classes = _read(Unpickler, skeleton)
-        again = dict(_named(made))
+        twin, classes = _read(Unpickler, skeleton)
+        again = dict(_named(twin))
     except Exception as error:  # unpickling raises whatever the stored objects raise
         raise explain_not_storable(f"{type(error).__name__}: {error}") from error
     lost = [n for n, t in _named(module) if again.get(n) is not t and not is_flattenable(t)]
@@ -224,7 +224,7 @@ def rebuilt(module: torch.nn.Module) -> tuple[torch.nn.Module, list[type]]:
         raise explain_not_storable(
             f"{type(module).__name__} pickled and read back has lost {lost[0]}, {_OWN_RULES}"
         )
-    return made, classes
+    return twin, classes
 
 
 def find_changed(
@@ -272,10 +272,10 @@ def parametrized(kind: type[torch.nn.Module], names: Sequence[str]) -> torch.nn.
 
         return property(read, write)
 
-    made: Any = type(
+    subclass: Any = type(
         f"Parametrized{kind.__name__}", (kind,), {name: computed(name) for name in names}
     )
-    module: torch.nn.Module = made.__new__(made)
+    module: torch.nn.Module = subclass.__new__(subclass)
     return module
 
 
@@ -395,10 +395,10 @@ class Weights:
         Raises `ArtifactError` that lists each one that the bundle lacks or has in another shape.
         """
         numbers = self._table["names"]
-        wanted = {name: tensor for name, tensor in _named(module) if tensor.is_meta}
+        on_meta = {name: tensor for name, tensor in _named(module) if tensor.is_meta}
         wrong = [
             f"  {name}: the module has {tuple(tensor.shape)}, the artifact {self._shape(name)}"
-            for name, tensor in wanted.items()
+            for name, tensor in on_meta.items()
             if self._shape(name) != tuple(tensor.shape)
         ]
         if wrong:
@@ -407,7 +407,7 @@ class Weights:
                 + "\n".join(wrong)
                 + "\nBuild the module with the configuration that was compiled."
             )
-        for name in wanted:
+        for name in on_meta:
             path, _, leaf = name.rpartition(".")
             owner = module.get_submodule(path)
             place = owner._parameters if leaf in owner._parameters else owner._buffers

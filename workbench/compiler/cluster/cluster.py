@@ -38,8 +38,8 @@ class Topology:
 
     def options(self) -> dict[str, float]:
         """Options of Inductor that make its estimates of collectives use the given rates."""
-        given = {"intra_node_bw": self.nvlink_gb_s, "inter_node_bw": self.nic_gb_s}
-        return {name: rate for name, rate in given.items() if rate is not None}
+        bandwidths = {"intra_node_bw": self.nvlink_gb_s, "inter_node_bw": self.nic_gb_s}
+        return {name: rate for name, rate in bandwidths.items() if rate is not None}
 
 
 @dataclass(frozen=True)
@@ -185,7 +185,7 @@ def _join(group: Group, rank: int, store: Any) -> None:
     from torch.distributed import Backend
 
     ranks = list(group.ranks)
-    made, _ = tp.NEW_PROCESS_GROUP.get()(
+    process_group, _ = tp.NEW_PROCESS_GROUP.get()(
         len(ranks),
         ranks.index(rank),
         ranks,
@@ -196,7 +196,7 @@ def _join(group: Group, rank: int, store: Any) -> None:
         group_desc=group.description,
     )
     members = {rank: place for place, rank in enumerate(ranks)}
-    tp.DISTRIBUTED_WORLD.get().pg_group_ranks[made] = members
+    tp.DISTRIBUTED_WORLD.get().pg_group_ranks[process_group] = members
 
 
 @contextmanager

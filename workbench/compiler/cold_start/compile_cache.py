@@ -253,10 +253,10 @@ def read_gnu_release(banner: str) -> int | None:
 
 def match_flags(flags: str, release: int | None) -> bool | None:
     """Whether GNU C++ of this release builds for these flags; None where only a trial shows it."""
-    wanted = flags.split()
-    if release is None or not wanted or any(flag not in _SINCE for flag in wanted):
+    words = flags.split()
+    if release is None or not words or any(flag not in _SINCE for flag in words):
         return None
-    return True if release >= max(_CXX20, *(_SINCE[flag] for flag in wanted)) else None
+    return True if release >= max(_CXX20, *(_SINCE[flag] for flag in words)) else None
 
 
 def has_vector_math(flags: str) -> bool:

@@ -134,14 +134,14 @@ def write_project(
             "replace the files of an earlier project in it."
         )
     texts = render_files(package, manifest, model, libraries)
-    with write_saved_folder(target) as made:
+    with write_saved_folder(target) as staging:
         for name, text in texts.items():
-            (made / name).parent.mkdir(exist_ok=True)
-            (made / name).write_text(text, encoding="utf-8")
+            (staging / name).parent.mkdir(exist_ok=True)
+            (staging / name).write_text(text, encoding="utf-8")
         for name, tensors in ((INPUTS, example.inputs), (OUTPUTS, example.outputs)):
             content = BytesIO()  # torch's own writer says of a full disk that it is at fault
             torch.save([None if t is None else t.detach().cpu() for t in tensors], content)
-            (made / name).write_bytes(content.getbuffer())
+            (staging / name).write_bytes(content.getbuffer())
     return target
 
 
@@ -181,13 +181,13 @@ def _link_lines(target: str, libraries: Sequence[Path]) -> str:
     """Lines of CMake that link libraries whose only use is that they register operators."""
     if not libraries:
         return ""
-    kept = [f'  "-Wl,--no-as-needed,{path},--as-needed"' for path in libraries]
+    flags = [f'  "-Wl,--no-as-needed,{path},--as-needed"' for path in libraries]
     folders = [f'  "{folder}"' for folder in dict.fromkeys(path.parent for path in libraries)]
     lines = [
         "",
         "# Custom operators: linked though no code names them: they register themselves.",
         f"target_link_libraries({target} PUBLIC",
-        *kept,
+        *flags,
         ")",
         "list(APPEND CMAKE_BUILD_RPATH",
         *folders,
@@ -223,15 +223,15 @@ def _readme_values(model: PackagedModel) -> Mapping[str, str]:
 def make_example_inputs(leaves: Sequence[Leaf], seed: int = 0) -> list[torch.Tensor]:
     """Inputs that fit a contract: the sizes of the example call, floats normal, the rest zero."""
     generator = torch.Generator().manual_seed(seed)
-    made = []
+    tensors = []
     for leaf in leaves:
         tensor = leaf.like.empty()
         if tensor.is_floating_point() or tensor.is_complex():
             tensor.copy_(torch.randn(leaf.sizes, generator=generator))
         else:
             tensor.zero_()
-        made.append(tensor)
-    return made
+        tensors.append(tensor)
+    return tensors
 
 
 DTYPES: Mapping[str, str] = {
@@ -478,12 +478,12 @@ def _run(command: list[str], folder: Path) -> None:
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode == 0:
         return
-    said = (done.stdout + done.stderr).strip()
+    output = (done.stdout + done.stderr).strip()
     for sign, missing in _MISSING.items():
-        if sign in said:
+        if sign in output:
             raise WorkbenchError(f"It is built with CMake and a C++20 compiler, and {missing}.")
-    first = re.search(r"^.*\berror:? .*$", said, re.MULTILINE | re.IGNORECASE)
+    first = re.search(r"^.*\berror:? .*$", output, re.MULTILINE | re.IGNORECASE)
     words = f"{first[0].strip()}\n" if first else ""
     raise WorkbenchError(
-        f"The program in C++ cannot be built: {words}The build ends with:\n{said[-_TAIL:]}"
+        f"The program in C++ cannot be built: {words}The build ends with:\n{output[-_TAIL:]}"
     )

@@ -32,7 +32,7 @@ def ask_object(reasons: Sequence[str], bound: Mapping[str, Any], inlined: Inline
     Only those that take no arguments and were compiled in: the original call would enter them.
     Raises `ContractError` where one of them fails.
     """
-    asked = False
+    has_set = False
     for path in _places(reasons, bound, inlined):
         setter = None if _is_there(path, bound) else _setter(path, bound, inlined)
         if setter is None:
@@ -44,8 +44,8 @@ def ask_object(reasons: Sequence[str], bound: Mapping[str, Any], inlined: Inline
                 f"{path} was set when this was compiled. Here what sets it fails: "
                 f"{type(error).__name__}: {error}. Set it, or compile again here."
             ) from error
-        asked = True
-    return asked
+        has_set = True
+    return has_set
 
 
 def _setter(path: Path, bound: Mapping[str, Any], inlined: InlinedCode) -> Any | None:

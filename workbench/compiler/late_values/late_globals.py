@@ -73,8 +73,8 @@ def add_setters(rows: Sequence[Mapping[str, Any]], inlined: InlinedCode) -> list
 
 
 def _with_setter(row: Mapping[str, Any], setters: Sequence[_Setter]) -> Mapping[str, Any]:
-    (known,), scope = row["value"].values(), scope_of(row["owner"])
-    value = ast.literal_eval(known) if row["check"] == "attribute" else known
+    (written,), scope = row["value"].values(), scope_of(row["owner"])
+    value = ast.literal_eval(written) if row["check"] == "attribute" else written
     path = _set_place(Path.from_json(row["path"]), row["check"], value)
     direct = [one.place for one in setters if one.sets(path)]
     for place in direct or (one.place for one in setters if one.reaches(path)):
@@ -147,8 +147,8 @@ def _called(
     caller: types.FunctionType, names: Iterable[str], kind: type | None
 ) -> Iterator[tuple[types.FunctionType, type | None]]:
     """What a function may mean by its names: globals, what is in these, what its class has."""
-    known, names = caller.__globals__, tuple(names)
-    holders = [known[name] for name in names if name in known]
+    scope, names = caller.__globals__, tuple(names)
+    holders = [scope[name] for name in names if name in scope]
     for value in holders:
         yield from _functions(value, None)
     kinds = [value if isinstance(value, type) else type(value) for value in holders]
@@ -235,8 +235,8 @@ def ask(values: SpecializedValues) -> SpecializedValues:
 
     Raises `ArtifactError` where the program's code fails.
     """
-    asked: set[int] = set()
-    told: set[tuple[str, int]] = set()
+    places: set[int] = set()
+    called: set[tuple[str, int]] = set()
     for place, one in enumerate(values.values):
         scope = values.scopes.get(one.owner or "")
         if not one.asked or scope is None or _is_set(one, scope):
@@ -247,8 +247,8 @@ def ask(values: SpecializedValues) -> SpecializedValues:
             if setter is None:
                 continue  # not to be had without arguments: compared once the value is there
             key = one.asked, id(getattr(setter, "__self__", None))
-            if key not in told:
-                told.add(key)
+            if key not in called:
+                called.add(key)
                 setter()
                 setter()  # what is set once is there as it was: a count is not
         except Exception as error:  # whatever the program's own code raises
@@ -257,11 +257,11 @@ def ask(values: SpecializedValues) -> SpecializedValues:
                 f"{one.asked}, which sets it, fails: {type(error).__name__}: {error}. Compile "
                 "again here."
             ) from error
-        asked.add(place)
+        places.add(place)
     return replace(
         values,
         values=tuple(
-            replace(one, asked=None) if place in asked else one
+            replace(one, asked=None) if place in places else one
             for place, one in enumerate(values.values)
         ),
     )

@@ -70,11 +70,11 @@ class EagerCounter:
 
 def add_eager_memory(report: Report, rows: Sequence[EagerMemory], why_not: str | None) -> Report:
     """A report that says what eager holds, or why that is not known."""
-    known = [row for row in report.capabilities if row.name != PANE]
-    known.append(Capability(PANE, why_not is None, why_not))
+    capabilities = [row for row in report.capabilities if row.name != PANE]
+    capabilities.append(Capability(PANE, why_not is None, why_not))
     tables: dict[str, Table[Any]] = {
         PANE: Table.of(EagerMemory, rows),
-        "capabilities": Table.of(Capability, known),
+        "capabilities": Table.of(Capability, capabilities),
     }
     return replace(report, tables={**report.tables, **tables})
 
@@ -94,10 +94,10 @@ def _counted(call: Callable[[], Any], source: str, missing: str) -> EagerMemory:
     live = _live_storages()
     with live.mode:
         outputs = call()
-        wanted = [leaf for leaf in list_tensors(outputs) if leaf.requires_grad]
-        if wanted:
+        learning = [leaf for leaf in list_tensors(outputs) if leaf.requires_grad]
+        if learning:
             live.is_backward = True
-            loss = torch.stack([leaf.real.sum().double() for leaf in wanted]).sum()
+            loss = torch.stack([leaf.real.sum().double() for leaf in learning]).sum()
             torch.autograd.backward(loss)
     return EagerMemory(
         bytes=live.peak,
@@ -116,8 +116,8 @@ def _input(node: Any) -> Any:
     if not isinstance(value, torch.Tensor):
         return _size(value)
     shape, stride = ([_size(n) for n in sizes] for sizes in (value.shape, value.stride()))
-    made = torch.empty_strided(shape, stride, dtype=value.dtype, device=value.device)
-    return made.requires_grad_(value.requires_grad)
+    tensor = torch.empty_strided(shape, stride, dtype=value.dtype, device=value.device)
+    return tensor.requires_grad_(value.requires_grad)
 
 
 def _size(value: Any) -> Any:
@@ -200,9 +200,9 @@ def allocated(call: Callable[[], Any]) -> Allocated:
     its forward. Memory that a library takes without torch's allocator is not seen either.
     """
     kinds = [torch.profiler.ProfilerActivity.CPU]
-    seen = torch.profiler.profile(activities=kinds, profile_memory=True, acc_events=True)
+    profiler = torch.profiler.profile(activities=kinds, profile_memory=True, acc_events=True)
     held: list[Any] = []
-    events = [e for e in trace(lambda: held.append(call()), seen) if e.get("name") == _EVENT]
+    events = [e for e in trace(lambda: held.append(call()), profiler) if e.get("name") == _EVENT]
     events.sort(key=lambda e: float(e["ts"]))  # releases have negative sizes
     now = peak = 0
     for event in events:

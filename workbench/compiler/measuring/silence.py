@@ -17,18 +17,18 @@ from workbench.compiler.internals import torch_private as tp
 @contextlib.contextmanager
 def silent() -> Iterator[io.StringIO]:
     """Keep what this thread writes to the standard streams, as text."""
-    kept = io.StringIO()
-    out, errors = _OfOthers(sys.stdout, kept), _OfOthers(sys.stderr, kept)
+    written = io.StringIO()
+    out, errors = _OfOthers(sys.stdout, written), _OfOthers(sys.stderr, written)
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(errors):
-        yield kept
+        yield written
 
 
 class _OfOthers(io.TextIOBase):
     """A stream to which the thread that made it writes nothing."""
 
-    def __init__(self, inner: Any, kept: io.StringIO):
+    def __init__(self, inner: Any, written: io.StringIO):
         self._inner = inner
-        self._kept = kept
+        self._kept = written
         self._thread = threading.get_ident()
         if tp.DYNAMO_CONFIG.module in sys.modules:  # a break is to stand on the user's line
             outside: Any = torch.compiler.disable

@@ -300,12 +300,12 @@ class RepeatableCall:
         """The generated programs that one run calls, in order."""
         outputs: list[Any] = []
         early = run_for_programs(lambda: outputs.append(self.forward()))
-        known = {id(program.scope) for program in early}
+        early_scopes = {id(program.scope) for program in early}
         # the engine gives the backward of a GPU to a thread of its own, which no profile function
         # of this thread sees (torch 2.11)
         with torch.autograd.set_multithreading_enabled(False):
             later = run_for_programs(lambda: self.backward(outputs), is_backward=True)
-        return [*early, *(p for p in later if id(p.scope) not in known)]
+        return [*early, *(p for p in later if id(p.scope) not in early_scopes)]
 
     def seconds(self, repeats: int) -> list[float]:
         """What each of several runs took."""
@@ -369,15 +369,15 @@ def _trace_kernels(
             clock.read(trace(run, profile_activity()))
         except ProfilerError as error:
             return [], str(error)
-    seen = [
+    traced = [
         run
         for run in runs[1:]
         if all(start in clock.here for _, own, start, _ in run if own is clock)
     ]
-    done = [sum(start in clock.on_device for _, _, start, _ in run) for run in seen]
+    done = [sum(start in clock.on_device for _, _, start, _ in run) for run in traced]
     if not any(done):
         return [], "torch's profiler shows nothing that the GPU did"
-    whole = [run for run, n in zip(seen, done, strict=True) if n == max(done)]
+    whole = [run for run, n in zip(traced, done, strict=True) if n == max(done)]
     return [read_times(run) for run in whole], ""  # what is not whole was lost by the trace
 
 
@@ -408,10 +408,10 @@ def time_operators(original: RepeatableCall, repeats: int) -> Iterator[OperatorT
             outputs = original.forward()
             forward = len(log)
             original.backward(outputs)
-        taken: defaultdict[tuple[str, bool], list[int]] = defaultdict(list)
+        durations: defaultdict[tuple[str, bool], list[int]] = defaultdict(list)
         for n, (name, nanoseconds) in enumerate(log):
-            taken[name, n >= forward].append(nanoseconds)
-        for key, values in taken.items():
+            durations[name, n >= forward].append(nanoseconds)
+        for key, values in durations.items():
             totals[key].append((len(values), sum(values)))
 
     for _ in time_runs(once, repeats, original.longest_s):

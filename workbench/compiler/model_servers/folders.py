@@ -74,12 +74,12 @@ def write_model_folder(
             "the files of an earlier one."
         )
     templates = files("workbench.compiler.model_servers") / "templates"
-    with write_saved_folder(target) as made:
+    with write_saved_folder(target) as staging:
         for place, template in _FILES[server].items():
             text = Template((templates / template).read_text(encoding="utf-8")).substitute(values)
-            (made / place).parent.mkdir(parents=True, exist_ok=True)
-            (made / place).write_text(text, encoding="utf-8")
-        shutil.copyfile(package, made / _PACKAGES[server])
+            (staging / place).parent.mkdir(parents=True, exist_ok=True)
+            (staging / place).write_text(text, encoding="utf-8")
+        shutil.copyfile(package, staging / _PACKAGES[server])
     return target
 
 

@@ -92,19 +92,19 @@ class Bucketing:
     def from_json(cls, data: Mapping[str, Any]) -> Bucketing:
         """Read what `to_json` wrote; raises `ArtifactError` for anything else."""
         try:
-            made = read_row(cls, data)
-            for dim in (*made.inputs, *made.outputs):
-                if dim.name not in made.sizes or min(dim.leaf, dim.index, dim.scale - 1) < 0:
+            bucketing = read_row(cls, data)
+            for dim in (*bucketing.inputs, *bucketing.outputs):
+                if dim.name not in bucketing.sizes or min(dim.leaf, dim.index, dim.scale - 1) < 0:
                     raise ValueError(f"dimension {dim.name!r}")
-            if not made.sizes or not all(made.sizes.values()):
+            if not bucketing.sizes or not all(bucketing.sizes.values()):
                 raise ValueError("a dimension has no sizes")
-            if made.split not in (None, *made.sizes):
-                raise ValueError(f"split names {made.split!r:.80}")
+            if bucketing.split not in (None, *bucketing.sizes):
+                raise ValueError(f"split names {bucketing.split!r:.80}")
         except ValueError as error:
             raise ArtifactError(
                 f"The sizes in the manifest are damaged ({error}). Get the file again."
             ) from error
-        return made
+        return bucketing
 
 
 def grown(tensor: torch.Tensor, sizes: Mapping[int, int], pad: Pad) -> torch.Tensor:
@@ -115,13 +115,13 @@ def grown(tensor: torch.Tensor, sizes: Mapping[int, int], pad: Pad) -> torch.Ten
         shape[index] = size
         places = zip(tensor.stride(), tensor.shape, range(tensor.dim()), strict=True)
         order = [i for _, _, i in sorted(places, key=lambda p: (-p[0], -p[1], p[2]))]
-        made = tensor.new_empty([shape[i] for i in order])
-        made = made.permute([order.index(i) for i in range(tensor.dim())])
-        made.narrow(index, 0, old).copy_(tensor)
-        rest = made.narrow(index, old, size - old)
+        larger = tensor.new_empty([shape[i] for i in order])
+        larger = larger.permute([order.index(i) for i in range(tensor.dim())])
+        larger.narrow(index, 0, old).copy_(tensor)
+        rest = larger.narrow(index, old, size - old)
         if pad == REPEAT:
             rest.copy_(tensor.narrow(index, old - 1, 1).expand_as(rest))
         else:
             rest.fill_(pad)  # type: ignore[arg-type]  # a number
-        tensor = made
+        tensor = larger
     return tensor

@@ -180,14 +180,14 @@ def _plain(
 ) -> Callable[..., Any]:
     """A function with the parameters themselves, where every leaf is one of them."""
     assert signature.signature is not None
-    given = signature.given()
+    leaf_names = signature.given()
     parameters = signature.signature.parameters
     scope: dict[str, Any] = {
         "_wb_run": run,
         "_wb_examine": examine,
         "_wb_same": signature.check_default,
     }
-    names = {name: f"_wb_v{index}" for index, name in enumerate(given)}
+    names = {name: f"_wb_v{index}" for index, name in enumerate(leaf_names)}
     rest = [name for name in parameters if name not in names]
     for index, name in enumerate(rest):
         names[name] = f"_wb_o{index}"
@@ -195,7 +195,7 @@ def _plain(
     for name in rest:
         lines.append(f"if {names[name]} is not _wb_default_{name}:")
         lines.append(f"    _wb_same({name!r}, {names[name]})")
-    leaves = ", ".join(names[name] for name in given)
+    leaves = ", ".join(names[name] for name in leaf_names)
     test = _test(contract, check)
     scope.update(test.scope)
     tensors = ", ".join(f"_wb_v{place}" for place in contract.tensors)

@@ -128,14 +128,14 @@ def _registered(tree: Tree) -> Callable[[list[Any]], Any] | None:
     kind = tp.TREE_TYPES.get().get(tree.type)
     if kind is None:
         return None
-    read = tp.TREE_SERIALIZED.get()[kind].from_dumpable_context
+    read_context = tp.TREE_SERIALIZED.get()[kind].from_dumpable_context
     if tree.type == _NAMED_TUPLE:
         try:
-            made = read(tree.text)
+            named_tuple = read_context(tree.text)
         except NotImplementedError:  # torch does not know the class
-            made = _import(tree.text)
-        return tuple if made is None else lambda children: made(*children)
-    context = tree.context if read is None else read(tree.text)
+            named_tuple = _import(tree.text)
+        return tuple if named_tuple is None else lambda children: named_tuple(*children)
+    context = tree.context if read_context is None else read_context(tree.text)
     unflatten = tp.TREE_NODES.get()[kind].unflatten_fn
     return lambda children: unflatten(children, context)
 
@@ -186,10 +186,10 @@ def flatten(tree: Tree, value: Any, place: str) -> Iterator[Any]:
 def _parts(tree: Tree, value: Any, place: str) -> Sequence[tuple[str | int, Any]]:
     """The children of a value with their names, as many as the specification has."""
     if tree.type in ("builtins.tuple", "builtins.list"):
-        wanted: Any = _PLAIN[tree.type]
-        if not isinstance(value, wanted):
+        expected: Any = _PLAIN[tree.type]
+        if not isinstance(value, expected):
             raise StructureError(
-                f"{place}: expected a {wanted.__name__}, got {type(value).__name__}"
+                f"{place}: expected a {expected.__name__}, got {type(value).__name__}"
             )
         if len(value) != len(tree.children):
             items = plural(len(tree.children), "item")
@@ -223,13 +223,13 @@ def _registered_parts(tree: Tree, value: Any, place: str) -> Sequence[tuple[str 
     elif kind is not None and type(value) is kind:
         flat, context = tp.TREE_NODES.get()[kind].flatten_fn(value)
         children = list(flat)
-        given = names if _names(_plain(context)) is None else _names(_plain(context))
-        if len(children) == len(tree.children) and given == names:
+        context_names = names if _names(_plain(context)) is None else _names(_plain(context))
+        if len(children) == len(tree.children) and context_names == names:
             return list(zip(names or range(len(children)), children, strict=True))
     elif names and type(value).__name__ == (tree.type or "").rpartition(".")[2]:
         return [(name, getattr(value, str(name))) for name in names]
-    shown = (tree.type or "").rpartition(".")[2]
-    raise StructureError(f"{place}: expected a {shown} as compiled, got {type(value).__name__}")
+    kind_name = (tree.type or "").rpartition(".")[2]
+    raise StructureError(f"{place}: expected a {kind_name} as compiled, got {type(value).__name__}")
 
 
 def _plain(context: Any) -> Any:
@@ -308,8 +308,8 @@ class CallSignature:
         kinds = {p.kind for p in self.signature.parameters.values()}
         stars = {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}
         trees = (*self.positional, *self.named.values())
-        known = set(self.given()) <= set(self.signature.parameters)
-        return known and not kinds & stars and all(tree.type is None for tree in trees)
+        is_named = set(self.given()) <= set(self.signature.parameters)
+        return is_named and not kinds & stars and all(tree.type is None for tree in trees)
 
     def leaves(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Any]:
         """The leaves of a call; raises `ContractError` when it is written in another way."""
@@ -333,12 +333,12 @@ class CallSignature:
     def _flat(
         self, trees: Sequence[Tree] | Mapping[str, Tree], values: Any, place: Callable[[Any], str]
     ) -> list[Any]:
-        wanted = trees if isinstance(trees, Mapping) else dict(enumerate(trees))
-        for key in wanted.keys() ^ values.keys():
-            what = "is missing" if key in wanted else "is unexpected"
+        by_key = trees if isinstance(trees, Mapping) else dict(enumerate(trees))
+        for key in by_key.keys() ^ values.keys():
+            what = "is missing" if key in by_key else "is unexpected"
             raise StructureError(f"{place(key)} {what}")
         return [
-            leaf for key, tree in wanted.items() for leaf in flatten(tree, values[key], place(key))
+            leaf for key, tree in by_key.items() for leaf in flatten(tree, values[key], place(key))
         ]
 
     def _as_compiled(
@@ -383,8 +383,8 @@ def _signature(model: PackagedModel) -> inspect.Signature | None:
         return None
     rows = []
     for name, kind, default in model.parameters:
-        given = inspect.Parameter.empty if default is None else _default(default)
-        rows.append(inspect.Parameter(name, _KINDS[kind], default=given))
+        value = inspect.Parameter.empty if default is None else _default(default)
+        rows.append(inspect.Parameter(name, _KINDS[kind], default=value))
     try:
         return inspect.Signature(_filled(rows, model))
     except ValueError as error:

@@ -52,24 +52,24 @@ class _PaddedRuns:
     bucketing: Bucketing
 
     @classmethod
-    def of(cls, request: ModelRequest, wanted: Buckets) -> _PaddedRuns:
+    def of(cls, request: ModelRequest, buckets: Buckets) -> _PaddedRuns:
         """Match the sizes with the inputs; raises `UsageError` for what does not fit."""
         subject = check_exportable(request)
         paths = [str(path) for path, _ in subject.inputs.leaves]
         dims = [
             (paths.index(str(path)), index, dim)
             for (path, index), dim in subject.declared.items()
-            if dim.name in wanted.sizes
+            if dim.name in buckets.sizes
         ]
-        sizes = {name: _checked(name, given, dims) for name, given in wanted.sizes.items()}
+        sizes = {name: _checked(name, choices, dims) for name, choices in buckets.sizes.items()}
         leaves, spec = tp.TREE_FLATTEN.get()((tuple(request.args), dict(request.kwargs)))
         inputs = tuple(BucketedDim(leaf, i, str(d.name), d.scale, d.offset) for leaf, i, d in dims)
-        pad = dict(_pads(wanted.pad, paths, leaves, inputs))
-        if wanted.split is not None and wanted.split not in sizes:
+        pad = dict(_pads(buckets.pad, paths, leaves, inputs))
+        if buckets.split is not None and buckets.split not in sizes:
             raise UsageError(
-                f"split is {wanted.split!r}: name one of the Dims in sizes, {', '.join(sizes)}."
+                f"split is {buckets.split!r}: name one of the Dims in sizes, {', '.join(sizes)}."
             )
-        bucketing = Bucketing(sizes, inputs, (), pad, wanted.split)
+        bucketing = Bucketing(sizes, inputs, (), pad, buckets.split)
         return cls(subject.module, tuple(leaves), spec, bucketing)
 
     def example(self, values: Mapping[str, int]) -> list[Any]:
@@ -138,15 +138,17 @@ class _PaddedRuns:
 
 
 def _checked(
-    name: str, given: Sequence[int], dims: Sequence[tuple[int, int, Dynamic]]
+    name: str, choices: Sequence[int], dims: Sequence[tuple[int, int, Dynamic]]
 ) -> tuple[int, ...]:
     """The sizes of a Dim in order; raises `UsageError`."""
     own = [dim for _, _, dim in dims if dim.name == name]
     if not own:
         raise UsageError(f"sizes names {name!r}, which is no Dim in dynamic_shapes.")
-    sizes = tuple(sorted(set(given)))
+    sizes = tuple(sorted(set(choices)))
     if not sizes or not all(isinstance(size, int) and size >= 1 for size in sizes):
-        raise UsageError(f"sizes of {name!r} are {list(given)}: expected whole numbers from 1 on.")
+        raise UsageError(
+            f"sizes of {name!r} are {list(choices)}: expected whole numbers from 1 on."
+        )
     low, high = own[0].min, own[0].max
     if (low is not None and sizes[0] < low) or (high is not None and sizes[-1] > high):
         raise UsageError(f"sizes of {name!r} are {list(sizes)}, outside its Dim {own[0].text}.")
@@ -216,8 +218,8 @@ def _name(leaves: Sequence[Any]) -> dict[str, Any]:
 
 def _describe_difference(run: Callable[[], Sequence[Any]], actual: Sequence[Any]) -> str:
     """Where a flat result differs from what `run` gives, or nothing."""
-    given = _name(actual)
-    pairs = [LeafPair(name, leaf, given[name]) for name, leaf in _name(run()).items()]
+    by_name = _name(actual)
+    pairs = [LeafPair(name, leaf, by_name[name]) for name, leaf in _name(run()).items()]
     for row in Judge(again=follow(lambda: _name(run()))).judge(pairs):
         if row.verdict == "failed":
             how = f": {row.reason}" if row.reason else f" differs by {row.max_abs_error}"

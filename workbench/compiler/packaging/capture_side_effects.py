@@ -87,7 +87,7 @@ def _text(program: Any) -> str:
 
 def _training_lines(program: Any) -> Iterator[str]:
     """The lines of operators in train mode."""
-    places, seen = Places(), set()
+    places, lines = Places(), set()
     for node in program.graph.nodes:
         schema = getattr(node.target, "_schema", None)
         if schema is None:
@@ -102,8 +102,8 @@ def _training_lines(program: Any) -> Iterator[str]:
         name = str(node.target).rpartition("aten.")[2].partition(".")[0]
         where = "" if frame is None else f"{places.shown(frame.file)}:{frame.line} "
         line = f"{where}({name} of {_owner(node)})"
-        if line not in seen:
-            seen.add(line)
+        if line not in lines:
+            lines.add(line)
             yield line
 
 
@@ -148,8 +148,8 @@ def check_side_effects(
             is_read = _differs(program, export)
         is_read = is_read and is_state_dependent(module, *inputs)
     if is_read:
-        shown = [line or f"{name} (its line was not found)" for name, line in lines.items()]
-        raise CaptureError(explain_refusal(title, shown, _FROZEN, KEEP))
+        places = [line or f"{name} (its line was not found)" for name, line in lines.items()]
+        raise CaptureError(explain_refusal(title, places, _FROZEN, KEEP))
     check_written(title, program)
     outer = list(_outer_effects(module))
     lost = [
@@ -329,11 +329,11 @@ def _given(node: Any, schema: Any) -> Iterator[tuple[Any, Any]]:
             yield argument, node.kwargs[argument.name]
 
 
-def _targets(schema: Any, given: Sequence[tuple[Any, Any]]) -> Iterator[Any]:
+def _targets(schema: Any, arguments: Sequence[tuple[Any, Any]]) -> Iterator[Any]:
     """The arguments that are written into, also those of which torch's schema does not say so."""
-    flags = {one.name: value for one, value in given}
+    flags = {one.name: value for one, value in arguments}
     keeps = any(flags.get(name) is True for name in _STATISTICS_FLAGS)
-    for argument, value in given:
+    for argument, value in arguments:
         is_written = argument.alias_info is not None and argument.alias_info.is_write
         if is_written or (keeps and argument.name in _STATISTICS):
             yield value
@@ -415,7 +415,7 @@ def _real(value: Any) -> Any:
 @contextmanager
 def state_kept(module: torch.nn.Module) -> Iterator[None]:
     """Everything as it was before, also the fake tensors gone that a capture left behind."""
-    before, hooks = state_of(module), [(each, dict(each)) for each in _hooks(module)]
+    before, hooks = state_of(module), [(table, dict(table)) for table in _hooks(module)]
     try:
         yield
     finally:
@@ -442,14 +442,14 @@ def is_state_dependent(
     """
 
     def call(*, other: bool = False) -> Any:
-        given, named = copy_all_inputs(tuple(args), kwargs)
+        inputs, named = copy_all_inputs(tuple(args), kwargs)
         if other:
-            for _, leaf in leaves_of((given, named)):
+            for _, leaf in leaves_of((inputs, named)):
                 if isinstance(leaf, torch.Tensor) and leaf.is_floating_point():
                     leaf.mul_(-0.5).add_(1)
         with restore_state(module):
             torch.manual_seed(0)
-            return leaves_of(copy_all_inputs((module(*given, **named),), {}))
+            return leaves_of(copy_all_inputs((module(*inputs, **named),), {}))
 
     with contextlib.redirect_stdout(io.StringIO()), torch.no_grad():
         with state_kept(module):

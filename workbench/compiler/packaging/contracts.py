@@ -67,10 +67,10 @@ class Names:
         return re.sub(r"\b[su]\d+\b", lambda match: names.get(match[0], match[0]), text)
 
 
-def _unused(wish: str, taken: set[str]) -> str:
+def _unused(wish: str, names: set[str]) -> str:
     name = re.sub(r"\W+", "_", wish).strip("_")
     name = name if name.isidentifier() else f"dim_{name}"
-    while name in taken:
+    while name in names:
         name += "_"
     return name
 
@@ -196,7 +196,7 @@ def _guards(
         if not isinstance(size, Dynamic) or size.name is not None
     }
     names = [name for size in places.values() if (name := getattr(size, "name", None))]
-    said: dict[str, None] = {}
+    guards: dict[str, None] = {}
     unsaid: dict[str, None] = {}
     for text in program._guards_code or ():
         words = text
@@ -208,8 +208,8 @@ def _guards(
             unsaid[in_words(text)] = None
             continue
         if not _is_same(guard, names):
-            said[guard.source] = None
-    return tuple(said), tuple(unsaid)
+            guards[guard.source] = None
+    return tuple(guards), tuple(unsaid)
 
 
 def _is_same(guard: Relation, names: Sequence[str]) -> bool:
@@ -246,8 +246,8 @@ def check_example(subject: Exportable, program: Any) -> None:
             expected = replace(leaf, kind="tensor", dtype=dtype, device=value.device.type)
         else:
             expected = describe(path, value)
-        given = replace(describe(path, example), requires_grad=False, inference=False)
-        problems += differences(expected, given, sizes)
+        actual = replace(describe(path, example), requires_grad=False, inference=False)
+        problems += differences(expected, actual, sizes)
     if problems:
         raise UsageError(
             f"The example inputs do not fit the exported program of {subject.title}:\n"
@@ -257,8 +257,10 @@ def check_example(subject: Exportable, program: Any) -> None:
 
 def check_inputs(subject: Exportable, program: Any) -> None:
     """Raise `CaptureError` for a Python number that was declared dynamic."""
-    for (path, value), made in zip(subject.inputs.leaves, list_input_values(program), strict=True):
-        if type(made) in _SYMBOLIC:
+    for (path, value), traced in zip(
+        subject.inputs.leaves, list_input_values(program), strict=True
+    ):
+        if type(traced) in _SYMBOLIC:
             raise CaptureError(
                 f"{subject.title} cannot be packaged: {explain_no_number(path, value)}"
             )
@@ -311,8 +313,8 @@ def memory_of(program: Any, inputs: CallInputs) -> SharedMemory | None:
     """
     if not _writes(program):
         return None
-    given = [(path, value) for path, value in inputs.leaves if isinstance(value, torch.Tensor)]
-    memory = SharedMemory.of((str(path) for path, _ in given), [value for _, value in given])
+    tensors = [(path, value) for path, value in inputs.leaves if isinstance(value, torch.Tensor)]
+    memory = SharedMemory.of((str(path) for path, _ in tensors), [value for _, value in tensors])
     if memory.shared:
         first, second = (memory.names[place] for place in memory.shared[0].pair)
         raise CaptureError(
@@ -341,12 +343,12 @@ def _writes(program: Any) -> bool:
         schema = getattr(node.target, "_schema", None)
         if schema is None:
             continue
-        given = {one.name: v for one, v in zip(schema.arguments, node.args, strict=False)}
-        given |= node.kwargs
+        arguments = {one.name: v for one, v in zip(schema.arguments, node.args, strict=False)}
+        arguments |= node.kwargs
         for argument in schema.arguments:
             if argument.alias_info is None or not argument.alias_info.is_write:
                 continue
-            value = given.get(argument.name)
+            value = arguments.get(argument.name)
             parts = value if isinstance(value, list | tuple) else (value,)
             if inputs & {_storage(getattr(part, "meta", {}).get("val")) for part in parts}:
                 return True

@@ -104,8 +104,8 @@ def explain_compile(error: Exception, title: str) -> CaptureError:
 def explain_refusal(title: str, lines: list[str], reason: str, cure: str) -> str:
     """The message of a refused export."""
     places = [f"  at {line}" for line in lines] or ["  (torch keeps no line of yours for it)"]
-    said = [f"{title} cannot be exported.", *places, f"  Reason: {reason}.", f"  Cure: {cure}."]
-    return "\n".join(said)
+    parts = [f"{title} cannot be exported.", *places, f"  Reason: {reason}.", f"  Cure: {cure}."]
+    return "\n".join(parts)
 
 
 def find_lines(stack: traceback.StackSummary) -> list[str]:
@@ -133,8 +133,8 @@ def _violated(title: str, words: str, sizes: SizeSymbols, guarded: Sequence[str]
     cure = f"declare {'; '.join(suggested)}" if suggested else _NO_FIX
     if any(re.search(r"= [01]$", line) for line in suggested):
         cure = "use an example input whose size there is 2 or more: torch keeps 0 and 1 as they are"
-    shown = dims.list_conditions(head, {size.place: size.line for size in sizes.fixed()})
-    return "\n".join([f"{dims.HEAD}{title}:", *shown, *places, f"  Cure: {cure}."])
+    conditions = dims.list_conditions(head, {size.place: size.line for size in sizes.fixed()})
+    return "\n".join([f"{dims.HEAD}{title}:", *conditions, *places, f"  Cure: {cure}."])
 
 
 def _first_lines(words: str, most: int = 4) -> str:

@@ -196,12 +196,12 @@ def _with_user_frames(inner: Callable[..., Any]) -> Callable[..., Any]:
     places = Places()
 
     def frames(tracer: Any, stack: Any) -> Any:
-        kept = {(frame.filename, frame.lineno) for frame in inner(tracer, stack)}
+        kept_places = {(frame.filename, frame.lineno) for frame in inner(tracer, stack)}
         first = next((i for i, frame in enumerate(stack) if frame.name == "forward"), len(stack))
         return traceback.StackSummary.from_list(
             frame
             for frame in stack[first:]
-            if (frame.filename, frame.lineno) in kept or places.is_user(frame.filename)
+            if (frame.filename, frame.lineno) in kept_places or places.is_user(frame.filename)
         )
 
     return frames
@@ -272,11 +272,11 @@ def frozen_reads(module: torch.nn.Module) -> Iterator[list[str]]:
 @contextmanager
 def _environment_watched(note: Callable[[str], None]) -> Iterator[None]:
     kind = type(os.environ)
-    read = kind.__getitem__
+    get_variable = kind.__getitem__
 
     def getitem(environment: Any, key: Any) -> Any:
         note(f"the environment variable {key}")
-        return read(environment, key)
+        return get_variable(environment, key)
 
     with mock.patch.object(kind, "__getitem__", getitem):
         yield

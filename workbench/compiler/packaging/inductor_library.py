@@ -132,13 +132,13 @@ def build(
     ):
         # torch copies a class of its own that it has deprecated
         warnings.filterwarnings("ignore", ".*LeafSpec", FutureWarning)
-        made = tp.AOTI_COMPILE.get()(module, args, kwargs, options={**options, **ours})
-    if not isinstance(made, list) or not library.seen:
+        compiled = tp.AOTI_COMPILE.get()(module, args, kwargs, options={**options, **ours})
+    if not isinstance(compiled, list) or not library.seen:
         raise CaptureError(
             "torch returned no library for this program. Leave out options that replace "
             "AOTInductor's code generation, such as fx_wrapper."
         )
-    files = [Path(file) for file in made if isinstance(file, str) and file]
+    files = [Path(file) for file in compiled if isinstance(file, str) and file]
     for file in files:
         if file.suffix == ".so":
             require_shared_runtime(file)  # before a package that nobody can load is written
@@ -217,9 +217,9 @@ def watched() -> Iterator[Library]:
 def _constants(graph: Any) -> Iterator[PackagedConstant]:
     """The constants in the order in which torch writes them, with their place in its blob."""
     offset = 0
-    kept = [name for name in graph.constants if name not in graph.folded_constants]
-    on_gpu = all(graph.get_original_value_of_constant(name).is_cuda for name in kept)
-    for name in kept:
+    names = [name for name in graph.constants if name not in graph.folded_constants]
+    on_gpu = all(graph.get_original_value_of_constant(name).is_cuda for name in names)
+    for name in names:
         tensor = graph.get_original_value_of_constant(name)
         size = _bytes(tensor)
         allocated = graph.allocated_constant_name[name]
@@ -288,8 +288,8 @@ def list_constant_names(
         names.setdefault(_identity(tensor), []).append(name)
     named = []
     for constant in constants:
-        known = constant.fqn in tensors
-        same = names[_identity(tensors[constant.fqn])] if known else []
+        is_of_module = constant.fqn in tensors
+        same = names[_identity(tensors[constant.fqn])] if is_of_module else []
         kind = "buffer" if constant.fqn in program.graph_signature.buffers else "parameter"
         if constant.fqn not in program.state_dict and kind != "buffer":
             kind = "constant"

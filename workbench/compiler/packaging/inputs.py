@@ -48,8 +48,8 @@ def read_inputs(
     roots = list(_roots(signature, len(args)))
     paths_and_values = tuple((_path(keys, roots), value) for keys, value in leaves)
     rows = signature.parameters.values()
-    known = {p.name: repr(p.default) for p in rows if isinstance(p.default, CONSTANTS)}
-    parameters = tuple((p.name, int(p.kind), known.get(p.name)) for p in rows)
+    defaults = {p.name: repr(p.default) for p in rows if isinstance(p.default, CONSTANTS)}
+    parameters = tuple((p.name, int(p.kind), defaults.get(p.name)) for p in rows)
     rest = (p.name for p in rows if p.kind is p.VAR_KEYWORD)
     return CallInputs(paths_and_values, parameters, dict(bound.arguments), next(rest, None))
 

@@ -82,8 +82,8 @@ def _is_unknown(value: Any) -> bool:
     """Whether a value is a data class that torch does not know and that its fields make again."""
     if not dataclasses.is_dataclass(value) or isinstance(value, type):
         return False
-    known = type(value) in tp.TREE_NODES.get()
-    return not known and all(one.init for one in dataclasses.fields(value))
+    is_registered = type(value) in tp.TREE_NODES.get()
+    return not is_registered and all(one.init for one in dataclasses.fields(value))
 
 
 @contextmanager

@@ -94,8 +94,8 @@ def read_requests(
     `options`, `mode` and `weights` are one value for all or a mapping by name.
     """
     if not isinstance(model, Mapping):
-        given = (model, args, kwargs, dynamic_shapes, options, mode, weights)
-        named = [{DEFAULT_NAME: value} for value in given]
+        values = (model, args, kwargs, dynamic_shapes, options, mode, weights)
+        named = [{DEFAULT_NAME: value} for value in values]
         model, args, kwargs, dynamic_shapes, options, mode, weights = named
     names = list(model)
     if not names:
@@ -141,18 +141,18 @@ def request_as_variant(requests: Sequence[ModelRequest], variant: str) -> ModelR
 def _for_each(
     what: str, value: Any, names: Sequence[str], *, required: Sequence[str] = ()
 ) -> dict[str, Any]:
-    given = {} if value is None else value
-    if not isinstance(given, Mapping):
+    by_name = {} if value is None else value
+    if not isinstance(by_name, Mapping):
         raise UsageError(
             f"With several models, {what} is a mapping by model name ({', '.join(names)}); this is "
             f"a {type(value).__name__}."
         )
-    unknown = [key for key in given if key not in names]
-    missing = [name for name in required if name not in given]
+    unknown = [key for key in by_name if key not in names]
+    missing = [name for name in required if name not in by_name]
     if unknown or missing:
         odd = f"names {unknown[0]!r}" if unknown else f"has nothing for {missing[0]!r}"
         raise UsageError(f"{what} {odd}; the models are {', '.join(names)}.")
-    return {name: given.get(name) for name in names}
+    return {name: by_name.get(name) for name in names}
 
 
 def _own(value: Any, name: str, names: Sequence[str], default: Any = None) -> Any:
@@ -171,26 +171,26 @@ def write_repackage_command(path: str, package: OpenedPackage) -> str:
     if manifest is None:
         return f"{start}Package the model with wb.package(model, args, path=...)."
     calls = [f"  {_call(package, model, path)}" for model in manifest.models]
-    made = f"It was made on torch {manifest.versions.torch} with:"
-    return "\n".join([f"{start}{made}", *calls])
+    sentence = f"It was made on torch {manifest.versions.torch} with:"
+    return "\n".join([f"{start}{sentence}", *calls])
 
 
 def _call(package: OpenedPackage, model: PackagedModel, path: str) -> str:
-    asked = Request(name=model.name)
+    request = Request(name=model.name)
     are_variants = package.manifest is not None and package.manifest.are_variants
     if model.report is not None:
-        asked = Report.from_bytes(decode_report(package.raw(model.report))).request
-    options = "".join(f"{json.dumps(name)}: {value}, " for name, value in asked.options)
+        request = Report.from_bytes(decode_report(package.raw(model.report))).request
+    options = "".join(f"{json.dumps(name)}: {value}, " for name, value in request.options)
     parts = [
-        f"wb.package({asked.name or 'model'}, args, path={path!r}",
-        "" if asked.dynamic_shapes is None else f"dynamic_shapes={asked.dynamic_shapes}",
+        f"wb.package({request.name or 'model'}, args, path={path!r}",
+        "" if request.dynamic_shapes is None else f"dynamic_shapes={request.dynamic_shapes}",
         "" if not options else "options={" + options.removesuffix(", ") + "}",
-        "" if asked.mode is None else f"mode={asked.mode!r}",
+        "" if request.mode is None else f"mode={request.mode!r}",
         "" if model.weights == "inside" else f"weights={model.weights!r}",
         f"variant={model.name!r}" if are_variants else "",
         f"target={model.target!r}" if model.target else "",
     ]
-    inputs = ", ".join(asked.inputs)
+    inputs = ", ".join(request.inputs)
     return f"{', '.join(part for part in parts if part)})  # {model.name}: {inputs}"
 
 
@@ -232,15 +232,15 @@ def check_nesting(
     program: ExportedProgram, args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> dict[str, Any]:
     """The named inputs in the program's order; raises `UsageError` for inputs of another form."""
-    wanted = program.call_spec.in_spec
-    names = list(wanted.children()[1].context)
+    expected = program.call_spec.in_spec
+    names = list(expected.children()[1].context)
     ordered = {name: kwargs[name] for name in names} if kwargs.keys() == {*names} else kwargs
-    _, given = tp.TREE_FLATTEN.get()((args, dict(ordered)))
-    if given != wanted:
+    _, actual = tp.TREE_FLATTEN.get()((args, dict(ordered)))
+    if actual != expected:
         raise UsageError(
             "The example inputs are nested in another way than those that the program was "
-            f"exported with:\n  program: {_text(wanted)}\n  given:   {_text(given)}\nGive them by "
-            "position and by name as in its export, or leave args out to take the program's own."
+            f"exported with:\n  program: {_text(expected)}\n  given:   {_text(actual)}\nGive them "
+            "by position and by name as in its export, or leave args out to take the program's own."
         )
     return dict(ordered)
 

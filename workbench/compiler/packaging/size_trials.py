@@ -57,11 +57,11 @@ def tried(
         lows = dict.fromkeys(lows, _SAFE)
     wrong = {text: sizes for text, sizes in doubts if not trial.agrees(sizes)}
     honest = replace(contract.starting_at(lows), guards=(*contract.guards, *wrong))
-    said = (
+    sentences = (
         _WRONG.format(text) if trial.takes(sizes) else _demanded(text, contract)
         for text, sizes in wrong.items()
     )
-    notes = (*_raised(honest), *said)
+    notes = (*_raised(honest), *sentences)
     return honest, notes
 
 
@@ -170,11 +170,11 @@ class _SizeRuns:
             actual = self.runner.run(flat)
         except (RuntimeError, ValueError, IndexError, TypeError):
             return False  # the module cannot do it either, or the library refuses it
-        given = [*actual, *flat]
-        if len(expected) != len(given):
+        results = [*actual, *flat]
+        if len(expected) != len(results):
             return False
 
-        sides = zip(_name(expected).items(), given, strict=True)
+        sides = zip(_name(expected).items(), results, strict=True)
         pairs = [LeafPair(name, left, _like(left, right)) for (name, left), right in sides]
         rows = Judge(again=follow(lambda: _name(self._run_module([*self._cut(sizes)])))).judge(
             pairs
@@ -195,9 +195,9 @@ class _SizeRuns:
                 yield value
                 continue
             for index, size in enumerate(leaf.shape):
-                wanted = sizes.get(size.name or "") if isinstance(size, Dynamic) else None
-                if isinstance(size, Dynamic) and wanted is not None:
-                    value = of_size(value, index, size.size(wanted))
+                chosen = sizes.get(size.name or "") if isinstance(size, Dynamic) else None
+                if isinstance(size, Dynamic) and chosen is not None:
+                    value = of_size(value, index, size.size(chosen))
             yield value.clone()
 
 

@@ -158,18 +158,18 @@ def write_variant(
     target, store = _check_path(path), store or TrustStore.of_user()
     with (
         make_temporary_folder() as folder,
-        _others(target, request.name, folder / "kept", store) as kept,
+        _others(target, request.name, folder / "kept", store) as others,
     ):
         packed = pack(request, folder / request.name, progress, build)
-        made = _described(packed)
-        for other in kept.models:
-            _check_alike(made, other, target)
-        members = {**FIXED, **kept.members, **packed.members}
+        model = _described(packed)
+        for other in others.models:
+            _check_alike(model, other, target)
+        members = {**FIXED, **others.members, **packed.members}
         manifest = PackageManifest(
             root=re.sub(r"[^A-Za-z0-9_.-]", "_", target.stem),
-            models=(*kept.models, made),
+            models=(*others.models, model),
             versions=read_current_versions(),
-            needs=read_system_needs(_content(members[m.library]) for m in (*kept.models, made)),
+            needs=read_system_needs(_content(members[m.library]) for m in (*others.models, model)),
             are_variants=True,
         )
         manifest = store.sign_if_possible(with_members(manifest, members))
@@ -208,24 +208,24 @@ def _others(target: Path, name: str, folder: Path, store: TrustStore) -> Iterato
         models = tuple(model for model in manifest.models if model.name != name)
         owned = tuple(f"{model.folder}/" for model in models)
         reports = {model.report for model in models}
-        kept = [n for n in manifest.members if n.startswith(owned) or n in reports]
-        yield _Kept(models, dict(package.unpack(folder, kept)))
+        members = [n for n in manifest.members if n.startswith(owned) or n in reports]
+        yield _Kept(models, dict(package.unpack(folder, members)))
 
 
-def _check_alike(made: PackagedModel, other: PackagedModel, target: Path) -> None:
+def _check_alike(model: PackagedModel, other: PackagedModel, target: Path) -> None:
     """Raise `UsageError` unless both are called in one way and give outputs of one form."""
     compared = {
-        "parameters": (_names(made), _names(other)),
-        "inputs": (made.inputs, other.inputs),
-        "nesting of inputs": (made.in_spec, other.in_spec),
-        "outputs": (made.out_spec, other.out_spec),
+        "parameters": (_names(model), _names(other)),
+        "inputs": (model.inputs, other.inputs),
+        "nesting of inputs": (model.in_spec, other.in_spec),
+        "outputs": (model.out_spec, other.out_spec),
     }
     for what, (new, old) in compared.items():
         if new != old:
-            shown = f": {list(new)} and {list(old)}" if isinstance(new, tuple) else ""
+            details = f": {list(new)} and {list(old)}" if isinstance(new, tuple) else ""
             raise UsageError(
-                f"{made.name!r} has other {what} than the variant {other.name!r} of {target}"
-                f"{shown}. Variants are one model: write another into a file of its own."
+                f"{model.name!r} has other {what} than the variant {other.name!r} of {target}"
+                f"{details}. Variants are one model: write another into a file of its own."
             )
 
 
@@ -309,9 +309,9 @@ def build_of(options: Mapping[str, Any]) -> Build:
         if level not in _LEVELS:
             return native
         vectors = str(tp.PICK_VEC_ISA.get()().build_arch_flags() or "").split()
-    known = {flag.replace("_", ""): flag for flag in BUILD_FLAGS}  # the compiler's are without
-    asked = (re.sub(r"^-?m|[-_]", "", vector) for vector in vectors)
-    named = {known[flag] for flag in asked if flag in known}
+    spellings = {flag.replace("_", ""): flag for flag in BUILD_FLAGS}  # the compiler's are without
+    vector_names = (re.sub(r"^-?m|[-_]", "", vector) for vector in vectors)
+    named = {spellings[flag] for flag in vector_names if flag in spellings}
     flags = tuple(sorted({*_LEVELS[level], *named}))
     return Build(f"{native.isa}-{level}" if named else level, native.isa, flags)
 
@@ -458,9 +458,9 @@ def _contract(run: _Run, exported: Exported, built: Built) -> ExportedContract:
 def _report(run: _Run, exported: Exported, contract: ExportedContract) -> Report:
     leaves = [leaf for leaf in contract.contract.leaves or () if leaf.kind == "tensor"]
     inputs = tuple(f"{leaf.path}: {leaf.text}" for leaf in leaves)
-    asked = replace(run.recorder.request, notes=tuple(run.notes), inputs=inputs)
-    asked = replace(asked, conditions=contract.guards)
-    run.recorder.request = asked
+    request = replace(run.recorder.request, notes=tuple(run.notes), inputs=inputs)
+    request = replace(request, conditions=contract.guards)
+    run.recorder.request = request
     report = run.recorder.report(Outcome())
     facts = {
         "range_constraints": {name: list(bounds) for name, bounds in contract.ranges.items()},
@@ -474,18 +474,18 @@ def _report(run: _Run, exported: Exported, contract: ExportedContract) -> Report
 
 def _request(subject: Exportable, chosen: Mapping[str, Any], notes: tuple[str, ...]) -> Request:
     """What was asked for, as the record has it."""
-    asked, state = subject.request, GlobalState.current()
+    request, state = subject.request, GlobalState.current()
     return Request(
         name=subject.title,
         kind="package",
-        mode=asked.mode,
+        mode=request.mode,
         options=tuple((name, repr(value)) for name, value in sorted(chosen.items())),
         grad=False,
         autocast=state.autocast,
-        training=None if isinstance(asked.model, ExportedProgram) else subject.module.training,
+        training=None if isinstance(request.model, ExportedProgram) else subject.module.training,
         guards="contract",
-        capture=asked.capture,
-        dynamic_shapes=None if asked.dynamic_shapes is None else str(asked.dynamic_shapes),
+        capture=request.capture,
+        dynamic_shapes=None if request.dynamic_shapes is None else str(request.dynamic_shapes),
         notes=notes,
     )
 

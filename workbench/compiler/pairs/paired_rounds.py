@@ -66,9 +66,9 @@ class Stopwatch:
         for _ in range(count):
             run()
             wait_where_used()
-        taken = time.perf_counter_ns() - start
+        elapsed = time.perf_counter_ns() - start
         lost = resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw - before
-        return taken, lost <= self.threads * taken // _HOUSEKEEPING_NS
+        return elapsed, lost <= self.threads * elapsed // _HOUSEKEEPING_NS
 
 
 @dataclass
@@ -86,8 +86,8 @@ class _Rounds:
     def times(self, *factors: float) -> PairedTimes:
         """What a verdict is drawn from; the disturbed rounds too where there are few others."""
         is_disturbed = len(self.calm) < min(FEWEST, len(self.every))
-        kept = self.every if is_disturbed else self.calm
-        before, after = zip(*kept, strict=True)
+        rounds = self.every if is_disturbed else self.calm
+        before, after = zip(*rounds, strict=True)
         disturbed = len(self.every) - len(self.calm)
         return PairedTimes(before, after, disturbed, is_disturbed, factors)
 
@@ -120,8 +120,8 @@ def _measure(
     while len(rounds.calm) < _MANY:
         us, is_calm = [0.0, 0.0], True
         for side in (0, 1) if len(rounds.every) % 2 else (1, 0):
-            taken, is_alone = watch.time((before, after)[side], counts[side])
-            us[side] = max(taken, 1) / counts[side] / 1000
+            elapsed, is_alone = watch.time((before, after)[side], counts[side])
+            us[side] = max(elapsed, 1) / counts[side] / 1000
             is_calm &= is_alone
         rounds.every.append((us[0], us[1]))
         if is_calm:
@@ -142,10 +142,10 @@ def _count_calls(run: Run, watch: Stopwatch) -> int:
     run()
     count, tries = 1, 0
     while True:
-        taken, is_alone = watch.time(run, count)
+        elapsed, is_alone = watch.time(run, count)
         tries += 1
         if not is_alone and tries < _TRIES:
             continue
-        if taken >= _ROUND_NS:
+        if elapsed >= _ROUND_NS:
             return count
-        count = max(count + 1, min(count * 10, int(count * 1.2 * _ROUND_NS / max(taken, 1))))
+        count = max(count + 1, min(count * 10, int(count * 1.2 * _ROUND_NS / max(elapsed, 1))))

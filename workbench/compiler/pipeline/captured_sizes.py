@@ -31,8 +31,8 @@ def captured(
     `guards` are torch's on sizes, as Python in `L`. A condition that follows from what is declared
     is left out, and so are those on strides.
     """
-    known = {size.place: size.value for size in fixed}
-    leaves = [_with_fixed(leaf, known) for leaf in contract.leaves or ()]
+    fixed_values = {size.place: size.value for size in fixed}
+    leaves = [_with_fixed(leaf, fixed_values) for leaf in contract.leaves or ()]
     texts = list(dict.fromkeys(in_words(text) for text in guards if not _LAYOUT.search(text)))
     bounds = {place: bound for text in texts for place, bound in _bounds(text)}
     leaves = [replace(leaf, shape=_bounded(leaf, bounds)) for leaf in leaves]
@@ -42,13 +42,13 @@ def captured(
     return replace(contract, leaves=tuple(leaves)), tuple(_told(between, sizes))
 
 
-def _with_fixed(leaf: Leaf, known: dict[str, str]) -> Leaf:
+def _with_fixed(leaf: Leaf, fixed_values: dict[str, str]) -> Leaf:
     if leaf.kind != "tensor":
-        value = known.get(str(leaf.path)) if leaf.shape else None
+        value = fixed_values.get(str(leaf.path)) if leaf.shape else None
         return leaf if value is None else replace(leaf, shape=(), sizes=(), value=value)
     shape: list[Size] = []
     for index, size in enumerate(leaf.shape):
-        value = known.get(f"{leaf.path}.shape[{index}]")
+        value = fixed_values.get(f"{leaf.path}.shape[{index}]")
         is_fixed = isinstance(size, Dynamic) and size.name is None and value is not None
         shape.append(leaf.sizes[index] if is_fixed else size)
     return replace(leaf, shape=tuple(shape))
@@ -99,29 +99,29 @@ def _told(texts: Iterable[str], sizes: Mapping[str, Dynamic]) -> Iterator[str]:
     """The conditions that do not follow from the ranges and from simpler ones, in torch's order."""
     conditions = [_read(text, sizes) for text in texts]
     ranges = {_name(place, size): _values(size) for place, size in sizes.items()}
-    kept: list[_Condition] = []
-    for each in sorted(conditions, key=lambda one: len(one.text)):
-        if each.holds is None or not _follows(each, kept, ranges):
-            kept.append(each)
-    yield from (each.text for each in conditions if each in kept)
+    essential: list[_Condition] = []
+    for condition in sorted(conditions, key=lambda one: len(one.text)):
+        if condition.holds is None or not _follows(condition, essential, ranges):
+            essential.append(condition)
+    yield from (condition.text for condition in conditions if condition in essential)
 
 
 def _read(text: str, sizes: Mapping[str, Dynamic]) -> _Condition:
     used = sorted((place for place in sizes if place in text), key=len, reverse=True)
-    plain, shown, names = text, text, set[str]()
+    plain, words, names = text, text, set[str]()
     for place in used:
         size = sizes[place]
         name = _name(place, size)
         names.add(name)
         plain = plain.replace(place, f"({size.scale}*{name}+{size.offset})")
-        shown = shown.replace(place, place if size.name is None else size.term)
+        words = words.replace(place, place if size.name is None else size.term)
     try:
         (relation,) = read_relations((plain,), list(names))
     except ArtifactError:
-        return _Condition(shown, frozenset(names), None)
+        return _Condition(words, frozenset(names), None)
     code = compile(relation.source, "<condition>", "eval")
     scope = {"__builtins__": {}, "max": max, "min": min}
-    return _Condition(shown, frozenset(names), lambda values: bool(eval(code, scope, dict(values))))
+    return _Condition(words, frozenset(names), lambda values: bool(eval(code, scope, dict(values))))
 
 
 def _name(place: str, size: Dynamic) -> str:
@@ -135,10 +135,10 @@ def _follows(
     names = sorted(one.names)
     if len(names) > _MOST_NAMES or one.holds is None:
         return False
-    known = [each.holds for each in others if each.holds and each.names <= one.names]
-    for each in itertools.product(*(ranges[name] for name in names)):
-        values = dict(zip(names, each, strict=True))
-        if all(holds(values) for holds in known) and not one.holds(values):
+    tests = [other.holds for other in others if other.holds and other.names <= one.names]
+    for numbers in itertools.product(*(ranges[name] for name in names)):
+        values = dict(zip(names, numbers, strict=True))
+        if all(holds(values) for holds in tests) and not one.holds(values):
             return False
     return True
 

@@ -150,13 +150,13 @@ class _Capture:
             "automatic_dynamic_local_pgo": False,  # it would keep the sizes of this run in a file
             "automatic_dynamic_remote_pgo": False,
         }
-        known = {key: value for key, value in settings.items() if hasattr(config, key)}
+        present = {key: value for key, value in settings.items() if hasattr(config, key)}
         # torch prints a break once for each process, though the break says it
         log = tp.SCALAR_LOG.find()
         quiet = hold_torch_warnings()
         self.recorder.breaks.ignored |= {_FELL_BACK}  # of which the backend has made a row
         with (
-            config.patch(known),
+            config.patch(present),
             hold_messages(log, "Graph break from"),
             quiet,
             warnings.catch_warnings(),
@@ -178,9 +178,9 @@ class _Capture:
     def run_again(self, target: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
         """Run silently on copies of the inputs; buffers are put back."""
         module = target if isinstance(target, torch.nn.Module) else None
-        given, named = copy_all_inputs(tuple(args), kwargs)
+        inputs, named = copy_all_inputs(tuple(args), kwargs)
         with silent(), preserved(), restore_state(module):
-            self.run(target, given, named)
+            self.run(target, inputs, named)
 
     def _keep(self, entries: Sequence[Any]) -> list[bool]:
         self.guards.extend(entries)

@@ -41,15 +41,15 @@ class CountedGraphs:
 
     def count_lowered(self, graph: Any) -> int:
         """The number of a graph, the next one where it is new."""
-        if not any(each is graph for each in self._lowered):
+        if not any(lowered is graph for lowered in self._lowered):
             self._lowered.append(graph)
-        return next(n for n, each in enumerate(self._lowered) if each is graph)
+        return next(n for n, lowered in enumerate(self._lowered) if lowered is graph)
 
     def around_round(self, inner: Callable[..., Any]) -> Callable[..., Any]:
         """Count a scheduler in its first round of fusion."""
 
         def fuse_once(scheduler: Any, *args: Any, **kwargs: Any) -> Any:
-            if not any(each is scheduler for each in self._schedulers):
+            if not any(counted is scheduler for counted in self._schedulers):
                 self._schedulers.append(scheduler)
             return inner(scheduler, *args, **kwargs)
 
@@ -57,7 +57,7 @@ class CountedGraphs:
 
     def list_operations(self, scheduler: Any, node: Any) -> Operations:
         """The ids of the operations of a scheduler's node."""
-        number = next((n for n, each in enumerate(self._schedulers) if each is scheduler), -1)
+        number = next((n for n, counted in enumerate(self._schedulers) if counted is scheduler), -1)
         return frozenset(f"i{number}:{name}" for name in node.get_operation_names())
 
 
@@ -99,7 +99,7 @@ class _Chosen:
             result = inner(graph, node)
             if f"i{number}:{node.name}" in self._choice.alone:
                 realize_values(result)
-                names = (made.get_operation_name() for made in graph.operations[before:])
+                names = (operation.get_operation_name() for operation in graph.operations[before:])
                 self._alone.update(f"i{number}:{name}" for name in names)
             return result
 

@@ -63,20 +63,20 @@ def check_freezing(options: Mapping[str, Any], *, grad: bool) -> tuple[str, ...]
 
 def check_options(options: Mapping[str, Any]) -> None:
     """Raise `UsageError` for an option that Inductor does not have, with the nearest match."""
-    known: Mapping[str, Any] = tp.INDUCTOR_CONFIG.get().get_config_copy()
+    defaults: Mapping[str, Any] = tp.INDUCTOR_CONFIG.get().get_config_copy()
     for name, value in options.items():
         key = name.replace("-", "_")
         if key == "guard_filter_fn":
             raise UsageError("Pass the guard filter as guards=…, not in options.")
-        if key not in known:
-            near = difflib.get_close_matches(key, known, n=1)
+        if key not in defaults:
+            near = difflib.get_close_matches(key, defaults, n=1)
             hint = advice(key) or (f"Did you mean {near[0]!r}?" if near else "")
             raise UsageError(f"Inductor has no option {name!r}. {hint}".rstrip())
-        expected = type(known[key])
-        if isinstance(known[key], bool | int | str) and not isinstance(value, expected):
+        expected = type(defaults[key])
+        if isinstance(defaults[key], bool | int | str) and not isinstance(value, expected):
             raise UsageError(
                 f"option {name!r} is {value!r} ({type(value).__name__}); "
-                f"expected {expected.__name__}, the default is {known[key]!r}."
+                f"expected {expected.__name__}, the default is {defaults[key]!r}."
             )
 
 

@@ -211,10 +211,10 @@ def _prepare(request: CompileRequest) -> _Run:
     if options.backend == "inductor":
         grad = torch.is_grad_enabled() if options.grad is None else options.grad
         notes += check_freezing(inductor, grad=grad)
-    wanted = shapes.rename_entries(options.dynamic_shapes, call.callee.function, call.bound)
-    if options.dynamic and wanted is None:
-        wanted = shapes.mark_every_size(call.inputs)
-    dynamic = shapes.read(wanted, call.inputs)
+    declared = shapes.rename_entries(options.dynamic_shapes, call.callee.function, call.bound)
+    if options.dynamic and declared is None:
+        declared = shapes.mark_every_size(call.inputs)
+    dynamic = shapes.read(declared, call.inputs)
     notes = (*options.notes, *call.callee.notes, *notes)
     return _Run(request, call, dynamic, inductor, notes)
 
@@ -233,8 +233,8 @@ def _check_target(target: str, bound: Mapping[str, Any]) -> None:
 
 def _request(run: _Run, state: GlobalState) -> Request:
     contract = Contract.of(run.call.bound, run.dynamic, run.call.receiver)
-    shown = None if run.options.dynamic_shapes is None else str(run.options.dynamic_shapes)
-    shown = "every size" if shown is None and run.options.dynamic else shown
+    declared = None if run.options.dynamic_shapes is None else str(run.options.dynamic_shapes)
+    declared = "every size" if declared is None and run.options.dynamic else declared
     return Request(
         name=run.callee.name,
         kind=run.callee.kind,
@@ -247,7 +247,7 @@ def _request(run: _Run, state: GlobalState) -> Request:
         training=contract.training,
         guards=run.options.guards_name,
         capture=run.options.capture,
-        dynamic_shapes=shown,
+        dynamic_shapes=declared,
         inputs=_inputs(contract, run.call.receiver),
         notes=(*run.notes, *run.dynamic.notes),
         tf32=read_tf32_uses() if has_gpu() else (),
@@ -277,12 +277,12 @@ def _backend(run: _Run) -> Any:
     if run.options.backend == "inductor":
         return tp.INDUCTOR_WRAPPER.get()(None, dict(run.inductor), None)
     if isinstance(run.options.backend, str):
-        known = ["eager", "aot_eager", "inductor", *tp.LIST_BACKENDS.get()(exclude_tags=())]
-        if run.options.backend not in known:
+        backends = ["eager", "aot_eager", "inductor", *tp.LIST_BACKENDS.get()(exclude_tags=())]
+        if run.options.backend not in backends:
             raise UsageError(
                 f"backend is {run.options.backend!r}: expected one of "
-                f"{', '.join(sorted(set(known)))}, or a callable."
-                f"{suggest(run.options.backend, known)}"
+                f"{', '.join(sorted(set(backends)))}, or a callable."
+                f"{suggest(run.options.backend, backends)}"
             )
     return tp.BACKEND_WRAPPER.get()(run.options.backend, None, None, None)
 
@@ -347,9 +347,9 @@ def _plan(
         [entry.value for entry in run.decisions.entries if entry.has_value],
         frozenset(map(id, run.decisions.checked)),
     )
-    read = find_variables_read(run.decisions.entries, recorder.places)
+    variables = find_variables_read(run.decisions.entries, recorder.places)
     held = find_held_modules(run.decisions.entries)
-    code = replace(code, parts=(*code.parts, *read), held=held)
+    code = replace(code, parts=(*code.parts, *variables), held=held)
     entered = set(run.call.bound) - {run.call.receiver}
     plan = CallPlan(
         contract=contract,
@@ -416,20 +416,20 @@ def recorded(
         error = raised if own is None else own
         before()
         words = str(error).strip().split("\n")[0]
-        shown = error
+        reported = error
         is_cancelled = isinstance(error, KeyboardInterrupt)
         if not isinstance(error, Exception):
             words = words or ("interrupted" if is_cancelled else repr(error))
         elif error is not own and not isinstance(error, WorkbenchError):
-            shown = explained(error)
+            reported = explained(error)
             is_own = explain_own_error(str(getattr(error, "msg", error))) is not None
-            words = read_first_line(shown) if is_own else words
+            words = read_first_line(reported) if is_own else words
             release_frames(error)
         outcome = Outcome(ok=False, step=recorder.step, error=words, is_cancelled=is_cancelled)
-        shown.report = recorder.report(outcome)  # type: ignore[attr-defined]
-        if shown is raised:
+        reported.report = recorder.report(outcome)  # type: ignore[attr-defined]
+        if reported is raised:
             raise
-        raise shown from (shown.__cause__ if shown is own else error)
+        raise reported from (reported.__cause__ if reported is own else error)
 
 
 _KEY = re.compile(r"_data\[b(['\"])(.+?)\1\]")
@@ -465,14 +465,14 @@ def find_missing_variables(entries: Sequence[Any], places: Places) -> Iterator[M
 
 def find_variables_read(entries: Sequence[Any], places: Places) -> Iterator[Inlined]:
     """The variables that no guard of torch compares: not set, or read by a function of Python."""
-    found: dict[str, Inlined] = {}
+    variables: dict[str, Inlined] = {}
     for entry, key in _reads(entries):
         is_asked = entry.has_value and entry.value is os.getenv
         for name in (*key, *_place(entry.orig_guard, places)[1]):
             value = os.environ.get(name)
             if value is None or is_asked:
-                found[name] = ask_environment(name, value)
-    yield from found.values()
+                variables[name] = ask_environment(name, value)
+    yield from variables.values()
 
 
 def _reads(entries: Sequence[Any]) -> Iterator[tuple[Any, list[str]]]:

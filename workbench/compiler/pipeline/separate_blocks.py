@@ -46,7 +46,7 @@ class BlockEdges:
 
     def _read_graph(self, graph: Any) -> Mapping[Any, str | None]:
         """The block of each node; a sum of gradients, in no module, is where the last is from."""
-        known: dict[Any, str | None] = {}
+        block_of: dict[Any, str | None] = {}
         order: dict[Any, int] = {}
         for node in graph.nodes:
             order[node] = len(order)
@@ -55,22 +55,22 @@ class BlockEdges:
                 continue
             if stack:
                 path = str(next(reversed(stack.values()))[0])
-                known[node] = self._find(_ROOT.sub("", path))
+                block_of[node] = self._find(_ROOT.sub("", path))
             elif node.meta.get("stack_trace") and not node.meta.get("is_gradient_acc"):
-                known[node] = self._find("")  # a line of the outermost module
+                block_of[node] = self._find("")  # a line of the outermost module
             else:
                 inputs = sorted(node.all_input_nodes, key=order.__getitem__, reverse=True)
-                blocks = (known.get(each) for each in inputs)
-                known[node] = next((block for block in blocks if block is not None), None)
-        return known
+                blocks = (block_of.get(input_node) for input_node in inputs)
+                block_of[node] = next((block for block in blocks if block is not None), None)
+        return block_of
 
     def _around_saving(self, inner: Callable[..., Any]) -> Callable[..., Any]:
         """What a block is given is an input of its program: its backward finds it there."""
 
         def choose(joint: Any, *args: Any, **kwargs: Any) -> Any:
-            known = self._read_graph(joint)
-            for node, block in known.items():
-                users = {known.get(user, block) for user in node.users if not _is_backward(user)}
+            block_of = self._read_graph(joint)
+            for node, block in block_of.items():
+                users = {block_of.get(user, block) for user in node.users if not _is_backward(user)}
                 if not _is_backward(node) and users - {block, None}:
                     node.meta["recompute"] = CheckpointPolicy.MUST_SAVE
             return inner(joint, *args, **kwargs)
@@ -82,16 +82,16 @@ class BlockEdges:
             number = self._graphs.count_lowered(graph)
             if number not in self._nodes:
                 self._nodes[number] = self._read_graph(node.graph)
-            known = self._nodes[number]
+            block_of = self._nodes[number]
             before = len(graph.operations)
             result = inner(graph, node)
-            block = known.get(node)
+            block = block_of.get(node)
             if block is None:
                 return result
-            if any(known.get(user, block) not in (block, None) for user in node.users):
+            if any(block_of.get(user, block) not in (block, None) for user in node.users):
                 realize_values(result)
-            for made in graph.operations[before:]:
-                self.found[f"i{number}:{made.get_operation_name()}"] = block
+            for operation in graph.operations[before:]:
+                self.found[f"i{number}:{operation.get_operation_name()}"] = block
             return result
 
         return run_node

@@ -75,9 +75,11 @@ class BudgetRecorder:
         seconds: float,
         preview: int,
     ) -> None:
-        kept = (node.meta["val"] for node in saved if node.op != "placeholder" and _is_tensor(node))
+        values = (
+            node.meta["val"] for node in saved if node.op != "placeholder" and _is_tensor(node)
+        )
         storages = {
-            tp.address_of(storage): storage for storage in map(torch.Tensor.untyped_storage, kept)
+            tp.address_of(storage): storage for storage in map(torch.Tensor.untyped_storage, values)
         }
         sizes = [hint(storage.nbytes()) for storage in storages.values()]
         rows = [self._row(budget, node) for node in again]
@@ -146,13 +148,15 @@ def _again(graph: Any, info: Any, saved: set[Any]) -> list[Any]:
     """
     results = next(node for node in graph.nodes if node.op == "output").all_input_nodes
     todo = [node for node in results if info.is_required_bw(node)]
-    seen: set[Any] = set()
+    visited: set[Any] = set()
     while todo:
         node = todo.pop()
-        if node not in seen and node not in saved and node.op == "call_function":
-            seen.add(node)
+        if node not in visited and node not in saved and node.op == "call_function":
+            visited.add(node)
             todo += node.all_input_nodes
-    return [n for n in graph.nodes if n in seen and info.is_required_fw(n) and not costs_nothing(n)]
+    return [
+        n for n in graph.nodes if n in visited and info.is_required_fw(n) and not costs_nothing(n)
+    ]
 
 
 def is_random_operator(node: Any) -> bool:
@@ -175,8 +179,8 @@ def _is_switched_off(node: Any) -> bool:
     """Whether an operator was told not to draw: no dropout, or no training."""
     schema = getattr(node.target, "_schema", None)
     for place, argument in enumerate(() if schema is None else schema.arguments):
-        given = node.args[place] if place < len(node.args) else argument.default_value
-        value = node.kwargs.get(argument.name, given)
+        positional = node.args[place] if place < len(node.args) else argument.default_value
+        value = node.kwargs.get(argument.name, positional)
         if argument.name == "dropout_p" and value == 0:
             return True
         if argument.name in ("train", "training") and value is False:
@@ -187,10 +191,10 @@ def _is_switched_off(node: Any) -> bool:
 def _nodes_inside(node: Any) -> list[Any]:
     """The nodes of the graphs that a higher-order operator calls."""
     owner = node.graph.owning_module
-    named = [each.target for each in node.all_input_nodes if each.op == "get_attr"]
+    named = [argument.target for argument in node.all_input_nodes if argument.op == "get_attr"]
     modules = dict(owner.named_modules()) if owner is not None and named else {}
     inner = [getattr(modules.get(name), "graph", None) for name in named]
-    return [each for graph in inner if graph is not None for each in graph.nodes]
+    return [inner_node for graph in inner if graph is not None for inner_node in graph.nodes]
 
 
 def _peak(graph: Any, info: Any, saved: Iterable[Any]) -> int:
@@ -198,29 +202,29 @@ def _peak(graph: Any, info: Any, saved: Iterable[Any]) -> int:
 
     What is computed again is computed where the backward first asks for it.
     """
-    made = [node for node in graph.nodes if node.op == "call_function"]
-    given = [node for node in graph.nodes if node.op == "placeholder"]
-    callers = {id for node in given if not info.is_required_bw(node) for id in _storages(node)}
+    calls = [node for node in graph.nodes if node.op == "call_function"]
+    inputs = [node for node in graph.nodes if node.op == "placeholder"]
+    callers = {id for node in inputs if not info.is_required_bw(node) for id in _storages(node)}
     sizes = {id: size for node in graph.nodes for id, size in _storages(node).items()}
     sizes = {id: size for id, size in sizes.items() if id not in callers}
     results = next(node for node in graph.nodes if node.op == "output").all_input_nodes
     outputs = {id for node in results if info.is_required_fw(node) for id in _storages(node)}
     gradients = {id for node in results for id in _storages(node)} - outputs
-    kept = outputs | {id for node in saved for id in _storages(node)}
-    forward = [node for node in made if info.is_required_fw(node)]
-    backward = _in_turn((node for node in made if info.is_required_bw(node)), saved)
-    tangents = {id for node in given for id in _storages(node)} - callers
+    to_keep = outputs | {id for node in saved for id in _storages(node)}
+    forward = [node for node in calls if info.is_required_fw(node)]
+    backward = _in_turn((node for node in calls if info.is_required_bw(node)), saved)
+    tangents = {id for node in inputs for id in _storages(node)} - callers
     return max(
-        peak_bytes(list(map(_operator, forward)), sizes, kept=kept),
-        peak_bytes(list(map(_operator, backward)), sizes, kept | tangents, outputs | gradients),
+        peak_bytes(list(map(_operator, forward)), sizes, kept=to_keep),
+        peak_bytes(list(map(_operator, backward)), sizes, to_keep | tangents, outputs | gradients),
     )
 
 
-def _in_turn(wanted: Iterable[Any], there: Iterable[Any]) -> list[Any]:
+def _in_turn(nodes: Iterable[Any], there: Iterable[Any]) -> list[Any]:
     """Nodes in their order, each after what it reads and is not there."""
     ordered: dict[Any, None] = dict.fromkeys(there)
     count = len(ordered)
-    for node in wanted:
+    for node in nodes:
         todo = [node]
         while todo:
             last = todo[-1]
@@ -236,7 +240,7 @@ def _in_turn(wanted: Iterable[Any], there: Iterable[Any]) -> list[Any]:
 
 def _operator(node: Any) -> Operator:
     """A node as the model knows it."""
-    reads = tuple(id for each in node.all_input_nodes for id in _storages(each))
+    reads = tuple(id for source in node.all_input_nodes for id in _storages(source))
     return Operator(_kind(node), reads, tuple(_storages(node)))
 
 
@@ -277,8 +281,8 @@ def costs_nothing(node: Any) -> bool:
     own = _storages(node)
     if not own or "getitem" in str(node.target):
         return True
-    given = {id for each in node.all_input_nodes for id in _storages(each)}
-    return _is_tensor(node) and own.keys() <= given
+    storages = {id for source in node.all_input_nodes for id in _storages(source)}
+    return _is_tensor(node) and own.keys() <= storages
 
 
 def _is_tensor(node: Any) -> bool:
@@ -291,8 +295,8 @@ def count_tensor_bytes(node: Any) -> int | None:
 
 
 def _sum(sizes: Iterable[int | None]) -> int | None:
-    known = list(sizes)
-    return None if None in known else sum(size for size in known if size is not None)
+    listed = list(sizes)
+    return None if None in listed else sum(size for size in listed if size is not None)
 
 
 def hint(value: Any) -> int | None:
@@ -330,12 +334,12 @@ def peak_bytes(
     `sizes` are the bytes of those that count. `there` live before the first operator and until the
     last that reads them, `kept` live on.
     """
-    made = _in_memory(operators, kept)
+    in_memory = _in_memory(operators, kept)
     last = {s: place for place, op in enumerate(operators) for s in (*op.reads, *op.writes)}
     alive = {storage for storage in there if storage in sizes}
     live = peak = sum(sizes[storage] for storage in alive)
     for place, operator in enumerate(operators):
-        begin = [s for s in operator.writes if s in sizes and s in made and s not in alive]
+        begin = [s for s in operator.writes if s in sizes and s in in_memory and s not in alive]
         alive.update(begin)
         live += sum(sizes[storage] for storage in begin)
         peak = max(peak, live)

@@ -138,9 +138,9 @@ class WrittenFrames:
 
     def table(self) -> Table[Bytecode]:
         """A row for each frame."""
-        known = Table.of(Bytecode, self._rows).columns
+        columns = Table.of(Bytecode, self._rows).columns
         makers: dict[str, Callable[[], Sequence[Any]]] = {
-            name: partial(_same, values) for name, values in known.items()
+            name: partial(_same, values) for name, values in columns.items()
         }
         makers["source_text"] = lambda: self._made[0]
         makers["why_no_source"] = lambda: self._made[1]

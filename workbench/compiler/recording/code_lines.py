@@ -50,8 +50,8 @@ def _fits(lines: Sequence[str], body: Body) -> bool:
 
     Accumulators of a loop are named elsewhere.
     """
-    made = {match[1] for line in lines if (match := _VALUE.match(line))}
-    return 2 * len(made & body.values.keys()) > len(made)
+    variables = {match[1] for line in lines if (match := _VALUE.match(line))}
+    return 2 * len(variables & body.values.keys()) > len(variables)
 
 
 def _owners(lines: Sequence[str], bodies: Sequence[Body]) -> dict[int, Body]:
@@ -68,16 +68,16 @@ def _owners(lines: Sequence[str], bodies: Sequence[Body]) -> dict[int, Body]:
 
 
 def _placed(
-    lines: Sequence[str], where: dict[str, list[int]], body: Body, taken: dict[int, Body]
+    lines: Sequence[str], where: dict[str, list[int]], body: Body, owners: dict[int, Body]
 ) -> list[int] | None:
     """The places of the blocks of one object, in order; None when one of them is missing."""
     places: list[int] = []
     start = 0
     for block in body.blocks:
-        wanted = [(part, may_miss) for text, may_miss in block for part in _parts(text)]
-        text, may_miss = wanted[0]
+        parts = [(part, may_miss) for text, may_miss in block for part in _parts(text)]
+        text, may_miss = parts[0]
         options = range(start, len(lines)) if may_miss else where.get(text, [])
-        tries = (_matched(lines, first, wanted, taken) for first in options if first >= start)
+        tries = (_matched(lines, first, parts, owners) for first in options if first >= start)
         indices = next((match for match in tries if match), None)
         if indices is None:
             return None
@@ -87,11 +87,11 @@ def _placed(
 
 
 def _matched(
-    lines: Sequence[str], first: int, wanted: list[tuple[str, bool]], taken: dict[int, Body]
+    lines: Sequence[str], first: int, parts: list[tuple[str, bool]], owners: dict[int, Body]
 ) -> list[int] | None:
     at, places = first, []
-    for text, may_miss in wanted:
-        if at < len(lines) and lines[at] == text and at not in taken:
+    for text, may_miss in parts:
+        if at < len(lines) and lines[at] == text and at not in owners:
             places.append(at)
             at += 1
         elif not may_miss:
@@ -149,14 +149,14 @@ class _Sum:
 def _sums(lines: Sequence[str], owners: dict[int, Body]) -> dict[int, list[str]]:
     """Lines about accumulators: a name belongs to the scope that declares it."""
     scopes: list[dict[str, _Sum]] = [{}]
-    made: list[_Sum] = []
+    sums: list[_Sum] = []
     for index, line in enumerate(lines):
         if line.startswith("}"):
             scopes = scopes[:-1] or [{}]
         declared = _SUM_MADE.match(line)
         if declared is not None and declared[1] not in scopes[-1]:
             scopes[-1][declared[1]] = _Sum()
-            made.append(scopes[-1][declared[1]])
+            sums.append(scopes[-1][declared[1]])
         for name in set(_SUM.findall(line)):
             total = next((scope[name] for scope in reversed(scopes) if name in scope), None)
             if total is not None:
@@ -166,7 +166,7 @@ def _sums(lines: Sequence[str], owners: dict[int, Body]) -> dict[int, list[str]]
         if line.endswith("{"):
             scopes.append({})
     by_line: dict[int, dict[str, None]] = {}
-    for total in made:
+    for total in sums:
         for index in total.lines:
             by_line.setdefault(index, {}).update(total.nodes)
     return {index: list(nodes) for index, nodes in by_line.items()}

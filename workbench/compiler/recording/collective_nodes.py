@@ -25,8 +25,8 @@ def unwrap_ordered(node: Any) -> tuple[Any, tuple[Any, ...], Mapping[str, Any]]:
         return node.target, node.args, node.kwargs
     call = find_call(node)
     outer = dict(zip(call.graph.find_nodes(op="placeholder"), node.args[2:], strict=True))
-    given = torch.fx.node.map_arg((call.args, call.kwargs), lambda arg: outer.get(arg, arg))
-    return call.target, given[0], given[1]
+    filled = torch.fx.node.map_arg((call.args, call.kwargs), lambda arg: outer.get(arg, arg))
+    return call.target, filled[0], filled[1]
 
 
 def find_call(node: Any) -> Any:
@@ -34,7 +34,7 @@ def find_call(node: Any) -> Any:
     if not is_ordered(node):
         return node
     graph = getattr(node.graph.owning_module, node.args[1].target).graph
-    return next(each for each in graph.nodes if each.op == "call_function")
+    return next(inner for inner in graph.nodes if inner.op == "call_function")
 
 
 def is_ordered(node: Any) -> bool:
@@ -44,9 +44,9 @@ def is_ordered(node: Any) -> bool:
 
 def list_nodes(given: Any) -> list[Any]:
     """The FX nodes among arguments, each once, in their order."""
-    found: dict[Any, None] = {}
-    torch.fx.node.map_arg(given, lambda node: found.setdefault(node))
-    return list(found)
+    nodes: dict[Any, None] = {}
+    torch.fx.node.map_arg(given, lambda node: nodes.setdefault(node))
+    return list(nodes)
 
 
 def is_collective(node: Any) -> bool:
@@ -89,9 +89,9 @@ def count_collective_bytes(node: Any, origin: Any) -> tuple[int, int] | None:
         return 0, 0
     if origin is None or not origin.args:
         return None
-    given = count_bytes(torch.fx.node.map_arg(origin.args[0], lambda arg: arg.meta.get("val")))
-    made = count_bytes(origin.meta.get("val"))
-    return None if given is None or made is None else (given, made)
+    read_bytes = count_bytes(torch.fx.node.map_arg(origin.args[0], lambda arg: arg.meta.get("val")))
+    written_bytes = count_bytes(origin.meta.get("val"))
+    return None if read_bytes is None or written_bytes is None else (read_bytes, written_bytes)
 
 
 def name_call(operator: Any) -> tuple[str, str] | None:

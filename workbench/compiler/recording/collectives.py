@@ -88,17 +88,17 @@ class Decisions:
     def list_merged(self, name: str) -> tuple[str, ...]:
         """What a collective was merged from in the end; nothing where it is as it was."""
         members = self.merged.get(name, ())
-        return tuple(one for each in members for one in self.list_merged(each) or (each,))
+        return tuple(one for member in members for one in self.list_merged(member) or (member,))
 
     def find_expected(self, name: str) -> Expected | None:
         """What torch reckons with; of one that it merged afterwards, the sums of its parts."""
         if name in self.expected:
             return self.expected[name]
-        parts = [self.find_expected(each) for each in self.merged.get(name, ())]
-        known = [part for part in parts if part is not None]
-        if not known or len(known) < len(parts):
+        parts = [self.find_expected(member) for member in self.merged.get(name, ())]
+        estimates = [part for part in parts if part is not None]
+        if not estimates or len(estimates) < len(parts):
             return None
-        return Expected(sum(p.us for p in known), sum(p.exposed_us for p in known))
+        return Expected(sum(p.us for p in estimates), sum(p.exposed_us for p in estimates))
 
 
 class DecisionRecorder:
@@ -186,14 +186,14 @@ def find_collectives(
     decided = decisions or Decisions()
     for node in filter(is_start, module.graph.nodes):
         kind, sources, group = describe_collective(node)
-        given = torch.fx.node.map_arg(sources, lambda arg: arg.meta.get("val"))
-        tensors = list_tensor_leaves(given)
+        values = torch.fx.node.map_arg(sources, lambda arg: arg.meta.get("val"))
+        tensors = list_tensor_leaves(values)
         yield FoundCollective(
             node=next(iter(name_ids([node.name])), None),
             waits=name_ids(_find_waits(node)),
             op=kind,
             # NCCL counts what an all-gather gives, and what any other takes
-            bytes=count_bytes(node.meta.get("val") if kind == "all_gather" else given),
+            bytes=count_bytes(node.meta.get("val") if kind == "all_gather" else values),
             dtype=str(tensors[0].dtype).removeprefix("torch.") if tensors else None,
             group=group,
             merged_from=decided.list_merged(node.name),
@@ -228,8 +228,8 @@ def _find_waits(node: Any) -> Iterator[str]:
 def _read_group(target: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
     """The name of the process group of a collective, or "" where it is a value of the graph."""
     names = [argument.name for argument in tp.schema_of(target).arguments]
-    given = dict(zip(names, args, strict=False)) | dict(kwargs)
-    group = given.get("group_name")
+    arguments = dict(zip(names, args, strict=False)) | dict(kwargs)
+    group = arguments.get("group_name")
     return group if isinstance(group, str) else str(getattr(group, "group_name", ""))
 
 
@@ -246,51 +246,53 @@ def list_collectives(
     """
     groups = {} if cluster is None else cluster.by_name
     rows: list[Collective] = []
-    for graph, found, moves, torch_us in programs:
+    for graph, collectives, moves, torch_us in programs:
         program = [kernel for kernel in kernels if kernel.graph == graph]
         places = {node: place for place, kernel in enumerate(program) for node in kernel.nodes}
-        ends_of = {node for each in found for node in (each.node, *each.waits)}
+        ends_of = {
+            node for collective in collectives for node in (collective.node, *collective.waits)
+        }
         silent = {places[node] for node in ends_of if node in places}
         buckets = 0
-        for each in found:
-            start = places.get(each.node or "")
-            end = min((places[wait] for wait in each.waits if wait in places), default=None)
-            group = groups.get(each.group)
-            own = (each.node, *each.waits)
+        for collective in collectives:
+            start = places.get(collective.node or "")
+            end = min((places[wait] for wait in collective.waits if wait in places), default=None)
+            group = groups.get(collective.group)
+            own = (collective.node, *collective.waits)
             moved = [move for move in moves if any(node in own for node in move.nodes)]
-            expected = moved[-1].expected if moved else each.expected
-            bucket = buckets if each.merged_from else None
+            expected = moved[-1].expected if moved else collective.expected
+            bucket = buckets if collective.merged_from else None
             buckets += bucket is not None
             row = Collective(
                 id=f"c{len(rows)}",
                 graph=graph,
                 is_backward=False,
-                op=each.op,
-                bytes=each.bytes,
-                dtype=each.dtype,
-                group=each.group,
+                op=collective.op,
+                bytes=collective.bytes,
+                dtype=collective.dtype,
+                group=collective.group,
                 mesh_dims=group.mesh_dims if group else "",
                 group_size=len(group.ranks) if group else None,
                 group_nodes=cluster.count_nodes(group.ranks) if cluster and group else None,
-                node=each.node,
-                wait_node=next(iter(each.waits), None),
+                node=collective.node,
+                wait_node=next(iter(collective.waits), None),
                 bucket=bucket,
-                merged_from=each.merged_from,
-                moves=tuple(_describe(move) for move in (*_list_unfused(each), *moved)),
-                torch_est_us=expected.us if expected else torch_us.get(each.node or ""),
+                merged_from=collective.merged_from,
+                moves=tuple(_describe(move) for move in (*_list_unfused(collective), *moved)),
+                torch_est_us=expected.us if expected else torch_us.get(collective.node or ""),
                 torch_exposed_us=expected.exposed_us if expected else None,
             )
             row = place_collective(row, program, start, end, silent)
-            parts = [*map(places_of, each.merged_from)]
+            parts = [*map(places_of, collective.merged_from)]
             lines = dict.fromkeys((*row.lines, *(line for own, _ in parts for line in own)))
             callers = (*row.called_from, *(line for _, from_ in parts for line in from_))
             rows.append(replace(row, lines=tuple(lines), called_from=tuple(dict.fromkeys(callers))))
     return rows
 
 
-def _list_unfused(each: FoundCollective) -> Iterator[Move]:
-    if each.unfused is not None:
-        yield Move("async TP", (), 0, each.unfused, None)
+def _list_unfused(collective: FoundCollective) -> Iterator[Move]:
+    if collective.unfused is not None:
+        yield Move("async TP", (), 0, collective.unfused, None)
 
 
 def _describe(move: Move) -> str:

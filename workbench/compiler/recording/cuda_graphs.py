@@ -153,8 +153,8 @@ def _copied(plan: _Plan, part: _Part) -> int | None:
 
 
 def _kernels(graph: str, part: _Part, kernels: Iterable[Kernel]) -> tuple[str, ...]:
-    wanted = {f"{graph}:{name}" for name in part.names}
-    return tuple(k.id for k in kernels if k.graph == graph and wanted & set(k.scheduler_nodes))
+    names = {f"{graph}:{name}" for name in part.names}
+    return tuple(k.id for k in kernels if k.graph == graph and names & set(k.scheduler_nodes))
 
 
 def _lines(lowered: Lowered, names: Iterable[str], line_id: LineId) -> Iterator[str]:

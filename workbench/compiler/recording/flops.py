@@ -94,10 +94,10 @@ def _unmasked(node: Any, args: list[Any], kwargs: dict[str, Any]) -> tuple[Any, 
     schema = getattr(node.target, "_schema", None)
     if "attention" not in str(node.target) or schema is None:
         return 1, 1
-    known = dict(zip((arg.name for arg in schema.arguments), args, strict=False)) | kwargs
-    if not known.get("is_causal"):
+    arguments = dict(zip((arg.name for arg in schema.arguments), args, strict=False)) | kwargs
+    if not arguments.get("is_causal"):
         return 1, 1
-    queries, keys = known["query"].shape[-2], known["key"].shape[-2]
+    queries, keys = arguments["query"].shape[-2], arguments["key"].shape[-2]
     both = queries if queries <= keys else keys
     return both * (both + 1) // 2 + (queries - both) * keys, queries * keys
 

@@ -119,10 +119,10 @@ class FusionRecorder:
         if len(self._open) == 1:
             self._open[0].shared = _whole(shared)
 
-    def _on_priority(self, kept: Any, scheduler: Any, pairs: Any) -> None:
-        if len(kept) == len(pairs):
+    def _on_priority(self, preferred: Any, scheduler: Any, pairs: Any) -> None:
+        if len(preferred) == len(pairs):
             return
-        chosen = {(id(a), id(b)) for a, b in kept}
+        chosen = {(id(a), id(b)) for a, b in preferred}
         for a, b in pairs:
             if (id(a), id(b)) not in chosen:
                 pair = self._pair(a, b)
@@ -158,13 +158,13 @@ class FusionRecorder:
         graph, round_ = self._now()
         rows = [row for row in self.rows() if row.graph == graph]
         lowered = (low for low in self._lowering.lowered if low.id == graph)
-        known = _named_groups(rows, (node.name for low in lowered for node in low.before))
+        groups = _named_groups(rows, (node.name for low in lowered for node in low.before))
         for node in scheduler.nodes:
             name = node.get_name()
-            if name in known or len(node.get_nodes()) < 2:
+            if name in groups or len(node.get_nodes()) < 2:
                 continue
             parts = {part.get_name() for part in node.get_nodes()}
-            chain = [n for n, members in known.items() if parts.issuperset(members)]
+            chain = [n for n, members in groups.items() if parts.issuperset(members)]
             joined = chain[0]
             for number, part in enumerate(chain[1:], 2):
                 result_name = name if number == len(chain) else f"{joined}+{part}"

@@ -149,9 +149,9 @@ class KernelRecorder:
         return cached
 
     def _on_wrapper(self, record: Record) -> None:
-        known = self._cached
+        cached = self._cached
         wholes = (low for low in reversed(self._lowering.lowered) if not low.is_part)
-        lowered = known or next(wholes, None)
+        lowered = cached or next(wholes, None)
         lowered = lowered or Lowered(f"c{len(self.wrappers)}", None, is_backward=False)
         program = _name_constants(record.payload or "", self._constants())
         text = self._texts.add(self._places.shared(program.rstrip("\n")))
@@ -160,11 +160,11 @@ class KernelRecorder:
         self.wrappers.append(wrapper)
         if "filename" in (record.meta or {}):
             self._programs[lowered.id] = str(record.meta["filename"])
-        if known is not None:
-            for each in find_kernels(record.payload or ""):
-                key = known.id, each.name
-                self._kernels[key] = _Kernel(each.name, known, is_extern=False, calls=1)
-                self._bodies[key] = f"async_compile.{each.language}('''{each.source}''')"
+        if cached is not None:
+            for kernel in find_kernels(record.payload or ""):
+                key = cached.id, kernel.name
+                self._kernels[key] = _Kernel(kernel.name, cached, is_extern=False, calls=1)
+                self._bodies[key] = f"async_compile.{kernel.language}('''{kernel.source}''')"
 
     def _constants(self) -> Mapping[str, Any]:
         """The constants of the program that torch has just written, by their names."""
@@ -181,7 +181,9 @@ class KernelRecorder:
         """The kernels in the order in which they were generated."""
         columns = nodes.columns
         sites = dict(zip(columns["id"], columns["called_from"], strict=True))
-        return list_kernels([self._see(each, line_id) for each in self._kernels.values()], sites)
+        return list_kernels(
+            [self._see(kernel, line_id) for kernel in self._kernels.values()], sites
+        )
 
     def _see(self, kernel: _Kernel, line_id: LineId) -> SeenKernel:
         lowered = kernel.lowered
@@ -254,9 +256,9 @@ def _line_rows(parts: list[tuple[str, str, Lowered, list[list[Body]]]]) -> Itera
 
 def _all(values: Iterator[int | None]) -> int | None:
     """The sum, or None where a part is not known: less than all operations would mislead."""
-    known = list(values)
-    numbers = [value for value in known if value is not None]
-    return sum(numbers) if known and len(numbers) == len(known) else None
+    parts = list(values)
+    numbers = [value for value in parts if value is not None]
+    return sum(numbers) if parts and len(numbers) == len(parts) else None
 
 
 def _source(body: str) -> str:
@@ -267,9 +269,9 @@ def _source(body: str) -> str:
 def _name_constants(program: str, values: Mapping[str, Any]) -> str:
     """Constants by what they hold: torch writes where they lie, which each compilation has anew."""
 
-    def named(found: re.Match[str]) -> str:
-        digest = _digest(values.get(found[1]))
-        return found[0] if digest is None else f"{found[1]}{found[2]} sha256 {digest}"
+    def named(match: re.Match[str]) -> str:
+        digest = _digest(values.get(match[1]))
+        return match[0] if digest is None else f"{match[1]}{match[2]} sha256 {digest}"
 
     return _CONSTANT.sub(named, program)
 
@@ -345,23 +347,23 @@ class LineRecorder:
 
         return followed
 
-    def _on_operation(self, made: Any, *args: Any, **kwargs: Any) -> None:
+    def _on_operation(self, operation: Any, *args: Any, **kwargs: Any) -> None:
         if self._running:
-            self._origins[made] = self._running[-1]
+            self._origins[operation] = self._running[-1]
             return
         copied = getattr(self._torch.interpreter, "current_node", None)
         if copied in self._origins:  # a loop body that is traced again in another order
-            self._origins[made] = self._origins[copied]
+            self._origins[operation] = self._origins[copied]
 
     def _around_value(self, inner: Function) -> Function:
         """Note each variable: the most frequent of all hooks, so without a guard around it."""
         torch = self._torch
 
         def generate(*args: Any, **kwargs: Any) -> Any:
-            made = inner(*args, **kwargs)
+            variable = inner(*args, **kwargs)
             node = getattr(torch.interpreter, "current_node", None)
-            self._values.append((torch.kernel, getattr(made, "name", ""), node))
-            return made
+            self._values.append((torch.kernel, getattr(variable, "name", ""), node))
+            return variable
 
         return generate
 
@@ -399,9 +401,9 @@ class LineRecorder:
             body = bodies.get(id(kernel))
             if body is None:
                 body = bodies[id(kernel)] = Body(_blocks(kernel))
-            node, known = self._origin(operation), body.values.setdefault(variable, {})
+            node, nodes = self._origin(operation), body.values.setdefault(variable, {})
             if node is not None:
-                known[node] = None
+                nodes[node] = None
         for kernel, variable, operation in stores:
             body = bodies.get(id(kernel))
             if body is not None:

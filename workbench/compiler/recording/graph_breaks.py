@@ -120,9 +120,9 @@ class BreakRecorder:
         """
         classes = (row.find() for row in (tp.UNSUPPORTED, tp.USER_ERROR, tp.UNCAPTURED))
         kinds = tuple(kind for kind in classes if kind is not None)
-        seen: set[int] = set()
-        while error is not None and id(error) not in seen:
-            seen.add(id(error))
+        visited: set[int] = set()
+        while error is not None and id(error) not in visited:
+            visited.add(id(error))
             if isinstance(error, kinds):
                 if dynamo_messages.explain_own_error(str(getattr(error, "msg", error))) is None:
                     self.take(error)

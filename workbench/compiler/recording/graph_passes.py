@@ -124,9 +124,9 @@ class PassRecorder:
 
     def _begin(self, stage: PassStage, graph: str, module: Any) -> None:
         calls = read_calls(module.graph)
-        kept = self._graphs.graphs[-1:]
-        is_kept = kept and kept[0].stage == graph and kept[0].targets.keys() == calls.keys()
-        base = kept[0].id if is_kept else None
+        latest = self._graphs.graphs[-1:]
+        is_kept = latest and latest[0].stage == graph and latest[0].targets.keys() == calls.keys()
+        base = latest[0].id if is_kept else None
         self._tracks.append(_Track(stage, calls, base, time.perf_counter()))
 
     def _catch_up(self, module: Any) -> Calls:
@@ -214,12 +214,12 @@ class PassRecorder:
     def _enter_step(self, step: str, holder: Any, *args: Any) -> None:
         nodes = _name_nodes(holder)
         option = _CUSTOM_BEFORE.get(step)
-        given = option and getattr(tp.INDUCTOR_CONFIG.find(), option, None)
-        if option and given:
+        function = option and getattr(tp.INDUCTOR_CONFIG.find(), option, None)
+        if option and function:
             before, since = self._last
             seconds, changes = time.perf_counter() - since, compare(_as_calls(before), nodes)
             sizes = len(before), len(nodes)
-            self._add("scheduler", _name_function(given), sizes, changes, seconds, option)
+            self._add("scheduler", _name_function(function), sizes, changes, seconds, option)
         self._starts.append((list(nodes), time.perf_counter()))
 
     def _leave_step(self, step: str, result: Any, holder: Any, *args: Any) -> None:
@@ -242,11 +242,11 @@ class PassRecorder:
         ends: tuple[str | None, str | None] = (None, None),
         matched: int | None = None,
     ) -> None:
-        kept = self._graphs.graphs
+        graphs = self._graphs.graphs
         self.rows.append(
             PassStep(
                 id=f"t{len(self.rows)}",
-                compile_id=kept[-1].compile_id if kept else None,
+                compile_id=graphs[-1].compile_id if graphs else None,
                 stage=stage,
                 is_backward=stage in ("post-grad", "scheduler") and self._graphs.is_backward,
                 name=name,

@@ -65,25 +65,25 @@ def _read(node: Any) -> int:
     return _sizes(node, include_reads=True, include_writes=False) + _constants_read(node)
 
 
-def _sizes(node: Any, **wanted: bool) -> int:
+def _sizes(node: Any, **which: bool) -> int:
     """Inductor's traffic model; torch's other methods of it keep what they return.
 
     It counts what a node only has to come after as read, in whole, and takes a node that only has
     to come after one for a user of what that makes: several outputs are then no bytes, and what is
     fused away is written (2.11 to 2.15).
     """
-    counted, known = node.read_writes, node.scheduler.name_to_buf
+    counted, by_name = node.read_writes, node.scheduler.name_to_buf
     real = [dep for dep in counted.reads if not isinstance(dep, tp.WEAK_DEP.get())]
-    made = [known[dep.name] for dep in counted.writes if dep.name in known]
-    users = [buffer.users for buffer in made]
+    buffers = [by_name[dep.name] for dep in counted.writes if dep.name in by_name]
+    users = [buffer.users for buffer in buffers]
     node.read_writes = replace(counted, reads=type(counted.reads)(real))
     try:
-        for buffer in made:
+        for buffer in buffers:
             buffer.users = [user for user in buffer.users if not user.is_weak]
-        return int(node.get_read_write_buffers_sizes_impl(**wanted))
+        return int(node.get_read_write_buffers_sizes_impl(**which))
     finally:
         node.read_writes = counted
-        for buffer, before in zip(made, users, strict=True):
+        for buffer, before in zip(buffers, users, strict=True):
             buffer.users = before
 
 
@@ -210,9 +210,9 @@ class LoweringRecorder:
     def _before_fusion(self, nodes: Any) -> None:
         graph = tp.VIRTUALIZED.get().graph
         around = getattr(graph, "parent", None)
-        kept = self._graphs.lowered(graph.module, is_part=around is not None)
+        kept_graph = self._graphs.lowered(graph.module, is_part=around is not None)
         id_ = f"i{len(self.lowered)}"
-        lowered = Lowered(id_, kept, bool(graph.is_backward))
+        lowered = Lowered(id_, kept_graph, bool(graph.is_backward))
         if around is not None:
             outer = self._by_graph.get(id(around))
             lowered.own = id(graph.module.graph)
@@ -235,10 +235,13 @@ class LoweringRecorder:
         module = tp.VIRTUALIZED.get().graph.module
         lowered.sizes = tuple(_open_sizes(module))
         decisions = self._decisions.take(module.graph)
-        found = find_collectives(module, lowered.fx_ids, decisions)
+        collectives = find_collectives(module, lowered.fx_ids, decisions)
         lowered.collectives = tuple(
-            replace(each, merged_from=self._graphs.ids_before(lowered.graph, each.merged_from))
-            for each in found
+            replace(
+                collective,
+                merged_from=self._graphs.ids_before(lowered.graph, collective.merged_from),
+            )
+            for collective in collectives
         )
 
     def _ask_torch(self, _: Any) -> None:
@@ -248,7 +251,7 @@ class LoweringRecorder:
             module = tp.VIRTUALIZED.get().graph.module
             lowered.torch_us = dict(ask_torch(module, lowered.fx_ids))
 
-    def _after_moving(self, by: str, made: Any, *_: Any, **__: Any) -> None:
+    def _after_moving(self, by: str, result: Any, *_: Any, **__: Any) -> None:
         """What a pass over scheduler nodes did, which runs when all are fused."""
         lowered = self.current
         if lowered is not None:
@@ -256,7 +259,7 @@ class LoweringRecorder:
             def name_nodes(snode: Any) -> tuple[str, ...]:
                 return lowered.fx_ids(n.name for n in list_fx_nodes(snode.get_nodes()))
 
-            lowered.moves += read_moves(by, made[1], name_nodes)
+            lowered.moves += read_moves(by, result[1], name_nodes)
 
     def _node(self, node: Any, lowered: Lowered, phase: str) -> SchedulerNode:
         name = node.get_name()
@@ -317,8 +320,8 @@ class LoweringRecorder:
 def list_fx_nodes(snodes: Iterable[Any]) -> list[Any]:
     """The FX nodes behind scheduler nodes, each once, by name; two graphs may share a name."""
     nodes = (getattr(snode, "node", None) for snode in snodes)
-    found = dict.fromkeys(o for node in nodes if node is not None for o in find_origins(node))
-    return sorted(found, key=lambda origin: str(origin.name))
+    origins = dict.fromkeys(o for node in nodes if node is not None for o in find_origins(node))
+    return sorted(origins, key=lambda origin: str(origin.name))
 
 
 def find_origins(node: Any) -> list[Any]:
@@ -384,7 +387,7 @@ def _buffers(lowered: Lowered) -> Iterator[Buffer]:
     for name, value, kind in values:
         shape, dtype, device, size = _layout(value)
         written = (writers[name],) if name in writers else ()
-        read = tuple(dict.fromkeys(readers.get(name, ())))
+        own_readers = tuple(dict.fromkeys(readers.get(name, ())))
         held = _held(name, value, kind)
         node = next(iter(lowered.fx_ids([held] if held else [])), None)
         yield Buffer(
@@ -397,7 +400,7 @@ def _buffers(lowered: Lowered) -> Iterator[Buffer]:
             device,
             size,
             written,
-            read,
+            own_readers,
             node=node,
             stored_in=changed.get(name),
             parts=_parts(value),
@@ -512,11 +515,15 @@ class OperatorRecorder:
         opened = self._open.pop()
         if node.op != "call_function" or not hasattr(node.target, "namespace"):
             return  # an argument, a result, or arithmetic on sizes
-        made = [_name_made(one) for one in graph.operations[opened.first :] if _is_of(one, node)]
+        operation_kinds = [
+            _name_made(one) for one in graph.operations[opened.first :] if _is_of(one, node)
+        ]
         for value in map(_unboxed, result if isinstance(result, tuple | list) else (result,)):
             if not hasattr(value, "operation_name"):  # else it is among the operations
-                made.append(_name_made(value) if _is_of(value, node) else None)
-        kinds = tuple(dict.fromkeys(kind for kind in made if kind is not None)) or (_ITS_INPUT,)
+                operation_kinds.append(_name_made(value) if _is_of(value, node) else None)
+        kinds = tuple(dict.fromkeys(kind for kind in operation_kinds if kind is not None)) or (
+            _ITS_INPUT,
+        )
         name = _lowering(node) if opened.is_called else _FALLBACK
         row = Lowering("", node.name, str(node.target), name, kinds)
         self._found.setdefault(id(graph), (graph, []))[1].append(row)

@@ -60,7 +60,7 @@ class RooflineEstimator(tp.RUNTIME_ESTIMATOR.get()):  # type: ignore[misc]
 def _bound_node(node: Any, gpu: Gpu) -> float:
     """Seconds by the roofline."""
     moved = (count_tensor_bytes(node) or 0) + sum(
-        count_tensor_bytes(each) or 0 for each in node.all_input_nodes
+        count_tensor_bytes(source) or 0 for source in node.all_input_nodes
     )
     return max(moved / (gpu.bandwidth_gbs * 1e9), _bound_compute(node, gpu))
 
@@ -157,12 +157,12 @@ def time_collective(
     sent = override_size
     if sent is None:  # NCCL counts what an all-gather gives, and what any other takes
         counted = [node] if op == "all_gather" else list_nodes(sources)
-        sizes = [count_tensor_bytes(each) for each in counted]
+        sizes = [count_tensor_bytes(operand) for operand in counted]
         sent = None if None in sizes else sum(size or 0 for size in sizes)
     if sent is None or group not in groups:
         return None
-    made = estimate_collective(op, sent, *groups[group], links)
-    return None if made is None else made.us / 1e3
+    estimate = estimate_collective(op, sent, *groups[group], links)
+    return None if estimate is None else estimate.us / 1e3
 
 
 def time_compute(node: Any, gpu: Gpu) -> float:

@@ -56,7 +56,7 @@ class SavedReasonRecorder:
     def _on_choice(self, saved: Iterable[Any], *_: Any, **__: Any) -> None:
         nodes = list(saved)
         names = frozenset(node.name for node in nodes)
-        forbidden = next((each for cut, each in reversed(self._cuts) if cut == names), {})
+        forbidden = next((of_cut for cut, of_cut in reversed(self._cuts) if cut == names), {})
         self.rows += [
             SavedReason(self._graphs, node.name, _why(node, names, forbidden)) for node in nodes
         ]
@@ -83,14 +83,14 @@ def _why(node: Any, saved: frozenset[str], forbidden: Mapping[str, str]) -> str:
 
 def _behind(node: Any, saved: frozenset[str], forbidden: Mapping[str, str]) -> Any | None:
     """The nearest operator before a node that is not computed again and is not kept either."""
-    todo, seen = list(node.all_input_nodes), set()
-    for each in todo:
-        if each in seen or each.name in saved:
+    todo, visited = list(node.all_input_nodes), set()
+    for earlier in todo:
+        if earlier in visited or earlier.name in saved:
             continue
-        seen.add(each)
-        if forbidden.get(each.name, _INPUT[0]) not in _INPUT:
-            return each
-        todo += each.all_input_nodes
+        visited.add(earlier)
+        if forbidden.get(earlier.name, _INPUT[0]) not in _INPUT:
+            return earlier
+        todo += earlier.all_input_nodes
     return None
 
 

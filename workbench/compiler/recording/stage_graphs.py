@@ -99,9 +99,9 @@ class GraphRecorder:
     def _on_record(self, record: Record) -> None:
         text = record.payload or ""
         module = None
-        for printed, shown in reversed(self._printed):  # forward and backward come in a pair
-            if text.startswith(shown):
-                module, text = printed, shown
+        for printed, start in reversed(self._printed):  # forward and backward come in a pair
+            if text.startswith(start):
+                module, text = printed, start
                 break
         self._keep(BY_RECORD[record.name], module, text, record.compile_id)
 
@@ -136,48 +136,50 @@ class GraphRecorder:
     def _keep(self, stage: str, module: Any, text: str, compile_id: str | None) -> None:
         is_lowering = stage in ("before_post_grad", "after_post_grad")
         is_backward = stage == "backward" or (is_lowering and self.is_backward)
-        kept = KeptGraph(self.table.next_id, stage, compile_id, is_backward, None, {}, _id(module))
+        kept_graph = KeptGraph(
+            self.table.next_id, stage, compile_id, is_backward, None, {}, _id(module)
+        )
         nodes = [] if module is None else list(module.graph.nodes)
-        rows = [self._row(node, kept) for node in nodes]
-        kept.targets = {row[2]: row[4] for row in rows}
-        kept.calls = {
+        rows = [self._row(node, kept_graph) for node in nodes]
+        kept_graph.targets = {row[2]: row[4] for row in rows}
+        kept_graph.calls = {
             node.name: (_origin_key(node), _list_users(node))
             for node in nodes
             if node.op == "call_function"
         }
-        kept.text = self._texts.add(strip_printed(self._places.shared(text)))
+        kept_graph.text = self._texts.add(strip_printed(self._places.shared(text)))
         origins = {
             node.name: [origin.name for origin in node.meta.get("from_node") or ()]
             for node in nodes
         }
-        parent, own = self.table.add(kept, rows, origins), GRAPH_STAGES[stage]
+        parent, own = self.table.add(kept_graph, rows, origins), GRAPH_STAGES[stage]
         if parent is not None and parent.stage in own.parents[:1] and not own.is_retraced:
             self.links += [
-                (f"{parent.id}:{origin}", f"{kept.id}:{name}")
-                for origin, name in _list_replaced(parent, kept)
+                (f"{parent.id}:{origin}", f"{kept_graph.id}:{name}")
+                for origin, name in _list_replaced(parent, kept_graph)
             ]
         if stage == "dynamo" and module is not None:
             self.inputs = inputs_of(nodes, self._names)
             self.written = find_written(nodes)
         is_wanted = stage in _RUNNABLE and RUNNABLE not in self._patches.failed
         if is_wanted and module is not None:
-            self._patches.guarded(RUNNABLE, self._keep_runnable, kept, module)
+            self._patches.guarded(RUNNABLE, self._keep_runnable, kept_graph, module)
 
-    def _keep_runnable(self, kept: KeptGraph, module: Any) -> None:
-        made = captured(module, is_backward=kept.is_backward)
-        pairs = pair_gradients(module.graph.nodes) if kept.stage == "joint" else {}
-        self.runnable[kept.id] = replace(made, gradient_of=pairs)
+    def _keep_runnable(self, kept_graph: KeptGraph, module: Any) -> None:
+        runnable = captured(module, is_backward=kept_graph.is_backward)
+        pairs = pair_gradients(module.graph.nodes) if kept_graph.stage == "joint" else {}
+        self.runnable[kept_graph.id] = replace(runnable, gradient_of=pairs)
 
     def keep_step(self, id: str, module: Any, names: Collection[str]) -> None:
         """Keep a graph as a pass left it, the rows only of the nodes that it changed."""
-        kept = KeptGraph(id, "", None, self.is_backward, None, {})
+        kept_graph = KeptGraph(id, "", None, self.is_backward, None, {})
         nodes = (node for node in module.graph.nodes if node.name in names)
-        extend_columns(self._steps, [self._row(node, kept) for node in nodes])
+        extend_columns(self._steps, [self._row(node, kept_graph) for node in nodes])
         if STEPS_PANE not in self._patches.failed:
-            self._patches.guarded(STEPS_PANE, self._keep_runnable, kept, module)
+            self._patches.guarded(STEPS_PANE, self._keep_runnable, kept_graph, module)
 
-    def _row(self, node: Any, kept: KeptGraph) -> tuple[Any, ...]:
-        meta, graph = node.meta, kept.id
+    def _row(self, node: Any, kept_graph: KeptGraph) -> tuple[Any, ...]:
+        meta, graph = node.meta, kept_graph.id
         value = meta.get("val")
         if value is None:
             value = meta.get("example_value")
@@ -187,8 +189,8 @@ class GraphRecorder:
         prefix = f"{graph}:"
         target, inputs = node.target, node.all_input_nodes
         if is_ordered(node):  # the operator and what it takes, not what has to come before
-            target, *given = unwrap_ordered(node)
-            inputs = list_nodes(given)
+            target, *arguments = unwrap_ordered(node)
+            inputs = list_nodes(arguments)
         return (
             prefix + node.name,
             graph,
@@ -205,7 +207,7 @@ class GraphRecorder:
             None if frame is None else frame.line,
             self._names.module_path(meta),
             trace,  # becomes the call sites in `node_table`
-            self._operator(meta) if kept.stage == "joint" else None,
+            self._operator(meta) if kept_graph.stage == "joint" else None,
         )
 
     def _operator(self, meta: Mapping[str, Any]) -> str | None:
@@ -224,11 +226,11 @@ class GraphRecorder:
         if is_part:
             self._print(_LAST, module)
             return self.graphs[-1]
-        wanted = _id(module)
+        module_id = _id(module)
         for graph in reversed(self.graphs):
-            if graph.stage == _LAST and (not wanted or graph.module == wanted):
+            if graph.stage == _LAST and (not module_id or graph.module == module_id):
                 return graph
-        return self.lowered() if wanted else None
+        return self.lowered() if module_id else None
 
     def ids_before(self, kept: KeptGraph | None, names: Iterable[str]) -> tuple[str, ...]:
         """The ids of nodes in the graph that one was made from; those it lacks are left out."""
@@ -307,9 +309,9 @@ def inputs_of(nodes: Iterable[Any], texts: NodeTexts) -> str:
     Parameters and buffers are left out; an open size is torch's symbol.
     """
     every = list(_inputs(nodes, texts))
-    shown = [text for text in every if not text.endswith("[]")] or every  # scalars say little
-    more = f" and {len(shown) - MOST} more" if len(shown) > MOST else ""
-    return ", ".join(shown[:MOST]) + more
+    tensors = [text for text in every if not text.endswith("[]")] or every  # scalars say little
+    more = f" and {len(tensors) - MOST} more" if len(tensors) > MOST else ""
+    return ", ".join(tensors[:MOST]) + more
 
 
 def find_written(nodes: Iterable[Any]) -> frozenset[str] | None:
@@ -367,10 +369,10 @@ class NodeTexts:
         """The name of a target: an operator, a function, or the text that names an attribute."""
         if isinstance(target, str):
             return target
-        seen = self._targets.get(id(target))  # hashing an operator is a call in Python
-        if seen is None:
-            seen = self._targets[id(target)] = target, _target(target)
-        return seen[1]
+        entry = self._targets.get(id(target))  # hashing an operator is a call in Python
+        if entry is None:
+            entry = self._targets[id(target)] = target, _target(target)
+        return entry[1]
 
     def _text(self, value: Any) -> str:
         text = self._texts.get(value)
@@ -398,10 +400,10 @@ class NodeTexts:
 
     def tensor(self, value: Any) -> Described:
         """Shape, stride, dtype, device and bytes of a value; of several tensors, their bytes."""
-        seen = self._seen.get(id(value))
-        if seen is None:
-            seen = self._seen[id(value)] = value, self._describe(value)
-        return seen[1]
+        entry = self._seen.get(id(value))
+        if entry is None:
+            entry = self._seen[id(value)] = value, self._describe(value)
+        return entry[1]
 
     def _describe(self, value: Any) -> Described:
         if isinstance(value, self._tensor_type):
@@ -411,8 +413,8 @@ class NodeTexts:
             return shape, stride, self._text(value.dtype), self._text(value.device), size
         if isinstance(value, tuple | list):
             parts = [self.tensor(part)[4] for part in value]
-            known = [part for part in parts if part is not None]
-            return None, None, None, None, sum(known) if known else None
+            sizes = [part for part in parts if part is not None]
+            return None, None, None, None, sum(sizes) if sizes else None
         return None, None, None, None, None
 
 
@@ -436,23 +438,25 @@ def _list_replaced(before: KeptGraph, after: KeptGraph) -> Iterator[tuple[str, s
     """
     lost: dict[object, list[str]] = defaultdict(list)
     new: dict[object, list[str]] = defaultdict(list)
-    for one, other, found in ((before, after, lost), (after, before, new)):
+    for one, other, by_key in ((before, after, lost), (after, before, new)):
         for name, (key, _) in one.calls.items():
             if name not in other.targets and key is not None:
-                found[key].append(name)
+                by_key[key].append(name)
     became: dict[str, Sequence[str]] = {}
     for key, names in lost.items():
-        made = new.get(key, ())
-        size, rest = divmod(len(made), len(names))
+        new_names = new.get(key, ())
+        size, rest = divmod(len(new_names), len(names))
         for at, name in enumerate(
             names
         ):  # in turn: calls of one line are told apart by their order
-            became[name] = made if rest else made[at * size : (at + 1) * size]
+            became[name] = new_names if rest else new_names[at * size : (at + 1) * size]
     for name, (_, users) in reversed(list(before.calls.items())):
         if name not in after.targets:
-            own = became.get(name) or [each for user in users for each in became.get(user, ())]
+            own = became.get(name) or [
+                replacement for user in users for replacement in became.get(user, ())
+            ]
             became[name] = tuple(dict.fromkeys(own))
-            yield from ((name, each) for each in became[name])
+            yield from ((name, replacement) for replacement in became[name])
 
 
 def _dims(values: Iterable[Any]) -> tuple[int | str, ...]:

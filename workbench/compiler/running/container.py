@@ -189,13 +189,15 @@ class NativeContainer:
             if len(values) != inputs:  # beyond the interface the process would end
                 count = plural(len(values), "tensor")
                 raise ValueError(f"{count} for a library that takes {inputs}")
-            given, answers = InputPlaces(), OutputPlaces()
+            arguments, answers = InputPlaces(), OutputPlaces()
             try:
-                given[:] = [_pointer(handle, None) for handle in handles(values)]
-                code = call(container, given, inputs, answers, outputs, stream and stream(), None)
+                arguments[:] = [_pointer(handle, None) for handle in handles(values)]
+                code = call(
+                    container, arguments, inputs, answers, outputs, stream and stream(), None
+                )
                 library.check(code)
             except BaseException:
-                for place in (*given, *answers):
+                for place in (*arguments, *answers):
                     if place:
                         release(place)
                 raise
@@ -472,10 +474,10 @@ class Library:
         text = text.partition(BACKTRACE)[0].strip()
         call = _FAILED_CALL.match(text)
         if call:
-            told = self.torch_function(
+            get_reason = self.torch_function(
                 "torch_exception_get_what_without_backtrace", result=c_char_p
             )
-            inner = (told() or b"").decode(errors="replace").strip()
+            inner = (get_reason() or b"").decode(errors="replace").strip()
             text = f"{call[1].removeprefix('aoti_torch_')}: {inner}"
         return text.rstrip(".") or "it does not say why"
 

@@ -223,8 +223,8 @@ class LoadedModel(CompiledCode):
             raise ContractError(
                 f"{self.model.name} takes {plural(len(leaves), 'tensor')}, not {len(tensors)}."
             )
-        given = [laid_out(leaf, tensor) for leaf, tensor in zip(leaves, tensors, strict=True)]
-        return self.run_flat(replace(self.contract, leaves=leaves).examine(given))
+        arguments = [laid_out(leaf, tensor) for leaf, tensor in zip(leaves, tensors, strict=True)]
+        return self.run_flat(replace(self.contract, leaves=leaves).examine(arguments))
 
     def _refuse(self, error: WorkbenchError) -> None:
         """From now on every call raises."""
@@ -504,10 +504,10 @@ class Weights(LivePart):
 
     def update(self, state: Any, *, partial: bool) -> None:
         """Swap in new weights; raises `UsageError` naming each one that does not fit."""
-        given = _read_state(state)
+        weights = _read_state(state)
         with self._lock:
             self.slots.require_open()
-            fresh = self._checked(given, partial=partial)
+            fresh = self._checked(weights, partial=partial)
             everything = {**self._now, **fresh}
             if lacks := self.rows.keys() - everything.keys():
                 raise UsageError(
@@ -552,17 +552,17 @@ class Weights(LivePart):
         self.container.swap()
 
     def _checked(
-        self, given: Mapping[str, torch.Tensor], *, partial: bool
+        self, weights: Mapping[str, torch.Tensor], *, partial: bool
     ) -> dict[str, torch.Tensor]:
         problems: list[str] = []
         fresh: dict[str, torch.Tensor] = {}
-        known: set[str] = set()
+        all_names: set[str] = set()
         for name, row in self.rows.items():
             if row.kind == CONSTANT:
                 continue
             names = (row.fqn, *row.aliases)
-            known.update(names)
-            values = {n: given[n] for n in names if n in given}
+            all_names.update(names)
+            values = {n: weights[n] for n in names if n in weights}
             if not values:
                 if not partial and not (row.kind == BUFFER and name in self._now):
                     problems.append(f"{row.fqn}: it is missing")
@@ -570,7 +570,9 @@ class Weights(LivePart):
             problems.extend(_problems(row, values))
             fresh[name] = next(iter(values.values()))
         if partial:
-            problems += [f"{n}: the model has no such weight" for n in given if n not in known]
+            problems += [
+                f"{n}: the model has no such weight" for n in weights if n not in all_names
+            ]
         if problems:
             raise UsageError(
                 f"These weights do not fit {self.model}; nothing was changed:\n"

@@ -75,12 +75,12 @@ class Bucketed(LiveOnly):
     def _run(self, leaves: Sequence[Any], values: Values, bucket: Values) -> list[Any]:
         """The flat outputs of a request that the bucket holds."""
         model = self._model(bucket)
-        given = self.bucketing.padded(leaves, values, bucket)
+        padded = self.bucketing.padded(leaves, values, bucket)
         contract = model.contract
         if self._check and contract is not None:
-            given = contract.examine(given)
+            padded = contract.examine(padded)
         places = range(len(self._paths)) if contract is None else contract.tensors
-        outputs = model.run_flat([given[place] for place in places])
+        outputs = model.run_flat([padded[place] for place in places])
         return self.bucketing.cut(outputs, values, bucket)
 
     def _values(self, leaves: Sequence[Any]) -> dict[str, int]:
@@ -138,14 +138,14 @@ class Bucketed(LiveOnly):
 
     def _oversize(self, values: Values, names: Sequence[str]) -> str:
         sizes = self.bucketing.sizes
-        told = "; ".join(
+        excess = "; ".join(
             f"{name} is {values[name]}, compiled are {', '.join(map(str, sizes[name]))}"
             for name in names
         )
         advice = "package a larger size"
         if len(sizes) == 1:
             advice += f", send smaller requests, or package it with split={names[0]!r}"
-        return f"The request is larger than every compiled size: {told}. Instead, {advice}."
+        return f"The request is larger than every compiled size: {excess}. Instead, {advice}."
 
     def update_weights(self, state: Any, *, partial: bool) -> None:
         """Swap the weights of every size; a request sees the old ones or the new ones."""

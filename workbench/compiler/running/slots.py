@@ -57,12 +57,12 @@ class Slots:
     def all(self) -> Iterator[None]:
         """Wait until no call runs, and keep others waiting meanwhile."""
         with self._door:
-            taken: list[Slot] = []
+            slots: list[Slot] = []
             try:
-                self._collect(taken)
+                self._collect(slots)
                 yield
             finally:
-                for slot in taken:
+                for slot in slots:
                     self.give(slot)
 
     def close(self, end: Callable[[], None]) -> None:
@@ -70,21 +70,21 @@ class Slots:
         with self._door:
             if self._closed:
                 return
-            taken: list[Slot] = []
+            slots: list[Slot] = []
             try:
-                self._collect(taken)
+                self._collect(slots)
                 self._closed = True
             finally:
-                for slot in taken if not self._closed else ():
+                for slot in slots if not self._closed else ():
                     self.give(slot)
-            for slot in taken:
+            for slot in slots:
                 slot.forget()
             self._free.put(None)
             end()
 
-    def _collect(self, taken: list[Slot]) -> None:
-        while len(taken) < self.count:
-            taken.append(self._opened(self._free.get()))
+    def _collect(self, slots: list[Slot]) -> None:
+        while len(slots) < self.count:
+            slots.append(self._opened(self._free.get()))
 
 
 class Slot:

@@ -242,8 +242,8 @@ def _compile(
         try:
             with stoppable:
                 compiled = compile_ahead(request, progress)
-            asked = request.options
-            inductor, _ = merge_options("inductor", asked.mode, asked.options)
+            options = request.options
+            inductor, _ = merge_options("inductor", options.mode, options.options)
             report = add_fidelity(recorder.added(compiled.report), job.gpu, inductor)
             program = program_of(compiled, job.gpu.spec, recorder.registers())
             return report, keeper.added(program, compiled.graphs)
@@ -266,13 +266,13 @@ def _eager(job: Job, stoppable: AbstractContextManager[object]) -> Report | None
     mode, counter = make_ambient_fake_mode(), EagerCounter()
     here = torch.is_grad_enabled()
     with (
-        _rebuilt(job, mode) as asked,
+        _rebuilt(job, mode) as request,
         mode,
-        torch.set_grad_enabled(here if asked.options.grad is None else asked.options.grad),
+        torch.set_grad_enabled(here if request.options.grad is None else request.options.grad),
         redirect_stdout(io.StringIO()),  # it is run to be counted, not to print
         stoppable,
     ):
-        is_counted = counter.count_call(lambda: asked.target(*asked.args, **asked.kwargs))
+        is_counted = counter.count_call(lambda: request.target(*request.args, **request.kwargs))
     return counter.added(Report()) if is_counted else None
 
 
@@ -425,14 +425,14 @@ def _kernels(report: Report, device: Device) -> Iterator[Fidelity]:
 def _devices(report: Report) -> Iterator[Fidelity]:
     """Lines that name a device: they do the same on every target."""
     graphs = {graph.id for graph in report.graphs if graph.stage == "dynamo"}
-    seen = set()
+    reported = set()
     for node in report.nodes:
         if node.graph not in graphs or node.op == "placeholder" or node.line is None:
             continue
         words = _named(node)
         place = (words, node.file, node.line)
-        if words is not None and place not in seen:
-            seen.add(place)
+        if words is not None and place not in reported:
+            reported.add(place)
             yield Fidelity("device", words, node.file, node.line)
 
 

@@ -103,8 +103,8 @@ def _named(library: Library, held: Mapping[str, Any]) -> Iterator[PackagedConsta
     """The constants under the names of the program: the compiler calls lifted ones anew."""
     names = {id(value): name for name, value in held.items()}
     for row in library.constants:
-        known = names.get(id(library.values[row.name]))
-        yield row if row.fqn in held or known is None else replace(row, fqn=known)
+        own_name = names.get(id(library.values[row.name]))
+        yield row if row.fqn in held or own_name is None else replace(row, fqn=own_name)
 
 
 def _words(error: BaseException) -> WorkbenchError:
@@ -131,9 +131,9 @@ def _on_device(content: bytes) -> tuple[Any, tuple[tuple[Any, ...], Mapping[str,
 
 def _like(value: Any) -> Any:
     """A tensor of the same form on the GPU; a fake one where a mode of fake tensors is on."""
-    made = torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device=_DEVICE)
+    tensor = torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device=_DEVICE)
     is_weight = isinstance(value, torch.nn.Parameter)
-    return torch.nn.Parameter(made, requires_grad=False) if is_weight else made
+    return torch.nn.Parameter(tensor, requires_grad=False) if is_weight else tensor
 
 
 def _mode_of(program: Any) -> Any:

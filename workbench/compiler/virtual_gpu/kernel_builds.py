@@ -104,24 +104,24 @@ def _compile(
         unread: list[_Unread] = []
         while running:
             done, _ = wait(running, None if limit_s == inf else _LOOK_S, FIRST_COMPLETED)
-            for each in done:
-                build, made = running.pop(each), each.result()
-                if isinstance(made, Built):
-                    yield build, made
+            for future in done:
+                build, result = running.pop(future), future.result()
+                if isinstance(result, Built):
+                    yield build, result
                 else:
-                    unread.append(made)
+                    unread.append(result)
             now = time.monotonic()
             late = [
-                (each, build)
-                for each, build in running.items()
+                (future, build)
+                for future, build in running.items()
                 if now - begun.get(build.id, now) > limit_s
             ]
             # whoever hears of a late one ends the process, and with it what is not read yet
             if unread and (late or not running or len(unread) >= _TOGETHER):
                 yield from _read_together(unread)
                 unread = []
-            for each, build in late:
-                del running[each]
+            for future, build in late:
+                del running[future]
                 note = f"compiling takes longer than {number_text(limit_s, 'seconds')}."
                 yield build, Built(build.id, None, note=note, is_late=True)
 
@@ -137,9 +137,9 @@ class _Unread:
 
 def _read_together(unread: Sequence[_Unread]) -> Iterator[tuple[Build, Built]]:
     """What each says of itself, disassembled in one start of CUDA's tools."""
-    inspect_cubins([each.config.binary for each in unread])  # which keeps what it has printed
-    for each in unread:
-        yield each.build, _read(each.build, each.config, each.note)
+    inspect_cubins([kernel.config.binary for kernel in unread])  # which keeps what it has printed
+    for kernel in unread:
+        yield kernel.build, _read(kernel.build, kernel.config, kernel.note)
 
 
 class _Sources:
@@ -178,10 +178,10 @@ class _Sources:
 
     def function(self, build: Build) -> tuple[Any, TritonSource]:
         """Triton's function and what its text says of it; raises what making it raised."""
-        made = self._functions[build.source]
-        if isinstance(made, Exception):
-            raise made
-        return made
+        parsed = self._functions[build.source]
+        if isinstance(parsed, Exception):
+            raise parsed
+        return parsed
 
 
 def _function(text: str, file: str) -> tuple[Any, TritonSource]:
@@ -197,16 +197,16 @@ def _built(build: Build, sources: _Sources) -> Built | _Unread:
     output = CompilerOutput.here()
     try:
         if build.own is not None:
-            made = compile_own(build.kernel, build.own, build.choice, build.gpu)
-            return _read_or_wait(build, made, None)
+            own_config = compile_own(build.kernel, build.own, build.choice, build.gpu)
+            return _read_or_wait(build, own_config, None)
         kernel, source = _compiled(build, sources)
     except Exception as error:
         why = f"Triton does not compile it for {build.gpu.target}: {find_line(error)}"
         reason = _reason(error)
         if isinstance(error, RuntimeError):  # it says that a pass failed; MLIR has written why
-            reason = said + "." if (said := output.find_error()) else reason
+            reason = reported + "." if (reported := output.find_error()) else reason
         elif isinstance(error, NotParsed):
-            reason = f"{said}; {reason}" if (said := output.find_error()) else reason
+            reason = f"{reported}; {reason}" if (reported := output.find_error()) else reason
         return Built(build.id, None, note=why + reason)
     texts, binary = code_of(kernel)
     config = CompiledConfig(
@@ -284,9 +284,9 @@ def _compiled(build: Build, sources: _Sources) -> tuple[Any, TritonSource | None
     lacking = [name for name in source.parameters if name not in constants]
     if lacking:
         raise UsageError(f"no value is known for {', '.join(lacking)}")
-    made = ASTSource(function, dict(source.signature), constants, dict(source.attributes))
+    ast_source = ASTSource(function, dict(source.signature), constants, dict(source.attributes))
     options |= _options(source, build, device)
-    return triton.compile(made, target=target, options=options), source
+    return triton.compile(ast_source, target=target, options=options), source
 
 
 def _options(source: TritonSource, build: Build, device: Device) -> dict[str, Any]:
@@ -359,25 +359,25 @@ def compile_own(name: str, source: OwnSource, choice: str, device: Device) -> Co
     target = GPUTarget(device.backend, device.arch, device.spec.warp_size)
     backend = make_backend(target)
     bind = create_function_from_signature(function.signature, function.params, backend)
-    given = {**arguments, **constants, **source.options}
-    given.setdefault("debug", bool(function.debug))
-    given["instrumentation_mode"] = ""
-    bound, specialization, others = bind(**given)
+    values = {**arguments, **constants, **source.options}
+    values.setdefault("debug", bool(function.debug))
+    values["instrumentation_mode"] = ""
+    bound, specialization, others = bind(**values)
     options, signature, constant_values, attributes = function._pack_args(
-        backend, given, bound, specialization, others
+        backend, values, bound, specialization, others
     )
     kind: Any = ASTSource
     if function.is_gluon():
         from triton.experimental.gluon._runtime import GluonASTSource
 
         kind = GluonASTSource
-    made = kind(function, signature, constant_values, attributes)
+    ast_source = kind(function, signature, constant_values, attributes)
     # Triton's cache knows code by its text and first line: what another file, or another cell of a
     # notebook, had compiled would name lines of that one
-    own = f"{made.hash()}-{PurePath(function.fn.__code__.co_filename).name}"
-    made.hash = lambda: own
+    own = f"{ast_source.hash()}-{PurePath(function.fn.__code__.co_filename).name}"
+    ast_source.hash = lambda: own
     try:
-        kernel = compile_source(made, target=target, options=options.__dict__)
+        kernel = compile_source(ast_source, target=target, options=options.__dict__)
     except RuntimeError as error:  # what is wrong with the IR stands in the worker's own output
         if function.is_gluon() and str(error) == _NOT_PARSED:
             raise NotParsed(
@@ -425,23 +425,25 @@ class CompilerOutput:
         kind = os.fstat(_ERRORS)
         if not stat.S_ISREG(kind.st_mode):  # a terminal or a pipe cannot be read again
             return ""
-        said = os.pread(_ERRORS, kind.st_size - self.start, self.start).decode(errors="replace")
-        found = _MLIR_ERROR.search(said)
-        if found is None:
+        output = os.pread(_ERRORS, kind.st_size - self.start, self.start).decode(errors="replace")
+        match = _MLIR_ERROR.search(output)
+        if match is None:
             return ""
-        where = f"in `{found[2].strip()}`, " if found[2] else ""
-        return f"{where}{found[1].strip().rstrip('.')}"
+        where = f"in `{match[2].strip()}`, " if match[2] else ""
+        return f"{where}{match[1].strip().rstrip('.')}"
 
 
 def find_line(error: BaseException) -> str:
     """The user's statement where Triton's front end stopped: "in `x = tl.dot(a, b)`, "; or ""."""
-    found = ""
+    words = ""
     while error is not None:
         line = getattr(getattr(error, "node", None), "lineno", None)
         text = getattr(error, "src", None)
         if isinstance(line, int) and isinstance(text, str) and not is_library(text):
             lines = text.splitlines()
-            said = lines[line - 1].strip() if line <= len(lines) else ""
-            found = f"in `{said}`, " if said and not said.startswith("def ") else found
+            statement = lines[line - 1].strip() if line <= len(lines) else ""
+            words = (
+                f"in `{statement}`, " if statement and not statement.startswith("def ") else words
+            )
         error = error.__cause__  # type: ignore[assignment]
-    return found
+    return words

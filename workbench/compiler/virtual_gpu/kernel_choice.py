@@ -64,8 +64,8 @@ def find_kernel(report: Report, name: str) -> Kernel:
     for kernel in kernels:
         if name in (kernel.id, kernel.name):
             return kernel
-    known = ", ".join(f"{kernel.id} ({kernel.name})" for kernel in kernels)
-    raise UsageError(f"There is no Triton kernel {name!r}. Those of this compilation: {known}.")
+    names = ", ".join(f"{kernel.id} ({kernel.name})" for kernel in kernels)
+    raise UsageError(f"There is no Triton kernel {name!r}. Those of this compilation: {names}.")
 
 
 def chosen(report: Report, kernels: Sequence[Kernel], configs: Mapping[str, str]) -> list[Chosen]:
@@ -76,15 +76,15 @@ def chosen(report: Report, kernels: Sequence[Kernel], configs: Mapping[str, str]
     by_kernel: dict[str, dict[str, Resources]] = {}
     for row in report.resources:
         by_kernel.setdefault(row.kernel, {})[row.config] = row
-    wanted = {find_kernel(report, name).id: config for name, config in configs.items()}
+    config_of = {find_kernel(report, name).id: config for name, config in configs.items()}
     ttir = {row.config: row for row in report.assembly if row.stage == "ttir"}
     choices = []
     for kernel in kernels:
         rows = by_kernel[kernel.id]
-        config = wanted.get(kernel.id, next(iter(rows)))
+        config = config_of.get(kernel.id, next(iter(rows)))
         if config not in rows:
-            known = ", ".join(f"{row.config} {row.choice}".strip() for row in rows.values())
-            raise UsageError(f"{kernel.id} has no configuration {config!r}. It has {known}.")
+            names = ", ".join(f"{row.config} {row.choice}".strip() for row in rows.values())
+            raise UsageError(f"{kernel.id} has no configuration {config!r}. It has {names}.")
         code, source = ttir.get(config), report.texts.get(kernel.text or "")
         text = None if code is None else report.texts.get(code.text or "")
         lines = () if code is None else code.lines

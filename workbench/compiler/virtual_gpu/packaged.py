@@ -79,8 +79,10 @@ class BuildElsewhere:
         }
         if any(value.numel() == 1 for value in read_program_tensors(program).values()):
             without |= {"joint_graph_constant_folding": False}  # it reads their values
-        given = {**options, **without}  # the worker has no weights that it could write
-        job = PackageJob(Device(self.gpu), sent, given, self.request, any_size, state, context)
+        own_options = {**options, **without}  # the worker has no weights that it could write
+        job = PackageJob(
+            Device(self.gpu), sent, own_options, self.request, any_size, state, context
+        )
         package = (self.worker or keep_warm_worker()).packaged(job, self.progress)
         folder.mkdir(parents=True, exist_ok=True)
         files = {name: folder / name for name in package.files}
@@ -130,7 +132,7 @@ def for_gpu(
     options = {**(_HOST_CODE if is_x86 and has_march() else {}), **request.options}
     is_moved = request.weights == INSIDE
     weights = BESIDE if is_moved else request.weights
-    asked = Request(
+    recorded_request = Request(
         name=request.name,
         kind="package",
         mode=request.mode,
@@ -140,7 +142,7 @@ def for_gpu(
         target=gpu.name,
     )
     adapted = replace(request, options=options, weights=weights)
-    return adapted, BuildElsewhere(gpu, asked, is_moved, progress)
+    return adapted, BuildElsewhere(gpu, recorded_request, is_moved, progress)
 
 
 def _without_weights(program: Any, example: Any) -> bytes:
@@ -154,6 +156,6 @@ def _without_weights(program: Any, example: Any) -> bytes:
 
 
 def _form(value: Any) -> Any:
-    made = torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device="meta")
+    tensor = torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device="meta")
     is_weight = isinstance(value, torch.nn.Parameter)
-    return torch.nn.Parameter(made, requires_grad=value.requires_grad) if is_weight else made
+    return torch.nn.Parameter(tensor, requires_grad=value.requires_grad) if is_weight else tensor

@@ -155,11 +155,11 @@ def record(fn: Callable[..., Any], calls: Sequence[Call]) -> Recorded:
                 outside.require_one_value()
                 compiled(*call) if isinstance(call, tuple) else call(compiled)
         outside.require_one_value()
-        for place, given in inputs.items():
+        for place, input_name in inputs.items():
             raise ArtifactError(
-                f"{name} cannot be saved with its variants: the global {place} and {given} were "
-                "one object, the code reads one for both, and no file can ask whether they are. "
-                f"Call it with another object as {given}, such as a copy."
+                f"{name} cannot be saved with its variants: the global {place} and {input_name} "
+                "were one object, the code reads one for both, and no file can ask whether they "
+                f"are. Call it with another object as {input_name}, such as a copy."
             )
         entries, _ = tp.PRECOMPILE_CONTEXT.get().create_cache_entries()
         if not entries:
@@ -241,13 +241,15 @@ def _name_modules(name: str, codes: Sequence[Any]) -> None:
 
     Raises `ArtifactError` for any other object that it finds there.
     """
-    known = {each for code in codes for each in (*code.backend_ids, *code.function_names)}
+    own_names = {
+        own_name for code in codes for own_name in (*code.backend_ids, *code.function_names)
+    }
     for code in codes:
         scope = vars(sys.modules[code.python_module])
-        for each in _made_up_names(code) - known:
-            value = scope.get(each)
+        for global_name in _made_up_names(code) - own_names:
+            value = scope.get(global_name)
             if isinstance(value, ModuleType):
-                code.import_sources[each] = value.__name__
+                code.import_sources[global_name] = value.__name__
             elif value is not None and value is not vars(builtins):  # which torch puts there
                 raise ArtifactError(
                     f"{name} cannot be saved with its variants: the compiled code of "
@@ -257,15 +259,17 @@ def _name_modules(name: str, codes: Sequence[Any]) -> None:
 
 def _made_up_names(code: Any) -> set[str]:
     """Names that the compiled code of a frame has and its original has not."""
-    read = tp.SERIALIZED_CODE.get().to_code_object
-    own = set(read(code.python_code).co_names)
-    compiled = {name for one in code.guarded_codes for name in read(one.dynamo_code).co_names}
+    to_code_object = tp.SERIALIZED_CODE.get().to_code_object
+    own = set(to_code_object(code.python_code).co_names)
+    compiled = {
+        name for one in code.guarded_codes for name in to_code_object(one.dynamo_code).co_names
+    }
     return {name for name in compiled - own if _MADE_UP.search(name)}
 
 
 def _compiled_codes(codes: Sequence[Any]) -> list[CodeType]:
-    read = tp.SERIALIZED_CODE.get().to_code_object
-    return [read(one.dynamo_code) for code in codes for one in code.guarded_codes]
+    to_code_object = tp.SERIALIZED_CODE.get().to_code_object
+    return [to_code_object(one.dynamo_code) for code in codes for one in code.guarded_codes]
 
 
 def _row(code: Any, fallen: Collection[CodeType]) -> Mapping[str, Any]:
@@ -288,7 +292,7 @@ def _kept(
 ) -> list[bool]:
     """Which guards a file can hold; the others are noted, and `inputs` that are globals, too."""
     outside.note(guards)
-    kept, needless = [], registries.needless(guards)
+    kept_flags, needless = [], registries.needless(guards)
     for at, guard in enumerate(guards):
         why = needless.get(at)
         if _BY_IDENTITY.intersection((guard.guard_type, *guard.derived_guard_types)):
@@ -304,8 +308,8 @@ def _kept(
         if why is not None:
             row = {"kind": guard.guard_type, "name": guard.name, "why": why}
             dropped.append({**row, **({} if at in needless else _frozen(guard))})
-        kept.append(why is None)
-    return kept
+        kept_flags.append(why is None)
+    return kept_flags
 
 
 @dataclass
@@ -330,8 +334,8 @@ class OutsideValues:
             if one.check != "hidden" and (one.owner == own or not is_users(one.owner)):
                 continue
             key = one.owner, one.path, one.check
-            known = self.found.setdefault(key, one)
-            if known.path == one.path and one.check in _VALUES and not known.holds(guard.value):
+            first = self.found.setdefault(key, one)
+            if first.path == one.path and one.check in _VALUES and not first.holds(guard.value):
                 # torch puts errors of its filter into one of its own: said after the call
                 self.twofold.append(one.name)
 
@@ -471,14 +475,14 @@ class ViewBases:
         return serialize
 
     def _without_bases(self, parts: Any) -> Any:
-        written, told = parts.python_code_parts, parts.verbose_code_parts
+        written, verbose = parts.python_code_parts, parts.verbose_code_parts
         needless = find_needless_parts(written.exprs)
         self._dropped.update(dict.fromkeys(written.exprs[at] for at in needless))
-        kept = [at for at in range(len(written.exprs)) if at not in needless]
+        places = [at for at in range(len(written.exprs)) if at not in needless]
         return replace(
             parts,
-            python_code_parts=replace(written, exprs=[written.exprs[at] for at in kept]),
-            verbose_code_parts=replace(told, exprs=[told.exprs[at] for at in kept]),
+            python_code_parts=replace(written, exprs=[written.exprs[at] for at in places]),
+            verbose_code_parts=replace(verbose, exprs=[verbose.exprs[at] for at in places]),
         )
 
 

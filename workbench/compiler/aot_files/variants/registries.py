@@ -42,7 +42,7 @@ def is_registry(value: Any) -> bool:
 
 
 def _name_in(module: ModuleType, value: object) -> str | None:
-    return next((name for name, each in vars(module).items() if each is value), None)
+    return next((name for name, member in vars(module).items() if member is value), None)
 
 
 def read_entries(rows: Sequence[Row]) -> tuple[Entries, ...]:
@@ -96,8 +96,8 @@ class Registries:
             for guard in guards
             if guard.has_value and guard.is_global and is_registry(guard.value)
         }
-        asked = {guard.name for guard in guards if _ALL_KEYS in _kinds(guard)}
-        self._unordered = frozenset(by_name) - asked
+        ordered = {guard.name for guard in guards if _ALL_KEYS in _kinds(guard)}
+        self._unordered = frozenset(by_name) - ordered
         for name in self._unordered:
             self._note(name, by_name[name], guards)
         why = {name: WHY.format(module=type(by_name[name]).__module__) for name in self._unordered}

@@ -72,9 +72,9 @@ class Installed:
 
     def uninstall(self) -> None:
         """Take the code away again; the function is compiled as ever from then on."""
-        known = self.package._installed_globals
-        for module, names in known.items():
-            known[module] = [name for name in dict.fromkeys(names) if name in vars(module)]
+        installed = self.package._installed_globals
+        for module, names in installed.items():
+            installed[module] = [name for name in dict.fromkeys(names) if name in vars(module)]
         self.package.uninstall()
         for code in self.fallen:
             _set_strategy(code, "DEFAULT")
@@ -225,8 +225,8 @@ def _unpacked(opened: OpenedFile, manifest: Manifest, folder: Path) -> tuple[byt
     artifact = opened.artifact
     assert artifact is not None
     build = choose_build(manifest.builds, describe_current_machine().cpu_flags)
-    wanted = f"kernels/{build.name}/" if build else "no kernels"
-    kernels = [member for member in manifest.members if member.startswith(wanted)]
+    prefix = f"kernels/{build.name}/" if build else "no kernels"
+    kernels = [member for member in manifest.members if member.startswith(prefix)]
     files = artifact.unpack(folder, [aot_container.PAYLOAD, *kernels])
     content = files.pop(aot_container.PAYLOAD).read_bytes()
     by_key: Mapping[str, Path] = {file.stem: file for file in files.values()}
@@ -293,8 +293,8 @@ def _with_gradients() -> Iterator[None]:
     """Read guards of parameters that had a gradient, for which torch writes what it cannot read."""
     inner = tp.UNPICKLE_GUARDED_TENSOR.get()
 
-    def unpickled(_cls: type, *told: Any) -> Any:
-        *first, grad = told
+    def unpickled(_cls: type, *arguments: Any) -> Any:
+        *first, grad = arguments
         return inner(*first, grad if isinstance(grad, torch.Tensor) else None)
 
     with ProcessPatches() as patches:

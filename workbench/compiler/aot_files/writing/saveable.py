@@ -81,7 +81,7 @@ class Saveable:
 def _without_unread(aot_fn: Any, guarded: frozenset[str]) -> tuple[Any, tuple[str, ...]]:
     """The same function with the closure cells emptied that nothing reads, and their names."""
     env = tp.artifacts_of(aot_fn).runtime_env
-    read = {
+    loaded = {
         i.argval
         for i in dis.get_instructions(env.bytecode)
         if i.opname in ("LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_CLOSURE")
@@ -89,11 +89,11 @@ def _without_unread(aot_fn: Any, guarded: frozenset[str]) -> tuple[Any, tuple[st
     cells, emptied = [], []
     for name, cell in zip(env.bytecode.co_freevars, env.closure or (), strict=False):
         value = cell.cell_contents
-        keep = name in read or name in guarded or _plain(value)
+        keep = name in loaded or name in guarded or _plain(value)
         if not keep:
             emptied.append(name)
             cell = types.CellType(None)
-        elif name not in read and isinstance(value, dict | list | tuple):
+        elif name not in loaded and isinstance(value, dict | list | tuple):
             written = mark_unpicklable(value)  # a check looks at some of it
             cell = cell if written is value else types.CellType(written)
         cells.append(cell)
@@ -235,10 +235,10 @@ def complete(aot_fn: Any, entry: Any) -> None:
 def _read_state(file: str) -> _FileState:
     """When a file was written, in nanoseconds, and its bytes; None for what is no file."""
     try:
-        found = os.stat(file)
+        status = os.stat(file)
     except OSError:
         return None
-    return found.st_mtime_ns, found.st_size
+    return status.st_mtime_ns, status.st_size
 
 
 def write_bare_graph(inner: Callable[..., bytes]) -> Callable[..., bytes]:
@@ -263,18 +263,18 @@ def _serializer(
         self: Any, builder: Any, sorted_guards: list[Any], output_graph: Any
     ) -> bytes:
         decisions.apart, decisions.is_apart = _apart(self, builder, decisions, output_graph)
-        kept = [
+        kept_guards = [
             e.orig_guard for e, keep in zip(decisions.entries, decisions.kept, strict=True) if keep
         ]
-        if len(kept) < len(sorted_guards):
-            builder = _rebuilt(self, builder, kept, output_graph, save=True)[0]
+        if len(kept_guards) < len(sorted_guards):
+            builder = _rebuilt(self, builder, kept_guards, output_graph, save=True)[0]
 
         def serialize(guards: list[Any]) -> bytes:
             with _needed_key_orders(output_graph, guards), _needed_names(self, guards):
                 return inner(self, builder, guards, output_graph)
 
-        _look_at_given(builder, kept)
-        _look_at_aliases(builder, kept)
+        _look_at_given(builder, kept_guards)
+        _look_at_aliases(builder, kept_guards)
         guarded = [entry.value for entry in decisions.entries if entry.has_value]
         guarded = [v for v in guarded if isinstance(v, torch.Tensor | torch.nn.Module)]
         held = [*bound.values(), *guarded]
@@ -285,13 +285,13 @@ def _serializer(
             _without_gradients(list_tensors(dict(bound), guarded)),
         ):
             try:
-                return serialize(kept)
+                return serialize(kept_guards)
             except Exception:
-                lost = _lost_roots(serialize, kept)
+                lost = _lost_roots(serialize, kept_guards)
                 if not lost:
                     raise
                 _note(decisions, lost)
-                return serialize([g for g in kept if not lost.keys() & _roots(g)])
+                return serialize([g for g in kept_guards if not lost.keys() & _roots(g)])
 
     return serialize_guards
 
@@ -339,9 +339,9 @@ def _look_at_given(builder: Any, guards: Sequence[Any]) -> None:
     Of a numpy array or number torch made one for the graph, and looks at another one each time.
     """
     for guard in guards:
-        given = getattr(guard.create_fn, "keywords", {}).get("value")
-        if isinstance(given, torch.Tensor):
-            builder.guard_tree_values[id(given)] = given
+        value = getattr(guard.create_fn, "keywords", {}).get("value")
+        if isinstance(value, torch.Tensor):
+            builder.guard_tree_values[id(value)] = value
 
 
 def _look_at_aliases(builder: Any, guards: Sequence[Any]) -> None:

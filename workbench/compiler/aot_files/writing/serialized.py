@@ -83,12 +83,12 @@ def serialize(
     aot_fn = convert_random_calls(aot_fn)
     aliases, missing = _aliases(aot_fn)
     programs = find_generated_programs(aot_fn)
-    kept: KeptForSaving | None = vars(tp.artifacts_of(aot_fn).compiled_fn).get("kept")
+    for_saving: KeptForSaving | None = vars(tp.artifacts_of(aot_fn).compiled_fn).get("kept")
     config = tp.INDUCTOR_CONFIG.get()
-    known = {name: v for name, v in (options or {}).items() if hasattr(config, name)}
-    with start_fast(), config.patch(known):
-        kernels = list_built_kernels(programs, kept.libraries if kept else {})
-        build = kept.build if kept else find_native_build() if kernels else None
+    known_options = {name: v for name, v in (options or {}).items() if hasattr(config, name)}
+    with start_fast(), config.patch(known_options):
+        kernels = list_built_kernels(programs, for_saving.libraries if for_saving else {})
+        build = for_saving.build if for_saving else find_native_build() if kernels else None
     try:
         with _no_foreign_kernels(aot_fn), Patches() as patches:
             tensors = CapturedTensors()
@@ -112,7 +112,7 @@ def serialize(
         aliases=aliases,
         missing_names=missing,
         external_data=tuple(external_data or ()),
-        built_for=kept.built_for if kept else None,
+        built_for=for_saving.built_for if for_saving else None,
     )
 
 
@@ -154,12 +154,12 @@ def _no_foreign_kernels(aot_fn: Any) -> Iterator[None]:
         return
     with tp.COMPILE_LOCK.get():
         table = tp.KERNEL_SIDE_TABLE.get()
-        kept = table.id_to_kernel, table.constant_args
+        tables = table.id_to_kernel, table.constant_args
         table.id_to_kernel, table.constant_args = {}, {}
         try:
             yield
         finally:
-            table.id_to_kernel, table.constant_args = kept
+            table.id_to_kernel, table.constant_args = tables
 
 
 def has_argument_writes(aot_fn: Any) -> bool:
@@ -175,7 +175,7 @@ def has_argument_writes(aot_fn: Any) -> bool:
         return False
     static = set(metadata.static_input_indices or ())
     return any(
-        each.mutates_data and place not in static for place, each in enumerate(metadata.input_info)
+        info.mutates_data and place not in static for place, info in enumerate(metadata.input_info)
     )
 
 
@@ -207,11 +207,11 @@ def list_built_kernels(
         # the globals of the program that torch runs in this process, if it is not gone
         cached = (vars(module) for module in reversed(tp.PY_CODE_CACHE.get().modules))
         live = next((g for g in cached if g.get("key") == program.cache_key), dict[str, Any]())
-        for name, wanted in vars(listed).items():
-            if isinstance(wanted, _Wanted):
-                key = wanted.request.key
-                library = kept.get(key) or _library(live.get(name), wanted.request)
-                by_key[key] = BuiltKernel(wanted.request, library)
+        for name, recorded in vars(listed).items():
+            if isinstance(recorded, _Wanted):
+                key = recorded.request.key
+                library = kept.get(key) or _library(live.get(name), recorded.request)
+                by_key[key] = BuiltKernel(recorded.request, library)
     return tuple(by_key.values())
 
 
@@ -227,7 +227,7 @@ def _aliases(aot_fn: Any) -> tuple[dict[str, str], tuple[str, ...]]:
     """Where to import each global of the bytecode from, then those with no such place."""
     artifacts = tp.artifacts_of(aot_fn)
     env = artifacts.runtime_env
-    known = {*env.import_sources, *env.used_globals, artifacts.backend_id}
+    provided = {*env.import_sources, *env.used_globals, artifacts.backend_id}
     scope = aot_fn.fn.__globals__
     places: dict[str, str] = {}
     missing: list[str] = []
@@ -236,7 +236,7 @@ def _aliases(aot_fn: Any) -> tuple[dict[str, str], tuple[str, ...]]:
             continue
         if place := import_place(scope[name]):
             places[name] = place
-        elif name not in known:
+        elif name not in provided:
             missing.append(name)
     return {k: v for k, v in places.items() if k not in env.import_sources}, tuple(missing)
 
@@ -276,14 +276,14 @@ class PackedBinary:
 
 def pack_binaries(programs: Sequence[Any]) -> Iterator[PackedBinary]:
     """The machine code in the bundles of compiled graphs, each content once."""
-    seen: set[bytes] = set()
+    packed: set[bytes] = set()
     for program in programs:
         for kernel in getattr(getattr(program, "_triton_bundle", None), "kernel_artifacts", ()):
             files = {part.filename: part.payload for part in kernel.artifacts}
             for file, content in files.items():
                 stem, dot, kind = file.rpartition(".")
-                if dot + kind in BINARIES and content not in seen:
-                    seen.add(content)
+                if dot + kind in BINARIES and content not in packed:
+                    packed.add(content)
                     text = files.get(f"{stem}.ptx") or files.get(f"{stem}.amdgcn") or b""
                     yield PackedBinary(stem, content, text.decode(errors="replace"))
 

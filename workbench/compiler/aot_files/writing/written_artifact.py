@@ -68,8 +68,8 @@ def parse_weights_word(weights: str | None, stacklevel: int = 5) -> str | None:
     """
     if weights in _OLD_WORDS:
         word = _OLD_WORDS[weights]
-        said = f"weights={weights!r} is weights={word!r} now, the word that packages use."
-        warnings.warn(said, DeprecationWarning, stacklevel=stacklevel)
+        message = f"weights={weights!r} is weights={word!r} now, the word that packages use."
+        warnings.warn(message, DeprecationWarning, stacklevel=stacklevel)
         return word
     if weights is not None:
         require_one_of("weights", weights, WEIGHTS)
@@ -214,8 +214,8 @@ def _without_assembly(report: Report) -> Report:
     """The record without the listings of libraries that the file holds: a save reads none."""
     if not isinstance(report.texts, LateTexts):
         return report
-    kept = {name: report.tables[name] for name in report.tables if name != "assembly"}
-    return replace(report, tables=kept, texts=report.texts.without("assembly"))
+    tables = {name: report.tables[name] for name in report.tables if name != "assembly"}
+    return replace(report, tables=tables, texts=report.texts.without("assembly"))
 
 
 def _options(report: Report | None) -> dict[str, Any]:
@@ -302,14 +302,14 @@ def require_readable(
             f_globals=scope,
             handed_over=external_data,
         )
-        read = GuardSandbox(tp.artifacts_of(restored), plan, example.example)
-        answer = read.check()
+        sandbox = GuardSandbox(tp.artifacts_of(restored), plan, example.example)
+        answer = sandbox.check()
     if not answer.ok:
         raise ArtifactError(
             f"{name} cannot be saved: read back from the file, its checks refuse the call that it "
             f"was compiled with: {answer.failed or answer.guard}. {_CURE}"
         )
-    if changed := find_changed(tensors, example.held, read.held):
+    if changed := find_changed(tensors, example.held, sandbox.held):
         raise ArtifactError(f"{name} cannot be saved: {changed}. {_CURE}")
 
 
@@ -334,11 +334,11 @@ def require_own_identity(
                 "back at load; or compile with another object as argument."
             )
     for pair in plan.read_as_inputs:
-        place, given = map(shown, pair)
+        place, input_name = map(shown, pair)
         raise ArtifactError(
-            f"{name} cannot be saved: it was compiled for the global {place} and {given} "
+            f"{name} cannot be saved: it was compiled for the global {place} and {input_name} "
             "being one object, reads one for both, and no file can ask whether they are. Compile "
-            f"it with another object as {given}, such as a copy."
+            f"it with another object as {input_name}, such as a copy."
         )
 
 
@@ -406,12 +406,12 @@ def pack_builds(
 def _portable(
     serialized: Serialized, own: Build, name: str
 ) -> tuple[Build, tuple[BuiltKernel, ...]]:
-    wanted = name.lower().replace("+", " ")
-    isa = _find(wanted)
+    isa_name = name.lower().replace("+", " ")
+    isa = _find(isa_name)
     native = _find(own.isa)
-    if isa is None or wanted not in _LEVELS:
-        known = ", ".join(repr(level) for level in (NATIVE, *_LEVELS))
-        raise UsageError(f"isa={name!r} is unknown: choose from {known}.")
+    if isa is None or isa_name not in _LEVELS:
+        levels = ", ".join(repr(level) for level in (NATIVE, *_LEVELS))
+        raise UsageError(f"isa={name!r} is unknown: choose from {levels}.")
     if native is None or isa.bit_width() != native.bit_width():
         width = isa.bit_width()
         raise UsageError(
@@ -420,16 +420,16 @@ def _portable(
             f"options={{'cpp.simdlen': {width}}} on a processor that has {name}, then save with "
             f"isa={name!r}."
         )
-    march, flags = _LEVELS[wanted]
+    march, flags = _LEVELS[isa_name]
     if "avx512bf16" in isa.build_arch_flags():
         flags = (*flags, "avx512_bf16")
-    build = Build(wanted.replace(" ", "-"), wanted, tuple(sorted(flags)))
+    build = Build(isa_name.replace(" ", "-"), isa_name, tuple(sorted(flags)))
     return build, _build_all(serialized.kernels, isa, march)
 
 
 def _find(name: str) -> Any | None:
-    known = tp.SUPPORTED_VEC_ISAS.get()
-    return next((isa for isa in known if str(isa) == name), None)
+    isas = tp.SUPPORTED_VEC_ISAS.get()
+    return next((isa for isa in isas if str(isa) == name), None)
 
 
 def _build_all(kernels: Sequence[BuiltKernel], isa: Any, march: str) -> tuple[BuiltKernel, ...]:

@@ -41,9 +41,9 @@ class VirtualGenerator(torch.Generator):
 
     def __new__(cls, index: int) -> VirtualGenerator:
         """One for the CPU, whatever it says."""
-        made = super().__new__(cls)
-        made._index = index
-        return made
+        generator = super().__new__(cls)
+        generator._index = index
+        return generator
 
     def __init__(self, index: int) -> None:
         super().__init__()
@@ -88,13 +88,13 @@ def _toolkit(gpu: Device, process_patches: ProcessPatches) -> None:
 def _build_of(gpu: Device, show: Callable[[], str]) -> Callable[[], str]:
     """What `torch.__config__.show()` says; torch asks the library of CUDA, which is not there."""
 
-    def told() -> str:
+    def describe_build() -> str:
         try:
             return show()
         except RuntimeError:
             return f"PyTorch built with:\n  - {gpu.name}, which is not here\n"
 
-    return told
+    return describe_build
 
 
 def _queries(gpu: Device, count: int) -> dict[str, Any]:

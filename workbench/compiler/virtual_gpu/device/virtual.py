@@ -180,8 +180,8 @@ def compile_offline(process_patches: ProcessPatches, gpu: Device, rank: Rank) ->
     else:
         options["shape_padding"] = False  # would allocate and time matrices
     config = tp.INDUCTOR_CONFIG.get()
-    known = {name: value for name, value in options.items() if hasattr(config, name)}
-    process_patches.enter_context(config.patch(known))
+    present = {name: value for name, value in options.items() if hasattr(config, name)}
+    process_patches.enter_context(config.patch(present))
     early.install(process_patches)
     return early
 
@@ -222,7 +222,7 @@ def _precompiling(gpu: Device, early: EarlyKernels) -> Callable[..., None]:
 
 def _ranking(rank: Rank) -> Callable[..., Any]:
     def make_benchmark_fn(cls: Any, choices: Sequence[Any], *_: Any, **__: Any) -> Any:
-        return lambda wanted: {choice: rank(choice, n) for n, choice in enumerate(wanted)}
+        return lambda ranked: {choice: rank(choice, n) for n, choice in enumerate(ranked)}
 
     return make_benchmark_fn
 
@@ -248,9 +248,9 @@ def _scheduling(schedule: Callable[..., Any], gpu: Gpu) -> Callable[..., Any]:
     """
 
     def scheduled(module: Any, *args: Any, **kwargs: Any) -> Any:
-        asked = {"compute_estimator": "benchmark", "collective_estimator": "analytical"}
-        asked = {name: kwargs.get(name, default) for name, default in asked.items()}
-        timed = [name for name, way in asked.items() if way == "benchmark"]
+        estimators = {"compute_estimator": "benchmark", "collective_estimator": "analytical"}
+        estimators = {name: kwargs.get(name, default) for name, default in estimators.items()}
+        timed = [name for name, way in estimators.items() if way == "benchmark"]
         cluster = find_cluster()
         if timed and cluster is not None and not tp.INDUCTOR_CONFIG.get().deterministic:
             kwargs |= dict.fromkeys(timed, "analytical")
@@ -278,12 +278,12 @@ def _on_cpu(deduce: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
             return self.env[node.args[0]]
         if node.op != "call_function" or "device" not in node.kwargs:
             return deduce(self, node)
-        kept = node.kwargs
-        node.kwargs = {**kept, "device": torch.device("cpu")}
+        arguments = node.kwargs
+        node.kwargs = {**arguments, "device": torch.device("cpu")}
         try:
             return deduce(self, node)
         finally:
-            node.kwargs = kept
+            node.kwargs = arguments
 
     return deduce_value
 
@@ -343,17 +343,17 @@ class EarlyKernels:
 
 def _started(count: int) -> tuple[ThreadPoolExecutor, frozenset[int]]:
     """A pool all of whose threads run, with their identifiers."""
-    known: set[int] = set()
+    identifiers: set[int] = set()
     meeting = threading.Barrier(count)
 
     def arrive() -> None:
-        known.add(threading.get_ident())
+        identifiers.add(threading.get_ident())
         meeting.wait()
 
     pool = ThreadPoolExecutor(count, initializer=arrive)
     for started in [pool.submit(int) for _ in range(count)]:
         started.result()
-    return pool, frozenset(known)
+    return pool, frozenset(identifiers)
 
 
 def _triton_source(body: str) -> tuple[str, str] | None:
