@@ -130,6 +130,8 @@ def test_the_spine_names_tests_once_and_each_door_has_one() -> None:
     assert 60 <= len(spine) <= 80
     for test in spine:
         path, _, name = test.partition("::")
+        if path.startswith("tests/worlds/") and not (ROOT / path).exists():
+            continue  # a world that was deleted: see `tests.worlds.without`
         assert f"def {name.partition('[')[0].rpartition('::')[2]}(" in (ROOT / path).read_text(), (
             test
         )

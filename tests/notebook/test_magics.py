@@ -125,7 +125,11 @@ def test_a_cell_that_fails_shows_its_error_once(
         ("%%aot_compile abs(1)\nabs(1)", "at the end of the cell"),
         ("%aot_load", "Write the file"),
         ("%aot_inspect", "Write the file"),
-        ("%aot_profile", "Write the file: %aot_profile trace.json.gz"),
+        pytest.param(
+            "%aot_profile",
+            "Write the file: %aot_profile trace.json.gz",
+            marks=pytest.mark.world("profiles"),
+        ),
     ],
 )
 def test_a_wrong_line_is_one_line(
@@ -274,6 +278,7 @@ def test_the_cache_is_warmed_for_a_person_only(
     assert events == ["start", "stop"]
 
 
+@pytest.mark.world("profiles")
 def test_a_trace_is_shown_and_bound(
     run: Run, shell: InteractiveShell, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -25,6 +25,7 @@ def train(s: wb.LiveSession, steps: int) -> None:
         compiled(x).sum().backward()
 
 
+@pytest.mark.world("profiles")
 def test_a_session_takes_a_profile_of_its_own() -> None:
     with wb.session(profile=True) as s:
         train(s, 3)
@@ -44,6 +45,7 @@ def test_a_session_takes_a_profile_of_its_own() -> None:
     assert s.frame("compiles")["id"].nunique() == 1
 
 
+@pytest.mark.world("profiles")
 def test_the_profile_of_a_gpu_has_the_lines_of_the_reports_of_the_session(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -67,6 +69,7 @@ def test_a_session_without_one_says_how_to_take_one() -> None:
         _ = s.profile
 
 
+@pytest.mark.world("profiles")
 def test_the_profile_is_there_when_the_session_has_stopped() -> None:
     with wb.session(profile=True) as s:
         with pytest.raises(wb.errors.UsageError, match="stopped"):
@@ -75,6 +78,7 @@ def test_the_profile_is_there_when_the_session_has_stopped() -> None:
     assert len(s.profile.tables["kernels"])
 
 
+@pytest.mark.world("profiles")
 def test_a_program_that_raises_keeps_its_profile_and_leaves_no_profiler() -> None:
     session = wb.session(profile=True)
 
@@ -88,6 +92,7 @@ def test_a_program_that_raises_keeps_its_profile_and_leaves_no_profiler() -> Non
     assert len(session.profile.tables["kernels"])
 
 
+@pytest.mark.world("profiles")
 def test_another_profile_is_left_alone() -> None:
     with (
         torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as other,
