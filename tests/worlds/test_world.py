@@ -156,7 +156,7 @@ from IPython.core.magic import Magics, line_magic, magics_class
 
 from workbench.report import Report, Table
 from workbench.views.panes.pane import Content, Pane
-from workbench.worlds.world import World
+from workbench.worlds.world import Command, World
 
 
 @magics_class
@@ -189,6 +189,13 @@ class Wrong(World):
 
     def read_record(self, path):
         return object() if path.endswith("remarks") else int(path)
+
+
+    def list_commands(self):
+        def add(parser):
+            parser.add_argument("5", unknown=1)
+
+        return (Command("report", "", add, str), Command("bad", "", add, str), 8)
 
 
 class Nameless(World):
@@ -239,6 +246,98 @@ def test_what_is_wrong_in_a_world_is_left_out_with_its_name_and_the_rest_works(w
         "The magics Taking are left out: it takes aot_compile",
     ):
         assert words in warned, words
+
+
+def test_a_command_of_a_world_that_cannot_be_made_is_left_out(wrong: Path) -> None:
+    said = run_with_world(wrong, """
+        from workbench.command_line.main import build_command_parser
+        commands = build_command_parser().commands
+        print("profile" in commands, "bad" in commands)
+    """)  # fmt: skip
+    assert said[0] == "True False"
+    for words in (
+        "The command 'report' of the world wrong is left out: there is one of that name",
+        "The command bad is left out: TypeError",
+        "A command of the world wrong is left out: 8 is none",
+    ):
+        assert any(words in row for row in said), words
+
+
+NOTES = """
+import json
+from pathlib import Path
+
+from workbench.analysis.quantities.quantities import Quantity
+from workbench.errors import UsageError
+from workbench.report.presenter import Presented
+from workbench.views.kit.blocks import Document, Sentence
+from workbench.views.kit.shown import Shown
+from workbench.worlds.world import Command, World
+
+
+class Notes(Presented):
+    def __init__(self, count):
+        self.count = count
+
+    def _compare(self, other, names):
+        return compare(self, other, names)
+
+
+def compare(a, b, names):
+    if not (isinstance(a, Notes) and isinstance(b, Notes)):
+        raise UsageError("Notes are compared with notes.")
+    return b.count - a.count
+
+
+SHOWN = Shown(
+    document=lambda notes: Document("Notes", [Sentence(f"{notes.count} notes.")]),
+    numbers=lambda notes: [Quantity("notes", notes.count, "1", "counted")],
+    compare=compare,
+)
+
+
+class NotesWorld(World):
+    name = "notes"
+
+    def find_shown(self, kind):
+        return SHOWN if kind == "Notes" else None
+
+    def read_record(self, path):
+        if path.endswith(".notes"):
+            return Notes(len(Path(path).read_text().splitlines()))
+
+    def list_commands(self):
+        add = lambda parser: parser.add_argument("count", type=int)
+        return (Command("notes", "so many", add, lambda chosen: Notes(chosen.count)),)
+
+
+WORLD = NotesWorld()
+"""
+
+
+def test_its_records_are_read_printed_and_compared_by_the_commands(tmp_path: Path) -> None:
+    install(tmp_path, "notes", NOTES, {"notes": "WORLD"})
+    (path := tmp_path / "a.notes").write_text("one\ntwo\n")
+    said = run_with_world(tmp_path, f"""
+        import json, sys
+        import workbench as wb
+        from notes import Notes
+        from workbench.command_line.main import main
+        print(main(["report", {str(path)!r}]), main(["notes", "3"]))
+        sys.stdout.flush()
+        print(wb.diff(Notes(2), Notes(5)))
+        try:
+            wb.diff(wb.Report(), Notes(5))
+        except wb.UsageError as error:
+            print(error)
+        main(["report", {str(path)!r}, "--json"])
+    """)  # fmt: skip
+    assert said[:6] == ["Notes", "- 2 notes.", "Notes", "- 3 notes.", "0 0", "3"]
+    assert "Notes are compared with notes." in said
+    document = json.loads("\n".join(said[said.index("{") :]))
+    assert document["quantities"] == [{
+        "name": "notes", "value": 2, "unit": "1", "source": "counted"
+    }]  # fmt: skip
 
 
 def test_a_command_says_which_records_it_reads(wrong: Path) -> None:

@@ -27,7 +27,7 @@ from workbench.report import Kernel, Report
 from workbench.report.measures import measures
 from workbench.report.presenter import Presented, presenter
 from workbench.report.table import Table
-from workbench.worlds.world import list_commands
+from workbench.worlds.world import OWN_COMMANDS, list_commands
 
 
 def report(chosen: Namespace) -> int:
@@ -177,8 +177,6 @@ def _code(ok: bool) -> int:
 
 
 FORMAT = 1
-OWN = ("report", "diff", "check", "inspect", "explain")
-"""Commands that print a document, beside those of worlds."""
 _MOST_ROWS = 1_000
 _UNITS: Mapping[str, tuple[str, float]] = {"B": ("bytes", 1), "us": ("s", 1e-6)}
 
@@ -254,7 +252,7 @@ SCHEMA: Mapping[str, Any] = {
     "additionalProperties": False,
     "properties": {
         "format": {"const": FORMAT},
-        "command": {"enum": [*OWN, *(command.name for command in list_commands())]},
+        "command": {"enum": [*OWN_COMMANDS[:5], *(command.name for command in list_commands())]},
         "name": {"type": "string", "description": "what was looked at"},
         "ok": {"type": "boolean", "description": "whether the exit code is 0"},
         "sentences": {"type": "array", "items": {"type": "string"}},

@@ -241,8 +241,28 @@ def gather(
     return found
 
 
+OWN_COMMANDS = ("report", "diff", "check", "inspect", "explain", "words", "schema")
+"""Commands of the workbench that no world adds."""
+
+
 def list_commands() -> list[Command]:
-    """The commands that worlds add."""
-    return collect(
-        lambda world: world.list_commands(), Command, "command", name=lambda command: command.name
+    """The commands that worlds add; one whose arguments cannot be made is left out."""
+    listed = collect(
+        lambda world: world.list_commands(),
+        Command,
+        "command",
+        OWN_COMMANDS,
+        lambda command: command.name,
     )
+    return [command for command in listed if _takes_words(command)]
+
+
+def _takes_words(command: Command) -> bool:
+    from argparse import ArgumentParser
+
+    try:
+        command.add_words(ArgumentParser())
+    except Exception as error:  # somebody else's code, which may raise anything
+        _leave_out(f"the command {command.name}", f"{type(error).__name__}: {error}")
+        return False
+    return True
