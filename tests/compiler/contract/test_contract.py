@@ -16,6 +16,7 @@ from workbench.compiler.calls.paths import Path
 from workbench.compiler.contract.contract import (
     Contract,
     Leaf,
+    Terms,
     build_fast_check,
     build_fast_guard,
     describe,
@@ -44,13 +45,13 @@ def make_leaf(name: str, shape: tuple[int | Dynamic, ...]) -> Leaf:
 
 def accepts(leaves: tuple[Leaf, ...], values: Mapping[str, Any], **how: Any) -> bool:
     named = {str(leaf.path): leaf for leaf in leaves}
-    check = build_fast_check(named, tp.DISPATCH_MODE_COUNT.get(), device=CPU, **how)
+    check = build_fast_check(named, tp.DISPATCH_MODE_COUNT.get(), Terms(device=CPU, **how))
     return bool(eval(check.expression, {**check.scope, **values}))
 
 
 def fits(leaves: tuple[Leaf, ...], values: Mapping[str, Any]) -> bool:
     try:
-        CallContract("model", leaves, (), CPU).examine([*values.values()])
+        CallContract("model", leaves, Terms(device=CPU)).examine([*values.values()])
     except wb.ContractError:
         return False
     return True
@@ -67,14 +68,16 @@ def test_a_size_that_is_named_twice_has_its_own_range_each_time() -> None:
     assert (relations(small), relations(large)) == (False, True)
 
 
-def test_what_is_accepted_fast_is_accepted_in_words() -> None:
+@pytest.mark.parametrize("is_exact", [True, False])
+def test_what_is_accepted_fast_is_accepted_in_words(is_exact: bool) -> None:
     dice, verdicts = random.Random(0), set[bool]()
     for _ in range(TRIALS):
         shapes = [(draw_dim(dice), 2) for _ in range(dice.randint(1, 3))]
         leaves = tuple(make_leaf(f"v{n}", shape) for n, shape in enumerate(shapes))
         values = {str(leaf.path): torch.ones(dice.randint(0, 5), 2) for leaf in leaves}
-        fast = accepts(leaves, values)
-        assert not fast or fits(leaves, values), [leaf.text for leaf in leaves]
+        fast = accepts(leaves, values, is_exact=is_exact)
+        said = not Contract(leaves).mismatches(values) if is_exact else fits(leaves, values)
+        assert not fast or said, [leaf.text for leaf in leaves]
         verdicts.add(fast)
     assert verdicts == {True, False}
 
@@ -104,12 +107,27 @@ def test_a_relation_is_tested_in_the_variables_of_its_sizes() -> None:
     assert not accepts(leaves, {"x": torch.ones(3, 2)}, relations=relation)
 
 
-@pytest.mark.parametrize("learns", [True, False])
-def test_a_gradient_counts_where_the_code_learns(learns: bool) -> None:
+@pytest.mark.parametrize("is_exact", [True, False])
+def test_a_gradient_counts_where_terms_are_exact(is_exact: bool) -> None:
     x = torch.ones(2, requires_grad=True)
     leaves = (describe(Path("x"), x),)
-    assert accepts(leaves, {"x": x}, learns=learns) is learns
-    assert accepts(leaves, {"x": x.detach()}, learns=learns) is not learns
+    assert accepts(leaves, {"x": x}, is_exact=is_exact) is is_exact
+    assert accepts(leaves, {"x": x.detach()}, is_exact=is_exact) is not is_exact
+
+
+def test_words_for_a_file_ask_for_more_than_those_for_a_package() -> None:
+    x = torch.ones(2, 3, requires_grad=True)
+    leaves = (describe(Path("x"), torch.ones(2, 3)),)
+    assert Contract(leaves).mismatches({"x": x}) == [
+        "x: expected requires_grad=False, got True: pass x.detach(), or compile with such an "
+        "example"
+    ]
+    with torch.no_grad():
+        assert fits(leaves, {"x": x})
+    one = torch.ones(2, 3)[:1].as_strided((1, 3), (99, 1))
+    leaves = (describe(Path("x"), torch.ones(1, 3)),)
+    assert Contract(leaves).mismatches({"x": one}) != []
+    assert fits(leaves, {"x": one})
 
 
 def test_the_check_of_a_large_tensor_takes_no_memory() -> None:

@@ -24,15 +24,16 @@ from workbench.compiler.sizes import dims
 from workbench.errors import ArtifactError
 from workbench.typed_data import read_row
 
-if TYPE_CHECKING:  # what is declared is read when compiling; a package starts without
+if TYPE_CHECKING:  # a package starts without what is read when compiling, or for few contracts
+    from workbench.compiler.contract.shared_memory import SharedMemory
     from workbench.compiler.sizes.shapes import DynamicShapes
 
 CONSTANTS = (bool, int, float, complex, str, bytes, type(None), torch.dtype, torch.device)
 _SHOWN = 12
-
-
 _NEVER = "False"  # looked at slowly
-LAYOUT_CURE = "call .contiguous() or compile for this layout"
+_LAYOUT_CURE = "call .contiguous() or compile for this layout"
+Sizes = dict[str, tuple[int, str]]
+"""By the name of a dimension its value in a call, and where that was met first."""
 
 
 @dataclass(frozen=True)
@@ -104,6 +105,78 @@ def describe(path: Path, value: Any) -> Leaf:
     return Leaf(path, "object", kind)
 
 
+@dataclass(frozen=True)
+class Terms:
+    """How far a call may be from the example: for the fast check, and for the words when it fails.
+
+    Where `is_exact`, as torch's guards are, a tensor has the strides of the example, asks for
+    a gradient as that did, and belongs to inference_mode as that did. Otherwise a library reads the
+    memory: it computes no gradient, and a dimension of size 1 may have any stride. `device` is
+    where it was loaded; `relations` are between named dimensions, `memory` is what tensors share.
+    """
+
+    is_exact: bool = False
+    device: torch.device | None = None
+    relations: tuple[dims.Relation, ...] = ()
+    memory: SharedMemory | None = None
+
+    def explain_misfits(self, leaf: Leaf, value: Any, sizes: Sizes) -> Iterator[str]:
+        """A sentence for each way in which a value is no such leaf: path, expected, actual.
+
+        `sizes` collects the named dimensions.
+        """
+        if (kind := self._explain_kind(leaf, value)) is not None:
+            yield f"{leaf.path}: {kind}"
+            return
+        given = describe(leaf.path, value)
+        if self.is_exact:
+            yield from differences(leaf, given, sizes)
+            return
+        alike = {name: getattr(leaf, name) for name in ("requires_grad", "inference", "stride")}
+        misfits = list(differences(leaf, replace(given, **alike), sizes))
+        yield from misfits
+        if leaf.kind == given.kind == "tensor":
+            yield from self._explain_read(leaf, value, is_alike=not misfits)
+
+    def _explain_kind(self, leaf: Leaf, value: Any) -> str | None:
+        """Why a tensor is not in plain memory, or None."""
+        if not isinstance(value, torch.Tensor):
+            return None
+        if not self.is_exact:
+            return explain_kind(value)
+        if not leaf.is_dense:  # the example was none either
+            return None
+        is_in_name = explain_no_sizes(value) is None and (value.is_conj() or value.is_neg())
+        return None if is_in_name else explain_kind(value)
+
+    def _explain_read(self, leaf: Leaf, value: torch.Tensor, *, is_alike: bool) -> Iterator[str]:
+        """Why a library cannot read a tensor; its layout matters where all else `is_alike`."""
+        if value.requires_grad and torch.is_grad_enabled():
+            yield (
+                f"{leaf.path}: requires grad, and a package computes no gradients: pass "
+                ".detach(), or call under torch.no_grad()"
+            )
+        here, there = self.device, value.device
+        is_known = here is not None and here.index is not None and here.type == there.type
+        if is_known and here != there:
+            yield f"{leaf.path}: on {there}, the package was loaded on {here}"
+        if is_alike and not _match_layout(leaf, value):
+            yield (
+                f"{leaf.path}: expected {_describe_layout(leaf)}, got stride "
+                f"{list(value.stride())}: {_LAYOUT_CURE}"
+            )
+
+    def explain_relations(self, sizes: Sizes) -> Iterator[str]:
+        """A sentence for each relation that the named dimensions of a call do not satisfy."""
+        values = {name: size for name, (size, _) in sizes.items()}
+        for relation in self.relations:
+            if not relation.holds(values):
+                yield f"the dimensions {values} do not satisfy {relation.text}"
+
+
+_EXACT = Terms(is_exact=True)
+
+
 def _inputs(bound: Mapping[str, Any], receiver: str | None) -> Iterator[tuple[Path, Any]]:
     for name, value in bound.items():
         if name != receiver:
@@ -165,20 +238,15 @@ class Contract:
                 "compile again"
             )
         given = dict(_inputs(bound, self.receiver))
-        actual = {path: describe(path, value) for path, value in given.items()}
-        values: dict[str, tuple[int, str]] = {}
+        sizes: Sizes = {}
         for leaf in self.leaves:
-            actual_leaf = actual.pop(leaf.path, None)
-            if actual_leaf is None:
-                problems.append(f"{leaf.path}: expected {leaf.text}, {_instead(leaf.path, bound)}")
-                actual = {
-                    path: inner for path, inner in actual.items() if not leaf.path.holds(path)
-                }
-            elif leaf.is_dense and (kind := _kind_of(given[leaf.path])) is not None:
-                problems.append(f"{leaf.path}: {kind}")
+            if leaf.path in given:
+                problems.extend(_EXACT.explain_misfits(leaf, given.pop(leaf.path), sizes))
             else:
-                problems.extend(differences(leaf, actual_leaf, values))
-        problems.extend(f"{path}: unexpected {leaf.text}" for path, leaf in actual.items())
+                problems.append(f"{leaf.path}: expected {leaf.text}, {_instead(leaf.path, bound)}")
+                given = {path: value for path, value in given.items() if not leaf.path.holds(path)}
+        rest = (describe(path, value) for path, value in given.items())
+        problems.extend(f"{leaf.path}: unexpected {leaf.text}" for leaf in rest)
         return problems
 
     def can_be_read(self) -> Callable[[Mapping[str, Any]], bool]:
@@ -262,8 +330,8 @@ class Contract:
             ) from error
 
 
-def differences(leaf: Leaf, given: Leaf, values: dict[str, tuple[int, str]]) -> Iterator[str]:
-    """A sentence for each way in which a leaf differs; `values` collects the named dimensions."""
+def differences(leaf: Leaf, given: Leaf, sizes: Sizes) -> Iterator[str]:
+    """A sentence for each way in which a leaf differs; `sizes` collects the named dimensions."""
     where = str(leaf.path)
     if leaf.kind != given.kind or (leaf.kind != "tensor" and leaf.type != given.type):
         yield f"{where}: expected {leaf.text}, got {given.text}"
@@ -285,11 +353,12 @@ def differences(leaf: Leaf, given: Leaf, values: dict[str, tuple[int, str]]) -> 
     static = all(isinstance(size, int) for size in leaf.shape)
     if static and leaf.shape == given.shape and leaf.stride != given.stride:
         yield (
-            f"{where}: expected stride {list(leaf.stride)}, got {list(given.stride)}: {LAYOUT_CURE}"
+            f"{where}: expected stride {list(leaf.stride)}, got {list(given.stride)}: "
+            f"{_LAYOUT_CURE}"
         )
     if leaf.inference != given.inference:
         yield f"{where}: {explain_inference(where, was_inside=leaf.inference)}"
-    yield from _shape_differences(leaf, given, values)
+    yield from _shape_differences(leaf, given, sizes)
 
 
 def _number_differences(leaf: Leaf, given: Leaf) -> Iterator[str]:
@@ -298,14 +367,6 @@ def _number_differences(leaf: Leaf, given: Leaf) -> Iterator[str]:
             yield f"{leaf.path} is {given.value}, outside the declared {size.text}"
     if not leaf.shape and leaf.value != given.value:
         yield f"{leaf.path}: compiled for {leaf.value}, got {given.value}"
-
-
-def _kind_of(value: Any) -> str | None:
-    """Why a tensor is not in plain memory, or None; what is conjugated only in name is."""
-    is_tensor = isinstance(value, torch.Tensor) and explain_no_sizes(value) is None
-    if is_tensor and (value.is_conj() or value.is_neg()):
-        return None
-    return explain_kind(value) if isinstance(value, torch.Tensor) else None
 
 
 def _instead(path: Path, bound: Mapping[str, Any]) -> str:
@@ -317,9 +378,7 @@ def _instead(path: Path, bound: Mapping[str, Any]) -> str:
     return f"got a {type(value).__name__}"
 
 
-def _shape_differences(
-    leaf: Leaf, given: Leaf, values: dict[str, tuple[int, str]]
-) -> Iterator[str]:
+def _shape_differences(leaf: Leaf, given: Leaf, sizes: Sizes) -> Iterator[str]:
     where = str(leaf.path)
     if len(leaf.shape) != len(given.shape):
         yield f"{where}: expected shape {dims.text(leaf.shape)}, got {dims.text(given.shape)}"
@@ -336,7 +395,7 @@ def _shape_differences(
                 yield f"{where}: dimension {index} is {actual}, outside {whose}"
                 continue
             value = size.value(actual) or 0
-            seen = values.setdefault(size.name, (value, f"{where} dimension {index}"))
+            seen = sizes.setdefault(size.name, (value, f"{where} dimension {index}"))
             if seen[0] != value:
                 yield (
                     f"{where}: dimension {index} makes {size.name} {value}, but {seen[1]} "
@@ -386,7 +445,7 @@ def is_contiguous(leaf: Leaf) -> bool:
     return wide is not None and wide == sorted(wide)
 
 
-def match_layout(leaf: Leaf, value: torch.Tensor) -> bool:
+def _match_layout(leaf: Leaf, value: torch.Tensor) -> bool:
     """Whether a tensor lies in memory as the example did; dimensions of size 1 lie anywhere."""
     if value.numel() == 0:
         return True
@@ -407,7 +466,7 @@ def _same_strides(wanted: Sequence[int], value: torch.Tensor) -> bool:
     )
 
 
-def describe_layout(leaf: Leaf) -> str:
+def _describe_layout(leaf: Leaf) -> str:
     """The layout as people say it."""
     if is_contiguous(leaf):
         return "a contiguous tensor"
@@ -420,22 +479,17 @@ def describe_layout(leaf: Leaf) -> str:
 def build_fast_check(
     named: Mapping[str, Leaf],
     modes: Callable[[], int],
-    *,
-    device: torch.device | None = None,
-    learns: bool = False,
-    relations: Sequence[dims.Relation] = (),
-    memory: Callable[[Sequence[torch.Tensor]], bool] | None = None,
+    terms: Terms,
 ) -> FastCheck:
     """The check of leaves by the names that they have in the call.
 
     One C++ call of torch's guards looks at classes, dtypes, devices, fixed sizes and strides; then
     come constants, dynamic sizes and what is around the call: `modes` counts the modes that
-    follow it, `memory` is the check of what tensors share. Where it `learns`, the gradients that
-    tensors ask for count.
+    follow it.
     """
     scope: dict[str, Any] = {}
     tensors = {name: leaf for name, leaf in named.items() if leaf.kind == "tensor"}
-    tests = [_write_tensor_test(tensors, device, learns, scope)] if tensors else []
+    tests = [_write_tensor_test(tensors, terms, scope)] if tensors else []
     for name, leaf in named.items():
         if leaf.kind != "tensor":
             tests.append(_write_constant(name, leaf, scope))
@@ -449,9 +503,9 @@ def build_fast_check(
         if isinstance(size, dims.Dynamic)
     ]
     tests += dims.write_size_tests(places, sizes) if places else ()
-    tests += [relation.write_test(sizes) for relation in relations]
-    if memory is not None:
-        scope["_wb_memory"] = memory
+    tests += [relation.write_test(sizes) for relation in terms.relations]
+    if terms.memory is not None:
+        scope["_wb_memory"] = terms.memory.holds
         tests.append(f"_wb_memory([{', '.join(tensors)}])")
     if tensors:
         scope["_wb_ad"], scope["_wb_modes"] = tp.FORWARD_AD.get(), modes
@@ -459,13 +513,11 @@ def build_fast_check(
     return FastCheck(" and ".join(tests) or "True", scope, [*tensors])
 
 
-def _write_tensor_test(
-    tensors: Mapping[str, Leaf], device: torch.device | None, learns: bool, scope: dict[str, Any]
-) -> str:
+def _write_tensor_test(tensors: Mapping[str, Leaf], terms: Terms, scope: dict[str, Any]) -> str:
     leaves = list(tensors.values())
-    likes = [_make_like(leaf, device) for leaf in leaves]
+    likes = [_make_like(leaf, terms.device) for leaf in leaves]
     for leaf, like in zip(leaves, likes, strict=True):
-        like.requires_grad_(learns and leaf.requires_grad)
+        like.requires_grad_(terms.is_exact and leaf.requires_grad)
     guard = tp.TENSOR_GUARDS.get()(
         *likes,
         dynamic_dims_sizes=[[s if isinstance(s, int) else None for s in f.shape] for f in leaves],
@@ -498,7 +550,7 @@ def _write_layout(name: str, leaf: Leaf, scope: dict[str, Any]) -> str:
     if is_contiguous(leaf):
         return f"{name}.is_contiguous()"
     number = len(scope)
-    scope["_wb_fits"], scope[f"_wb_f{number}"] = match_layout, leaf
+    scope["_wb_fits"], scope[f"_wb_f{number}"] = _match_layout, leaf
     return f"_wb_fits(_wb_f{number}, {name})"
 
 
@@ -514,7 +566,7 @@ def build_fast_guard(signature: inspect.Signature, contract: Contract) -> FastCh
     kinds = {leaf.kind for leaf in named.values()}
     if "tensor" not in kinds or not all(_is_simple(*one, signature) for one in named.items()):
         return None
-    made = build_fast_check(named, tp.FUNCTION_MODES.get(), learns=True)
+    made = build_fast_check(named, tp.FUNCTION_MODES.get(), _EXACT)
     scope = {**made.scope, "_wb_device": tp.DEVICE_MODULE.get()}
     return replace(made, expression=f"{made.expression} and {_NO_DEVICE}", scope=scope)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from itertools import combinations
 from math import gcd
@@ -10,7 +10,6 @@ from typing import Any
 
 import torch
 
-from workbench.compiler.contract.contract import Leaf
 from workbench.compiler.internals import torch_private as tp
 from workbench.errors import ArtifactError
 from workbench.typed_data import read_row
@@ -55,10 +54,9 @@ class SharedMemory:
     shared: tuple[Shared, ...] = ()
 
     @classmethod
-    def of(cls, leaves: Sequence[Leaf], tensors: Sequence[torch.Tensor]) -> SharedMemory:
+    def of(cls, names: Iterable[str], tensors: Sequence[torch.Tensor]) -> SharedMemory:
         """What the tensors of an example call share; those without data share nothing."""
-        shared = tuple(_shared(tensors)) if _have_data(tensors) else ()
-        return cls(tuple(str(leaf.path) for leaf in leaves), shared)
+        return cls((*names,), tuple(_shared(tensors)) if _have_data(tensors) else ())
 
     def holds(self, tensors: Sequence[torch.Tensor]) -> bool:
         """Whether the tensors of a call share memory exactly as those of the example."""

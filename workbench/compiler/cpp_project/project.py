@@ -288,7 +288,7 @@ def build_contract_values(model: PackagedModel) -> dict[str, str]:
         "flag_count": str(len(flags)),
         "flags": ", ".join(map(write_cpp_literal, flags)),
         "inputs": "".join(map(_input, list_input_leaves(model))),
-        "relations": "".join(map(write_relation, call_contract(model).relations)),
+        "relations": "".join(map(write_relation, call_contract(model).terms.relations)),
         "weights": "".join(map(_weight, model.constants)),
         "outputs": "".join(map(_output, model.outputs)),
     }

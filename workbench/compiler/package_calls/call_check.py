@@ -8,8 +8,8 @@ stride of a dimension of size 1).
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -20,19 +20,15 @@ from workbench.compiler.calls.call_path import (
     write_function,
 )
 from workbench.compiler.contract.contract import (
-    LAYOUT_CURE,
     Contract,
     Leaf,
+    Sizes,
+    Terms,
     build_fast_check,
-    describe,
-    describe_layout,
-    differences,
     list_problems,
-    match_layout,
 )
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.surroundings import find_recorders
-from workbench.compiler.internals.tensor_kind import explain_kind
 from workbench.compiler.package_calls.signature import CallSignature
 from workbench.compiler.sizes.dims import Dynamic
 from workbench.errors import ArtifactError, ContractError
@@ -52,9 +48,7 @@ class CallContract:
 
     model: str
     leaves: tuple[Leaf, ...]
-    relations: tuple[Relation, ...]
-    device: torch.device
-    memory: SharedMemory | None = None
+    terms: Terms
 
     @classmethod
     def of(cls, model: str, data: Mapping[str, Any], device: torch.device) -> CallContract:
@@ -71,7 +65,8 @@ class CallContract:
             for size in leaf.shape
             if isinstance(size, Dynamic) and size.name is not None
         ]
-        return cls(model, leaves, _relations(data, names), device, _shared_memory(data))
+        relations, memory = _relations(data, names), _shared_memory(data)
+        return cls(model, leaves, Terms(False, device, relations, memory))
 
     @property
     def tensors(self) -> tuple[int, ...]:
@@ -80,52 +75,23 @@ class CallContract:
 
     def examine(self, values: Sequence[Any]) -> list[Any]:
         """The leaves as the library can take them; raises `ContractError` naming each bad one."""
-        dims: dict[str, tuple[int, str]] = {}
-        problems: list[str] = list(find_recorders(self.model, values))
-        for leaf, value in zip(self.leaves, values, strict=True):
-            problems.extend(self._problems(leaf, value, dims))
-        if not problems:
-            sizes = {name: size for name, (size, _) in dims.items()}
-            problems += [
-                f"the dimensions {sizes} do not satisfy {relation.text}"
-                for relation in self.relations
-                if not relation.holds(sizes)
-            ]
-        if not problems and self.memory is not None:
-            problems += self.memory.mismatches([values[place] for place in self.tensors])
-        if problems:
+        if problems := self._mismatches(values):
             raise ContractError(
                 f"{self.model} was called with inputs that do not fit what was compiled:\n"
                 + list_problems(problems)
             )
         return [v.detach() if isinstance(v, torch.Tensor) else v for v in values]
 
-    def _problems(self, leaf: Leaf, value: Any, dims: dict[str, tuple[int, str]]) -> Iterator[str]:
-        actual = describe(leaf.path, value)
-        if isinstance(value, torch.Tensor):
-            kind = explain_kind(value)
-            if kind:
-                yield f"{leaf.path}: {kind}"
-                return
-            actual = replace(actual, type=leaf.type, requires_grad=leaf.requires_grad)
-            actual = replace(actual, inference=leaf.inference, stride=leaf.stride)
-        misfits = list(differences(leaf, actual, dims))
-        yield from misfits
-        if leaf.kind != "tensor" or not isinstance(value, torch.Tensor):
-            return
-        if value.requires_grad and torch.is_grad_enabled():
-            yield (
-                f"{leaf.path}: requires grad, and a package computes no gradients: pass "
-                ".detach(), or call under torch.no_grad()"
-            )
-        has_index = self.device.index is not None and value.device.type == self.device.type
-        if has_index and value.device != self.device:
-            yield f"{leaf.path}: on {value.device}, the package was loaded on {self.device}"
-        if not misfits and not match_layout(leaf, value):
-            yield (
-                f"{leaf.path}: expected {describe_layout(leaf)}, got stride "
-                f"{list(value.stride())}: {LAYOUT_CURE}"
-            )
+    def _mismatches(self, values: Sequence[Any]) -> list[str]:
+        """A sentence for everything that does not fit; what is between leaves where each does."""
+        problems: list[str] = list(find_recorders(self.model, values))
+        sizes: Sizes = {}
+        for leaf, value in zip(self.leaves, values, strict=True):
+            problems.extend(self.terms.explain_misfits(leaf, value, sizes))
+        problems = problems or list(self.terms.explain_relations(sizes))
+        if problems or self.terms.memory is None:
+            return problems
+        return list(self.terms.memory.mismatches([values[place] for place in self.tensors]))
 
 
 def _relations(data: Mapping[str, Any], names: Sequence[str]) -> tuple[Relation, ...]:
@@ -173,13 +139,7 @@ def _test(contract: CallContract, check: bool) -> FastCheck:
     """The test that stands before the library: the contract, or only that they are tensors."""
     if check:
         named = {f"_wb_v{index}": leaf for index, leaf in enumerate(contract.leaves)}
-        return build_fast_check(
-            named,
-            tp.DISPATCH_MODE_COUNT.get(),
-            device=contract.device,
-            relations=contract.relations,
-            memory=None if contract.memory is None else contract.memory.holds,
-        )
+        return build_fast_check(named, tp.DISPATCH_MODE_COUNT.get(), contract.terms)
     tests = [f"isinstance(_wb_v{place}, _wb_tensor)" for place in contract.tensors]
     return FastCheck(" and ".join(tests) or "True", {"_wb_tensor": torch.Tensor})
 

@@ -312,8 +312,7 @@ def memory_of(program: Any, inputs: CallInputs) -> SharedMemory | None:
     if not _writes(program):
         return None
     given = [(path, value) for path, value in inputs.leaves if isinstance(value, torch.Tensor)]
-    leaves = [describe(path, value) for path, value in given]
-    memory = SharedMemory.of(leaves, [value for _, value in given])
+    memory = SharedMemory.of((str(path) for path, _ in given), [value for _, value in given])
     if memory.shared:
         first, second = (memory.names[place] for place in memory.shared[0].pair)
         raise CaptureError(

@@ -372,7 +372,10 @@ def _plan(
             *list_closure_rows(function),
             *list_answer_rows(code),
         ),
-        memory=SharedMemory.of(arguments, [leaf.path.get(run.call.bound) for leaf in arguments])
+        memory=SharedMemory.of(
+            (str(leaf.path) for leaf in arguments),
+            [leaf.path.get(run.call.bound) for leaf in arguments],
+        )
         if has_argument_writes(aot_fn)
         else None,
         inlined=code,
