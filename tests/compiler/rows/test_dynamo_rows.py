@@ -2,8 +2,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from workbench.compiler.rows.dynamo_rows import (
     BreakTable,
+    SeenGuard,
+    list_guards,
     list_recompiles,
     name_function,
     read_break,
@@ -69,3 +73,39 @@ def test_a_cache_says_why_it_was_bypassed() -> None:
     assert found == CacheEvent("FX graph cache", "bypass", None, "a reason")
     found = read_cache_event("aotautograd_cache_hit", {"cache_key": "abc"})
     assert found == CacheEvent("AOTAutograd cache", "hit", "abc", None)
+
+
+def test_a_guard_is_kept_where_nothing_says_why_not() -> None:
+    kept, dropped = list_guards(
+        [
+            SeenGuard("TENSOR_MATCH", "L['x']", ("check_tensor(L['x'])",), "model.py", 3),
+            SeenGuard("CONSTANT_MATCH", "G['n']", ("G['n'] == 2",), None, None, "a global", "2"),
+        ]
+    )
+    assert (kept.id, kept.kept, kept.file, kept.line) == ("q0", True, "model.py", 3)
+    assert (dropped.id, dropped.kept, dropped.frozen) == ("q1", False, "2")
+    assert (kept.why_dropped, dropped.why_dropped) == (None, "a global")
+
+
+def test_checks_are_told_once_and_without_addresses() -> None:
+    check = "___check_obj_id(G['f'], 140630660042288)"
+    (row,) = list_guards([SeenGuard("ID_MATCH", "G['f']", (check, check))])
+    assert row.code == ("___check_obj_id(G['f'], <id>)",)
+
+
+@pytest.mark.parametrize(
+    ("source", "is_global"),
+    [
+        ("", False),  # a state, as that of autocast
+        ("G", True),
+        ("G['n']", True),
+        ("type(G['f']).__call__.__code__", True),
+        ("G['table'][L['key']]", True),
+        ("L['x']", False),
+        ("L['names']['G[0]']", False),
+        ("list(dict.keys(L['d']))[0]", False),
+    ],
+)
+def test_what_leads_from_a_global_is_global(source: str, is_global: bool) -> None:
+    (row,) = list_guards([SeenGuard("ID_MATCH", source)])
+    assert row.is_global is is_global

@@ -7,6 +7,7 @@ from typing import Any
 
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Hook
+from workbench.compiler.rows.dynamo_rows import SeenGuard, list_guards
 from workbench.compiler.sources.dynamo_messages import GuardTexts
 from workbench.compiler.sources.sources import Places
 from workbench.report import Guard
@@ -20,7 +21,7 @@ class GuardRecorder:
     def __init__(self, places: Places, texts: GuardTexts):
         self._places = places
         self._texts = texts
-        self._noted: list[tuple[Any, bool, str | None, str | None]] = []
+        self._noted: list[tuple[Any, str | None, str | None]] = []
         self._found: list[Any] = []
 
     def list_hooks(self) -> Iterator[Hook]:
@@ -42,31 +43,20 @@ class GuardRecorder:
         `frozen` are the values of those that nothing replaces in a file.
         """
         values = [None] * len(entries) if frozen is None else frozen
-        self._noted = list(zip(entries, keep, reasons, values, strict=True))
+        self._noted = [
+            (entry.orig_guard, None if kept else why or "dropped by the guard filter", value)
+            for entry, kept, why, value in zip(entries, keep, reasons, values, strict=True)
+        ]
 
     def rows(self) -> list[Guard]:
         """The guards, in the order in which Dynamo built them."""
         if self._noted:
-            return [self._row(f"q{n}", *noted) for n, noted in enumerate(self._noted)]
-        return [self._unfiltered(f"q{n}", guard) for n, guard in enumerate(self._found)]
+            return list_guards((self._see(*noted) for noted in self._noted), self._texts)
+        return list_guards(map(self._see, self._found), self._texts)
 
-    def _row(self, id: str, entry: Any, keep: bool, why: str | None, frozen: str | None) -> Guard:
-        guard = entry.orig_guard
-        code = getattr(entry, "code_parts", None) or guard.code_list
-        file, line = self._place(guard)
-        reason = None if keep else why or "dropped by the guard filter"
-        name, kind = str(guard.name), entry.guard_type
-        checks = self._texts.of(code)
-        return Guard(id, keep, kind, name, checks, reason, entry.is_global, file, line, frozen)
-
-    def _unfiltered(self, id: str, guard: Any) -> Guard:
-        file, line = self._place(guard)
-        name = str(guard.name)
-        source = getattr(guard, "originating_source", None)
-        is_global = bool(getattr(source, "is_global", lambda: False)())
-        kind = str(guard.create_fn_name())
-        checks = self._texts.of(guard.code_list)
-        return Guard(id, True, kind, name, checks, None, is_global, file, line)
+    def _see(self, guard: Any, why: str | None = None, frozen: str | None = None) -> SeenGuard:
+        kind, checks = str(guard.create_fn_name()), tuple(guard.code_list or ())
+        return SeenGuard(kind, str(guard.name), checks, *self._place(guard), why, frozen)
 
     def _place(self, guard: Any) -> tuple[str | None, int | None]:
         for frame in reversed(guard.user_stack or ()):

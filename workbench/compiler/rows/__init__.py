@@ -1,7 +1,7 @@
 """Rows of a compilation, from what a recorder sees or a log holds; nothing here imports torch."""
 
 DOORS = {
-    "dynamo_rows": "Graph breaks, recompilations, the answers of caches.",
+    "dynamo_rows": "Graph breaks, recompilations, guards, the answers of caches.",
     "phase_rows": "The timeline: phases inside of phases, one stack for each thread.",
     "program_rows": "Graphs, nodes and kernels, and what they are tied to.",
 }

@@ -1,9 +1,10 @@
-"""Graph breaks, recompilations and the answers of caches, from torch's own words for them."""
+"""Graph breaks, recompilations, guards and the answers of caches, from torch's words for them."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -12,12 +13,13 @@ from workbench.compiler.sources.dynamo_messages import (
     IN_LOOP,
     RESUMED,
     BreakMessage,
+    GuardTexts,
     parse_break_message,
     recompile_reasons,
     strip_reason,
 )
 from workbench.compiler.sources.sources import Frame, TracedFiles, qualify
-from workbench.report import Break, CacheEvent, Recompile
+from workbench.report import Break, CacheEvent, Guard, Recompile
 from workbench.report.rows import LOOP_HINT
 
 CACHE_RECORDS = {
@@ -31,6 +33,8 @@ CACHE_RECORDS = {
 """The records of torch's caches: which cache, and its answer."""
 BreakKey = tuple[str, int, str]
 """File, line and kind: a break that is met again there is counted."""
+_ROOT = re.compile(r"\b([GL])(?=\[|$)")
+"""How torch writes the globals and the locals of a frame."""
 
 
 def read_cache_event(record: str, data: dict[str, Any]) -> CacheEvent:
@@ -116,3 +120,45 @@ class BreakTable:
             replace(row, function=name_function(places, frame), count=self.counts[key])
             for key, (places, frame, row) in list(self._met.items())
         ]
+
+
+@dataclass(frozen=True)
+class SeenGuard:
+    """A guard in torch's words: `source` is what it looks at, `checks` its code.
+
+    `file` is as the report shows it. `why_dropped` is there for one that is not kept.
+    """
+
+    kind: str
+    source: str
+    checks: Sequence[str] = ()
+    file: str | None = None
+    line: int | None = None
+    why_dropped: str | None = None
+    frozen: str | None = None
+
+
+def list_guards(seen: Iterable[SeenGuard], texts: GuardTexts | None = None) -> list[Guard]:
+    """The guards as rows, in their order."""
+    written = texts or GuardTexts()
+    return [
+        Guard(
+            id=f"q{number}",
+            kept=guard.why_dropped is None,
+            kind=guard.kind,
+            source=guard.source,
+            code=written.of(guard.checks),
+            why_dropped=guard.why_dropped,
+            is_global=_is_global(guard.source),
+            file=guard.file,
+            line=guard.line,
+            frozen=guard.frozen,
+        )
+        for number, guard in enumerate(seen)
+    ]
+
+
+def _is_global(source: str) -> bool:
+    """Whether a source leads from a global: what stands innermost in it comes first."""
+    root = _ROOT.search(source)
+    return root is not None and root[1] == "G"

@@ -308,26 +308,22 @@ def _tensors(shapes: list[str]) -> str:
     return f"tensors of shapes {', '.join(shapes[:-1])} and {shapes[-1]}"
 
 
-def code_of(parts: Iterable[str] | None) -> tuple[str, ...]:
-    """The checks as Python, without object identities, which change, and secrets."""
-    return GuardTexts().of(parts)
-
-
 class GuardTexts:
-    """Writes checks as `code_of`; it looks at the environment once for many guards.
+    """Writes checks as Python, without object identities, which change, and secrets.
 
-    Values of the environment may be secrets: a record is handed on.
+    Values of the environment may be such, and a record is handed on. They are looked up once for
+    many guards.
     """
 
     def __init__(self) -> None:
         self._hidden = {repr(value) for value in os.environ.values() if len(value) > _SHORT}
 
     def of(self, parts: Iterable[str] | None) -> tuple[str, ...]:
-        """The parts of one guard, each once."""
+        """The parts of one guard that say something, each once."""
         texts = [
             _IDENTITY.sub("<id>", str(part).partition("#")[0].rstrip()) for part in parts or ()
         ]
-        return tuple(dict.fromkeys(map(self._strip, texts)))
+        return tuple(dict.fromkeys(map(self._strip, filter(None, texts))))
 
     def _strip(self, text: str) -> str:
         """Without what is compared there where it is of the environment."""

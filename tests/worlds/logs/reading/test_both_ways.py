@@ -22,9 +22,9 @@ from workbench.report import Report
 ROOT = Path(__file__).parents[4]
 SHARED = (
     *("sources", "graphs", "nodes", "breaks", "recompiles", "kernels", "wrappers", "buffers"),
-    *("links", "phases", "cache", "guards"),
+    *("links", "phases", "cache"),
 )
-"""The tables that both have."""
+"""The tables that both have, besides the guards."""
 _GRAPH = re.compile(r"g\d+(?=:|$)")
 ALONE = "only recorded"  # a graph that torch shows a recorder and writes to no log
 
@@ -39,7 +39,11 @@ _CALLERS = "only the recorder sees the whole stack of a node"
 _BUILT = "only the recorder looks at the built code of kernels"
 _TRACED = "where torch traces again, only the recorder sees which node a node comes from"
 _THREADS = "a log names no thread: phases of builders lie beside or in those of the main thread"
-_GUARDS = "the recorder lists what Dynamo guards, a log the leaves of the tree that checks it"
+_AMBIENT = "Dynamo has guards on states and absent names whose code only the tree that checks tells"
+_TREE = "the tree checks more than Dynamo tells: a tensor, the global state, what is not in a dict"
+_CHECK = "a log has the kind of the check, the recorder that of the guard that it is for"
+_LAST = "the tree has at its end, of nothing, the check that two names are one object"
+_CUT = "the tree has the innermost line, of a file whose path torch cuts, the recorder the user's"
 ONE_SIDE = {
     ("buffers", "bytes"): _TUPLE,
     ("buffers", "device"): _UNPACKED,
@@ -50,8 +54,13 @@ ONE_SIDE = {
     ("buffers", "rows recorded"): _FUSED,
     ("buffers", "shape"): _UNPACKED,
     ("buffers", "written_by"): _SCHEDULER,
-    ("guards", "rows logged"): _GUARDS,
-    ("guards", "rows recorded"): _GUARDS,
+    ("guards", "checks, logged"): _TREE,
+    ("guards", "file"): _CUT,
+    ("guards", "is_global"): _LAST,
+    ("guards", "kind"): _CHECK,
+    ("guards", "line"): _CUT,
+    ("guards", "rows without a check, recorded"): _AMBIENT,
+    ("guards", "source"): _LAST,
     ("kernels", "bytes_read"): _MODEL,
     ("kernels", "bytes_written"): _MODEL,
     ("kernels", "called_from"): _CALLERS,
@@ -82,8 +91,11 @@ ONE_SIDE = {
     ("phases", "thread"): _THREADS,
 }
 """What only one side can know, or each in its way: table and column, and why."""
+_DROPPED = "a log has what torch checks here, a recorder also what of that a file can hold"
 OF_PACKAGES = {
     ("cache", "rows recorded"): "the recorder bypasses the caches, and asks them itself",
+    ("guards", "kept"): _DROPPED,
+    ("guards", "why_dropped"): _DROPPED,
     ("kernels", "estimate"): _BUILT,
     ("kernels", "occupancy"): _BUILT,
     ("kernels", "registers"): _BUILT,
@@ -155,6 +167,32 @@ def list_shared(live: Report, log: Report, table: str) -> tuple[list[Any], list[
     return recorded, logged
 
 
+def list_checks(report: Report) -> dict[str, list[Any]]:
+    """The guards by each of their checks; one that tells none is there by its kind and source."""
+    checks: dict[str, list[Any]] = {}
+    for row in list_rows(report, "guards"):
+        del row["id"]
+        for check in row.pop("code") or (f"no check: {row['kind']} {row['source']}",):
+            checks.setdefault(check, []).append(row)
+    return checks
+
+
+def find_guard_differences(live: Report, log: Report) -> Iterator[tuple[Difference, str]]:
+    """Every cell in which two guards with the same check differ, and the checks of one side."""
+    recorded, logged = list_checks(live), list_checks(log)
+    for check in dict.fromkeys((*recorded, *logged)):
+        here, there = recorded.get(check, []), logged.get(check, [])
+        for ours, theirs in zip(here, there, strict=False):
+            yield from (
+                (("guards", column), f"{check}: {ours[column]!r} is {theirs[column]!r} in the log")
+                for column in ours
+                if ours[column] != theirs[column]
+            )
+        what = "rows without a check" if check.startswith("no check: ") else "checks"
+        yield from ((("guards", f"{what}, recorded"), check) for _ in here[len(there) :])
+        yield from ((("guards", f"{what}, logged"), check) for _ in there[len(here) :])
+
+
 def _graph_of(id: str) -> str:
     found = _GRAPH.match(id)
     return found[0] if found else ""
@@ -162,9 +200,10 @@ def _graph_of(id: str) -> str:
 
 def find_differences(live: Report, log: Report) -> Iterator[tuple[Difference, str]]:
     """Every cell in which the two differ, and every row that one of them lacks."""
+    yield from find_guard_differences(live, log)
     for table in SHARED:
         recorded, logged = list_shared(live, log, table)
-        if table in ("guards", "links") or (len(recorded) != len(logged) and table != "buffers"):
+        if table == "links" or (len(recorded) != len(logged) and table != "buffers"):
             here, there = Counter(map(repr, recorded)), Counter(map(repr, logged))
             for side, rows in (("recorded", here - there), ("logged", there - here)):
                 for row in rows:
@@ -245,11 +284,22 @@ def test_a_recorder_and_a_log_say_the_same_of_a_package_for_a_gpu(
     assert found.keys() >= OF_PACKAGES.keys() - {("phases", "duration_s")}
 
 
+def test_a_log_has_every_check_that_a_recorder_has(compile_samples: Callable[..., Path]) -> None:
+    folder = compile_samples(*QUICK)
+    live, log = Report.load(folder / "broken.wbr"), wb.read_trace(folder / "broken")
+    recorded, logged = list_checks(live), list_checks(log)
+    assert len(recorded) > 40
+    assert all(check.startswith("no check: ") for check in recorded.keys() - logged.keys())
+    assert {row["is_global"] for rows in logged.values() for row in rows} == {True, False}
+
+
 def test_both_guard_the_same_tensors(compile_samples: Callable[..., Path]) -> None:
     folder = compile_samples(*QUICK)
     for name in QUICK:
         sides = [Report.load(folder / f"{name}.wbr"), wb.read_trace(folder / name)]
-        tensors = [{g.source for g in side.guards if g.kind == "TENSOR_MATCH"} for side in sides]
+        tensors = [
+            Counter(g.source for g in side.guards if g.kind == "TENSOR_MATCH") for side in sides
+        ]
         assert tensors[0] == tensors[1]
 
 

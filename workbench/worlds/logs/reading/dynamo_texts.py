@@ -7,16 +7,19 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from workbench.compiler.rows.dynamo_rows import BreakTable, name_function, read_break
+from workbench.compiler.rows.dynamo_rows import (
+    BreakTable,
+    SeenGuard,
+    name_function,
+    read_break,
+)
 from workbench.compiler.sources.dynamo_messages import (
     ANOTHER,
     BreakMessage,
-    code_of,
     parse_data_break,
 )
 from workbench.compiler.sources.size_symbols import SizeSymbols, describe_line, find_undecided
 from workbench.compiler.sources.sources import Frame
-from workbench.report import Guard
 from workbench.worlds.logs.reading.content import LogContent
 from workbench.worlds.logs.reading.source_places import LogPlaces, named, parse_frames
 
@@ -27,6 +30,8 @@ _UNSUPPORTED = re.compile(r"\n(?:\w+\.)+exc\.(?:Unsupported|UserError|\w*GraphBr
 _AT = re.compile(r"Graph break in user code at (.+):(\d+)")
 _STEP = re.compile(r"^\S[^\n]*:\n\n+")  # what Dynamo was doing, before the message itself
 _LINE = re.compile(r"^([| ]*)\+- (\w+)(?:: (.*))?$")
+_TENSOR = "TENSOR_MATCH"
+_MARKS = "DIMENSION_DYNAMIC_MARKING_GUARD"  # leaves that the guard of a tensor makes beside its own
 _MANAGER = re.compile(r"source=(.*?), (?:accessed_by|type)=")
 _COMMENT = re.compile(r"\s+# (?:(.*?)\s+# )?(\S+):(\d+) in \S+\s*$")
 _THREADS = re.compile(r'"num_threads":(\d+)')
@@ -215,10 +220,29 @@ def name_begun(content: LogContent, places: LogPlaces, compile_id: str) -> str:
     return name_function(places, frame)
 
 
-def guards(text: str, first: int, resolve: Resolve) -> Iterator[Guard]:
-    """The leaves of a tree of guards; ids count from `first`."""
+def read_guards(text: str, resolve: Resolve) -> Iterator[SeenGuard]:
+    """The guards of a printed tree, one for each leaf; a tensor's marks belong to the tensor's."""
+    last: SeenGuard | None = None
+    told: set[str] = set()
+    for kind, source, rest in _list_leaves(text):
+        if not rest and kind in told:  # of several tensors, which torch tells at the first
+            continue
+        told.add(kind)
+        read = _read_leaf(kind, source, rest, resolve)
+        if last is None:
+            last = read
+        elif kind == _MARKS and (last.kind, last.source) == (_TENSOR, source):
+            last = replace(last, checks=(*last.checks, *read.checks))
+        else:
+            yield last
+            last = read
+    if last is not None:
+        yield last
+
+
+def _list_leaves(text: str) -> Iterator[tuple[str, str, str]]:
+    """The kind of each leaf, what the manager around it looks at, and the rest of its line."""
     sources: list[tuple[int, str]] = []
-    number = first
     for line in text.split("\n"):
         match = _LINE.match(line)
         if match is None:
@@ -229,18 +253,16 @@ def guards(text: str, first: int, resolve: Resolve) -> Iterator[Guard]:
         if kind.endswith("Manager"):
             source = _MANAGER.search(rest)
             sources.append((depth, source[1] if source else ""))
-            continue
-        yield _leaf(f"q{number}", kind, rest, sources[-1][1] if sources else "", resolve)
-        number += 1
+        else:
+            yield kind, sources[-1][1] if sources else "", rest
 
 
-def _leaf(id: str, kind: str, text: str, source: str, resolve: Resolve) -> Guard:
+def _read_leaf(kind: str, source: str, text: str, resolve: Resolve) -> SeenGuard:
     place = _COMMENT.search(text)
     code = text if place is None else text[: place.start()]
     file = None if place is None else resolve(place[2])
     line = None if place is None or file is None else int(place[3])
-    is_global = source.startswith("G") or not source
-    return Guard(id, True, kind, source, code_of([code]), None, is_global, file, line)
+    return SeenGuard(kind, source, (code,), file, line)
 
 
 def threads(text: str) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 
 from workbench.artifacts.programs import TensorType, TextNode, parse_graph
-from workbench.compiler.rows.dynamo_rows import list_recompiles
+from workbench.compiler.rows.dynamo_rows import SeenGuard, list_guards, list_recompiles
 from workbench.compiler.rows.phase_rows import Mark, nest, part_lanes
 from workbench.compiler.rows.program_rows import (
     GraphTable,
@@ -25,7 +25,6 @@ from workbench.compiler.sources.sources import SourceTable
 from workbench.report import (
     TABLES,
     Buffer,
-    Guard,
     Kernel,
     Link,
     Node,
@@ -39,7 +38,7 @@ from workbench.report.cluster.cluster_rows import Collective
 from workbench.report.graph_stages import BY_RECORD, is_input_name
 from workbench.report.wbr_file import Lazy
 from workbench.worlds.logs.reading.content import LogContent, Piece
-from workbench.worlds.logs.reading.dynamo_texts import BreakReader, Resolve, guards, name_begun
+from workbench.worlds.logs.reading.dynamo_texts import BreakReader, Resolve, name_begun, read_guards
 from workbench.worlds.logs.reading.kernel_code import (
     CodeBuffer,
     CodeKernel,
@@ -81,7 +80,7 @@ class Building:
                 *("collectives", "links", "capabilities"),
             )
         }
-        makers["guards"] = lambda: _table("guards", self._guards())
+        makers["guards"] = lambda: _table("guards", list_guards(self._guards()))
         makers["recompiles"] = lambda: _table("recompiles", self.recompiles())
         makers["phases"] = lambda: _table("phases", list_phases(self.contents))
         makers["cache"] = lambda: _table("cache", [e for c in self.contents for _, e in c.cache])
@@ -134,13 +133,11 @@ class Building:
         )
         return tables, texts.finish().to_json(), kernels.compile_ids
 
-    def _guards(self) -> list[Guard]:
-        rows: list[Guard] = []
+    def _guards(self) -> Iterator[SeenGuard]:
         for content, places in zip(self.contents, self.places, strict=True):
             resolve = _resolver(content, places)
             for piece in content.guards:
-                rows += guards(places.shared(piece.text()), len(rows), resolve)
-        return rows
+                yield from read_guards(places.shared(piece.text()), resolve)
 
     def recompiles(self) -> list[Recompile]:
         """A row for each reason of each compilation that was not the first of its function."""
