@@ -297,7 +297,7 @@ def _list_blocks(
     lines: Mapping[int, str],
     listed: Collection[_Found],
 ) -> Iterator[_Found]:
-    """The functions around lines of one file that no known block has; else what is quoted.
+    """The functions around lines of one file that no listed block has; else what is quoted.
 
     Each that is given is to be known when the next is asked for.
     """
