@@ -29,7 +29,7 @@ def read_table(path: Path, ending: str) -> Any:
 
 LOADERS: dict[str, Callable[[Path], Any]] = {
     "Report.load": Report.load,
-    "RunProfile.load": wb.RunProfile.load,
+    "RunProfile.load": lambda path: wb.RunProfile.load(path),  # of a world, which may be gone
     "Session.load": Session.load,
     "diff": lambda path: wb.diff(path, path),
     "opportunities": wb.opportunities,
