@@ -214,8 +214,8 @@ def name_begun(content: LogContent, places: LogPlaces, compile_id: str) -> str:
     if not stack:
         return named(functions([content]).get((content.label, compile_id), ""))
     own = stack[-1]
-    line = own.get("line")
-    file = content.strings.get(own.get("filename", -1), "")
+    line, number = own.get("line"), own.get("filename")
+    file = content.strings.get(number, "") if isinstance(number, int) else ""
     frame = Frame(file, line if isinstance(line, int) else 0, str(own.get("name", "")))
     return name_function(places, frame)
 
