@@ -53,7 +53,7 @@ def test_what_is_computed_of_a_record_and_shown_of_it_needs_no_torch(
 @pytest.mark.world("logs")
 def test_a_log_a_diff_and_a_sweep_are_read(answers: dict[str, Any]) -> None:
     assert (
-        answers["log"] == "Trace(scores, looping, scaled, cpu, ok, 12 kernels, 2 breaks, 85 guards)"
+        answers["log"] == "Trace(scores, looping, scaled, cpu, ok, 12 kernels, 2 breaks, 50 guards)"
     )
     assert answers["kernel log"].startswith("Report(add_kernel, product_kernel, sm_75, ok")
     assert answers["diff"].startswith("Diff(Block → loss)")

@@ -41,7 +41,7 @@ def read_trace(path: str | PathLike[str]) -> Trace:
     Examples
     --------
     >>> wb.read_trace("trace")  # the folder that TORCH_TRACE=trace python train.py wrote
-    Trace(scores, looping, scaled, cpu, ok, 12 kernels, 2 breaks, 85 guards)
+    Trace(scores, looping, scaled, cpu, ok, 12 kernels, 2 breaks, 50 guards)
     """
     from workbench.worlds.logs.reading.log_report import read_trace as run
 
