@@ -25,6 +25,7 @@ def test_a_pane_of_another_package_is_drawn_from_its_blocks(
     watched = open_page(width=1280)
     page = watched.page
     page.goto(path.as_uri())
+    page.get_by_role("tab", name="Stars").wait_for()
     page.keyboard.press("/")
     page.keyboard.type("stars")  # a pane behind those with a key of their own
     page.locator(".pop mark").first.wait_for()
