@@ -14,9 +14,11 @@ import pytest
 
 from tests.made_profile import make_profile
 from tests.report.session.sample import session
+from workbench.command_line import PLAIN, WITH_JSON
 from workbench.command_line.commands import SCHEMA
-from workbench.command_line.main import main
+from workbench.command_line.main import build_command_parser, main
 from workbench.report.session.session_record import Session, make_empty_tables
+from workbench.worlds.world import list_commands
 
 RECORDS = Path(__file__).parents[1] / "records"
 STATIC, DYNAMIC = RECORDS / "mlp" / "static.wbr", RECORDS / "mlp" / "dynamic.wbr"
@@ -281,6 +283,16 @@ def test_the_module_is_the_command() -> None:
 
 
 TRACE = Path(__file__).parents[1] / "gpu" / "traces" / "eager.json.gz"
+
+
+def test_the_commands_are_those_that_are_listed() -> None:
+    of_worlds = [command.name for command in list_commands(())]
+    assert [*build_command_parser().commands] == [
+        *WITH_JSON[:2],
+        *of_worlds,
+        *WITH_JSON[2:],
+        *PLAIN,
+    ]
 
 
 def test_profile_says_what_a_gpu_did(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

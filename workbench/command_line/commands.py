@@ -19,7 +19,7 @@ from workbench import api
 from workbench.analysis.diff.difference import Diff
 from workbench.analysis.quantities.quantities import Quantity
 from workbench.artifacts.records.report_in import read_record, record_of
-from workbench.command_line import FINDING, FINE
+from workbench.command_line import FINDING, FINE, PLAIN, WITH_JSON
 from workbench.compiler.internals.signatures import signature_of
 from workbench.errors import UsageError, describe_error
 from workbench.glossary import read_glossary
@@ -27,7 +27,7 @@ from workbench.report import Kernel, Report
 from workbench.report.measures import measures
 from workbench.report.presenter import Presented, presenter
 from workbench.report.table import Table
-from workbench.worlds.world import OWN_COMMANDS, list_commands
+from workbench.worlds.world import list_commands
 
 
 def report(chosen: Namespace) -> int:
@@ -252,7 +252,7 @@ SCHEMA: Mapping[str, Any] = {
     "additionalProperties": False,
     "properties": {
         "format": {"const": FORMAT},
-        "command": {"enum": [*OWN_COMMANDS[:5], *(command.name for command in list_commands())]},
+        "command": {"enum": [*WITH_JSON, *(c.name for c in list_commands((*WITH_JSON, *PLAIN)))]},
         "name": {"type": "string", "description": "what was looked at"},
         "ok": {"type": "boolean", "description": "whether the exit code is 0"},
         "sentences": {"type": "array", "items": {"type": "string"}},

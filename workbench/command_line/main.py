@@ -9,7 +9,7 @@ import traceback
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from workbench.command_line import WRONG_USE
+from workbench.command_line import PLAIN, WITH_JSON, WRONG_USE
 from workbench.installation import explain_overwritten
 from workbench.worlds.world import list_commands
 
@@ -85,7 +85,7 @@ def build_command_parser() -> argparse.ArgumentParser:
     diff.add_argument("a", help=_FILE)
     diff.add_argument("b", help="the other")
     diff.add_argument("--html", metavar="PATH", help="also write it as one page")
-    for own in list_commands():
+    for own in list_commands((*WITH_JSON, *PLAIN)):
         of_world = _command(commands, own.name, own.about)
         own.add_words(of_world)
         of_world.add_argument("--html", metavar="PATH", help="also write it as one page")

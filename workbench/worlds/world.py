@@ -241,28 +241,17 @@ def gather(
     return found
 
 
-OWN_COMMANDS = ("report", "diff", "check", "inspect", "explain", "words", "schema")
-"""Commands of the workbench that no world adds."""
+def list_commands(taken: Iterable[str]) -> list[Command]:
+    """The commands that worlds add, of names that are not `taken`."""
+    return collect(_read_commands, Command, "command", taken, lambda command: command.name)
 
 
-def list_commands() -> list[Command]:
-    """The commands that worlds add; one whose arguments cannot be made is left out."""
-    listed = collect(
-        lambda world: world.list_commands(),
-        Command,
-        "command",
-        OWN_COMMANDS,
-        lambda command: command.name,
-    )
-    return [command for command in listed if _takes_words(command)]
-
-
-def _takes_words(command: Command) -> bool:
+def _read_commands(world: World) -> Sequence[Command]:
+    """The commands of a world; raises what one of them raises that cannot be given its words."""
     from argparse import ArgumentParser
 
-    try:
-        command.add_words(ArgumentParser())
-    except Exception as error:  # somebody else's code, which may raise anything
-        _leave_out(f"the command {command.name}", f"{type(error).__name__}: {error}")
-        return False
-    return True
+    commands = world.list_commands()
+    for command in commands:
+        if isinstance(command, Command):
+            command.add_words(ArgumentParser())
+    return commands

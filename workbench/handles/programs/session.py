@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
+from importlib import import_module
 from os import PathLike
 from typing import Any, Literal, Self, TypeVar
 
@@ -13,7 +14,6 @@ import torch
 
 from workbench.analysis.changes.tried_change import TriedChange
 from workbench.arguments import checked
-from workbench.artifacts.records.report_in import read_record
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import ProcessPatches
 from workbench.compiler.session.session_recorder import SessionRecorder
@@ -206,6 +206,10 @@ _NO_STACKS = (
 _ON_CPU = "No work of a GPU"
 
 
+READER = "read_profile"
+"""The public function that reads a trace; a world adds it."""
+
+
 class SessionProfile:
     """Torch's profiler with shapes and memory; without stacks.
 
@@ -214,8 +218,10 @@ class SessionProfile:
     """
 
     def __init__(self) -> None:
-        if not any("read_profile" in world.names for world in list_worlds()):
-            raise UsageError("profile=True: the part that reads profiles is not installed here.")
+        module = next((world.names[READER] for world in list_worlds() if READER in world.names), "")
+        if not module:
+            raise UsageError(f"profile=True: wb.{READER} is not installed here.")
+        self._read = getattr(import_module(module), READER)
         self._profiler = torch.profiler.profile(record_shapes=True, profile_memory=True)
         self._steps = 0
 
@@ -260,7 +266,7 @@ class SessionProfile:
             with make_temporary_folder("aot-workbench-trace-") as folder:
                 path = folder / "session.json"
                 self._profiler.export_chrome_trace(str(path))
-                return _explain(read_record(str(path)))
+                return _explain(self._read(path))
 
 
 def _explain(profile: Any) -> Any:

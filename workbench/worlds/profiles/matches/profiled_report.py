@@ -168,8 +168,6 @@ def add_report(profile: RunProfile, report: Report | Mapping[str, Report]) -> Ru
     """
     if isinstance(report, Mapping):
         return _add_reports(profile, report)
-    if not isinstance(report, Report):
-        raise UsageError(f"report: expected a report, got {type(report).__name__}.")
     measured = add_profile(report, profile)
     found = Table.of(RecordedKernel, _list_recorded(profile, measured, ""))
     return RunProfile(profile.header, {**profile.tables, "record": found}, {"": measured})

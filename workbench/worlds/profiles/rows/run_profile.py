@@ -8,12 +8,13 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, cast
 
 from workbench.arguments import checked
-from workbench.errors import ArtifactError
+from workbench.errors import ArtifactError, UsageError
 from workbench.file_path import check_file_path
 from workbench.number_text import plural
 from workbench.plain_data import read_file
 from workbench.report.atomic import write_saved_file
 from workbench.report.presenter import Presented, presenter
+from workbench.report.record import Report
 from workbench.report.table import Table
 from workbench.report.wbr_file import (
     LARGEST,
@@ -103,6 +104,8 @@ class RunProfile(Presented):
         The other way round it is `Report.with_profile`. Raises `UsageError` when none of the
         kernels that Inductor generated for the report ran.
         """
+        if not isinstance(report, Report):
+            raise UsageError(f"report: expected a report, got {type(report).__name__}.")
         return cast("RunProfile", presenter().join(self, report))
 
     def _compare(self, other: Any, names: tuple[str, str] | None) -> Any:
