@@ -125,7 +125,6 @@ def test_a_kernel_and_a_span_of_the_cpu_are_found_by_their_words(
     assert "gelu" in page.locator(".tbody .tr.sel .prof-name").inner_text()
     assert page.locator(".insp h2").inner_text()
     page.keyboard.press("/")
-    page.keyboard.press("Control+a")
     page.keyboard.type("step 0")
     page.keyboard.press("Enter")
     assert "step 0" in page.locator(".insp").inner_text()

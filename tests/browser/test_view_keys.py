@@ -74,8 +74,7 @@ def test_the_search_finds_and_enter_goes_there(view: Any) -> None:
 
 
 def test_the_name_of_a_pane_leads_to_it(view: Any) -> None:
-    view.page.keyboard.press("/")
-    view.page.keyboard.press("Control+a")  # what was looked for last
+    view.page.keyboard.press("/")  # what was looked for last is selected
     view.page.keyboard.type("memo")
     view.view.locator(".pop mark").first.wait_for()
     view.page.keyboard.press("Enter")

@@ -64,7 +64,10 @@ export function SearchBox({ of, field }: SearchProps) {
         disabled={!of.isReady}
         value={query}
         onInput={(event) => found.ask(event.currentTarget.value)}
-        onFocus={found.open}
+        onFocus={(event) => {
+          event.currentTarget.select(); // what is typed next replaces the last search
+          found.open();
+        }}
         onBlur={found.close}
         onKeyDown={found.press}
       />
