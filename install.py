@@ -86,8 +86,10 @@ def install_torch(index: str, cuda: bool) -> int:
     wanted = [*(("--index-url", index) if index else ()), "torch"]
     dry = subprocess.run(
         [*PIP, "--dry-run", "--no-deps", "--ignore-installed", "--report", "-", *wanted],
-        stdout=subprocess.PIPE, text=True, check=False,
-    )  # fmt: skip
+        stdout=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
     if dry.returncode:
         return dry.returncode  # pip has said why
     metadata = json.loads(dry.stdout)["install"][0]["metadata"]

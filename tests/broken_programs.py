@@ -197,7 +197,9 @@ def run_backward(x: torch.Tensor) -> torch.Tensor:
 
 
 def on_one_line(x: torch.Tensor) -> torch.Tensor:
-    y = x.relu(); print("one line"); return y * 2  # fmt: skip # noqa: E702
+    y = x.relu()
+    print("one line")
+    return y * 2
 
 
 def in_elif(x: torch.Tensor) -> torch.Tensor:

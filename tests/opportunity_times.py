@@ -105,15 +105,24 @@ TIMED = (
     Case("topk of 1000 × 4000", "topk-of-one", best, random((1000, 4000)), instead=best_by_max),
     Case("topk of 64 × 50000", "topk-of-one", best, random((64, 50000)), instead=best_by_max),
     Case(
-        "small complex rotation", "complex-numbers", turned,
-        random((8, 64, 64), (64, 32), (64, 32)), instead=turned_by_parts,
+        "small complex rotation",
+        "complex-numbers",
+        turned,
+        random((8, 64, 64), (64, 32), (64, 32)),
+        instead=turned_by_parts,
     ),
     Case(
-        "attention over 512", "attention-by-hand", attended, random(*[(8, 512, 64)] * 3),
+        "attention over 512",
+        "attention-by-hand",
+        attended,
+        random(*[(8, 512, 64)] * 3),
         instead=attended_by_library,
     ),
     Case(
-        "attention over 1024", "attention-by-hand", attended, random(*[(4, 1024, 32)] * 3),
+        "attention over 1024",
+        "attention-by-hand",
+        attended,
+        random(*[(4, 1024, 32)] * 3),
         instead=attended_by_library,
     ),
     Case("float64 of 1 MB", "float64-creeps-in", scaled, random((256, 512))),
@@ -121,7 +130,7 @@ TIMED = (
     Case("float64 of 32 MB", "float64-creeps-in", scaled, random((4096, 1024))),
     Case("two images", "channels-last", pictures, random((2, 8, 64, 64)), is_built=True),
     Case("eight images", "channels-last", pictures, random((8, 8, 96, 96)), is_built=True),
-)  # fmt: skip
+)
 """What the benchmark times."""
 
 

@@ -172,49 +172,75 @@ RIGHT: tuple[RightProgram, ...] = (
             ("a sum of columns", lambda x: x.sum(0), [(700, 33)]),
             ("a mean of squares", lambda x: x.square().mean(-1), [(20, 600)]),
             ("a product", lambda x, w: x.abs() @ w.abs(), [(8, 512), (512, 8)]),
-            ("a product with a bias", lambda x, w, b: torch.addmm(b, x, w).relu(),
-             [(32, 100), (100, 16), (16,)]),
+            (
+                "a product with a bias",
+                lambda x, w, b: torch.addmm(b, x, w).relu(),
+                [(32, 100), (100, 16), (16,)],
+            ),
             ("a product times a vector", lambda x, w: x @ w, [(40, 300), (300,)]),
-            ("a batch of products", lambda x, w: torch.baddbmm(x @ w, x, w, alpha=0.3),
-             [(3, 16, 40), (3, 40, 8)]),
-            ("a chain of products", lambda x, w: ((x @ w).relu() @ w.t()).sigmoid(),
-             [(16, 64), (64, 32)]),
+            (
+                "a batch of products",
+                lambda x, w: torch.baddbmm(x @ w, x, w, alpha=0.3),
+                [(3, 16, 40), (3, 40, 8)],
+            ),
+            (
+                "a chain of products",
+                lambda x, w: ((x @ w).relu() @ w.t()).sigmoid(),
+                [(16, 64), (64, 32)],
+            ),
             ("a softmax", lambda x: (x * 4).softmax(-1), [(16, 400)]),
             ("a logarithm of a softmax", lambda x: x.log_softmax(-1).sum(0), [(50, 200)]),
             ("a logsumexp", lambda x: (x * 2).logsumexp(-1), [(20, 300)]),
             ("attention", attend, [(2, 16, 32), (2, 64, 32), (2, 64, 32)]),
             ("masked attention", attend_masked, [(8, 16), (512, 16), (512, 16)]),
             ("fused attention", attend_causally, [(1, 2, 48, 16)] * 3),
-            ("a layer norm", lambda x, w, b: F.layer_norm(x, (96,), w, b),
-             [(20, 96), (96,), (96,)]),
+            (
+                "a layer norm",
+                lambda x, w, b: F.layer_norm(x, (96,), w, b),
+                [(20, 96), (96,), (96,)],
+            ),
             ("a norm of roots", normalize_root, [(20, 128), (128,)]),
             ("a group norm", lambda x: F.group_norm(x, 2).tanh(), [(2, 8, 5, 5)]),
             ("a cumulative sum", lambda x: x.cumsum(-1), [(8, 300)]),
             ("a deviation", lambda x: x.std(-1) + x.var(0).sum(), [(30, 60)]),
             ("a norm", lambda x: x.norm(dim=-1) / x.norm(p=3, dim=-1), [(20, 300)]),
-            ("a convolution", lambda x, w, b: F.conv2d(x, w, b, padding=1).relu(),
-             [(2, 6, 9, 9), (8, 6, 3, 3), (8,)]),
-            ("pools", lambda x: F.avg_pool2d(x, 3) + F.adaptive_avg_pool2d(x, 3),
-             [(2, 4, 9, 9)]),
-            ("an enlarged image",
-             lambda x: F.interpolate(x, scale_factor=1.7, mode="bilinear"), [(1, 3, 9, 9)]),
+            (
+                "a convolution",
+                lambda x, w, b: F.conv2d(x, w, b, padding=1).relu(),
+                [(2, 6, 9, 9), (8, 6, 3, 3), (8,)],
+            ),
+            ("pools", lambda x: F.avg_pool2d(x, 3) + F.adaptive_avg_pool2d(x, 3), [(2, 4, 9, 9)]),
+            (
+                "an enlarged image",
+                lambda x: F.interpolate(x, scale_factor=1.7, mode="bilinear"),
+                [(1, 3, 9, 9)],
+            ),
             ("a feed-forward layer", feed_forward, [(16, 32), (32, 64), (64, 32)]),
             ("rotated positions", rotate, [(60, 32)]),
             ("a sum in place", accumulate, [(30, 64)]),
-            ("elements", lambda x, y: F.gelu(x * 1.7 + y) * (x - y).exp().rsqrt(),
-             [(40, 50), (40, 50)]),
+            (
+                "elements",
+                lambda x, y: F.gelu(x * 1.7 + y) * (x - y).exp().rsqrt(),
+                [(40, 50), (40, 50)],
+            ),
             ("Taylor", lambda x: 1 + x * (1 + x / 2 * (1 + x / 3 * (1 + x / 4))), [(900,)]),
             ("what is left of a mean", _sum_of_others, [(64, 40)]),
-            ("linear interpolation", lambda x, y: torch.lerp(x, y, 0.3).addcmul(x, y),
-             [(900,)] * 2),
+            (
+                "linear interpolation",
+                lambda x, y: torch.lerp(x, y, 0.3).addcmul(x, y),
+                [(900,)] * 2,
+            ),
         )
     ),
     RightProgram("a few whole numbers", _of(quantize), _tensors((8, 6), dtype=BRAIN)),
     RightProgram("a choice of experts", _of(route), _tensors((30, 16), (16, 6), dtype=BRAIN)),
     RightProgram("rows added up in bfloat16", _of(scatter), _scattered),
     *(
-        RightProgram(f"gradient of {name} of {str(dtype)[6:]}", _of(function),
-                     _tensors(*sizes, dtype=dtype, learns=True))
+        RightProgram(
+            f"gradient of {name} of {str(dtype)[6:]}",
+            _of(function),
+            _tensors(*sizes, dtype=dtype, learns=True),
+        )
         for dtype in (BRAIN, HALF)
         for name, function, sizes in (
             ("a product", lambda x, w: (x @ w).tanh(), [(24, 64), (64, 10)]),
@@ -222,32 +248,55 @@ RIGHT: tuple[RightProgram, ...] = (
             ("attention", attend, [(2, 8, 16), (2, 24, 16), (2, 24, 16)]),
             ("masked attention", attend_masked, [(8, 16), (64, 16), (64, 16)]),
             ("fused attention", attend_causally, [(1, 2, 24, 16)] * 3),
-            ("a layer norm", lambda x, w, b: F.layer_norm(x, (48,), w, b).relu(),
-             [(20, 48), (48,), (48,)]),
+            (
+                "a layer norm",
+                lambda x, w, b: F.layer_norm(x, (48,), w, b).relu(),
+                [(20, 48), (48,), (48,)],
+            ),
             ("a norm of roots", normalize_root, [(20, 64), (64,)]),
             ("a batch norm", train_batch_norm, [(24, 12), (12,), (12,)]),
-            ("a cross entropy", lambda x: F.cross_entropy(x, torch.arange(20, device=x.device) % 9),
-             [(20, 9)]),
+            (
+                "a cross entropy",
+                lambda x: F.cross_entropy(x, torch.arange(20, device=x.device) % 9),
+                [(20, 9)],
+            ),
             ("a feed-forward layer", feed_forward, [(12, 16), (16, 32), (32, 16)]),
-            ("a sum used twice", lambda x: x * x.sum(0) + x.cumsum(0) * x.sum(-1, keepdim=True),
-             [(12, 24)]),
-            ("a convolution", lambda x, w, b: F.conv2d(x, w, b).tanh(),
-             [(2, 4, 8, 8), (6, 4, 3, 3), (6,)]),
+            (
+                "a sum used twice",
+                lambda x: x * x.sum(0) + x.cumsum(0) * x.sum(-1, keepdim=True),
+                [(12, 24)],
+            ),
+            (
+                "a convolution",
+                lambda x, w, b: F.conv2d(x, w, b).tanh(),
+                [(2, 4, 8, 8), (6, 4, 3, 3), (6,)],
+            ),
         )
     ),
-    RightProgram("gradient of an embedding", _of(lambda i, w: F.embedding(i, w).square().sum(1)),
-                 lambda s: (torch.arange(60).reshape(6, 10) % 7,
-                            Draws(s).tensor(9, 16, dtype=BRAIN, learns=True))),
+    RightProgram(
+        "gradient of an embedding",
+        _of(lambda i, w: F.embedding(i, w).square().sum(1)),
+        lambda s: (
+            torch.arange(60).reshape(6, 10) % 7,
+            Draws(s).tensor(9, 16, dtype=BRAIN, learns=True),
+        ),
+    ),
     *(
-        RightProgram(f"{name} with columns of very different sizes{words}", _of(function),
-                     _uneven(*sizes, dtype=dtype, learns=True))
+        RightProgram(
+            f"{name} with columns of very different sizes{words}",
+            _of(function),
+            _uneven(*sizes, dtype=dtype, learns=True),
+        )
         for dtype, words in ((FULL, ""), (BRAIN, " in bfloat16"))
         for name, function, sizes in (
             ("a gradient", lambda x, w: (x * w).sin(), (16, (16, 10))),
             ("a product", lambda x, w: (x @ w).tanh(), (16, (10, 12))),
             ("a product the other way", lambda x, w: (w @ x).sigmoid(), (16, (12, 16))),
-            ("a batch norm", lambda x: F.batch_norm(x, None, None, training=True) * x.tanh(),
-             (24,)),
+            (
+                "a batch norm",
+                lambda x: F.batch_norm(x, None, None, training=True) * x.tanh(),
+                (24,),
+            ),
             ("a layer norm", lambda x: F.layer_norm(x, (10,)), (24,)),
             ("a softmax", lambda x: x.softmax(-1), (24,)),
             ("a cumulative sum", lambda x: x.cumsum(0) * x, (24,)),
@@ -256,16 +305,37 @@ RIGHT: tuple[RightProgram, ...] = (
         )
     ),
     RightProgram("a product under autocast", _of(_mixed), _tensors((16, 40), (40, 10))),
-    RightProgram("a transformer layer", _module(
-        lambda: nn.TransformerEncoderLayer(32, 4, 64, dropout=0.0, batch_first=True), BRAIN),
-        _tensors((2, 20, 32), dtype=BRAIN)),
-    RightProgram("a batch norm between convolutions", _module(
-        lambda: nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU(), nn.Conv2d(8, 4, 3)),
-        FULL), _tensors((4, 3, 10, 10))),
-    RightProgram("a batch norm between layers of bfloat16", _module(
-        lambda: nn.Sequential(nn.Linear(24, 32), nn.BatchNorm1d(32), nn.GELU(), nn.Linear(32, 8)),
-        BRAIN), _tensors((32, 24), dtype=BRAIN)),
-    RightProgram("a recurrent layer", _module(lambda: nn.GRUCell(16, 24), BRAIN),
-                 _tensors((8, 16), (8, 24), dtype=BRAIN)),
-)  # fmt: skip
+    RightProgram(
+        "a transformer layer",
+        _module(
+            lambda: nn.TransformerEncoderLayer(32, 4, 64, dropout=0.0, batch_first=True), BRAIN
+        ),
+        _tensors((2, 20, 32), dtype=BRAIN),
+    ),
+    RightProgram(
+        "a batch norm between convolutions",
+        _module(
+            lambda: nn.Sequential(
+                nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU(), nn.Conv2d(8, 4, 3)
+            ),
+            FULL,
+        ),
+        _tensors((4, 3, 10, 10)),
+    ),
+    RightProgram(
+        "a batch norm between layers of bfloat16",
+        _module(
+            lambda: nn.Sequential(
+                nn.Linear(24, 32), nn.BatchNorm1d(32), nn.GELU(), nn.Linear(32, 8)
+            ),
+            BRAIN,
+        ),
+        _tensors((32, 24), dtype=BRAIN),
+    ),
+    RightProgram(
+        "a recurrent layer",
+        _module(lambda: nn.GRUCell(16, 24), BRAIN),
+        _tensors((8, 16), (8, 24), dtype=BRAIN),
+    ),
+)
 """The name is unique."""

@@ -162,11 +162,17 @@ def _roofline() -> list[KernelRoofline]:
 
 def _matrix() -> list[MatrixCell]:
     made = {  # registers, spills, shared memory, occupancy, instructions, bound in µs
-        "k0": {"t4": (24, 0, 0, 1.0, 96, 13.1), "a100": (22, 0, 0, 1.0, 88, 2.7),
-               "h100": (22, 0, 0, 1.0, 84, 1.25)},
-        "k1": {"t4": (255, 48, 4096, 0.25, 1210, 6.6), "a100": (128, 0, 4096, 0.5, 930, 1.36),
-               "h100": (96, 0, 8192, 0.625, 870, 0.63)},
-    }  # fmt: skip
+        "k0": {
+            "t4": (24, 0, 0, 1.0, 96, 13.1),
+            "a100": (22, 0, 0, 1.0, 88, 2.7),
+            "h100": (22, 0, 0, 1.0, 84, 1.25),
+        },
+        "k1": {
+            "t4": (255, 48, 4096, 0.25, 1210, 6.6),
+            "a100": (128, 0, 4096, 0.5, 930, 1.36),
+            "h100": (96, 0, 8192, 0.625, 870, 0.63),
+        },
+    }
     names = ("registers", "spills", "smem_bytes", "occupancy", "instructions", "bound_us")
     cells = [
         MatrixCell(

@@ -9,10 +9,19 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).parents[1] / "workbench"
-PRIMITIVES = frozenset({
-    "DoublePrecision", "compare_objects", "compare_tensors", "compute_gradients",
-    "follow_in_double", "form_pairs", "settle_difference", "sharpened", "subject_of",
-})  # fmt: skip
+PRIMITIVES = frozenset(
+    {
+        "DoublePrecision",
+        "compare_objects",
+        "compare_tensors",
+        "compute_gradients",
+        "follow_in_double",
+        "form_pairs",
+        "settle_difference",
+        "sharpened",
+        "subject_of",
+    }
+)
 """What runs a call in every effect, and compares values, below `Trial` and `Judge`."""
 MOST_FILES = 8
 MOST_CLASSES = {"Candidate": 1, "Change": 2, "Cure": 1, "Judge": 1, "Subject": 1, "Trial": 2}

@@ -39,8 +39,11 @@ def test_a_word_says_what_it_is_its_unit_and_where_it_is_from() -> None:
     assert find_term("ranked", "XBLOCK") == find_term("ranked", ANY_WORD)
     assert find_term("guards", "Occupancy") == find_term(ANYWHERE, "Occupancy")
     assert find_term("guards", "no such word") is None
-    assert not any(part.endswith((".", " ")) for term in read_glossary().values()
-                   for part in (term.what, term.unit, term.source))  # fmt: skip
+    assert not any(
+        part.endswith((".", " "))
+        for term in read_glossary().values()
+        for part in (term.what, term.unit, term.source)
+    )
 
 
 def test_the_page_of_the_documentation_is_the_table() -> None:

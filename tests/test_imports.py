@@ -276,8 +276,11 @@ def entered() -> dict[str, set[str]]:
     return found
 
 
-HAS_ALL_WORLDS = all((ROOT / room.replace(".", "/")).exists() for room in STEP if "worlds." in room
-                     and room.count(".") == 1)  # fmt: skip
+HAS_ALL_WORLDS = all(
+    (ROOT / room.replace(".", "/")).exists()
+    for room in STEP
+    if "worlds." in room and room.count(".") == 1
+)
 """Whether no world was deleted: some doors only a world enters."""
 
 

@@ -44,8 +44,11 @@ def test_what_is_no_number_is_absent_or_endless() -> None:
 
 def test_words_are_listed_as_in_a_sentence() -> None:
     assert list(map(join_words, ([], ["a"], ["a", "b"], ["a", "b", "c"]))) == [
-        "", "a", "a and b", "a, b and c"
-    ]  # fmt: skip
+        "",
+        "a",
+        "a and b",
+        "a, b and c",
+    ]
 
 
 def test_one_is_not_many() -> None:

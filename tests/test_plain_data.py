@@ -162,26 +162,41 @@ def stored(path: Path) -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        *(f"UPDATE trials SET row = {row}" for row in (
-            "'{'", "'[]'", "'3'", "NULLIF(1, 1) || ''", "x'ff'", "'{\"key\": 1}'",
-            f"'{'[' * 100_000}'",
-            """'{"key": "k", "settings": [], "call_us": "fast"}'""",
-            """'{"key": "k", "settings": [["a"]]}'""",
-            """'{"key": "k", "settings": [], "samples_us": [["x"]]}'""",
-        ) if "NULLIF" not in row),
-        *(f"UPDATE sweeps SET about = {about}" for about in (
-            "'{}'", "'['", "'[1]'", f"'{'[' * 100_000}'",
-            """'{"axes": [], "sizes": [], "notes": [], "keys": [], "others": []}'""",
-            """'{"axes": {"a": 1}, "sizes": [], "notes": [], "keys": [], "others": []}'""",
-            """'{"axes": {}, "sizes": [], "notes": [], "keys": [{}], "others": [1]}'""",
-        )),
+        *(
+            f"UPDATE trials SET row = {row}"
+            for row in (
+                "'{'",
+                "'[]'",
+                "'3'",
+                "NULLIF(1, 1) || ''",
+                "x'ff'",
+                "'{\"key\": 1}'",
+                f"'{'[' * 100_000}'",
+                """'{"key": "k", "settings": [], "call_us": "fast"}'""",
+                """'{"key": "k", "settings": [["a"]]}'""",
+                """'{"key": "k", "settings": [], "samples_us": [["x"]]}'""",
+            )
+            if "NULLIF" not in row
+        ),
+        *(
+            f"UPDATE sweeps SET about = {about}"
+            for about in (
+                "'{}'",
+                "'['",
+                "'[1]'",
+                f"'{'[' * 100_000}'",
+                """'{"axes": [], "sizes": [], "notes": [], "keys": [], "others": []}'""",
+                """'{"axes": {"a": 1}, "sizes": [], "notes": [], "keys": [], "others": []}'""",
+                """'{"axes": {}, "sizes": [], "notes": [], "keys": [{}], "others": [1]}'""",
+            )
+        ),
         "UPDATE sweeps SET made = 'today'",
         "UPDATE sweeps SET made = 1e300",
         "UPDATE about SET value = 'x'",
         "DROP TABLE trials",
         "ALTER TABLE trials RENAME COLUMN row TO line",
     ],
-)  # fmt: skip
+)
 def test_a_damaged_store_is_one_sentence(change: str, tmp_path: Path) -> None:
     path = tmp_path / "s.sqlite"
     stored(path)

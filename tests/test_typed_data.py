@@ -48,15 +48,35 @@ class Message(TypedDict):
 
 def test_a_row_is_read_with_all_that_it_holds() -> None:
     row = {
-        "count": 3, "share": 1, "kind": "of a later version", "names": ["x"],
-        "pairs": [["a", 1], ["b", 2]], "dims": [4, {"name": "n"}], "inner": {"name": "i"},
-        "rows": [{"name": "r", "size": 2}], "named": {"k": {"name": "v"}},
-        "by_place": {"7": math.inf}, "flags": ["f"], "older": "o", "unknown": object(),
-    }  # fmt: skip
+        "count": 3,
+        "share": 1,
+        "kind": "of a later version",
+        "names": ["x"],
+        "pairs": [["a", 1], ["b", 2]],
+        "dims": [4, {"name": "n"}],
+        "inner": {"name": "i"},
+        "rows": [{"name": "r", "size": 2}],
+        "named": {"k": {"name": "v"}},
+        "by_place": {"7": math.inf},
+        "flags": ["f"],
+        "older": "o",
+        "unknown": object(),
+    }
     assert read_row(Outer, row) == Outer(
-        3, 1.0, "of a later version", False, ("x",), (("a", 1), ("b", 2)), (4, Inner("n")),
-        Inner("i"), (Inner("r", 2),), {"k": Inner("v")}, {7: math.inf}, frozenset("f"), "o",
-    )  # type: ignore[arg-type]  # fmt: skip
+        3,
+        1.0,
+        "of a later version",
+        False,
+        ("x",),
+        (("a", 1), ("b", 2)),
+        (4, Inner("n")),
+        Inner("i"),
+        (Inner("r", 2),),
+        {"k": Inner("v")},
+        {7: math.inf},
+        frozenset("f"),
+        "o",
+    )  # type: ignore[arg-type]
     assert read_row(Outer, {"count": 0}) == Outer(0)
     assert math.isnan(read_row(Outer, {"count": 0, "share": math.nan}).share)
 

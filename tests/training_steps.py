@@ -207,7 +207,10 @@ STEPS: Mapping[str, Callable[[], Made]] = {
     "gated layers": lambda: _with(nn.Sequential(*(Gated(64) for _ in range(2))), 4, 64, 64),
     "residual convolutions": lambda: _with(
         nn.Sequential(nn.Conv2d(3, 16, 3, padding=1), *(Residual(16) for _ in range(3))),
-        4, 3, 24, 24,
+        4,
+        3,
+        24,
+        24,
     ),
     "deep convolutions": lambda: _with(
         nn.Sequential(nn.Conv2d(3, 32, 4, 4), *(Deep(32) for _ in range(3))), 4, 3, 64, 64
@@ -215,7 +218,7 @@ STEPS: Mapping[str, Callable[[], Made]] = {
     "u-net": lambda: _with(UNet(), 2, 3, 32, 32),
     "mixer": lambda: _with(nn.Sequential(*(Mixer(64, 64) for _ in range(3))), 4, 64, 64),
     "recurrent": lambda: _with(Recurrent(), 64, 6, 128),
-}  # fmt: skip
+}
 """Modules that give a loss, and their inputs, by name."""
 
 

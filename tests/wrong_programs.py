@@ -133,9 +133,14 @@ def zeroed_column(at: int) -> Callable[[Graph, Node], Node]:
         rows = value.meta["val"].shape[0]
         example = value.meta["val"]
         zeros = _made(
-            graph, aten.full.default, [rows], 0.0, dtype=example.dtype, device=example.device,
+            graph,
+            aten.full.default,
+            [rows],
+            0.0,
+            dtype=example.dtype,
+            device=example.device,
             pin_memory=False,
-        )  # fmt: skip
+        )
         return _made(graph, aten.select_scatter.default, value, zeros, 1, at)
 
     return zeroed
@@ -321,73 +326,210 @@ _NO_CHANCE = {"fallback_random": True}
 _OWN_STRIDES = {"keep_output_stride": False}  # Inductor lays outputs out as before its passes
 
 WRONG: tuple[WrongProgram, ...] = (
-    WrongProgram("dropped write to an input", _of(written_input), _one(4, 8), _without_writes,
-                 "input"),
-    WrongProgram("wrong write to an input", _of(written_input), _one(4, 8), _with_writes_of(1.01),
-                 "input"),
+    WrongProgram(
+        "dropped write to an input", _of(written_input), _one(4, 8), _without_writes, "input"
+    ),
+    WrongProgram(
+        "wrong write to an input", _of(written_input), _one(4, 8), _with_writes_of(1.01), "input"
+    ),
     WrongProgram("dropped write to a buffer", Counter, _one(4, 8), _without_writes, "buffer"),
-    WrongProgram("wrong running mean", lambda: nn.BatchNorm1d(8), _one(16, 8),
-                 _with_writes_of(0.999), "buffer"),
-    WrongProgram("lost write to an attribute", Remembering, _one(4, 8),
-                 changed_outputs(lambda graph, outputs: [
-                     _made(graph, aten.mul.Tensor, one, 0.0)
-                     if isinstance(one, Node) and one.args[1] == 3 else one for one in outputs]),
-                 "attribute"),
-    WrongProgram("bfloat16 off by three digits", _of(lambda x: x * 2), _one(4, 8, dtype=_BRAIN),
-                 changed_output(off_by_digits(3, torch.int16)), "output"),
-    WrongProgram("float16 off by three digits", _of(lambda x: x.sin()), _one(4, 8, dtype=_HALF),
-                 changed_output(off_by_digits(3, torch.int16)), "output"),
-    WrongProgram("float32 off by forty digits", _of(lambda x: x.exp()), _one(4, 8),
-                 changed_output(off_by_digits(40, torch.int32)), "output"),
-    WrongProgram("bfloat16 accumulator of a sum", _of(lambda x: x.abs().sum(-1)),
-                 _one(8, 512, dtype=_BRAIN), _coarse_sum, "output"),
-    WrongProgram("bfloat16 accumulator of a product", _of(product),
-                 lambda: (_random(8, 512, dtype=_BRAIN).abs(), _random(512, 8, dtype=_BRAIN).abs()),
-                 _coarse_product, "output"),
-    WrongProgram("tanh off by 1.5 %", _of(lambda x: x.tanh()), _one(8, 8, dtype=_BRAIN),
-                 changed_output(times(1.015)), "output"),
+    WrongProgram(
+        "wrong running mean",
+        lambda: nn.BatchNorm1d(8),
+        _one(16, 8),
+        _with_writes_of(0.999),
+        "buffer",
+    ),
+    WrongProgram(
+        "lost write to an attribute",
+        Remembering,
+        _one(4, 8),
+        changed_outputs(
+            lambda graph, outputs: [
+                _made(graph, aten.mul.Tensor, one, 0.0)
+                if isinstance(one, Node) and one.args[1] == 3
+                else one
+                for one in outputs
+            ]
+        ),
+        "attribute",
+    ),
+    WrongProgram(
+        "bfloat16 off by three digits",
+        _of(lambda x: x * 2),
+        _one(4, 8, dtype=_BRAIN),
+        changed_output(off_by_digits(3, torch.int16)),
+        "output",
+    ),
+    WrongProgram(
+        "float16 off by three digits",
+        _of(lambda x: x.sin()),
+        _one(4, 8, dtype=_HALF),
+        changed_output(off_by_digits(3, torch.int16)),
+        "output",
+    ),
+    WrongProgram(
+        "float32 off by forty digits",
+        _of(lambda x: x.exp()),
+        _one(4, 8),
+        changed_output(off_by_digits(40, torch.int32)),
+        "output",
+    ),
+    WrongProgram(
+        "bfloat16 accumulator of a sum",
+        _of(lambda x: x.abs().sum(-1)),
+        _one(8, 512, dtype=_BRAIN),
+        _coarse_sum,
+        "output",
+    ),
+    WrongProgram(
+        "bfloat16 accumulator of a product",
+        _of(product),
+        lambda: (_random(8, 512, dtype=_BRAIN).abs(), _random(512, 8, dtype=_BRAIN).abs()),
+        _coarse_product,
+        "output",
+    ),
+    WrongProgram(
+        "tanh off by 1.5 %",
+        _of(lambda x: x.tanh()),
+        _one(8, 8, dtype=_BRAIN),
+        changed_output(times(1.015)),
+        "output",
+    ),
     WrongProgram("a masked key of 512 attended", _of(attention), _qkv, _one_key_more, "output"),
-    WrongProgram("small column zeroed", _of(lambda x, scale: x * scale), _uneven,
-                 changed_output(zeroed_column(3)), "output"),
-    WrongProgram("small column of a gradient zeroed", _of(lambda x, scale: (x * scale).sin()),
-                 lambda: (_learned(16, 6), _uneven()[1]),
-                 changed_output(zeroed_column(3), backward=True), "gradient"),
-    WrongProgram("one draw too many", _of(lambda x: x + torch.rand(8, device=x.device)), _one(4, 8),
-                 _one_draw_more, "random state", _NO_CHANCE),
-    WrongProgram("a draw where there is none", _of(lambda x: x + 1), _one(4, 8), _one_draw_more,
-                 "random state", _NO_CHANCE),
-    WrongProgram("lost gradient", _of(lambda x: x.sin()), lambda: (_learned(4, 8),),
-                 changed_output(times(0.0), backward=True), "gradient"),
-    WrongProgram("wrong gradient", _of(lambda x: x.sin() * 3), lambda: (_learned(4, 8),),
-                 changed_output(times(1.01), backward=True), "gradient"),
-    WrongProgram("wrong gradient in bfloat16", _of(lambda x: x.sin()),
-                 lambda: (_learned(4, 8, dtype=_BRAIN),),
-                 changed_output(off_by_digits(3, torch.int16), backward=True), "gradient"),
-    WrongProgram("wrong dtype", _of(lambda x: x + 1), _one(4, 8),
-                 changed_output(lambda graph, value: _made(
-                     graph, torch.ops.prims.convert_element_type.default, value, torch.float64)),
-                 "output"),
-    WrongProgram("NaN for infinity", _of(lambda x: (x * 100).exp()), _one(4, 8),
-                 changed_output(_nan_for_infinity), "output"),
-    WrongProgram("swapped outputs", _of(lambda x: (x + 1, x - 1)), _one(4, 8),
-                 changed_outputs(lambda graph, outputs: outputs[::-1]), "output"),
-    WrongProgram("lost alias of two outputs", _of(lambda x: (lambda y: (y, y[0]))(x + 1)),
-                 _one(4, 8), changed_output(_copied, at=1), "alias"),
-    WrongProgram("gained alias of two outputs", _of(lambda x: (lambda y: (y, y.clone()))(x + 1)),
-                 _one(4, 8), changed_outputs(lambda graph, outputs: [outputs[0]] * 2), "alias"),
-    WrongProgram("wrong strides", _of(lambda x: (x + 1).t()), _one(4, 8),
-                 changed_output(_laid_out(torch.contiguous_format)), "strides", _OWN_STRIDES),
-    WrongProgram("lost channels_last", _of(lambda x: x.to(memory_format=torch.channels_last) * 2),
-                 _one(2, 3, 4, 5), changed_output(_laid_out(torch.contiguous_format)), "strides",
-                 _OWN_STRIDES),
-    WrongProgram("dropped relu", _of(lambda x: F.relu(x) + 1), _one(4, 8),
-                 _without(aten.relu.default), "output"),
-    WrongProgram("shifted roll", _of(lambda x: F.pad(x, (1, 0)).cumsum(1)[:, :8]), _one(4, 8),
-                 _with_argument(aten.constant_pad_nd.default, 1, [0, 1]), "output"),
-    WrongProgram("whole numbers off by one", _of(lambda x: x.argsort(-1)), _one(4, 8),
-                 changed_output(lambda graph, value: _made(graph, aten.add.Tensor, value, 1)),
-                 "output"),
-    WrongProgram("wrong sign", _of(lambda x: x.sort(-1).values), _one(4, 8),
-                 changed_output(times(-1.0)), "output"),
-)  # fmt: skip
+    WrongProgram(
+        "small column zeroed",
+        _of(lambda x, scale: x * scale),
+        _uneven,
+        changed_output(zeroed_column(3)),
+        "output",
+    ),
+    WrongProgram(
+        "small column of a gradient zeroed",
+        _of(lambda x, scale: (x * scale).sin()),
+        lambda: (_learned(16, 6), _uneven()[1]),
+        changed_output(zeroed_column(3), backward=True),
+        "gradient",
+    ),
+    WrongProgram(
+        "one draw too many",
+        _of(lambda x: x + torch.rand(8, device=x.device)),
+        _one(4, 8),
+        _one_draw_more,
+        "random state",
+        _NO_CHANCE,
+    ),
+    WrongProgram(
+        "a draw where there is none",
+        _of(lambda x: x + 1),
+        _one(4, 8),
+        _one_draw_more,
+        "random state",
+        _NO_CHANCE,
+    ),
+    WrongProgram(
+        "lost gradient",
+        _of(lambda x: x.sin()),
+        lambda: (_learned(4, 8),),
+        changed_output(times(0.0), backward=True),
+        "gradient",
+    ),
+    WrongProgram(
+        "wrong gradient",
+        _of(lambda x: x.sin() * 3),
+        lambda: (_learned(4, 8),),
+        changed_output(times(1.01), backward=True),
+        "gradient",
+    ),
+    WrongProgram(
+        "wrong gradient in bfloat16",
+        _of(lambda x: x.sin()),
+        lambda: (_learned(4, 8, dtype=_BRAIN),),
+        changed_output(off_by_digits(3, torch.int16), backward=True),
+        "gradient",
+    ),
+    WrongProgram(
+        "wrong dtype",
+        _of(lambda x: x + 1),
+        _one(4, 8),
+        changed_output(
+            lambda graph, value: _made(
+                graph, torch.ops.prims.convert_element_type.default, value, torch.float64
+            )
+        ),
+        "output",
+    ),
+    WrongProgram(
+        "NaN for infinity",
+        _of(lambda x: (x * 100).exp()),
+        _one(4, 8),
+        changed_output(_nan_for_infinity),
+        "output",
+    ),
+    WrongProgram(
+        "swapped outputs",
+        _of(lambda x: (x + 1, x - 1)),
+        _one(4, 8),
+        changed_outputs(lambda graph, outputs: outputs[::-1]),
+        "output",
+    ),
+    WrongProgram(
+        "lost alias of two outputs",
+        _of(lambda x: (lambda y: (y, y[0]))(x + 1)),
+        _one(4, 8),
+        changed_output(_copied, at=1),
+        "alias",
+    ),
+    WrongProgram(
+        "gained alias of two outputs",
+        _of(lambda x: (lambda y: (y, y.clone()))(x + 1)),
+        _one(4, 8),
+        changed_outputs(lambda graph, outputs: [outputs[0]] * 2),
+        "alias",
+    ),
+    WrongProgram(
+        "wrong strides",
+        _of(lambda x: (x + 1).t()),
+        _one(4, 8),
+        changed_output(_laid_out(torch.contiguous_format)),
+        "strides",
+        _OWN_STRIDES,
+    ),
+    WrongProgram(
+        "lost channels_last",
+        _of(lambda x: x.to(memory_format=torch.channels_last) * 2),
+        _one(2, 3, 4, 5),
+        changed_output(_laid_out(torch.contiguous_format)),
+        "strides",
+        _OWN_STRIDES,
+    ),
+    WrongProgram(
+        "dropped relu",
+        _of(lambda x: F.relu(x) + 1),
+        _one(4, 8),
+        _without(aten.relu.default),
+        "output",
+    ),
+    WrongProgram(
+        "shifted roll",
+        _of(lambda x: F.pad(x, (1, 0)).cumsum(1)[:, :8]),
+        _one(4, 8),
+        _with_argument(aten.constant_pad_nd.default, 1, [0, 1]),
+        "output",
+    ),
+    WrongProgram(
+        "whole numbers off by one",
+        _of(lambda x: x.argsort(-1)),
+        _one(4, 8),
+        changed_output(lambda graph, value: _made(graph, aten.add.Tensor, value, 1)),
+        "output",
+    ),
+    WrongProgram(
+        "wrong sign",
+        _of(lambda x: x.sort(-1).values),
+        _one(4, 8),
+        changed_output(times(-1.0)),
+        "output",
+    ),
+)
 """Thirty of them; the name is unique."""

@@ -62,20 +62,47 @@ class Vendor:
 
 
 NVIDIA = Vendor(
-    "nvidia", GPU, "CUDA", "13.0", 32, "sm_", is_arch_number=True, arch_switches="",
-    most_programs=(2**31 - 1, 65_535, 65_535), binary="cubin", math_library="__nv_",
-    communication="NCCL", attention="",
-    bfloat16_since=8, has_asserts=True,
-    has_own_options=False, reports_one_die=False, has_minimum_drivers=True, is_linked_anywhere=True,
-)  # fmt: skip
+    "nvidia",
+    GPU,
+    "CUDA",
+    "13.0",
+    32,
+    "sm_",
+    is_arch_number=True,
+    arch_switches="",
+    most_programs=(2**31 - 1, 65_535, 65_535),
+    binary="cubin",
+    math_library="__nv_",
+    communication="NCCL",
+    attention="",
+    bfloat16_since=8,
+    has_asserts=True,
+    has_own_options=False,
+    reports_one_die=False,
+    has_minimum_drivers=True,
+    is_linked_anywhere=True,
+)
 AMD = Vendor(
-    "amd", "hip", "ROCm", "7.0", 64, "gfx", is_arch_number=False, arch_switches=":sramecc+:xnack-",
-    most_programs=(2**31 - 1,) * 3, binary="hsaco", math_library="__ocml_",
-    communication="RCCL", attention="AOTriton",
+    "amd",
+    "hip",
+    "ROCm",
+    "7.0",
+    64,
+    "gfx",
+    is_arch_number=False,
+    arch_switches=":sramecc+:xnack-",
+    most_programs=(2**31 - 1,) * 3,
+    binary="hsaco",
+    math_library="__ocml_",
+    communication="RCCL",
+    attention="AOTriton",
     bfloat16_since=0,
-    has_asserts=False, has_own_options=True, reports_one_die=True, has_minimum_drivers=False,
+    has_asserts=False,
+    has_own_options=True,
+    reports_one_die=True,
+    has_minimum_drivers=False,
     is_linked_anywhere=False,
-)  # fmt: skip
+)
 VENDORS: Mapping[str, Vendor] = {vendor.name: vendor for vendor in (NVIDIA, AMD)}
 SECTOR_BYTES = NVIDIA.sector_bytes
 """What memory is read in at least where no GPU is named."""

@@ -75,11 +75,18 @@ class Frame:
 def pages() -> list[Page]:
     """The tables of a record, then those of everything else."""
     texts = {
-        "tables": ("Tables of a report", "What `report.frame(name)` gives: a pandas DataFrame, "
-                   f"empty where nothing was recorded.\n\n{_IDS}", of_reports()),
-        "other-tables": ("Other tables", "What `.frame()` of everything but a report gives.",
-                         (*of_others(), *of_files())),
-    }  # fmt: skip
+        "tables": (
+            "Tables of a report",
+            "What `report.frame(name)` gives: a pandas DataFrame, "
+            f"empty where nothing was recorded.\n\n{_IDS}",
+            of_reports(),
+        ),
+        "other-tables": (
+            "Other tables",
+            "What `.frame()` of everything but a report gives.",
+            (*of_others(), *of_files()),
+        ),
+    }
     return [
         Page(
             f"reference/{name}.md",

@@ -83,9 +83,17 @@ def slow_examples() -> dict[str, Any]:
 def calls_of(examples: dict[str, Any], folder: Path) -> Iterator[Call]:
     """Their public methods, and what Python calls by itself where the package says how."""
     given = {
-        "path": folder / "out", "name": "kernels", "args": (X,), "key": 0, "kernel": "k0",
-        "a": "h100", "b": "a100", "target": "h100", "budget": 0.5, "row": 0,
-    }  # fmt: skip
+        "path": folder / "out",
+        "name": "kernels",
+        "args": (X,),
+        "key": 0,
+        "kernel": "k0",
+        "a": "h100",
+        "b": "a100",
+        "target": "h100",
+        "budget": 0.5,
+        "row": 0,
+    }
     for kind, example in examples.items():
         for name, method in inspect.getmembers(type(example), callable):
             if name in PROTOCOLS and _is_ours(method):

@@ -42,9 +42,17 @@ def calls(folder: Path, *, backend: str = "inductor") -> Iterator[Call]:
     with wb.session() as session:
         torch.compile(scaled, backend="eager")(X)
     values: Mapping[str, Any] = {
-        "x": compiled, "a": compiled, "b": compiled, "fn": scaled, "args": (X,), "path": path,
-        "over": {"mode": ["nowhere"]}, "targets": ["nowhere"], "calls": [(X,)], "gpu": "h100",
-    }  # fmt: skip
+        "x": compiled,
+        "a": compiled,
+        "b": compiled,
+        "fn": scaled,
+        "args": (X,),
+        "path": path,
+        "over": {"mode": ["nowhere"]},
+        "targets": ["nowhere"],
+        "calls": [(X,)],
+        "gpu": "h100",
+    }
     own: Mapping[str, Mapping[str, Any]] = {
         "aot_compile": {"backend": "eager"},
         "compile_async": {"target": "nowhere"},
@@ -67,13 +75,18 @@ def calls(folder: Path, *, backend: str = "inductor") -> Iterator[Call]:
             yield Call(name, function, given_by_name(function, {**values, **own.get(name, {})}))
     opened = wb.inspect(path)
     holders: dict[str, Any] = {
-        "Compiled": compiled, "Report": compiled.report, "ArtifactReport": opened,
-        "LiveSession": session, "Diff": wb.diff(compiled, compiled),
+        "Compiled": compiled,
+        "Report": compiled.report,
+        "ArtifactReport": opened,
+        "LiveSession": session,
+        "Diff": wb.diff(compiled, compiled),
         "Check": wb.check(path),
-        "Explanation": wb.explain(scaled, (X,)), "Opportunities": wb.opportunities(compiled),
-        "Launches": wb.launches([1.0]), "Expectation": wb.expect(compiled),
+        "Explanation": wb.explain(scaled, (X,)),
+        "Opportunities": wb.opportunities(compiled),
+        "Launches": wb.launches([1.0]),
+        "Expectation": wb.expect(compiled),
         "Verification": wb.verify(compiled, (X,)),
-    }  # fmt: skip
+    }
     if backend == "inductor":
         holders |= {
             "Package": wb.package(scaled, (X,), path=folder / "f.pt2"),
@@ -81,9 +94,16 @@ def calls(folder: Path, *, backend: str = "inductor") -> Iterator[Call]:
             "Profile": wb.profile(compiled, (X,)),
         }
     given = {
-        "path": folder / "out", "name": "kernels", "args": (X,), "part": "kernels", "key": 0,
-        "weights": {}, "folder": folder / "project", "limits": {}, "kernel": "k0",
-    }  # fmt: skip
+        "path": folder / "out",
+        "name": "kernels",
+        "args": (X,),
+        "part": "kernels",
+        "key": 0,
+        "weights": {},
+        "folder": folder / "project",
+        "limits": {},
+        "kernel": "k0",
+    }
     for kind, holder in holders.items():
         for name, _method in inspect.getmembers(type(holder), callable):
             if not name.startswith("_") and name not in SKIPPED:

@@ -29,14 +29,28 @@ def figures(quick: bool = False) -> Iterator[Figure]:
     sizes = {"BM": 64, "BN": 64, "BK": 32, "GROUP": 8}
     wanted = {
         "softmax of 1024 × 1000": (
-            1.5, Case(kernels.softmax, (x, unset(1024, 1000), 1000, 1000), (1024,),
-                      {"BLOCK": 1024}, {"out": x.softmax(-1)}, ("out",)),
+            1.5,
+            Case(
+                kernels.softmax,
+                (x, unset(1024, 1000), 1000, 1000),
+                (1024,),
+                {"BLOCK": 1024},
+                {"out": x.softmax(-1)},
+                ("out",),
+            ),
         ),
         "product of 512 × 512 × 512": (
-            2.0, Case(kernels.matmul, (a, b, unset(512, 512, dtype=torch.float16), 512, 512, 512),
-                      (cdiv(512, 64) ** 2,), sizes, {"c": (a.float() @ b.float()).half()}, ("c",)),
+            2.0,
+            Case(
+                kernels.matmul,
+                (a, b, unset(512, 512, dtype=torch.float16), 512, 512, 512),
+                (cdiv(512, 64) ** 2,),
+                sizes,
+                {"c": (a.float() @ b.float()).half()},
+                ("c",),
+            ),
         ),
-    }  # fmt: skip
+    }
     interpreter = keep_warm_interpreter()
     interpreter.start()
 

@@ -26,8 +26,15 @@ def figures(quick: bool = False) -> Iterator[Figure]:
     ours, plain, ahead = (sums[way] for way in ("ours", "plain", "ahead"))
     yield Figure(NAME, ours, plain, ours / plain, REACH, "ratio", "")
     note = "torch writes the code, the guards and the graph for a file"
-    yield Figure("  torch's own aot_compile / torch.compile", ahead, plain, ahead / plain, None,
-                 "ratio", note)  # fmt: skip
+    yield Figure(
+        "  torch's own aot_compile / torch.compile",
+        ahead,
+        plain,
+        ahead / plain,
+        None,
+        "ratio",
+        note,
+    )
     yield Figure("  ours / torch's own aot_compile", ours, ahead, ours / ahead, REACH, "ratio", "")
 
 

@@ -100,9 +100,13 @@ def _save(folder: Path, saves: int) -> float:
         for _ in range(saves):
             own.save(folder / "ours.aot", weights="later")
     wb.package(
-        case.model, (), dict(case.inputs), path=folder / "ours.pt2", weights="inside",
+        case.model,
+        (),
+        dict(case.inputs),
+        path=folder / "ours.pt2",
+        weights="inside",
         capture="light",
-    ).close()  # fmt: skip
+    ).close()
     with torch.no_grad():
         compiled = torch_path.compile_module(case.model, case.inputs)
     aliases = torch_path.save(compiled, folder / "torch.bin")

@@ -42,8 +42,15 @@ def figures(quick: bool = False) -> Iterator[Figure]:
                 yield Figure("  in eager calls", look[0], eager[0], calls, 60.0, "x", "")
                 allowed = 2 * eager[1] + 200e6
                 note = f"peak {look[1] / 1e6:.0f} MB, eager {eager[1] / 1e6:.0f} MB"
-                yield Figure("  peak of memory, to 2 eager + 200 MB", look[1] / 1e6, allowed / 1e6,
-                             look[1] / allowed, 1.0, "x", note)  # fmt: skip
+                yield Figure(
+                    "  peak of memory, to 2 eager + 200 MB",
+                    look[1] / 1e6,
+                    allowed / 1e6,
+                    look[1] / allowed,
+                    1.0,
+                    "x",
+                    note,
+                )
         model, batch = Decoder(2).eval(), ids.expand(4, -1).contiguous()
         rows = {"ids": {0: torch.export.Dim("rows", min=1, max=16)}}
         compiled = wb.aot_compile(model, (batch,), grad=False, dynamic_shapes=rows)
@@ -53,8 +60,14 @@ def figures(quick: bool = False) -> Iterator[Figure]:
         compiled = wb.aot_compile(model, (batch,), grad=False, dynamic_shapes=rows, target="h100")
         found = wb.numerics(compiled, (batch,))
         took = _measure(found.batch_invariance, 1 if quick else 3)[0]
-        yield Figure("batch invariance of GPT-2, 2 layers, 4 rows, virtual H100 (s)", took, None,
-                     took, 5.0, "s")  # fmt: skip
+        yield Figure(
+            "batch invariance of GPT-2, 2 layers, 4 rows, virtual H100 (s)",
+            took,
+            None,
+            took,
+            5.0,
+            "s",
+        )
     finally:
         torch.set_num_threads(threads)
 

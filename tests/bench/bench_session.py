@@ -33,8 +33,14 @@ def figures(quick: bool = False) -> Iterator[Figure]:
     with empty_caches() as variables:
         found = child(__name__, "3" if quick else "9", "1" if quick else "", variables=variables)
     added = found["call_on"] - found["call_off"]
-    yield Figure("session: one call of a graph (µs more)", found["call_on"], found["call_off"],
-                 added, 1.0, "µs")  # fmt: skip
+    yield Figure(
+        "session: one call of a graph (µs more)",
+        found["call_on"],
+        found["call_off"],
+        added,
+        1.0,
+        "µs",
+    )
     for name, on, off in found["lookups"]:
         more = on - off
         title = f"session: a look-up, {name} (µs more)"
@@ -51,8 +57,14 @@ def figures(quick: bool = False) -> Iterator[Figure]:
         found["viewed_off"],
         1.01,
     )
-    yield Figure("  the thread of the view (% of the CPU s)", found["view_share"], None,
-                 found["view_share"], 1.0, "%")  # fmt: skip
+    yield Figure(
+        "  the thread of the view (% of the CPU s)",
+        found["view_share"],
+        None,
+        found["view_share"],
+        1.0,
+        "%",
+    )
     yield ratio(
         "torch.compile of GPT-2 in a session / without (CPU s)",
         found["model_on"],
@@ -65,8 +77,14 @@ def figures(quick: bool = False) -> Iterator[Figure]:
         found["compile_off"],
         None,
     )
-    yield Figure("session: 10,000 steps and 500 compiles (MB more)", found["megabytes"], None,
-                 found["megabytes"], 150, "MB")  # fmt: skip
+    yield Figure(
+        "session: 10,000 steps and 500 compiles (MB more)",
+        found["megabytes"],
+        None,
+        found["megabytes"],
+        150,
+        "MB",
+    )
     yield Figure("session: its page (s)", found["page_s"], None, found["page_s"], 0.3, "s")
 
 

@@ -138,10 +138,14 @@ def _is_beside(name: str) -> bool:
 
 _PROFILED = {"bfloat16": "c10::BFloat16", "float16": "c10::Half", "float32": "float"}
 _OPERATORS = {
-    "copy": "clone", "row_sum": "sum", "column_sum": "sum", "softmax": "_softmax",
-    "layer_norm": "native_layer_norm", "transpose_copy": "copy_",
+    "copy": "clone",
+    "row_sum": "sum",
+    "column_sum": "sum",
+    "softmax": "_softmax",
+    "layer_norm": "native_layer_norm",
+    "transpose_copy": "copy_",
     "sdpa": "_scaled_dot_product_flash_attention",
-}  # fmt: skip
+}
 
 
 def make_call(op: str, dtype: str, shape: list[int]) -> OperatorCall:
@@ -150,8 +154,12 @@ def make_call(op: str, dtype: str, shape: list[int]) -> OperatorCall:
     if op in ("mm", "bmm"):
         *batch, m, n, k = shape
         shapes = [[*batch, m, k], [*batch, k, n]]
-    concrete = {"row_sum": ["", "[-1]"], "column_sum": ["", "[0]"], "softmax": ["", "-1", "False"],
-                "sdpa": ["", "", "", "0.", "True"]}.get(op, ())  # fmt: skip
+    concrete = {
+        "row_sum": ["", "[-1]"],
+        "column_sum": ["", "[0]"],
+        "softmax": ["", "-1", "False"],
+        "sdpa": ["", "", "", "0.", "True"],
+    }.get(op, ())
     strides: list[Any] = []
     if op == "transpose_copy":
         shapes, strides = [shape[::-1]] * 2, [[shape[0], 1], [1, shape[1]]]
@@ -269,8 +277,11 @@ def main(arguments: Sequence[str]) -> int:
     measured = measure([Path(name) for name in arguments])
     generations = sorted({one.generation for one in measured})
     priors = find_priors(measured)
-    jobs = [(measured, priors[g], g, w) for g in generations
-            for w in sorted({one.workload for one in measured if one.generation == g})]  # fmt: skip
+    jobs = [
+        (measured, priors[g], g, w)
+        for g in generations
+        for w in sorted({one.workload for one in measured if one.generation == g})
+    ]
     with Pool(2) as pool:
         rows = [row for found in pool.starmap(leave_out, jobs, chunksize=1) for row in found]
     rows += list(across(measured))
@@ -278,8 +289,12 @@ def main(arguments: Sequence[str]) -> int:
     write_parameters(measured, errors, priors)
     for row in rows:
         row.pop("errors")
-    record = {"date": datetime.date.today().isoformat(), "reach": REACH, "rows": rows,
-              "errors": errors}  # fmt: skip
+    record = {
+        "date": datetime.date.today().isoformat(),
+        "reach": REACH,
+        "rows": rows,
+        "errors": errors,
+    }
     RECORD.write_text(json.dumps(record, indent=1) + "\n")
     write_page(record)
     return 0
@@ -296,10 +311,13 @@ def _summarise(
             for kind, errors in row["errors"].items():
                 all_errors[kind] += errors
     return {
-        kind: {"median": round(statistics.median(errors), 3), "kernels": len(errors),
-               "four_of_five": round(statistics.quantiles(errors, n=5)[3], 2)}
+        kind: {
+            "median": round(statistics.median(errors), 3),
+            "kernels": len(errors),
+            "four_of_five": round(statistics.quantiles(errors, n=5)[3], 2),
+        }
         for kind, errors in sorted(all_errors.items())
-    }  # fmt: skip
+    }
 
 
 def write_parameters(
@@ -370,8 +388,17 @@ def on_page(text: str) -> str:
 def make_table(record: Mapping[str, Any]) -> str:
     """A row for each trace; what missed its reach is bold."""
     reach = record["reach"]
-    titles = ("trace", "on", "fitted to", "kernels", "products", "what moves memory", "sum",
-              "modelled", "ranks")  # fmt: skip
+    titles = (
+        "trace",
+        "on",
+        "fitted to",
+        "kernels",
+        "products",
+        "what moves memory",
+        "sum",
+        "modelled",
+        "ranks",
+    )
     head = ["| " + " | ".join(titles) + " |", "| " + " | ".join("---" for _ in titles) + " |"]
     wanted = (
         f"| *to reach* | | | | ≤ {reach['products']:.0%} | ≤ {reach['movers']:.0%} "
@@ -387,8 +414,11 @@ def make_table(record: Mapping[str, Any]) -> str:
         for generation, kinds in record["errors"].items()
     )
     below = sum(row["below"] for row in record["rows"])
-    lines = [f"Median errors over all kernels of traces that were left out: {told}.",
-             f"Kernels told or measured faster than their bound: {below}.", ""]  # fmt: skip
+    lines = [
+        f"Median errors over all kernels of traces that were left out: {told}.",
+        f"Kernels told or measured faster than their bound: {below}.",
+        "",
+    ]
     return "\n".join([*lines, *head, wanted, *rows]).replace("%", " %") + "\n"
 
 

@@ -29,12 +29,26 @@ def find_tile(rows, columns, GROUP_SIZE_M: tl.constexpr):
 
 @triton.jit
 def scaled_product(
-    a, b, c, a_scales, b_scales,
-    M, N, K, a_row, b_row, c_row, a_scale_row, b_scale_row,
-    SCALE_N: tl.constexpr, SCALE_K: tl.constexpr,
-    BLOCK_SIZE_M: tl.constexpr, BLOCK_SIZE_N: tl.constexpr, BLOCK_SIZE_K: tl.constexpr,
+    a,
+    b,
+    c,
+    a_scales,
+    b_scales,
+    M,
+    N,
+    K,
+    a_row,
+    b_row,
+    c_row,
+    a_scale_row,
+    b_scale_row,
+    SCALE_N: tl.constexpr,
+    SCALE_K: tl.constexpr,
+    BLOCK_SIZE_M: tl.constexpr,
+    BLOCK_SIZE_N: tl.constexpr,
+    BLOCK_SIZE_K: tl.constexpr,
     GROUP_SIZE_M: tl.constexpr,
-):  # fmt: skip
+):
     row, column = find_tile(tl.cdiv(M, BLOCK_SIZE_M), tl.cdiv(N, BLOCK_SIZE_N), GROUP_SIZE_M)
     rows = row * BLOCK_SIZE_M + tl.arange(0, BLOCK_SIZE_M)
     columns = column * BLOCK_SIZE_N + tl.arange(0, BLOCK_SIZE_N)
@@ -58,12 +72,33 @@ def scaled_product(
 
 @triton.jit
 def expert_product(
-    a, b, c, a_scales, b_scales, token_of, expert_of, padded,
-    N, K, tokens, a_row, b_expert, b_row, c_row, a_scale_row, b_scale_expert, b_scale_row,
-    TOP: tl.constexpr, SCALING: tl.constexpr, SCALE_N: tl.constexpr, SCALE_K: tl.constexpr,
-    BLOCK_SIZE_M: tl.constexpr, BLOCK_SIZE_N: tl.constexpr, BLOCK_SIZE_K: tl.constexpr,
+    a,
+    b,
+    c,
+    a_scales,
+    b_scales,
+    token_of,
+    expert_of,
+    padded,
+    N,
+    K,
+    tokens,
+    a_row,
+    b_expert,
+    b_row,
+    c_row,
+    a_scale_row,
+    b_scale_expert,
+    b_scale_row,
+    TOP: tl.constexpr,
+    SCALING: tl.constexpr,
+    SCALE_N: tl.constexpr,
+    SCALE_K: tl.constexpr,
+    BLOCK_SIZE_M: tl.constexpr,
+    BLOCK_SIZE_N: tl.constexpr,
+    BLOCK_SIZE_K: tl.constexpr,
     GROUP_SIZE_M: tl.constexpr,
-):  # fmt: skip
+):
     filled = tl.load(padded)
     row, column = find_tile(tl.cdiv(filled, BLOCK_SIZE_M), tl.cdiv(N, BLOCK_SIZE_N), GROUP_SIZE_M)
     if row * BLOCK_SIZE_M >= filled:
@@ -132,11 +167,30 @@ def multiply_experts(
     made = torch.empty(m * 2, n, dtype=torch.bfloat16, device=a.device)
     grid = (triton.cdiv(token_of.shape[0], 64) * triton.cdiv(n, 64),)
     expert_product[grid](
-        a, b, made, a_scales, b_scales, token_of, expert_of, padded, n, k, m * 2,
-        a.stride(0), b.stride(0), b.stride(1), made.stride(0),
-        a_scales.stride(0), b_scales.stride(0), b_scales.stride(1),
-        TOP=2, SCALING=scaling, SCALE_N=128, SCALE_K=128, **BLOCK,
-    )  # fmt: skip
+        a,
+        b,
+        made,
+        a_scales,
+        b_scales,
+        token_of,
+        expert_of,
+        padded,
+        n,
+        k,
+        m * 2,
+        a.stride(0),
+        b.stride(0),
+        b.stride(1),
+        made.stride(0),
+        a_scales.stride(0),
+        b_scales.stride(0),
+        b_scales.stride(1),
+        TOP=2,
+        SCALING=scaling,
+        SCALE_N=128,
+        SCALE_K=128,
+        **BLOCK,
+    )
     return made
 
 

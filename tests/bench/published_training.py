@@ -55,15 +55,25 @@ PUBLISHED = (
     Published(1, "Llama 3.1 8B, FSDP", {"dp": 8}, 5762, 82.4, "build_8b", _8B, is_eager=True),
     Published(1, "Llama 3.1 8B, FSDP + torch.compile", {"dp": 8}, 6667, 77.0, "build_8b", _8B),
     Published(
-        1, "Llama 3.1 8B, FSDP + torch.compile + Float8", {"dp": 8}, 8532, 76.8,
-        "build_8b_float8", _8B,
+        1,
+        "Llama 3.1 8B, FSDP + torch.compile + Float8",
+        {"dp": 8},
+        8532,
+        76.8,
+        "build_8b_float8",
+        _8B,
     ),
     Published(3, "Llama 3.1 8B, FSDP + torch.compile", {"dp": 128}, 6514, 62.0, "build_8b", _8B),
     Published(
-        4, "Llama 3.1 70B, 2D + torch.compile + Float8", {"dp": 32, "tp": 8}, 829, 71.9,
-        "build_70b_float8", _70B,
+        4,
+        "Llama 3.1 70B, 2D + torch.compile + Float8",
+        {"dp": 32, "tp": 8},
+        829,
+        71.9,
+        "build_70b_float8",
+        _70B,
     ),
-)  # fmt: skip
+)
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,18 @@ def test_no_kernel_of_the_record_is_below_its_bound() -> None:
 
 
 def test_what_was_missed_is_bold() -> None:
-    row = {"trace": "a", "device": "h100", "fitted": "others", "kernels": 3, "products": 0.2,
-           "movers": 0.1, "sum": -0.3, "modelled": 0.95, "rank": 0.9, "below": 0}  # fmt: skip
+    row = {
+        "trace": "a",
+        "device": "h100",
+        "fitted": "others",
+        "kernels": 3,
+        "products": 0.2,
+        "movers": 0.1,
+        "sum": -0.3,
+        "modelled": 0.95,
+        "rank": 0.9,
+        "below": 0,
+    }
     reach = {"products": 0.1, "movers": 0.15, "sum": 0.15, "modelled": 0.9, "rank": 0.95}
     told = make_table({"reach": reach, "rows": [row], "errors": {}})
     assert "| a | h100 | others | 3 | **20 %** | 10 % | **−30 %** | 95 % | **0.90** |" in told

@@ -15,9 +15,16 @@ def test_the_page_has_the_rows_of_the_record() -> None:
 
 def test_another_program_and_what_is_not_known_do_not_count() -> None:
     row = {
-        "model": "it", "measured_us": 100.0, "told_us": 110.0, "off": 0.1, "error": 0.2,
-        "holds": True, "unknown": 0, "is_same": True, "kernels": 3,
-    }  # fmt: skip
+        "model": "it",
+        "measured_us": 100.0,
+        "told_us": 110.0,
+        "off": 0.1,
+        "error": 0.2,
+        "holds": True,
+        "unknown": 0,
+        "is_same": True,
+        "kernels": 3,
+    }
     other = {**row, "model": "other", "is_same": False, "off": 3.0}
     part = {**row, "model": "part", "unknown": 2, "off": -0.5, "holds": None}
     table = whole_forecasts.make_table([row, other, part])

@@ -86,9 +86,14 @@ def rank_problem(problem: Problem, times: Mapping[Config, float], facts: Any) ->
     taken = [us for _, us in pairs]
     best = min(taken)
     return Ranked(
-        problem, len(pairs), best, correlate_ranks(pairs), taken[0] / best,
-        min(taken[:FEW]) / best, taken.index(best) + 1,
-    )  # fmt: skip
+        problem,
+        len(pairs),
+        best,
+        correlate_ranks(pairs),
+        taken[0] / best,
+        min(taken[:FEW]) / best,
+        taken.index(best) + 1,
+    )
 
 
 def make_table(rows: Sequence[Ranked]) -> str:

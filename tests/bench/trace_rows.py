@@ -53,13 +53,18 @@ def read_rows(path: Path) -> list[KernelRow]:
     name = f"{path.parent.name}/{path.name}" if path.parent.name in ("h100", "h200") else path.name
     return [
         KernelRow(
-            name.removesuffix(".json.gz"), TARGETS.get(device), read_kernel_name(event["name"]),
-            float(event["dur"]), calls.get(_id(event)), shared[_key(event)],
-            tuple(event["args"].get("grid", ())), tuple(event["args"].get("block", ())),
+            name.removesuffix(".json.gz"),
+            TARGETS.get(device),
+            read_kernel_name(event["name"]),
+            float(event["dur"]),
+            calls.get(_id(event)),
+            shared[_key(event)],
+            tuple(event["args"].get("grid", ())),
+            tuple(event["args"].get("block", ())),
             float(event["ts"]),
         )
         for event in ran
-    ]  # fmt: skip
+    ]
 
 
 _DEVICE = frozenset(("kernel", "gpu_memcpy", "gpu_memset"))
@@ -78,10 +83,16 @@ def _list_calls(events: list[dict[str, Any]]) -> Iterator[tuple[Any, OperatorCal
     for event in events:
         if event.get("cat") == "cpu_op" and "External id" in event.get("args", {}):
             args = event["args"]
-            yield _id(event), OperatorCall(
-                event["name"], args.get("Input Dims", ()), args.get("Input type", ()),
-                args.get("Input Strides", ()), args.get("Concrete Inputs", ()),
-            )  # fmt: skip
+            yield (
+                _id(event),
+                OperatorCall(
+                    event["name"],
+                    args.get("Input Dims", ()),
+                    args.get("Input type", ()),
+                    args.get("Input Strides", ()),
+                    args.get("Concrete Inputs", ()),
+                ),
+            )
 
 
 def group_rows(rows: list[KernelRow]) -> dict[Any, list[KernelRow]]:

@@ -155,9 +155,27 @@ def _read(built: Built) -> dict[str, object]:
     }
 
 
-COLUMNS = ("kind", "gpu", "m", "n", "k", "warps", "stages", "registers", "spills", "smem",
-           "blocks", "instructions", "loop", "way", "conversions", "global_loads",
-           "shared", "spilled", "note")  # fmt: skip
+COLUMNS = (
+    "kind",
+    "gpu",
+    "m",
+    "n",
+    "k",
+    "warps",
+    "stages",
+    "registers",
+    "spills",
+    "smem",
+    "blocks",
+    "instructions",
+    "loop",
+    "way",
+    "conversions",
+    "global_loads",
+    "shared",
+    "spilled",
+    "note",
+)
 
 
 def read_facts() -> dict[tuple[str, str, Config], Mapping[str, str]]:

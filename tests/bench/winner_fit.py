@@ -40,10 +40,35 @@ START: dict[str, float] = {
 PULL = 0.01
 _CHANCE = 0.05
 _IMPOSSIBLE = 1e9
-_COLUMNS = ("tiles", "columns", "depth", "loaded", "stored", "left", "right", "rate", "m", "n", "k",
-            "warps", "stages", "resident", "loop", "conversions", "loads", "shared", "group",
-            "memory", "wave", "old", "sms", "clock", "bandwidth", "parts",
-            "spilled")  # fmt: skip
+_COLUMNS = (
+    "tiles",
+    "columns",
+    "depth",
+    "loaded",
+    "stored",
+    "left",
+    "right",
+    "rate",
+    "m",
+    "n",
+    "k",
+    "warps",
+    "stages",
+    "resident",
+    "loop",
+    "conversions",
+    "loads",
+    "shared",
+    "group",
+    "memory",
+    "wave",
+    "old",
+    "sms",
+    "clock",
+    "bandwidth",
+    "parts",
+    "spilled",
+)
 
 
 @dataclass(frozen=True)
@@ -61,13 +86,34 @@ def read_row(gpu: Gpu, work: ProductWork, tile: ProductTile) -> list[float]:
     way = tile.loop.way
     is_old = way == "warp" and gpu.vendor == "nvidia" and gpu.major >= 9
     return [
-        work.row_tiles, work.columns, work.depth, work.loaded, work.stored, work.left_bytes,
-        work.right_bytes, work.tflops, tile.rows, tile.columns, tile.depth, tile.warps, tile.stages,
-        max(tile.resident, 1), tile.loop.instructions, tile.loop.conversions,
-        tile.loop.global_loads > 0, tile.loop.shared, way == "warp group", way == "tensor memory",
-        way == "wave", is_old, gpu.sms, gpu.clock_mhz, gpu.bandwidth_gbs, gpu.subpartitions,
+        work.row_tiles,
+        work.columns,
+        work.depth,
+        work.loaded,
+        work.stored,
+        work.left_bytes,
+        work.right_bytes,
+        work.tflops,
+        tile.rows,
+        tile.columns,
+        tile.depth,
+        tile.warps,
+        tile.stages,
+        max(tile.resident, 1),
+        tile.loop.instructions,
+        tile.loop.conversions,
+        tile.loop.global_loads > 0,
+        tile.loop.shared,
+        way == "warp group",
+        way == "tensor memory",
+        way == "wave",
+        is_old,
+        gpu.sms,
+        gpu.clock_mhz,
+        gpu.bandwidth_gbs,
+        gpu.subpartitions,
         tile.loop.spilled,
-    ]  # fmt: skip
+    ]
 
 
 def predict(numbers: Tensor, values: Mapping[str, Tensor | float]) -> Tensor:
@@ -110,8 +156,11 @@ def _longest(*clocks: Tensor) -> Tensor:
     return most * ((each / most) ** 4).sum(0) ** 0.25
 
 
-def join(parts: Sequence[Sequence[Sequence[list[list[float]]]]], won: Sequence[Sequence[int]],
-         weights: Sequence[float]) -> Problems:  # fmt: skip
+def join(
+    parts: Sequence[Sequence[Sequence[list[list[float]]]]],
+    won: Sequence[Sequence[int]],
+    weights: Sequence[float],
+) -> Problems:
     """Problems of several devices; a candidate that is impossible has no products."""
     widest = max(len(problem) for part in parts for problem in part)
     deepest = max(len(one) for part in parts for problem in part for one in problem)

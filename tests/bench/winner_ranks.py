@@ -259,27 +259,51 @@ def make_table(record: Mapping[str, Any]) -> str:
 
 def make_parts(record: Mapping[str, Any]) -> str:
     """The table of where it misses, by kind of kernel."""
-    heads = ["device", "kernel", "problems", "candidates", f"M ≤ {FEW_ROWS}", f"M > {FEW_ROWS}",
-             "modelled time of the winner over that of the first"]  # fmt: skip
+    heads = [
+        "device",
+        "kernel",
+        "problems",
+        "candidates",
+        f"M ≤ {FEW_ROWS}",
+        f"M > {FEW_ROWS}",
+        "modelled time of the winner over that of the first",
+    ]
     lines = [f"| {' | '.join(heads)} |", f"| {' | '.join(['---'] * len(heads))} |"]
     for row in record["rows"]:
         for each in row["parts"]:
             few, many = (_say(each[name]) for name in ("few", "many"))
-            cells = (row["device"], each["kind"], each["problems"], each["candidates"], few, many,
-                     f"{each['over_first']:.2f}")  # fmt: skip
+            cells = (
+                row["device"],
+                each["kind"],
+                each["problems"],
+                each["candidates"],
+                few,
+                many,
+                f"{each['over_first']:.2f}",
+            )
             lines.append(f"| {' | '.join(map(str, cells))} |")
     return "\n".join(lines) + "\n"
 
 
 def make_again(record: Mapping[str, Any]) -> str:
     """The table of devices that were tuned twice."""
-    heads = ["device", "releases of Triton", "problems", "the same won twice",
-             "the later winner by nearness to the earlier"]  # fmt: skip
+    heads = [
+        "device",
+        "releases of Triton",
+        "problems",
+        "the same won twice",
+        "the later winner by nearness to the earlier",
+    ]
     lines = [f"| {' | '.join(heads)} |", f"| {' | '.join(['---'] * len(heads))} |"]
     for row in record["again"]:
         same = f"{math.floor(row['shares']['same'] * 100 + 1e-6)} %"
-        cells = (row["device"], ", then ".join(row["releases"]), row["problems"], same,
-                 _say(row["shares"]))  # fmt: skip
+        cells = (
+            row["device"],
+            ", then ".join(row["releases"]),
+            row["problems"],
+            same,
+            _say(row["shares"]),
+        )
         lines.append(f"| {' | '.join(map(str, cells))} |")
     return "\n".join(lines) + "\n"
 

@@ -17,11 +17,14 @@ def test_a_pane_of_another_package_is_drawn_from_its_blocks(
     install_world(tmp_path)
     (tmp_path / "stars.terms.json").write_text('{"stars": {"Size": ["How large it is"]}}')
     path = tmp_path / "stars.html"
-    run_with_world(tmp_path, f"""
+    run_with_world(
+        tmp_path,
+        f"""
         from stars import Star
         from workbench.report import Report, Table
         Report(tables={{"stars": Table.of(Star, [Star("star.0", 3)])}}).to_html({str(path)!r})
-    """)  # fmt: skip
+    """,
+    )
     watched = open_page(width=1280)
     page = watched.page
     page.goto(path.as_uri())

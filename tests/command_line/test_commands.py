@@ -40,8 +40,14 @@ def broken(x):
 
 def fits(value: Any, schema: Any) -> bool:
     """The part of JSON Schema that ours uses."""
-    kinds = {"object": dict, "array": list, "string": str, "boolean": bool, "null": type(None),
-             "number": (int, float)}  # fmt: skip
+    kinds = {
+        "object": dict,
+        "array": list,
+        "string": str,
+        "boolean": bool,
+        "null": type(None),
+        "number": (int, float),
+    }
     if "enum" in schema:
         return value in schema["enum"]
     if "const" in schema:

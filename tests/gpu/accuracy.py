@@ -36,24 +36,43 @@ class Errors:
 def tell(rows: Sequence[Errors], left_out: Mapping[str, str]) -> None:
     """Print how many programs agree, and a row for each result."""
     programs = {row.program for row in rows}
-    print_figure("interpreter: programs compared with float64", len(programs), "programs",
-                 reach=WANTED, rule=">=",
-                 note="; ".join(f"{n}: {why}" for n, why in left_out.items()))  # fmt: skip
+    print_figure(
+        "interpreter: programs compared with float64",
+        len(programs),
+        "programs",
+        reach=WANTED,
+        rule=">=",
+        note="; ".join(f"{n}: {why}" for n, why in left_out.items()),
+    )
     print_rows("results", map(asdict, rows))
     if not rows:
         print_unchecked("interpreter: same verdict as the device", "no program was compared")
         return
     for who, verdict in (("interpreter", "interpreter_verdict"), ("device", "device_verdict")):
         wrong = sorted({row.program for row in rows if getattr(row, verdict) != "passed"})
-        print_figure(f"interpreter: programs in which the {who} is within the tolerance of float64",
-                     1 - len(wrong) / len(programs), "share", reach=1.0, rule=">=",
-                     note=f"beyond it: {', '.join(wrong) or 'none'}")  # fmt: skip
+        print_figure(
+            f"interpreter: programs in which the {who} is within the tolerance of float64",
+            1 - len(wrong) / len(programs),
+            "share",
+            reach=1.0,
+            rule=">=",
+            note=f"beyond it: {', '.join(wrong) or 'none'}",
+        )
     other = sorted({row.program for row in rows if not row.is_foretold})
-    print_figure("interpreter: same verdict as the device", 1 - len(other) / len(programs),
-                 "share", reach=1.0, rule=">=",
-                 note=f"another: {', '.join(other) or 'none'}")  # fmt: skip
+    print_figure(
+        "interpreter: same verdict as the device",
+        1 - len(other) / len(programs),
+        "share",
+        reach=1.0,
+        rule=">=",
+        note=f"another: {', '.join(other) or 'none'}",
+    )
     ratios = [row.device / row.interpreter for row in rows if row.interpreter > 0]
     finite = sorted(ratio for ratio in ratios if isfinite(ratio))
     if finite:
-        print_figure("interpreter: median of the device's error over the interpreter's",
-                     finite[len(finite) // 2], "ratio", note=f"{len(finite)} results")  # fmt: skip
+        print_figure(
+            "interpreter: median of the device's error over the interpreter's",
+            finite[len(finite) // 2],
+            "ratio",
+            note=f"{len(finite)} results",
+        )

@@ -104,8 +104,12 @@ def config_times(
     with TemporaryDirectory() as folder:
         launched = LaunchedKernel(text, Path(folder), device, elements)
         for row in ranked.rows:
-            told: dict[str, Any] = {"kernel": kernel.name, "config": row.choice,
-                                    "warps": row.warps, "model_us": row.model_us}  # fmt: skip
+            told: dict[str, Any] = {
+                "kernel": kernel.name,
+                "config": row.choice,
+                "warps": row.warps,
+                "model_us": row.model_us,
+            }
             if row.rank is None or row.model_us is None:
                 rows.append({**told, "reason": row.rejection or row.note})
                 continue

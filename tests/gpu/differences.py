@@ -142,11 +142,15 @@ def _words(row: Resources) -> tuple[str, ...]:
 def _values(one: Resources, other: Resources) -> dict[str, tuple[int | None, int | None]]:
     return {
         "registers": (one.registers, other.registers),
-        "spills": (_sum(one.spill_stores, one.spill_loads),
-                   _sum(other.spill_stores, other.spill_loads)),
-        "shared memory": (_sum(one.smem_static, one.smem_dynamic),
-                          _sum(other.smem_static, other.smem_dynamic)),
-    }  # fmt: skip
+        "spills": (
+            _sum(one.spill_stores, one.spill_loads),
+            _sum(other.spill_stores, other.spill_loads),
+        ),
+        "shared memory": (
+            _sum(one.smem_static, one.smem_dynamic),
+            _sum(other.smem_static, other.smem_dynamic),
+        ),
+    }
 
 
 def _sum(one: int | None, other: int | None) -> int | None:

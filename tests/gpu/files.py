@@ -71,13 +71,23 @@ def tell(rows: Sequence[Loaded], wanted: int) -> None:
         print_unchecked(name, f"no file could be loaded: {[row.failure for row in rows]}")
     else:
         kernels = [f"{row.model}: {', '.join(row.compiled)}" for row in ran if row.compiled]
-        print_figure(name, sum(len(row.compiled) for row in ran), "kernels", reach=0,
-                     note="; ".join(kernels) or f"{len(ran)} files")  # fmt: skip
+        print_figure(
+            name,
+            sum(len(row.compiled) for row in ran),
+            "kernels",
+            reach=0,
+            note="; ".join(kernels) or f"{len(ran)} files",
+        )
     for kind, trains in (("inference", False), ("training", True)):
         agree = [row.model for row in ran if row.agrees and row.trains == trains]
-        print_figure(f"files for {kind} that give what eager gives", len(agree), "files",
-                     reach=sum(MODELS[row.model].trains == trains for row in rows), rule=">=",
-                     note=f"{', '.join(agree)}; of {wanted} models in all")  # fmt: skip
+        print_figure(
+            f"files for {kind} that give what eager gives",
+            len(agree),
+            "files",
+            reach=sum(MODELS[row.model].trains == trains for row in rows),
+            rule=">=",
+            note=f"{', '.join(agree)}; of {wanted} models in all",
+        )
     if ran:
         slowest = max(ran, key=lambda row: row.load_s)
         print_figure("longest time to load a file", slowest.load_s, "s", note=slowest.model)

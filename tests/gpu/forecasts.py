@@ -125,9 +125,18 @@ def measure_model(
         call_us = measure_call(call, wait)
         graph_us, note = measure_graph(call, wait)
     return Foretold(
-        name, told.kernels_us, told.error, told.call_us, told.least_us, told.most_us, told.graph_us,
-        sum(us for _, us in kernels) / _CALLS, call_us, graph_us, note,
-    )  # fmt: skip
+        name,
+        told.kernels_us,
+        told.error,
+        told.call_us,
+        told.least_us,
+        told.most_us,
+        told.graph_us,
+        sum(us for _, us in kernels) / _CALLS,
+        call_us,
+        graph_us,
+        note,
+    )
 
 
 def run_model(
@@ -168,18 +177,38 @@ def tell(rows: Sequence[Foretold]) -> None:
         return
     offs = sorted((abs(row.off), row.off, row.model) for row in rows)
     note = ", ".join(f"{model} {off:+.0%}" for _, off, model in offs)
-    print_figure("median error of the forecast of all kernels of a model", offs[len(offs) // 2][0],
-                 "share", reach=NEAR, note=note)  # fmt: skip
+    print_figure(
+        "median error of the forecast of all kernels of a model",
+        offs[len(offs) // 2][0],
+        "share",
+        reach=NEAR,
+        note=note,
+    )
     held = [row.holds for row in rows if row.holds is not None]
     if held:
-        print_figure("forecasts of kernels whose interval holds", sum(held) / len(held), "share",
-                     reach=HOLDS, rule=">=", note=f"{sum(held)} of {len(held)}")  # fmt: skip
+        print_figure(
+            "forecasts of kernels whose interval holds",
+            sum(held) / len(held),
+            "share",
+            reach=HOLDS,
+            rule=">=",
+            note=f"{sum(held)} of {len(held)}",
+        )
     calls = [row for row in rows if row.most_us is not None]
     if calls:
-        inside = [row.model for row in calls
-                  if row.least_us <= row.measured_call_us <= (row.most_us or 0.0)]  # fmt: skip
-        print_figure("forecasts of calls whose interval holds", len(inside) / len(calls), "share",
-                     reach=HOLDS, rule=">=", note=f"{len(inside)} of {len(calls)}")  # fmt: skip
+        inside = [
+            row.model
+            for row in calls
+            if row.least_us <= row.measured_call_us <= (row.most_us or 0.0)
+        ]
+        print_figure(
+            "forecasts of calls whose interval holds",
+            len(inside) / len(calls),
+            "share",
+            reach=HOLDS,
+            rule=">=",
+            note=f"{len(inside)} of {len(calls)}",
+        )
 
 
 def main(arguments: Sequence[str] = (), device: str = "cuda", names: Sequence[str] = ()) -> int:

@@ -52,17 +52,29 @@ def tell(found: Launching) -> None:
         print_unchecked("starts of kernels by the model over those in a trace", "no trace has any")
     else:
         note = f"{found.starts} by the model, {found.traced} in torch's profile"
-        print_figure("starts of kernels by the model over those in a trace",
-                     found.starts / found.traced, "ratio", note=note)  # fmt: skip
+        print_figure(
+            "starts of kernels by the model over those in a trace",
+            found.starts / found.traced,
+            "ratio",
+            note=note,
+        )
     note = f"{found.predicted_us:.0f} µs by the model, {found.call_us:.0f} µs measured"
-    print_figure("time of a call by wb.launches over the measured one",
-                 found.predicted_us / found.call_us, "ratio", note=note)  # fmt: skip
+    print_figure(
+        "time of a call by wb.launches over the measured one",
+        found.predicted_us / found.call_us,
+        "ratio",
+        note=note,
+    )
     predicted = 1 - found.predicted_graph_us / found.predicted_us
     print_figure(
         "saved by CUDA graphs, by wb.launches", predicted, "share", note=SEED, source=MODEL
     )
-    print_figure("saved by CUDA graphs, by wb.launches with the profile's cost of a launch",
-                 found.saved_then, "share", note=f"{found.launch_us:.1f} µs a launch")  # fmt: skip
+    print_figure(
+        "saved by CUDA graphs, by wb.launches with the profile's cost of a launch",
+        found.saved_then,
+        "share",
+        note=f"{found.launch_us:.1f} µs a launch",
+    )
     if found.graph_us is None:
         print_unchecked("saved by CUDA graphs, measured", found.no_graph)
         return

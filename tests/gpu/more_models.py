@@ -63,14 +63,18 @@ class Translator(nn.Module):
         super().__init__()
         self.heads, self.table = heads, nn.Embedding(64, heads)
         self.layers = nn.ModuleList(
-            nn.ModuleDict({
-                "norm": nn.RMSNorm(width), "qkv": nn.Linear(width, 3 * width, bias=False),
-                "out": nn.Linear(width, width, bias=False), "second": nn.RMSNorm(width),
-                "up": nn.Linear(width, 4 * width, bias=False),
-                "down": nn.Linear(4 * width, width, bias=False),
-            })
+            nn.ModuleDict(
+                {
+                    "norm": nn.RMSNorm(width),
+                    "qkv": nn.Linear(width, 3 * width, bias=False),
+                    "out": nn.Linear(width, width, bias=False),
+                    "second": nn.RMSNorm(width),
+                    "up": nn.Linear(width, 4 * width, bias=False),
+                    "down": nn.Linear(4 * width, width, bias=False),
+                }
+            )
             for _ in range(4)
-        )  # fmt: skip
+        )
 
     def forward(self, x: Tensor) -> Tensor:
         at = torch.arange(x.shape[1], device=x.device)

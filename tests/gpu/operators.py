@@ -76,10 +76,13 @@ def _kernel_rows(found: Kernels) -> list[dict[str, Any]]:
     for name, time_us in found:
         by_name[name].append(time_us)
     return [
-        {"name": name[:140], "starts": len(times) / _STARTS,
-         "warm_us": round(statistics.median(times), 3)}
+        {
+            "name": name[:140],
+            "starts": len(times) / _STARTS,
+            "warm_us": round(statistics.median(times), 3),
+        }
         for name, times in by_name.items()
-    ]  # fmt: skip
+    ]
 
 
 def main(arguments: Sequence[str], device: str = "cuda") -> int:

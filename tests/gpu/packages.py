@@ -73,8 +73,13 @@ def _agrees(path: Path, device: str, name: str) -> None:
     with opened(path) as package, torch.no_grad():
         loaded_s = time.perf_counter() - start
         error = float((package(x) - module(x)).abs().max())
-    print_figure(f"{name}: largest error against eager", error, "", reach=ATOL,
-                 note=f"loaded in {loaded_s:.2f} s")  # fmt: skip
+    print_figure(
+        f"{name}: largest error against eager",
+        error,
+        "",
+        reach=ATOL,
+        note=f"loaded in {loaded_s:.2f} s",
+    )
 
 
 @contextmanager
@@ -107,8 +112,14 @@ def two_streams(path: Path, device: str, calls: int = CALLS) -> None:
         alone = _timed(lambda: serve(0, 2 * calls))
         together = _timed(lambda: in_threads(lambda: serve(0, calls), lambda: serve(1, calls)))
         right = sum(torch.allclose(found, wanted[n], RTOL, ATOL) for n, found in results)
-    print_figure("calls from two streams that give what eager gives", right / len(results),
-                 "share", reach=1.0, rule=">=", note=f"{len(results)} calls")  # fmt: skip
+    print_figure(
+        "calls from two streams that give what eager gives",
+        right / len(results),
+        "share",
+        reach=1.0,
+        rule=">=",
+        note=f"{len(results)} calls",
+    )
     print_figure("calls per second from two streams over those from one", alone / together, "ratio")
 
 
@@ -175,8 +186,14 @@ def tell_swapped(found: list[Tensor], wanted: list[Tensor], swaps: int) -> None:
         f"{len(found)} calls during {swaps} swaps: {kinds.count(0)} with the first weights, "
         f"{kinds.count(1)} with the others"
     )
-    print_figure("calls during swaps that use one set of weights", whole / max(len(found), 1),
-                 "share", reach=1.0, rule=">=", note=note)  # fmt: skip
+    print_figure(
+        "calls during swaps that use one set of weights",
+        whole / max(len(found), 1),
+        "share",
+        reach=1.0,
+        rule=">=",
+        note=note,
+    )
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -54,9 +54,18 @@ def launch(tensors: Sequence[torch.Tensor], config: Config, *, warmup: bool = Fa
     kernel: Any = scaled_product
     start = partial(kernel.warmup, grid=grid) if warmup else kernel[grid]
     start(
-        *tensors, *sizes, *strides, SCALE_N=_SCALE, SCALE_K=_SCALE, BLOCK_SIZE_M=m, BLOCK_SIZE_N=n,
-        BLOCK_SIZE_K=k, GROUP_SIZE_M=_GROUP, num_warps=warps, num_stages=stages,
-    )  # fmt: skip
+        *tensors,
+        *sizes,
+        *strides,
+        SCALE_N=_SCALE,
+        SCALE_K=_SCALE,
+        BLOCK_SIZE_M=m,
+        BLOCK_SIZE_N=n,
+        BLOCK_SIZE_K=k,
+        GROUP_SIZE_M=_GROUP,
+        num_warps=warps,
+        num_stages=stages,
+    )
 
 
 def compile_some(number: int, device: str) -> None:

@@ -50,17 +50,46 @@ class Profiled:
 
 def tell(found: Profiled) -> None:
     """Print how the two profiles agree, and whether the code was left as it was."""
-    print_figure("kernels that wb.profile has measured", found.measured, "kernels",
-                 reach=found.kernels, rule=">=", note=f"of {found.kernels}")  # fmt: skip
-    print_figure("the code and its result are those of before the profile",
-                 float(found.is_unchanged), "yes or no", reach=1, rule=">=")  # fmt: skip
+    print_figure(
+        "kernels that wb.profile has measured",
+        found.measured,
+        "kernels",
+        reach=found.kernels,
+        rule=">=",
+        note=f"of {found.kernels}",
+    )
+    print_figure(
+        "the code and its result are those of before the profile",
+        float(found.is_unchanged),
+        "yes or no",
+        reach=1,
+        rule=">=",
+    )
     is_measured = found.overview.startswith("measured")
-    print_figure("the Overview is in measured time", float(is_measured), "yes or no", reach=1,
-                 rule=">=", note=found.overview)  # fmt: skip
-    print_figure("kernels of a training step that wb.profile has measured", found.in_step,
-                 "kernels", reach=found.of_step, rule=">=", note=f"of {found.of_step}")  # fmt: skip
-    print_figure("the times of kernels are by a trace", float("by events" not in found.clock),
-                 "yes or no", reach=1, rule=">=", note=found.clock)  # fmt: skip
+    print_figure(
+        "the Overview is in measured time",
+        float(is_measured),
+        "yes or no",
+        reach=1,
+        rule=">=",
+        note=found.overview,
+    )
+    print_figure(
+        "kernels of a training step that wb.profile has measured",
+        found.in_step,
+        "kernels",
+        reach=found.of_step,
+        rule=">=",
+        note=f"of {found.of_step}",
+    )
+    print_figure(
+        "the times of kernels are by a trace",
+        float("by events" not in found.clock),
+        "yes or no",
+        reach=1,
+        rule=">=",
+        note=found.clock,
+    )
     rows = [
         {"kernel": name, "profile_us": time, "trace_us": found.by_trace.get(name)}
         for name, time in found.by_profile.items()

@@ -111,11 +111,21 @@ class Comparing:
         judge = Judge(Tolerance(grows=True))
         by_leaf = {row.leaf: row for row in judge.compare(list(pairs(subject, *runs)))}
         return [
-            Errors(program.name, row.leaf, row.dtype, row.max_abs_error, other.max_abs_error,
-                   row.verdict, other.verdict, row.atol, row.rtol, row.reason or other.reason)
+            Errors(
+                program.name,
+                row.leaf,
+                row.dtype,
+                row.max_abs_error,
+                other.max_abs_error,
+                row.verdict,
+                other.verdict,
+                row.atol,
+                row.rtol,
+                row.reason or other.reason,
+            )
             for row in interpreted.rows
             if (other := by_leaf.get(row.leaf)) is not None
-        ]  # fmt: skip
+        ]
 
     def _device_call(self, compiled: Any) -> Callable[..., Any]:
         """The compiled code for tensors of the CPU; gradients flow back through the copies."""

@@ -83,8 +83,12 @@ def tell(counted: Counted | str, model: float | None) -> None:
     if model is None:
         print_unchecked("traffic saved by fusion, by the model", "a size is not known")
     else:
-        print_figure("traffic of the original over that of the fused code, by the model", model,
-                     "ratio", source="counted from the record")  # fmt: skip
+        print_figure(
+            "traffic of the original over that of the fused code, by the model",
+            model,
+            "ratio",
+            source="counted from the record",
+        )
     if isinstance(counted, str):
         print_unchecked(NAME, counted)
         return

@@ -118,8 +118,14 @@ def test_variants_and_code_for_a_gpu_elsewhere_are_refused() -> None:
 def test_what_belongs_to_a_handle_is_saved_with_it(tmp_path: Path) -> None:
     compiled = wb.aot_compile(doubled, (X,), backend="eager", grad=False)
     package = wb.package({"a": doubled}, {"a": (X,)}, path=tmp_path / "a.pt2")
-    parts = [compiled.guard_sandbox, compiled.plan, compiled.recipe, compiled.retarget,
-             compiled.live_budgets, package["a"].weights]  # fmt: skip
+    parts = [
+        compiled.guard_sandbox,
+        compiled.plan,
+        compiled.recipe,
+        compiled.retarget,
+        compiled.live_budgets,
+        package["a"].weights,
+    ]
     for part in parts:
         for way in (copy.copy, copy.deepcopy, pickle.dumps):
             with pytest.raises(wb.WorkbenchError, match="Save what it belongs to"):

@@ -21,13 +21,18 @@ MODES = Enum("InterpolationMode", "NEAREST BILINEAR BICUBIC BOX HAMMING LANCZOS"
 PREPROCESSING: Mapping[str, tuple[str, ...]] = {
     "torchvision": (),
     "torchvision.datasets": (
-        "CIFAR100", "CIFAR10", "MNIST", "KMNIST", "FashionMNIST", "ImageFolder"
+        "CIFAR100",
+        "CIFAR10",
+        "MNIST",
+        "KMNIST",
+        "FashionMNIST",
+        "ImageFolder",
     ),
     "torchvision.ops": (),
     "torchvision.ops.misc": ("FrozenBatchNorm2d",),
     "torchvision.transforms": ("ToTensor", "RandomCrop", "CenterCrop"),
     "torchvision.transforms.functional": (MODES.__name__,),
-}  # fmt: skip
+}
 """What timm imports of torchvision: names of preprocessing, and a norm that no model here has."""
 
 

@@ -77,9 +77,14 @@ def run(root: Path, names: Sequence[str]) -> str | None:
         return None
     try:
         done = subprocess.run(
-            [*PYTEST, "-x", *names], cwd=root, env={**os.environ, "PYTHONPATH": str(root)},
-            capture_output=True, text=True, timeout=LIMIT_S, check=False,
-        )  # fmt: skip
+            [*PYTEST, "-x", *names],
+            cwd=root,
+            env={**os.environ, "PYTHONPATH": str(root)},
+            capture_output=True,
+            text=True,
+            timeout=LIMIT_S,
+            check=False,
+        )
     except subprocess.TimeoutExpired:
         return "it does not end"
     if done.returncode == 0:

@@ -81,8 +81,11 @@ def test_it_checks_what_matters_whenever_it_is_run(path: Path) -> None:
 
 
 def test_nothing_in_it_is_a_path_of_the_machine(path: Path) -> None:
-    found = {text[max(0, m.start() - 40) : m.end() + 40] for text in shown(path)
-             for m in MACHINE.finditer(text)}  # fmt: skip
+    found = {
+        text[max(0, m.start() - 40) : m.end() + 40]
+        for text in shown(path)
+        for m in MACHINE.finditer(text)
+    }
     assert found == set()
 
 

@@ -108,9 +108,15 @@ def test_only_known_operators_are_excluded(variant):
     if OF_THE_LIST:
         assert cases.excluded(variant).keys() <= cases.entries().keys()
     reasons = {
-        cases.NO_DTYPE, cases.NO_GRADIENT, cases.UNDEFINED, cases.GPU_ONLY, cases.NOT_DENSE,
-        cases.RANDOM, cases.REFUSED, cases.NO_PHASE,
-    }  # fmt: skip
+        cases.NO_DTYPE,
+        cases.NO_GRADIENT,
+        cases.UNDEFINED,
+        cases.GPU_ONLY,
+        cases.NOT_DENSE,
+        cases.RANDOM,
+        cases.REFUSED,
+        cases.NO_PHASE,
+    }
     assert set(cases.excluded(variant).values()) <= reasons
 
 

@@ -16,9 +16,20 @@ JUNIT = """<testsuites><testsuite><testcase classname="tests.a" name="one"/>
 
 
 def row(**changed: object) -> results.Row:
-    values = dict(python="3.12.1", torch="2.13.0+cpu", build="CPU", triton="3.7.1", part="tests/a",
-                  date="2026-01-02", passed=3, failed=1, errors=0, skipped=2,
-                  missing=("torch:x",), failures=("tests.a::two",))  # fmt: skip
+    values = dict(
+        python="3.12.1",
+        torch="2.13.0+cpu",
+        build="CPU",
+        triton="3.7.1",
+        part="tests/a",
+        date="2026-01-02",
+        passed=3,
+        failed=1,
+        errors=0,
+        skipped=2,
+        missing=("torch:x",),
+        failures=("tests.a::two",),
+    )
     return results.Row(**{**values, **changed})  # type: ignore[arg-type]
 
 

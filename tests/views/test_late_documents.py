@@ -63,10 +63,22 @@ def test_html_has_every_figure_of_the_text(kind: str) -> None:
 
 
 def test_the_rows_of_a_layout_that_are_not_shown_are_counted() -> None:
-    many = KernelLayout("k0", 5, "tt.load", (64, 64), "blocked", 8, 32, 16, bases=(
-        ((0, 1), (0, 2), (0, 4)), ((0, 8), (0, 16), (0, 32), (1, 0), (2, 0)),
-        ((4, 0), (8, 0), (16, 0), (32, 0)), (),
-    ))  # fmt: skip
+    many = KernelLayout(
+        "k0",
+        5,
+        "tt.load",
+        (64, 64),
+        "blocked",
+        8,
+        32,
+        16,
+        bases=(
+            ((0, 1), (0, 2), (0, 4)),
+            ((0, 8), (0, 16), (0, 32), (1, 0), (2, 0)),
+            ((4, 0), (8, 0), (16, 0), (32, 0)),
+            (),
+        ),
+    )
     page = VIEWS.page(Layout(make(), many))
     assert "and 3976 more: <code>.frame()</code>" in page
 

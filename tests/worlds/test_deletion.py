@@ -58,10 +58,17 @@ def rest(world: World, tmp_path: Path) -> Path:
 def run(folder: Path, program: str, *words: str) -> str:
     """What a program prints that finds the package in a folder."""
     return subprocess.run(
-        [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(folder)!r})\n{program}",
-         *words],
-        cwd=folder, capture_output=True, text=True, check=True,
-    ).stdout.strip()  # fmt: skip
+        [
+            sys.executable,
+            "-c",
+            f"import sys; sys.path.insert(0, {str(folder)!r})\n{program}",
+            *words,
+        ],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.strip()
 
 
 def test_every_other_module_is_imported(rest: Path) -> None:

@@ -29,7 +29,9 @@ def site(tmp_path: Path) -> Path:
 
 
 def test_a_world_of_another_package_adds_all_that_ours_do(site: Path) -> None:
-    said = run_with_world(site, """
+    said = run_with_world(
+        site,
+        """
         import json
         import workbench as wb
         from stars import Sky, Star, add_stars
@@ -51,7 +53,8 @@ def test_a_world_of_another_package_adds_all_that_ours_do(site: Path) -> None:
         print(shell.run_line_magic("stars", "report"))
         wb.unload_ipython_extension(shell)
         print(shell.find_line_magic("stars"))
-    """)  # fmt: skip
+    """,
+    )
     assert said[:4] == ["2 True", "[3, 4]", "Stars 2 2 stars.", "True True"]
     assert said[4:7] == ["- It is clear. True", "2", "None"]
 
@@ -59,7 +62,9 @@ def test_a_world_of_another_package_adds_all_that_ours_do(site: Path) -> None:
 def test_its_words_travel_with_each_document(site: Path) -> None:
     words = {"stars": {"Size": ["How large it is", "km"]}, "points": {"Per byte": ["A fee"]}}
     (site / "stars.terms.json").write_text(json.dumps(words))
-    said = run_with_world(site, """
+    said = run_with_world(
+        site,
+        """
         import json
         from stars import Sky, Star, add_stars
         from workbench.glossary import find_term
@@ -70,7 +75,8 @@ def test_its_words_travel_with_each_document(site: Path) -> None:
         print(json.dumps(document(add_stars(Report(), [Star("star.0", 3)]))["terms"]))
         print(json.dumps(write_document(Document("Sky", []))["terms"]))
         print(find_term("stars", "Size").unit, find_term("points", "Per byte").unit)
-    """)  # fmt: skip
+    """,
+    )
     assert [json.loads(line) for line in said[:2]] == [{"stars": words["stars"]}] * 2
     assert said[2] == "km operations per byte"
     taken = "The section of terms 'points' of the world astronomy is left out: there is one"
@@ -90,50 +96,68 @@ def test_its_words_travel_with_each_document(site: Path) -> None:
 )
 def test_words_of_another_form_are_left_out(site: Path, text: str, why: str) -> None:
     (site / "stars.terms.json").write_text(text)
-    said = run_with_world(site, """
+    said = run_with_world(
+        site,
+        """
         from workbench.glossary import find_term, read_foreign_terms
         print(find_term("points", "Per byte").unit, read_foreign_terms())
-    """)  # fmt: skip
+    """,
+    )
     assert said[0] == "operations per byte {}"
     left = [line for line in said[1:] if "Each section of terms of the world astronomy" in line]
     assert [why in line for line in left] == [True]
 
 
 def test_its_action_is_offered_by_what_was_compiled_and_runs(site: Path) -> None:
-    said = run_with_world(site, """
+    said = run_with_world(
+        site,
+        """
         import torch
         import workbench as wb
         compiled = wb.aot_compile(lambda x: x + 1, (torch.ones(2),))
         (action,) = [each for each in compiled.live_actions if each.id == "gaze"]
         print(action.start().result())
-    """)  # fmt: skip
+    """,
+    )
     assert said[0] == "seen"
 
 
 def test_one_that_cannot_be_imported_is_left_out_with_a_warning(site: Path) -> None:
-    said = run_with_world(site, """
+    said = run_with_world(
+        site,
+        """
         from workbench.worlds.world import list_worlds
         print([world.name for world in list_worlds()][-1])
-    """)  # fmt: skip
+    """,
+    )
     assert said[0] == "astronomy"
     assert "The world broken of stars is left out: AttributeError: module 'stars' has" in said[1]
 
 
 def test_its_table_is_kept_by_a_workbench_without_it(site: Path, tmp_path: Path) -> None:
     path = tmp_path / "stars.wbr"
-    run_with_world(site, f"""
+    run_with_world(
+        site,
+        f"""
         from stars import Star
         from workbench.report import Report, Table
         Report(tables={{"stars": Table.of(Star, [Star("s0", 3)])}}).save({str(path)!r})
-    """)  # fmt: skip
+    """,
+    )
     report = wb.Report.load(path)
     with pytest.raises(wb.UsageError, match="has a table 'stars', but nothing that is installed"):
         report.frame("stars")
     report.save(path)
-    assert run_with_world(site, f"""
+    assert (
+        run_with_world(
+            site,
+            f"""
         import workbench as wb
         print(wb.Report.load({str(path)!r}).frame("stars")["size"].tolist())
-    """)[0] == "[3]"  # fmt: skip
+    """,
+        )[0]
+        == "[3]"
+    )
 
 
 def test_each_world_of_this_package_is_where_its_name_says() -> None:
@@ -218,7 +242,9 @@ def wrong(tmp_path: Path) -> Path:
 
 
 def test_what_is_wrong_in_a_world_is_left_out_with_its_name_and_the_rest_works(wrong: Path) -> None:
-    said = run_with_world(wrong, """
+    said = run_with_world(
+        wrong,
+        """
         import torch
         import workbench as wb
         from IPython.core.interactiveshell import InteractiveShell
@@ -232,7 +258,8 @@ def test_what_is_wrong_in_a_world_is_left_out_with_its_name_and_the_rest_works(w
         shell = InteractiveShell.instance()
         wb.load_ipython_extension(shell)
         print(shell.find_line_magic("aot_compile").__self__.__class__.__name__)
-    """)  # fmt: skip
+    """,
+    )
     assert said[:3] == ["workbench.api.files True", "1 True", "True"]
     assert said[3] == "The code of the world wrong raised ZeroDivisionError: division by zero."
     assert said[4] == "WorkbenchMagics"
@@ -253,11 +280,14 @@ def test_what_is_wrong_in_a_world_is_left_out_with_its_name_and_the_rest_works(w
 
 
 def test_a_command_of_a_world_that_cannot_be_made_is_left_out(wrong: Path) -> None:
-    said = run_with_world(wrong, """
+    said = run_with_world(
+        wrong,
+        """
         from workbench.command_line.main import build_command_parser
         commands = build_command_parser().commands
         print("profile" in commands, "mute" in commands)
-    """)  # fmt: skip
+    """,
+    )
     assert said[0] == "True False"
     for words in (
         "The command 'report' of the world wrong is left out: there is one of that name",
@@ -322,7 +352,9 @@ WORLD = NotesWorld()
 def test_its_records_are_read_printed_and_compared_by_the_commands(tmp_path: Path) -> None:
     install(tmp_path, "notes", NOTES, {"notes": "WORLD"})
     (path := tmp_path / "a.notes").write_text("one\ntwo\n")
-    said = run_with_world(tmp_path, f"""
+    said = run_with_world(
+        tmp_path,
+        f"""
         import json, sys
         import workbench as wb
         from notes import Notes
@@ -335,24 +367,28 @@ def test_its_records_are_read_printed_and_compared_by_the_commands(tmp_path: Pat
         except wb.UsageError as error:
             print(error)
         main(["report", {str(path)!r}, "--json"])
-    """)  # fmt: skip
+    """,
+    )
     assert said[:6] == ["Notes", "- 2 notes.", "Notes", "- 3 notes.", "0 0", "3"]
     assert "Notes are compared with notes." in said
     document = json.loads("\n".join(said[said.index("{") :]))
-    assert document["quantities"] == [{
-        "name": "notes", "value": 2, "unit": "1", "source": "counted"
-    }]  # fmt: skip
+    assert document["quantities"] == [
+        {"name": "notes", "value": 2, "unit": "1", "source": "counted"}
+    ]
 
 
 def test_a_command_says_which_records_it_reads(wrong: Path) -> None:
     (path := wrong / "a.remarks").write_text("{}")
-    said = run_with_world(wrong, f"""
+    said = run_with_world(
+        wrong,
+        f"""
         import sys
         from workbench.command_line.main import main
         sys.stderr = sys.stdout
         print(main(["report", {str(path)!r}]))
         print(main(["report", "five"]))
-    """)  # fmt: skip
+    """,
+    )
     (why,) = [row for row in said if "the commands show" in row]
     assert "holds a value of type object: the commands show reports" in why
     assert said.count("2") == 2
@@ -361,7 +397,9 @@ def test_a_command_says_which_records_it_reads(wrong: Path) -> None:
 
 
 def test_a_table_of_a_world_is_dropped_with_the_sources_unless_it_may_be_shared(site: Path) -> None:
-    said = run_with_world(site, """
+    said = run_with_world(
+        site,
+        """
         from stars import Star, WORLD, add_stars
         from workbench.report import Report
         from workbench.views.pages.redaction import redact
@@ -370,7 +408,8 @@ def test_a_table_of_a_world_is_dropped_with_the_sources_unless_it_may_be_shared(
         print(len(clean.stars), dropped)
         type(WORLD).shareable = ("stars",)
         print(len(redact(report)[0].stars))
-    """)  # fmt: skip
+    """,
+    )
     assert said[:2] == ["0 ('the table stars (1 row)',)", "1"]
 
 

@@ -209,9 +209,17 @@ def verify(
         if per_kernel and isinstance(x, Compiled):
             refuse_for_host(per_kernel=True)
         return verify_ranks(
-            x, tuple(args), dict(kwargs or {}), ranks=ranks, build=build, reference=reference,
-            loss=loss, per_kernel=per_kernel, rtol=rtol, atol=atol,
-        )  # fmt: skip
+            x,
+            tuple(args),
+            dict(kwargs or {}),
+            ranks=ranks,
+            build=build,
+            reference=reference,
+            loss=loss,
+            per_kernel=per_kernel,
+            rtol=rtol,
+            atol=atol,
+        )
     if build is not None:
         raise UsageError("build= makes the program on every rank: give ranks=, too.")
     if isinstance(x, CrossCompiled):

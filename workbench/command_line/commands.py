@@ -46,11 +46,16 @@ def show(command: str, record: Any, chosen: Namespace) -> int:
         return _code(ok)
     sentences = () if report is not None else presenter().sentences(record)
     print(
-        document(command, chosen.file, ok=ok, sentences=sentences or [repr(record)],
-                 numbers=read_numbers(record),
-                 kernels=None if report is None else kernels_of(report),
-                 tables=list_tables(presenter().tables(record)))
-    )  # fmt: skip
+        document(
+            command,
+            chosen.file,
+            ok=ok,
+            sentences=sentences or [repr(record)],
+            numbers=read_numbers(record),
+            kernels=None if report is None else kernels_of(report),
+            tables=list_tables(presenter().tables(record)),
+        )
+    )
     return _code(ok)
 
 
@@ -70,9 +75,16 @@ def diff(chosen: Namespace) -> int:
         tables = list_tables(presenter().tables(difference))
         name = f"{chosen.a} / {chosen.b}"
         print(
-            document("diff", name, ok=is_same, sentences=sentences, numbers=numbers,
-                     findings=findings, tables=tables)
-        )  # fmt: skip
+            document(
+                "diff",
+                name,
+                ok=is_same,
+                sentences=sentences,
+                numbers=numbers,
+                findings=findings,
+                tables=tables,
+            )
+        )
     else:
         print(difference)
     return _code(is_same)
@@ -106,9 +118,15 @@ def inspect(chosen: Namespace) -> int:
         findings = [{"what": "damaged", "text": name} for name in inspected.damaged]
         numbers = [{"name": "size", "value": inspected.size, "unit": "bytes", "source": "counted"}]
         print(
-            document("inspect", chosen.file, ok=ok, sentences=repr(inspected).splitlines(),
-                     numbers=numbers, findings=findings)
-        )  # fmt: skip
+            document(
+                "inspect",
+                chosen.file,
+                ok=ok,
+                sentences=repr(inspected).splitlines(),
+                numbers=numbers,
+                findings=findings,
+            )
+        )
     else:
         print(inspected)
     return _code(ok)
@@ -132,9 +150,15 @@ def explain(chosen: Namespace) -> int:
             for row in breaks
         ]
         print(
-            document("explain", chosen.function, ok=not breaks, sentences=[repr(explained.report)],
-                     numbers=read_numbers(explained.report), findings=findings)
-        )  # fmt: skip
+            document(
+                "explain",
+                chosen.function,
+                ok=not breaks,
+                sentences=[repr(explained.report)],
+                numbers=read_numbers(explained.report),
+                findings=findings,
+            )
+        )
     else:
         print(presenter().text(explained.report))
     return _code(not breaks)

@@ -74,9 +74,12 @@ def _names(operations: Operations) -> str:
 
 
 def _with_note(
-    made: Any, choice: FusionChoice, forbid: Sequence[Names], force: Sequence[Names],
+    made: Any,
+    choice: FusionChoice,
+    forbid: Sequence[Names],
+    force: Sequence[Names],
     unfused: Sequence[str],
-) -> Any:  # fmt: skip
+) -> Any:
     """The same, its report saying what was chosen; raises `UsageError` where it was not fused."""
     for names, pair in zip(force, choice.force, strict=True):
         _check(made.report, names, pair)

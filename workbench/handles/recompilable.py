@@ -227,9 +227,12 @@ class Recompilable(CompiledBase, ABC):
 
     @checked
     def with_fusion(
-        self, *, forbid: Sequence[tuple[str, str]] = (), force: Sequence[tuple[str, str]] = (),
+        self,
+        *,
+        forbid: Sequence[tuple[str, str]] = (),
+        force: Sequence[tuple[str, str]] = (),
         unfused: Sequence[str] = (),
-    ) -> Recompilable:  # fmt: skip
+    ) -> Recompilable:
         """The same call compiled with pairs kept apart, or fused against Inductor's heuristics.
 
         A pair names kernels ("k0"), scheduler nodes ("op1") or FX nodes ("relu"), as in

@@ -256,8 +256,12 @@ class _Twins:
         held.update({name: type(held[name])() for name in _STATE_HOOKS if name in held})
         block = self.by_module.get(id(module))
         foreign = set() if block is None else tp.hook_ids_of(block.state)
-        for part in (*_PARTS, "_forward_hooks_with_kwargs", "_forward_pre_hooks_with_kwargs",
-                     "_forward_hooks_always_called"):  # fmt: skip
+        for part in (
+            *_PARTS,
+            "_forward_hooks_with_kwargs",
+            "_forward_pre_hooks_with_kwargs",
+            "_forward_hooks_always_called",
+        ):
             kept = [(key, value) for key, value in held[part].items() if key not in foreign]
             held[part] = type(held[part])(kept)
         held["_parameters"] = {

@@ -140,11 +140,15 @@ SWEEP = (
 SESSION = (
     OUTPUT,
     Option(("--full",), "compile everything again, past torch's caches, so that reports are whole"),
-    Option(("--steps",), "optimizer: every step of an optimizer ends a step", "WHAT",
-           choices=("optimizer",)),
+    Option(
+        ("--steps",),
+        "optimizer: every step of an optimizer ends a step",
+        "WHAT",
+        choices=("optimizer",),
+    ),
     Option(("--profile",), "run torch's profiler with it: NAME.profile has what it saw"),
     NO_VIEW,
-)  # fmt: skip
+)
 PROFILE = (
     Option(("--gpu",), "the GPU, where the trace names none: a name of wb.targets()", "NAME"),
     OUTPUT,

@@ -30,26 +30,67 @@ _ALL = (
     # the captured graph, whoever captured it: Dynamo, or torch.export for a package
     GraphStage("dynamo", "Captured graph", "dynamo_output_graph"),
     GraphStage("before_pre_grad", "Before pre-grad passes", "before_pre_grad_graph", ("dynamo",)),
-    GraphStage("after_pre_grad", "After pre-grad passes", "after_pre_grad_graph",
-               ("before_pre_grad",)),
-    GraphStage("joint", "Joint forward and backward", "aot_joint_graph",
-               ("after_pre_grad", "dynamo"), is_retraced=True, is_keyed=True),
-    GraphStage("before_joint_passes", "Before joint passes", "before_joint_graph",
-               ("inference", "joint")),
-    GraphStage("after_joint_passes", "After joint passes", "after_joint_graph",
-               ("before_joint_passes",), is_keyed=True),
-    GraphStage("forward", "Forward", "aot_forward_graph",
-               ("after_joint_passes", "joint"), is_whole=False, is_keyed=True),
-    GraphStage("backward", "Backward", "aot_backward_graph",
-               ("after_joint_passes", "joint"), is_whole=False),
-    GraphStage("inference", "Inference", "aot_inference_graph",
-               ("after_pre_grad", "dynamo"), is_whole=False, is_retraced=True, is_keyed=True),
-    GraphStage("before_post_grad", "Before post-grad passes", "before_post_grad_graph",
-               ("forward", "backward", "after_joint_passes", "inference"), is_whole=False,
-               is_keyed=True),
-    GraphStage("after_post_grad", "After post-grad passes", "inductor_post_grad_graph",
-               ("before_post_grad",), is_whole=False),
-)  # fmt: skip
+    GraphStage(
+        "after_pre_grad", "After pre-grad passes", "after_pre_grad_graph", ("before_pre_grad",)
+    ),
+    GraphStage(
+        "joint",
+        "Joint forward and backward",
+        "aot_joint_graph",
+        ("after_pre_grad", "dynamo"),
+        is_retraced=True,
+        is_keyed=True,
+    ),
+    GraphStage(
+        "before_joint_passes", "Before joint passes", "before_joint_graph", ("inference", "joint")
+    ),
+    GraphStage(
+        "after_joint_passes",
+        "After joint passes",
+        "after_joint_graph",
+        ("before_joint_passes",),
+        is_keyed=True,
+    ),
+    GraphStage(
+        "forward",
+        "Forward",
+        "aot_forward_graph",
+        ("after_joint_passes", "joint"),
+        is_whole=False,
+        is_keyed=True,
+    ),
+    GraphStage(
+        "backward",
+        "Backward",
+        "aot_backward_graph",
+        ("after_joint_passes", "joint"),
+        is_whole=False,
+    ),
+    GraphStage(
+        "inference",
+        "Inference",
+        "aot_inference_graph",
+        ("after_pre_grad", "dynamo"),
+        is_whole=False,
+        is_retraced=True,
+        is_keyed=True,
+    ),
+    GraphStage(
+        "before_post_grad",
+        "Before post-grad passes",
+        "before_post_grad_graph",
+        ("forward", "backward", "after_joint_passes", "inference"),
+        is_whole=False,
+        is_keyed=True,
+    ),
+    GraphStage(
+        "after_post_grad",
+        "After post-grad passes",
+        "inductor_post_grad_graph",
+        ("before_post_grad",),
+        is_whole=False,
+    ),
+)
 GRAPH_STAGES: Mapping[str, GraphStage] = {stage.name: stage for stage in _ALL}
 STAGES = tuple(GRAPH_STAGES)
 """Their names."""

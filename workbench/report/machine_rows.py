@@ -174,16 +174,22 @@ class MatrixCell:
     )
     bound: str | None = None
     bound_us: float | None = number(
-        "Bound (est.)", "us", f"{LEAST} (estimate)", source="model",
+        "Bound (est.)",
+        "us",
+        f"{LEAST} (estimate)",
+        source="model",
         heading="Least time by the roofline (estimate)",
-    )  # fmt: skip
+    )
     estimate: bool = True  # from limits of the device or a model: nothing was run
     note: str | None = None
     vendor: str = ""
     modelled_us: float | None = number(
-        "Modelled (est.)", "us", "What a calibrated model expects of one call", source="model",
+        "Modelled (est.)",
+        "us",
+        "What a calibrated model expects of one call",
+        source="model",
         heading="Modelled time of one call",
-    )  # fmt: skip
+    )
     modelled_error: float | None = None  # relative, None where that GPU was not measured
 
 

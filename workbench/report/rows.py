@@ -212,11 +212,19 @@ class Kernel:
     lines: tuple[str, ...] = ()
     scheduler_nodes: tuple[str, ...] = ()  # the scheduler nodes that it runs, by their ids
     bytes_read: int | None = number(
-        "Read", "B", "Of one call, an estimate", source="model", place=Place("calls", "53px"),
-    )  # fmt: skip
+        "Read",
+        "B",
+        "Of one call, an estimate",
+        source="model",
+        place=Place("calls", "53px"),
+    )
     bytes_written: int | None = number(
-        "Written", "B", "Of one call, an estimate", source="model", place=Place("calls", "53px"),
-    )  # fmt: skip
+        "Written",
+        "B",
+        "Of one call, an estimate",
+        source="model",
+        place=Place("calls", "53px"),
+    )
     flops: int | None = number(
         "FLOP",
         "amount",
@@ -239,9 +247,12 @@ class Kernel:
     spills: int | None = number("Spills")
     smem_bytes: int | None = number("Shared", "B")
     occupancy: float | None = number(
-        "Occupancy", "share", OCCUPANCY, source="model",
+        "Occupancy",
+        "share",
+        OCCUPANCY,
+        source="model",
         place=Place("bound", "74px", is_wide=True, is_optional=True),
-    )  # fmt: skip
+    )
     estimate: bool | None = None  # from limits of the device or a model: nothing was run
 
     @property

@@ -316,9 +316,19 @@ def _apart(way: str, name: str, note: str, *, checked: bool) -> RoundTripLeaf:
     """A row for what differs in another way than by its numbers, or was not compared."""
     error = math.inf if checked else math.nan
     return RoundTripLeaf(
-        way, name, "", (), bit_exact=False, max_abs_error=error, max_rel_error=error,
-        rtol=0.0, atol=0.0, ok=False, note=note, checked=checked,
-    )  # fmt: skip
+        way,
+        name,
+        "",
+        (),
+        bit_exact=False,
+        max_abs_error=error,
+        max_rel_error=error,
+        rtol=0.0,
+        atol=0.0,
+        ok=False,
+        note=note,
+        checked=checked,
+    )
 
 
 def _as_data_classes(

@@ -33,7 +33,10 @@ def add_starters(own: tuple[LiveAction, ...], handle: Any) -> tuple[LiveAction, 
     """The actions of a handle with those that worlds offer for it."""
     ids = [action.id for action in own]
     more = collect(
-        lambda world: world.list_starters(handle), LiveAction, "live action", ids,
+        lambda world: world.list_starters(handle),
+        LiveAction,
+        "live action",
+        ids,
         lambda action: action.id,
-    )  # fmt: skip
+    )
     return (*own, *more)

@@ -39,9 +39,14 @@ def _name(kind: str, name: str, pid: int, tid: int = 0) -> Event:
 
 
 def list_run(
-    lanes: Lanes, at: tuple[str, str], name: str, start_us: float, us: float,
-    kind: str, args: Mapping[str, Any],
-) -> Iterator[Event]:  # fmt: skip
+    lanes: Lanes,
+    at: tuple[str, str],
+    name: str,
+    start_us: float,
+    us: float,
+    kind: str,
+    args: Mapping[str, Any],
+) -> Iterator[Event]:
     """One run `at` a process and a thread, in µs, after what names these where they are new."""
     *named, where = lanes.place(*at)
     yield from named

@@ -60,8 +60,16 @@ _BY: Mapping[CostKind, str] = {
 def text(report: Report, *, times: bool = False) -> str:
     """The report in at most 25 lines of at most 80 columns: one screen of a terminal."""
     sections = (
-        _head, _breaks, _checks, _opportunities, _kernels, _fusion, _cuda_graphs, _guards, _absent,
-    )  # fmt: skip
+        _head,
+        _breaks,
+        _checks,
+        _opportunities,
+        _kernels,
+        _fusion,
+        _cuda_graphs,
+        _guards,
+        _absent,
+    )
     lines = [line for section in sections for line in section(report)]
     if len(lines) >= _HEIGHT:
         left_out = len(lines) - _HEIGHT + 2

@@ -108,8 +108,16 @@ def laid_out(stride: tuple[int, ...], kind: str = "pointwise") -> Report:
         Kernel("k0", "first", "triton", "i0", nodes=("g0:a",), scheduler_nodes=("i0:op0",)),
         Kernel("k1", "second", "triton", "i0", nodes=("g0:b",), scheduler_nodes=("i0:op1",)),
     ]
-    buffer = Buffer("i0:buf0", "i0", "buf0", "intermediate", shape, bytes=2048,
-                    written_by=("i0:op0",), read_by=("i0:op1",))  # fmt: skip
+    buffer = Buffer(
+        "i0:buf0",
+        "i0",
+        "buf0",
+        "intermediate",
+        shape,
+        bytes=2048,
+        written_by=("i0:op0",),
+        read_by=("i0:op1",),
+    )
     before = [SchedulerNode(f"i0:op{n}", "i0", f"op{n}", "after", kind) for n in range(2)]
     tables = {
         "nodes": Table.of(Node, nodes),

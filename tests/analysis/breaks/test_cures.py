@@ -51,12 +51,16 @@ QUICK = (
     opening,
     counting_objects,
 )
-EVERY = tuple(dict.fromkeys([
-    # what a stream under pytest breaks on is the code of that stream
-    *(each for each in broken_programs.PROGRAMS if each is not broken_programs.written),
-    *(each for each in broken_programs.WITHOUT_CURE if each is not broken_programs.asking),
-    *(each for each, _ in test_rewrites.EVERY),
-]))  # fmt: skip
+EVERY = tuple(
+    dict.fromkeys(
+        [
+            # what a stream under pytest breaks on is the code of that stream
+            *(each for each in broken_programs.PROGRAMS if each is not broken_programs.written),
+            *(each for each in broken_programs.WITHOUT_CURE if each is not broken_programs.asking),
+            *(each for each, _ in test_rewrites.EVERY),
+        ]
+    )
+)
 
 
 def check_both_say_the_same(function: Function) -> int:
@@ -108,9 +112,17 @@ def test_a_session_and_rehearse_say_the_same_of_every_break(function: Function) 
 
 def test_torchs_hint_to_leave_a_call_out_names_the_call() -> None:
     item = Break(
-        "", "net.py", 3, "f", "n = count(x)", "Attempted to call function marked as skipped", None,
-        "", "", ("Avoid calling the function `count`.", "It may be a bug."),
-    )  # fmt: skip
+        "",
+        "net.py",
+        3,
+        "f",
+        "n = count(x)",
+        "Attempted to call function marked as skipped",
+        None,
+        "",
+        "",
+        ("Avoid calling the function `count`.", "It may be a bug."),
+    )
     words = "call count before or after the compiled function"
     assert advise(item, None).words == words
     assert advise(item, None).cures == ()

@@ -43,20 +43,24 @@ def write_broadcast(cache: torch.Tensor, at: torch.Tensor, new: torch.Tensor) ->
     [
         (read_second, (CACHE, AT), "    picked = cache[:, at.view(1)].squeeze(1)"),
         (
-            write_second, (CACHE, AT, torch.ones(2, 3)),
+            write_second,
+            (CACHE, AT, torch.ones(2, 3)),
             "    cache[:, at.view(1)] = new.unsqueeze(1)",
         ),
         pytest.param(
-            read_behind_none, (CACHE, AT), "    picked = cache[:, None, at.view(1)].squeeze(2)",
+            read_behind_none,
+            (CACHE, AT),
+            "    picked = cache[:, None, at.view(1)].squeeze(2)",
             marks=pytest.mark.slow,
         ),
         pytest.param(
-            add_at, (CACHE, AT, torch.ones(2, 3)),
+            add_at,
+            (CACHE, AT, torch.ones(2, 3)),
             "    cache[:, at.view(1)] += new.unsqueeze(1)",
             marks=pytest.mark.slow,
         ),
     ],
-)  # fmt: skip
+)
 def test_an_index_of_one_element_compiles_whole(
     fn: Callable[..., Any], args: tuple[Any, ...], line: str
 ) -> None:

@@ -37,12 +37,24 @@ def model() -> Report:
     """A model that runs one block, then three in a loop, the last a larger one, and a library."""
     texts = TextWriter()
     sources = [
-        Source("s0", "forward", "block.py", 2, texts.add("\n".join(BLOCK.split("\n")[1:4])),
-               qualified="Block.forward"),
-        Source("s1", "forward", "model.py", 2, texts.add("\n".join(MODEL.split("\n")[1:])),
-               qualified="Model.forward"),
+        Source(
+            "s0",
+            "forward",
+            "block.py",
+            2,
+            texts.add("\n".join(BLOCK.split("\n")[1:4])),
+            qualified="Block.forward",
+        ),
+        Source(
+            "s1",
+            "forward",
+            "model.py",
+            2,
+            texts.add("\n".join(MODEL.split("\n")[1:])),
+            qualified="Model.forward",
+        ),
         Source("s2", "helper", "site-packages/lib/help.py", 1, texts.add(LIBRARY), "library"),
-    ]  # fmt: skip
+    ]
     nodes, kernels = [], []
     blocks = [("first", 3), ("layers.0", 5), ("layers.1", 5), ("layers.2", 5)]
     for at, (path, site) in enumerate(blocks):
@@ -53,14 +65,36 @@ def model() -> Report:
             op = name or "add"
             id = f"{op}_{at}"
             for graph in ("g0", "g1"):
-                nodes.append(Node(f"{graph}:{id}", graph, id, "call_function", f"aten.{op}",
-                                  shape=(size,), bytes=size, file="block.py", line=line,
-                                  module_path=module, called_from=called))  # fmt: skip
+                nodes.append(
+                    Node(
+                        f"{graph}:{id}",
+                        graph,
+                        id,
+                        "call_function",
+                        f"aten.{op}",
+                        shape=(size,),
+                        bytes=size,
+                        file="block.py",
+                        line=line,
+                        module_path=module,
+                        called_from=called,
+                    )
+                )
             kernels.append(("block", line, f"g1:{id}", size))
     for line in (2, 3):
-        nodes.append(Node(f"g1:lib_{line}", "g1", f"lib_{line}", "call_function", "aten.mul",
-                          bytes=64, file="site-packages/lib/help.py", line=line,
-                          called_from=("L:s1:6",)))  # fmt: skip
+        nodes.append(
+            Node(
+                f"g1:lib_{line}",
+                "g1",
+                f"lib_{line}",
+                "call_function",
+                "aten.mul",
+                bytes=64,
+                file="site-packages/lib/help.py",
+                line=line,
+                called_from=("L:s1:6",),
+            )
+        )
         kernels.append(("lib", line, f"g1:lib_{line}", 64))
     rows = [
         Kernel(f"k{n}", f"{what}_{n}", "cpp", "g1", nodes=(node,), time_us=float(size))
@@ -181,14 +215,27 @@ def test_a_view_has_no_part_of_the_kernel_that_reads_it() -> None:
         ("mm", "aten.mm.default", 3, ("g0:getitem",)),
     ]
     nodes = [
-        Node(f"g0:{name}", "g0", name, "call_function", target, inputs=inputs, bytes=64,
-             file="f.py", line=line)
+        Node(
+            f"g0:{name}",
+            "g0",
+            name,
+            "call_function",
+            target,
+            inputs=inputs,
+            bytes=64,
+            file="f.py",
+            line=line,
+        )
         for name, target, line, inputs in made
-    ]  # fmt: skip
+    ]
     inside = tuple(node.id for node in nodes)
     kernel = Kernel("k0", "mm", "extern", "g0", nodes=inside, time_us=5.0)
-    tables = {"sources": [source], "nodes": nodes, "kernels": [kernel],
-              "graphs": [Graph("g0", "after_post_grad", "0/0", 3, None)]}  # fmt: skip
+    tables = {
+        "sources": [source],
+        "nodes": nodes,
+        "kernels": [kernel],
+        "graphs": [Graph("g0", "after_post_grad", "0/0", 3, None)],
+    }
     report = Report(
         tables={name: Table.of(type(rows[0]), rows) for name, rows in tables.items()},
         texts=texts.finish(),

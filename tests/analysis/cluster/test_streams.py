@@ -39,9 +39,17 @@ def record(*program: str, is_backward: bool = False) -> Report:
         )
         if step.startswith(">"):
             row = Collective(
-                f"c{len(rows)}", "g0", is_backward, "all_reduce", bytes=SENT, group=step[1:] or "0",
-                group_size=8, group_nodes=1, kernel=id, order=place,
-            )  # fmt: skip
+                f"c{len(rows)}",
+                "g0",
+                is_backward,
+                "all_reduce",
+                bytes=SENT,
+                group=step[1:] or "0",
+                group_size=8,
+                group_nodes=1,
+                kernel=id,
+                order=place,
+            )
             rows.append(row)
             open_rows.append(row)
         elif step == "<":

@@ -37,38 +37,72 @@ RUN = {
     "op3": ("mul", ("scale", "mul", "cat")),
     "op4": ("cat", ("cat",)),  # runs nothing: who writes the parts makes it
 }
-READS = {"x": ("op0",), "s": ("op3",), "op0": ("op1",), "op1": ("op2",), "op2": ("op4",),
-         "op3": ("op4",), "op4": ()}  # fmt: skip
+READS = {
+    "x": ("op0",),
+    "s": ("op3",),
+    "op0": ("op1",),
+    "op1": ("op2",),
+    "op2": ("op4",),
+    "op3": ("op4",),
+    "op4": (),
+}
 
 
 def made_by_parts() -> Report:
     """As Inductor records a library call, and a concatenation whose parts two kernels write."""
     texts = TextWriter()
     nodes = [
-        Node(f"g0:{name}", "g0", name, target if target == "placeholder" else "call_function",
-             target, inputs=tuple(f"g0:{each}" for each in inputs), bytes=64, dtype="float32",
-             file="f.py", line=line)
+        Node(
+            f"g0:{name}",
+            "g0",
+            name,
+            target if target == "placeholder" else "call_function",
+            target,
+            inputs=tuple(f"g0:{each}" for each in inputs),
+            bytes=64,
+            dtype="float32",
+            file="f.py",
+            line=line,
+        )
         for name, (target, line, inputs) in CALLS.items()
-    ]  # fmt: skip
+    ]
     kernels = [
-        Kernel(f"k{at}", op, "cpp", "g0", nodes=tuple(f"g0:{each}" for each in RUN[op][1]),
-               scheduler_nodes=(op,), time_us=10.0)
+        Kernel(
+            f"k{at}",
+            op,
+            "cpp",
+            "g0",
+            nodes=tuple(f"g0:{each}" for each in RUN[op][1]),
+            scheduler_nodes=(op,),
+            time_us=10.0,
+        )
         for at, op in enumerate(("op0", "op1", "op2", "op3"))
-    ]  # fmt: skip
+    ]
     held = [(name, None if name in RUN else f"g0:{name}") for name in READS]
     buffers = [
-        Buffer(f"i0:{name}", "i0", name, "intermediate" if name in RUN else "input",
-               written_by=(name,) if name in RUN else (), read_by=READS[name],
-               node=f"g0:{RUN[name][0]}" if name in RUN and RUN[name][0] else node)
+        Buffer(
+            f"i0:{name}",
+            "i0",
+            name,
+            "intermediate" if name in RUN else "input",
+            written_by=(name,) if name in RUN else (),
+            read_by=READS[name],
+            node=f"g0:{RUN[name][0]}" if name in RUN and RUN[name][0] else node,
+        )
         for name, node in held
-    ]  # fmt: skip
+    ]
     before = [
         SchedulerNode(op, "i0", op, "before", "pointwise", origins=tuple(f"g0:{o}" for o in made))
         for op, (_, made) in RUN.items()
     ]
     source = Source("s0", "f", "f.py", 1, texts.add(CODE))
-    tables = {"sources": [source], "nodes": nodes, "kernels": kernels, "buffers": buffers,
-              "scheduler_nodes": before}  # fmt: skip
+    tables = {
+        "sources": [source],
+        "nodes": nodes,
+        "kernels": kernels,
+        "buffers": buffers,
+        "scheduler_nodes": before,
+    }
     return Report(
         tables={name: Table.of(type(rows[0]), rows) for name, rows in tables.items()},
         texts=texts.finish(),

@@ -28,8 +28,16 @@ def test_the_text_is_short_stable_and_has_no_times() -> None:
 def test_frames_have_a_row_for_each_difference() -> None:
     found = diff("static", "dynamic")
     assert list(found.frame().columns) == [
-        "part", "item", "change", "a", "b", "unit", "note", "id_a", "id_b",
-    ]  # fmt: skip
+        "part",
+        "item",
+        "change",
+        "a",
+        "b",
+        "unit",
+        "note",
+        "id_a",
+        "id_b",
+    ]
     assert sum(len(found.frame(part)) for part in PARTS) == len(found.frame())
     assert list(found.frame("kernels")["id_a"]) == ["k0", "k2", "k4"]
     traffic = diff("h100", "apart").frame("traffic")

@@ -78,8 +78,14 @@ def test_dynamic_sizes_say_which_nodes_got_them_under_their_names() -> None:
     found = diff("static", "dynamic")
     captured = [c for c in rows(found, "nodes") if (c.id_b or "").startswith("g0:")]
     assert [c.item for c in captured if c.change == "symbolic"] == [
-        "l_x_", "layer_norm", "linear", "hidden", "linear_1", "add", "softmax",
-    ]  # fmt: skip
+        "l_x_",
+        "layer_norm",
+        "linear",
+        "hidden",
+        "linear_1",
+        "add",
+        "softmax",
+    ]
     assert captured[0].a == "float32 [8, 32, 256] on cpu"
     assert captured[0].b == "float32 [batch, length, 256] on cpu"
     fresh = [(c.b, c.note) for c in captured if c.change == "added"]

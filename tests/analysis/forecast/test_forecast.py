@@ -153,18 +153,34 @@ def add_all_reduce(report: wb.Report, **more: object) -> wb.Report:
     calls = ("all_reduce_", "wait_tensor")
     made = [
         replace(
-            kernels[middle], id=f"n{place}", ops=(), nodes=(), lines=(), bytes_read=None,
-            bytes_written=None, flops=None, language="extern",
+            kernels[middle],
+            id=f"n{place}",
+            ops=(),
+            nodes=(),
+            lines=(),
+            bytes_read=None,
+            bytes_written=None,
+            flops=None,
+            language="extern",
             name=f"torch.ops._c10d_functional.{name}.default",
         )
         for place, name in enumerate(calls)
-    ]  # fmt: skip
+    ]
     kernels[middle:middle] = made
     row: dict[str, object] = dict(
-        id="c0", graph=kernels[0].graph, is_backward=False, op="all_reduce", bytes=1 << 20,
-        group="0", group_size=8, group_nodes=1, kernel="n0", wait_kernel="n1", est_us=90.0,
+        id="c0",
+        graph=kernels[0].graph,
+        is_backward=False,
+        op="all_reduce",
+        bytes=1 << 20,
+        group="0",
+        group_size=8,
+        group_nodes=1,
+        kernel="n0",
+        wait_kernel="n1",
+        est_us=90.0,
         exposed_us=80.0,
-    )  # fmt: skip
+    )
     rows = Table.of(Collective, [Collective(**row | more)])  # type: ignore[arg-type]
     tables = {**report.tables, "kernels": Table.of(Kernel, kernels), "collectives": rows}
     return replace(report, tables=tables)

@@ -65,8 +65,13 @@ def test_a_gpu_takes_its_generation_or_the_nearest_of_its_vendor(
 
 
 def test_tables_in_tables_are_read_by_path() -> None:
-    table = {"devices": ["h100"], "source": "a", "date": "b", "errors": {"product": 0.1},
-             "values": {"product": {"depth": 2}, "mover.rate.cat": 3}}  # fmt: skip
+    table = {
+        "devices": ["h100"],
+        "source": "a",
+        "date": "b",
+        "errors": {"product": 0.1},
+        "values": {"product": {"depth": 2}, "mover.rate.cat": 3},
+    }
     made = build_calibration("Hopper", table)
     assert made.values == {"product.depth": 2.0, "mover.rate.cat": 3.0}
     assert made.value("product.none", "product.depth") == 2.0

@@ -26,8 +26,15 @@ ADD = read_kernel_name(
 
 
 def product(m: int, n: int, k: int) -> Work:
-    return Work(2 * m * n * k, 2 * (m * k + k * n), 2 * m * n, "bfloat16", is_matrix=True,
-                product=(1, m, n, k), elements=m * n)  # fmt: skip
+    return Work(
+        2 * m * n * k,
+        2 * (m * k + k * n),
+        2 * m * n,
+        "bfloat16",
+        is_matrix=True,
+        product=(1, m, n, k),
+        elements=m * n,
+    )
 
 
 def time_of(kernel: LibraryKernel, work: Work, **more: int) -> float:
@@ -140,17 +147,27 @@ def test_more_blocks_than_tiles_share_the_sum_though_no_name_says_it() -> None:
 def test_heads_are_filled_up_to_a_multiple_of_32() -> None:
     flash = read_kernel_name("cudnn_generated_fort_native_sdpa_sm90_flash_fprop_wgmma_f16")
     work = Work(
-        4 * 32 * 4096**2 * 40, 3 * 32 * 4096 * 80, 32 * 4096 * 80, "float16", is_matrix=True,
-        product=(32, 4096, 4096, 40), elements=32 * 4096 * 40,
-    )  # fmt: skip
+        4 * 32 * 4096**2 * 40,
+        3 * 32 * 4096 * 80,
+        32 * 4096 * 80,
+        "float16",
+        is_matrix=True,
+        product=(32, 4096, 4096, 40),
+        elements=32 * 4096 * 40,
+    )
     assert time_of(flash, work) == pytest.approx(300, rel=0.25)  # 298 to 305 µs on an H200
 
 
 def test_each_value_of_a_depthwise_convolution_is_a_sum_of_its_own() -> None:
     kernel = read_kernel_name("void at::native::conv_depthwise2d_forward_kernel<bf16>")
     work = Work(
-        2 * 6_553_600 * 31, 13_000_000, 13_000_000, "bfloat16",
-        product=(512, 12_800, 1, 31), channels=1, elements=6_553_600,
-    )  # fmt: skip
+        2 * 6_553_600 * 31,
+        13_000_000,
+        13_000_000,
+        "bfloat16",
+        product=(512, 12_800, 1, 31),
+        channels=1,
+        elements=6_553_600,
+    )
     assert name_family(kernel, work) == "depthwise"
     assert time_of(kernel, work) > 3 * time_of(kernel, replace(work, operations=2 * 6_553_600))

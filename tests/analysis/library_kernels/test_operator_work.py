@@ -36,9 +36,12 @@ def test_a_product_reads_its_factors_and_writes_its_result() -> None:
 
 def test_addmm_reads_a_bias_that_is_expanded_once() -> None:
     mine = call(
-        "aten::addmm", ([32], "float"), ([64, 128], "float"), ([128, 32], "float"),
+        "aten::addmm",
+        ([32], "float"),
+        ([64, 128], "float"),
+        ([128, 32], "float"),
         concrete=["", "", "", "1", "1"],
-    )  # fmt: skip
+    )
     assert estimate_work(mine).bytes == 4 * (32 + 64 * 128 + 128 * 32 + 64 * 32)
 
 
@@ -91,10 +94,15 @@ def test_a_convolution_takes_its_output_from_padding_and_stride() -> None:
 def test_attention_counts_the_scores_that_are_needed(causal: str, pairs: int) -> None:
     heads = ([2, 64, 4, 32], BF16)
     mine = call(
-        "aten::_flash_attention_forward", heads, heads, heads,
-        *[([], "")] * 4, ([], "Scalar"), ([], "Scalar"),
+        "aten::_flash_attention_forward",
+        heads,
+        heads,
+        heads,
+        *[([], "")] * 4,
+        ([], "Scalar"),
+        ([], "Scalar"),
         concrete=["", "", "", "", "", "64", "64", "0.", causal],
-    )  # fmt: skip
+    )
     assert estimate_work(mine).operations == 2 * 8 * pairs * 64
 
 
@@ -130,8 +138,11 @@ def test_a_result_given_beforehand_is_not_read() -> None:
 
 def test_a_copy_into_another_layout_is_strided() -> None:
     mine = call(
-        "aten::copy_", ([64, 32], BF16), ([64, 32], BF16), strides=[[32, 1], [1, 64]],
-    )  # fmt: skip
+        "aten::copy_",
+        ([64, 32], BF16),
+        ([64, 32], BF16),
+        strides=[[32, 1], [1, 64]],
+    )
     assert estimate_work(mine).is_strided
     straight = call("aten::copy_", ([64, 32], BF16), ([64, 32], BF16))
     assert not estimate_work(straight).is_strided
@@ -164,9 +175,12 @@ def test_kernels_that_share_a_call_are_given_equal_parts() -> None:
 
 def test_a_triton_kernel_moves_its_arguments_once() -> None:
     mine = call(
-        "triton_poi_fused_add_0", ([64, 128], BF16), ([4096, 128], BF16), ([], "Scalar"),
+        "triton_poi_fused_add_0",
+        ([64, 128], BF16),
+        ([4096, 128], BF16),
+        ([], "Scalar"),
         concrete=["", "", "8192"],
-    )  # fmt: skip
+    )
     work = estimate_work(mine, read_kernel_name(mine.name))
     assert work.bytes == 2 * 2 * 8192  # no more of the second than the kernel has elements
 

@@ -20,14 +20,35 @@ from workbench.specs import Catalogue
 
 H100 = Catalogue.built_in()["h100"]
 FAST = Candidate(
-    (("BLOCK_M", 64),), 4, 3, RANKED, model_us=20.0, because="memory latency", registers=128,
-    smem_bytes=49152, blocks=2, occupancy=0.5, limiter="registers", grid=264, l2_bytes=1e8,
-)  # fmt: skip
+    (("BLOCK_M", 64),),
+    4,
+    3,
+    RANKED,
+    model_us=20.0,
+    because="memory latency",
+    registers=128,
+    smem_bytes=49152,
+    blocks=2,
+    occupancy=0.5,
+    limiter="registers",
+    grid=264,
+    l2_bytes=1e8,
+)
 SLOW = replace(
-    FAST, values=(("BLOCK_M", 128),), stages=2, model_us=31.0, because="matrix units",
-    registers=255, spills=12, occupancy=0.25, limiter="shared memory", blocks=1, grid=133,
-    smem_bytes=32768, l2_bytes=2e8,
-)  # fmt: skip
+    FAST,
+    values=(("BLOCK_M", 128),),
+    stages=2,
+    model_us=31.0,
+    because="matrix units",
+    registers=255,
+    spills=12,
+    occupancy=0.25,
+    limiter="shared memory",
+    blocks=1,
+    grid=133,
+    smem_bytes=32768,
+    l2_bytes=2e8,
+)
 
 
 def test_those_with_a_place_come_first_in_the_order_of_the_model() -> None:

@@ -81,11 +81,23 @@ def test_servers_load_what_is_written(
     write_beside(tmp_path / name, text, "Modelled, not measured.")
     found = load(tmp_path, "NVIDIA_H100_80GB_HBM3", sizes, "fp8_w8a8", [128, 128])
     assert found == {
-        1: {"BLOCK_SIZE_M": 16, "BLOCK_SIZE_N": 64, "BLOCK_SIZE_K": 64, "GROUP_SIZE_M": 1,
-            "num_warps": 4, "num_stages": 5},
-        64: {"BLOCK_SIZE_M": 64, "BLOCK_SIZE_N": 128, "BLOCK_SIZE_K": 128, "GROUP_SIZE_M": 8,
-             "num_warps": 4, "num_stages": 3},
-    }  # fmt: skip
+        1: {
+            "BLOCK_SIZE_M": 16,
+            "BLOCK_SIZE_N": 64,
+            "BLOCK_SIZE_K": 64,
+            "GROUP_SIZE_M": 1,
+            "num_warps": 4,
+            "num_stages": 5,
+        },
+        64: {
+            "BLOCK_SIZE_M": 64,
+            "BLOCK_SIZE_N": 128,
+            "BLOCK_SIZE_K": 128,
+            "GROUP_SIZE_M": 8,
+            "num_warps": 4,
+            "num_stages": 3,
+        },
+    }
     assert (tmp_path / (name + BESIDE)).read_text() == "Modelled, not measured.\n"
 
 

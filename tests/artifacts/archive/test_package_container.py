@@ -276,12 +276,39 @@ def write_as_torch(path: Path, members: dict[str, bytes]) -> None:
         full, start = f"torch/{name}".encode(), out.tell()
         padding = -(start + 30 + len(full) + 4) % 64
         extra = struct.pack("<HH", 0x4246, padding) + b"Z" * padding
-        out.write(struct.pack("<4sHHHHHIIIHH", b"PK\3\4", 0, 0x808, 0, 0, 0, 0, 0, 0,
-                              len(full), len(extra)) + full + extra + content)  # fmt: skip
+        out.write(
+            struct.pack(
+                "<4sHHHHHIIIHH", b"PK\3\4", 0, 0x808, 0, 0, 0, 0, 0, 0, len(full), len(extra)
+            )
+            + full
+            + extra
+            + content
+        )
         crc, size = zlib.crc32(content), len(content)
         out.write(struct.pack("<4sIII", b"PK\7\x08", crc, size, size))
-        directory += struct.pack("<4sHHHHHHIIIHHHHHII", b"PK\1\2", 0, 0, 0x808, 0, 0, 0, crc,
-                                 size, size, len(full), 0, 0, 0, 0, 0, start) + full  # fmt: skip
+        directory += (
+            struct.pack(
+                "<4sHHHHHHIIIHHHHHII",
+                b"PK\1\2",
+                0,
+                0,
+                0x808,
+                0,
+                0,
+                0,
+                crc,
+                size,
+                size,
+                len(full),
+                0,
+                0,
+                0,
+                0,
+                0,
+                start,
+            )
+            + full
+        )
     at, count = out.tell(), len(members)
     end = struct.pack("<4sHHHHIIH", b"PK\5\6", 0, 0, count, count, len(directory), at, 0)
     path.write_bytes(out.getvalue() + directory + end)

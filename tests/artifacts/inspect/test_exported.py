@@ -61,10 +61,17 @@ def test_an_older_torch_does_not_read_it(report: ArtifactReport) -> None:
 
 @pytest.mark.parametrize(
     "program",
-    [b"", b"[]", b"{", b'{"graph_module": 7}', b'{"range_constraints": [], "opset_version": 1}',
-     b'{"graph_module": {"signature": {"input_specs": [{"user_input": {"arg": {"as_tensor": {}}}},'
-     b' 7, {"user_input": 1}]}, "graph": {"tensor_values": {"x": {"sizes": [1, {}]}}}}}'],
-)  # fmt: skip
+    [
+        b"",
+        b"[]",
+        b"{",
+        b'{"graph_module": 7}',
+        b'{"range_constraints": [], "opset_version": 1}',
+        b'{"graph_module": {"signature": {"input_specs": ['
+        b'{"user_input": {"arg": {"as_tensor": {}}}},'
+        b' 7, {"user_input": 1}]}, "graph": {"tensor_values": {"x": {"sizes": [1, {}]}}}}}',
+    ],
+)
 def test_a_damaged_program_is_shown_as_far_as_it_goes(tmp_path: Path, program: bytes) -> None:
     config: Any = {"config": {"w": {"path_name": 7}, "v": None}}
     members = {

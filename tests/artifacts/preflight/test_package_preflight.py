@@ -133,8 +133,12 @@ def test_weights_that_come_later_are_a_warning(tmp_path: Path) -> None:
 
 
 def test_a_package_of_torch_is_checked_by_its_metadata(tmp_path: Path) -> None:
-    facts = {"AOTI_CPU_ISA": "AVX512 AVX512_VNNI", "AOTI_DEVICE_KEY": "cpu",
-             "AOTI_MACHINE": "x86_64", "AOTI_PLATFORM": "linux"}  # fmt: skip
+    facts = {
+        "AOTI_CPU_ISA": "AVX512 AVX512_VNNI",
+        "AOTI_DEVICE_KEY": "cpu",
+        "AOTI_MACHINE": "x86_64",
+        "AOTI_PLATFORM": "linux",
+    }
     members = {
         f"{sample.CODE}/m.so": sample.SHARED_LIBRARY.read_bytes(),
         f"{sample.CODE}/m_metadata.json": json.dumps(facts).encode(),

@@ -128,11 +128,20 @@ def of_kernels(*kernels: tuple[str, Verdict]) -> Verification:
     """The verification of one output that agrees, by what became of the values of its kernels."""
     rows = tuple(
         KernelComparison(
-            name, "buf0", "", "float32", (), 0.0, 0.0, 0.0, 0.0, verdict,
+            name,
+            "buf0",
+            "",
+            "float32",
+            (),
+            0.0,
+            0.0,
+            0.0,
+            0.0,
+            verdict,
             reason="no node has it" if verdict == "not checked" else "",
         )
         for name, verdict in kernels
-    )  # fmt: skip
+    )
     return Verification(tuple(compared(torch.ones(1), torch.ones(1))), "eager", rows)
 
 

@@ -69,9 +69,13 @@ def judge(original: Callable[..., Any], compiled: Callable[..., Any]) -> Compari
         return subject.run(compiled)
 
     asked = UnusedElements(
-        original, subject, lambda other: run_in_double_precision(original, other),
-        run_compiled, lambda: run_in_double_precision(original, subject), actual,
-    )  # fmt: skip
+        original,
+        subject,
+        lambda other: run_in_double_precision(original, other),
+        run_compiled,
+        lambda: run_in_double_precision(original, subject),
+        actual,
+    )
     (row,) = asked.judge([Coarse(**vars(_ROW) | {"verdict": "failed"})], [_ROW])
     return row
 

@@ -132,8 +132,14 @@ def test_words_for_a_file_ask_for_more_than_those_for_a_package() -> None:
 
 def test_the_check_of_a_large_tensor_takes_no_memory() -> None:
     large = Leaf(
-        Path("x"), "tensor", "Tensor", (1 << 20, 1 << 20), (1 << 20, 1 << 20), (1 << 20, 1),
-        "float32", "cpu",
-    )  # fmt: skip
+        Path("x"),
+        "tensor",
+        "Tensor",
+        (1 << 20, 1 << 20),
+        (1 << 20, 1 << 20),
+        (1 << 20, 1),
+        "float32",
+        "cpu",
+    )
     signature = inspect.Signature([inspect.Parameter("x", inspect.Parameter.KEYWORD_ONLY)])
     assert build_fast_guard(signature, Contract((large,))) is not None

@@ -75,9 +75,13 @@ tl.store(out + at, value)
 
 @pytest.mark.parametrize(
     ("dtype", "most"),
-    [(torch.bfloat16, 1e30), (torch.float16, 6e4), (torch.float8_e4m3fn, 400.0),
-     (torch.float8_e5m2, 5e4)],
-)  # fmt: skip
+    [
+        (torch.bfloat16, 1e30),
+        (torch.float16, 6e4),
+        (torch.float8_e4m3fn, 400.0),
+        (torch.float8_e5m2, 5e4),
+    ],
+)
 def test_rounding_is_that_of_torch(launch: Launch, dtype: torch.dtype, most: float) -> None:
     exponents = torch.linspace(-14, float(torch.tensor(most).log2()), 2048)
     x = torch.randn(2048).sign() * torch.exp2(exponents)

@@ -44,8 +44,11 @@ def test_strides_and_counts_follow_the_sizes() -> None:
     given = call(x, x, 64, 64, grid=grid, kernel=kernels.softmax, meta={"BLOCK": 64})
     cases, _ = list_cases(given, ())
     assert cases[1].call.arguments | {"x": None, "out": None} == {
-        "x": None, "out": None, "columns": 63, "stride": 63,
-    }  # fmt: skip
+        "x": None,
+        "out": None,
+        "columns": 63,
+        "stride": 63,
+    }
     assert cases[1].call.arguments["x"].stride() == (63, 1)
 
 
@@ -65,10 +68,20 @@ def test_sizes_that_no_call_tries_are_named() -> None:
         (call(X, X, X[:512], 1024), "not every argument has the size n = 1024"),
         (call((X * 1023).int(), X, X, 1024), "its integers may be places in another argument"),
         (call(X.repeat(2)[::2], X, X, 1024), "an argument is not contiguous"),
-        (call(X.view(32, 32), X.view(32, 32), 32, 32, grid=(32,), meta={"BLOCK": 16},
-              kernel=kernels.softmax), "may stand for something else, too"),
+        (
+            call(
+                X.view(32, 32),
+                X.view(32, 32),
+                32,
+                32,
+                grid=(32,),
+                meta={"BLOCK": 16},
+                kernel=kernels.softmax,
+            ),
+            "may stand for something else, too",
+        ),
     ],
-)  # fmt: skip
+)
 def test_where_it_is_not_sure_what_a_size_means_none_is_tried(
     made: KernelCall, reason: str
 ) -> None:

@@ -14,7 +14,9 @@ from workbench.compiler.kernels.kernel_call import KernelCall
 
 
 @triton.jit
-def quantize(x, w, out, scales, n, eps, LARGEST: tl.constexpr, SCALE: tl.constexpr, BLOCK: tl.constexpr):  # fmt: skip  # noqa: E501
+def quantize(
+    x, w, out, scales, n, eps, LARGEST: tl.constexpr, SCALE: tl.constexpr, BLOCK: tl.constexpr
+):
     row = tl.program_id(0)
     column = tl.arange(0, BLOCK)
     value = tl.load(x + row * n + column, mask=column < n, other=0.0).to(tl.float32)

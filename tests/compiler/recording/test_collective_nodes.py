@@ -34,9 +34,13 @@ def call(operator: Any) -> Any:
 
 
 def test_an_operator_in_place_and_with_out_is_the_same() -> None:
-    names = {name_call(operator) for operator in (
-        OPERATORS.all_reduce.default, OPERATORS.all_reduce_.default,
-    )}  # fmt: skip
+    names = {
+        name_call(operator)
+        for operator in (
+            OPERATORS.all_reduce.default,
+            OPERATORS.all_reduce_.default,
+        )
+    }
     assert names == {("_c10d_functional", "all_reduce")}
     assert name_call(OPERATORS.all_gather_into_tensor_out.default) == ("_c10d_functional", GATHER)
     assert name_call(torch.ops.aten.mm.out) == name_call(torch.ops.aten.mm.default)

@@ -772,9 +772,13 @@ def test_a_static_cache_of_one_length_serves_prompts_of_every_length() -> None:
     import transformers
 
     config = transformers.LlamaConfig(
-        hidden_size=32, intermediate_size=64, num_hidden_layers=1, num_attention_heads=2,
-        vocab_size=100, max_position_embeddings=64,
-    )  # fmt: skip
+        hidden_size=32,
+        intermediate_size=64,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        vocab_size=100,
+        max_position_embeddings=64,
+    )
 
     def run(*, is_fixed: bool) -> wb.Session:
         torch._dynamo.reset()

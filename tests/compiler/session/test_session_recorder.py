@@ -31,9 +31,15 @@ from workbench.views.session.session_facts import notes
 
 LAZY_BACKWARD, _ = find_backward_hook(lambda inner: inner, lambda inner: inner)
 HOOKED = (
-    tp.COMPILE_FRAME, tp.ATTEMPT_FRAME, tp.RECOMPILE_REASONS, LAZY_BACKWARD, tp.GRAPH_CALL,
-    tp.GRAPH_POST_COMPILE, tp.LOG_GRAPH_BREAK, *tp.CUDA_GRAPH_SKIPS,
-)  # fmt: skip
+    tp.COMPILE_FRAME,
+    tp.ATTEMPT_FRAME,
+    tp.RECOMPILE_REASONS,
+    LAZY_BACKWARD,
+    tp.GRAPH_CALL,
+    tp.GRAPH_POST_COMPILE,
+    tp.LOG_GRAPH_BREAK,
+    *tp.CUDA_GRAPH_SKIPS,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -448,9 +454,13 @@ def test_generating_with_a_static_cache_is_a_prefill_and_a_decoding() -> None:
     import transformers
 
     config = transformers.LlamaConfig(
-        hidden_size=32, intermediate_size=64, num_hidden_layers=1, num_attention_heads=2,
-        vocab_size=100, max_position_embeddings=64,
-    )  # fmt: skip
+        hidden_size=32,
+        intermediate_size=64,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        vocab_size=100,
+        max_position_embeddings=64,
+    )
     model: Any = transformers.LlamaForCausalLM(config).eval()
     model.forward = torch.compile(model.forward)
     with wb.session() as session, torch.no_grad():

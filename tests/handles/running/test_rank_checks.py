@@ -21,9 +21,15 @@ EAGER = "aot_eager"
 
 
 def verified(
-    build: Build, sizes: Mapping[str, int] = ONE, *, backend: Any = EAGER, args: Any = None,
-    rank: int = 0, grad: bool | None = None, **more: Any,
-) -> Any:  # fmt: skip
+    build: Build,
+    sizes: Mapping[str, int] = ONE,
+    *,
+    backend: Any = EAGER,
+    args: Any = None,
+    rank: int = 0,
+    grad: bool | None = None,
+    **more: Any,
+) -> Any:
     args = (programs.inputs(),) if args is None else args
     with wb.virtual_cluster(sizes, rank) as mesh:
         made = build(mesh)

@@ -54,9 +54,14 @@ def product() -> Any:
 
 def verified(product: Any, edit: Edit) -> RankVerification:
     return verify_ranks(
-        product, (torch.randn(4, 8, generator=torch.Generator().manual_seed(1)),), {},
-        ranks=2, build=small, per_kernel=True, edit=edit,
-    )  # fmt: skip
+        product,
+        (torch.randn(4, 8, generator=torch.Generator().manual_seed(1)),),
+        {},
+        ranks=2,
+        build=small,
+        per_kernel=True,
+        edit=edit,
+    )
 
 
 def unchanged(name: str, source: str) -> str:
@@ -198,9 +203,12 @@ def test_whole_numbers_that_roundings_may_decide_are_not_judged() -> None:
     x = torch.randn(4, 8)
     assert verify_ranks(made, (x,), {}, **ways).ok
     found = verify_ranks(
-        made, (x,), {}, **ways,
+        made,
+        (x,),
+        {},
+        **ways,
         edit=lambda rank: lambda name, src: src.replace(" > ", " < ") if rank else src,
-    )  # fmt: skip
+    )
     assert found.verdict == "not checked"
     assert "output on rank 1: whole numbers differ, which roundings may decide" in found.sentence
 
@@ -221,9 +229,14 @@ def test_ways_to_be_parallel_have_no_finding(name: str, loss: str) -> None:
     build = getattr(programs, name)
     made = compiled(lambda mesh: _with_inputs(build(mesh)), programs.ONE)
     found = wb.verify(
-        made, (programs.inputs(),), ranks=4, build=build, reference=programs.block(), loss=loss,
+        made,
+        (programs.inputs(),),
+        ranks=4,
+        build=build,
+        reference=programs.block(),
+        loss=loss,
         per_kernel=True,
-    )  # fmt: skip
+    )
     assert found.ok, found.sentence
     assert {row.graph for row in found.kernels} == {"forward", "backward"}
 

@@ -37,13 +37,32 @@ def session() -> Session:
         "0/1", "Net.forward", 2, "0/0", True, size, "size", "x.size()[0]", "4", "6", 1, 1.5
     )
     further = SessionRecompile(
-        "0/1", "Net.forward", 2, "0/2", False, "x.stride()[0] == 8", "size", "x.stride()[0]", "8",
-        "", 2, 1.5,
-    )  # fmt: skip
+        "0/1",
+        "Net.forward",
+        2,
+        "0/2",
+        False,
+        "x.stride()[0] == 8",
+        "size",
+        "x.stride()[0]",
+        "8",
+        "",
+        2,
+        1.5,
+    )
     cut = SessionBreak(
-        FILE, 14, "Net.forward", "print(y)", "Failed to trace builtin operator", "builtin print",
-        ("Log it after the step.",), 2, ("0/0", "0/1"), 0, 0.5,
-    )  # fmt: skip
+        FILE,
+        14,
+        "Net.forward",
+        "print(y)",
+        "Failed to trace builtin operator",
+        "builtin print",
+        ("Log it after the step.",),
+        2,
+        ("0/0", "0/1"),
+        0,
+        0.5,
+    )
     why = "Dynamo recompile limit exceeded"
     rows: dict[str, list[Any]] = {
         "compiles": [
@@ -60,8 +79,16 @@ def session() -> Session:
             Region("", "", False, 1, 1.0, 1000.0, 1000.0),
         ],
         "steps": [
-            Step(n, 3.0 * n, 10.0 + 2500.0 * (n == 0) + 1500.0 * (n == 2),
-                 2.5 * (n == 0) + 1.5 * (n == 2), 1, 4.0, 6.0, 2 * (n in (0, 2)))
+            Step(
+                n,
+                3.0 * n,
+                10.0 + 2500.0 * (n == 0) + 1500.0 * (n == 2),
+                2.5 * (n == 0) + 1.5 * (n == 2),
+                1,
+                4.0,
+                6.0,
+                2 * (n in (0, 2)),
+            )
             for n in range(6)
         ],
         "events": [
@@ -71,7 +98,7 @@ def session() -> Session:
             Event(2, 6.0, "recompile", "0/1", "Net.forward", size, 1.5),
             Event(4, 9.0, "fallback", "2/8", "scaled", why),
         ],
-    }  # fmt: skip
+    }
     environment = Environment(torch="2.13.0", python="3.11.7")
     header = SessionHeader(environment, began_at=1.7e9, wall_s=16.5, steps=6, events=5)
     tables = {name: Table.of(SESSION_TABLES[name], part) for name, part in rows.items()}

@@ -31,8 +31,19 @@ def test_what_a_file_says_is_never_markup(tmp_path: Path) -> None:
 def test_every_table_is_there_and_suits_light_and_dark_pages(tmp_path: Path) -> None:
     sample.write_package(tmp_path / "m.pt2")
     page = inspect(tmp_path / "m.pt2")._repr_html_()
-    for title in ("Models", "Inputs", "Outputs", "Needs of a machine", "Guards", "Constants",
-                  "Members", "Libraries", "Sections", "Symbols", "Sources"):  # fmt: skip
+    for title in (
+        "Models",
+        "Inputs",
+        "Outputs",
+        "Needs of a machine",
+        "Guards",
+        "Constants",
+        "Members",
+        "Libraries",
+        "Sections",
+        "Symbols",
+        "Sources",
+    ):
         assert f"<b>{title}" in page
     assert "color:" not in page.replace("background-color:", "color:")
     assert "#" not in page.split("<pre")[0].replace("&#", "")

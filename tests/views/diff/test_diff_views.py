@@ -21,8 +21,14 @@ from workbench.views.kit.blocks import SUMMARY_BYTES
 from workbench.views.static_html.render import keep, summarize
 from workbench.views.wire.diff_messages import DiffDocument, DiffLine
 
-PAIRS = [("static", "dynamic"), ("h100", "apart"), ("apart", "h100"), ("static", "h100"),
-         ("static", "train"), ("static", "again")]  # fmt: skip
+PAIRS = [
+    ("static", "dynamic"),
+    ("h100", "apart"),
+    ("apart", "h100"),
+    ("static", "h100"),
+    ("static", "train"),
+    ("static", "again"),
+]
 
 
 @pytest.fixture(params=PAIRS, ids="-".join)
@@ -124,8 +130,17 @@ def lines(*kinds: str) -> list[DiffLine]:
 def test_only_what_is_near_a_difference_is_unified() -> None:
     same = ("same",) * 5
     assert list(unified(lines(*same, "changed", "added", *same))) == [
-        "@@ 3, 3", " a3", " a4", " a5", "-a6", "+b6", "+a7", " a8", " a9", " a10",
-    ]  # fmt: skip
+        "@@ 3, 3",
+        " a3",
+        " a4",
+        " a5",
+        "-a6",
+        "+b6",
+        "+a7",
+        " a8",
+        " a9",
+        " a10",
+    ]
     assert list(unified(lines(*same))) == []
 
 
@@ -261,10 +276,13 @@ def test_sentences_count_what_is_one_or_all() -> None:
     found = diff("static", "dynamic")
     match = KernelMatch(("k0",), ("k0",), "changed", ("sizes became arguments",))
     gone = [
-        replace(changed("nodes", f"n{n}", "float32", None, "aten.add.Tensor"),
-                change="removed", id_a=f"{captured(found.a)}:{n}")
+        replace(
+            changed("nodes", f"n{n}", "float32", None, "aten.add.Tensor"),
+            change="removed",
+            id_a=f"{captured(found.a)}:{n}",
+        )
         for n in range(5)
-    ]  # fmt: skip
+    ]
     guard = changed("guards", "LAMBDA_GUARD x", "y" * 300, "z" * 300)
     traffic = [
         changed("traffic", "all kernels", 2e6, 1e6, unit="bytes"),

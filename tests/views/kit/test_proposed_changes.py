@@ -22,9 +22,12 @@ def test_a_place_leads_each_edit_and_what_is_above_comes_first() -> None:
     )
     assert shown == [
         ("+", "import b"),
-        ("@", "m.py:3"), ("-", "  a()"), ("+", "  b()"),
-        ("@", "m.py:9"), ("+", "  c()"),
-    ]  # fmt: skip
+        ("@", "m.py:3"),
+        ("-", "  a()"),
+        ("+", "  b()"),
+        ("@", "m.py:9"),
+        ("+", "  c()"),
+    ]
 
 
 def test_without_edits_it_is_what_stands_before_each_call_or_the_settings() -> None:

@@ -38,11 +38,28 @@ def test_shares_are_measured_where_all_kernels_are(sample_report: Report) -> Non
 def on_a_cpu(time_us: float | None) -> Report:
     """Two kernels of a host that a profile measured at 10 GB/s and 100 GFLOP/s."""
     kernels = [
-        Kernel("k0", "cpp_0", "cpp", "i0", bytes_read=8_000, bytes_written=2_000, flops=1_000,
-               time_us=time_us),
-        Kernel("k1", "cpp_1", "cpp", "i0", bytes_read=8_000, bytes_written=2_000, flops=1_000,
-               time_us=4.0, calls=2),
-    ]  # fmt: skip
+        Kernel(
+            "k0",
+            "cpp_0",
+            "cpp",
+            "i0",
+            bytes_read=8_000,
+            bytes_written=2_000,
+            flops=1_000,
+            time_us=time_us,
+        ),
+        Kernel(
+            "k1",
+            "cpp_1",
+            "cpp",
+            "i0",
+            bytes_read=8_000,
+            bytes_written=2_000,
+            flops=1_000,
+            time_us=4.0,
+            calls=2,
+        ),
+    ]
     report = Report(tables={"kernels": Table.of(Kernel, kernels)})
     call = MeasuredCall(9.0, 0.1, None, 40, bytes_per_s=1e10, flops_per_s=1e11)
     return add_measured_call(report, call)

@@ -247,12 +247,26 @@ def _join(names: Sequence[str]) -> str:
 
 
 REDUCTIONS: Mapping[str, str] = {
-    "all": "conjunction", "amax": "maximum", "amin": "minimum", "aminmax": "extremes",
-    "any": "disjunction", "argmax": "place of the maximum", "argmin": "place of the minimum",
-    "logsumexp": "logarithm of the sum", "max": "maximum", "mean": "mean", "median": "median",
-    "min": "minimum", "norm": "norm", "linalg_vector_norm": "norm", "prod": "product",
-    "std": "deviation", "sum": "sum", "var": "variance", "var_mean": "mean and variance",
-}  # fmt: skip
+    "all": "conjunction",
+    "amax": "maximum",
+    "amin": "minimum",
+    "aminmax": "extremes",
+    "any": "disjunction",
+    "argmax": "place of the maximum",
+    "argmin": "place of the minimum",
+    "logsumexp": "logarithm of the sum",
+    "max": "maximum",
+    "mean": "mean",
+    "median": "median",
+    "min": "minimum",
+    "norm": "norm",
+    "linalg_vector_norm": "norm",
+    "prod": "product",
+    "std": "deviation",
+    "sum": "sum",
+    "var": "variance",
+    "var_mean": "mean and variance",
+}
 """Operators that make one value of many, and what it is called."""
 _PRODUCTS = frozenset(("mm", "addmm", "bmm", "baddbmm"))
 _CONVOLUTIONS = frozenset(("convolution", "conv2d"))

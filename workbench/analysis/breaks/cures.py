@@ -317,9 +317,12 @@ _ADVICE: tuple[tuple[str, str], ...] = (
     ),
 )
 _DECIDED = (
-    "Data-dependent", "Unsupported Tensor.item()", "Data dependent", "Dynamic shape",
+    "Data-dependent",
+    "Unsupported Tensor.item()",
+    "Data dependent",
+    "Dynamic shape",
     "Tensor.tolist()",
-)  # fmt: skip
+)
 _TENSOR = (
     "keep the value a tensor as far as it is computed with, and take the number out of it after "
     "the compiled call"

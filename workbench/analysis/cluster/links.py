@@ -40,28 +40,111 @@ _SWITCH_SINCE = 9  # the major architecture whose switches add up
 _START = (6.0, 14.0)  # µs more than NCCL reckons with, in a node and between: small sizes in logs
 
 _BASE: Mapping[tuple[Algorithm, Protocol], float] = {
-    ("tree", "LL"): 6.8, ("tree", "LL128"): 14.0, ("tree", "simple"): 8.4,
-    ("ring", "LL"): 6.6, ("ring", "LL128"): 14.0, ("ring", "simple"): 8.4,
-}  # fmt: skip
+    ("tree", "LL"): 6.8,
+    ("tree", "LL128"): 14.0,
+    ("tree", "simple"): 8.4,
+    ("ring", "LL"): 6.6,
+    ("ring", "LL128"): 14.0,
+    ("ring", "simple"): 8.4,
+}
 """µs that each takes whatever the ranks are."""
 _STEP: Mapping[tuple[Algorithm, Protocol], tuple[float, float]] = {
-    ("tree", "LL"): (0.6, 5.0), ("tree", "LL128"): (1.25, 8.5), ("tree", "simple"): (4.0, 14.0),
-    ("ring", "LL"): (0.6, 2.7), ("ring", "LL128"): (1.9, 4.0), ("ring", "simple"): (3.4, 14.0),
-}  # fmt: skip
+    ("tree", "LL"): (0.6, 5.0),
+    ("tree", "LL128"): (1.25, 8.5),
+    ("tree", "simple"): (4.0, 14.0),
+    ("ring", "LL"): (0.6, 2.7),
+    ("ring", "LL128"): (1.9, 4.0),
+    ("ring", "simple"): (3.4, 14.0),
+}
 """µs of a step over NVLink, and of one over the network."""
 _NETWORK_OVERHEAD = 1.0  # µs at least of any step where the network is used; three of "simple"
 _MOST_LL: Mapping[int, tuple[float, float, float]] = {
-    7: (39.0, 39.0, 20.4), 8: (87.7, 22.5, 19.0), 9: (141.0, 45.0, 35.0), 10: (282.0, 90.0, 70.0),
-}  # fmt: skip
+    7: (39.0, 39.0, 20.4),
+    8: (87.7, 22.5, 19.0),
+    9: (141.0, 45.0, 35.0),
+    10: (282.0, 90.0, 70.0),
+}
 """GB/s that "LL" reaches at most on one, two and more nodes, by the major architecture."""
 _TREE_SHARES: Mapping[Protocol, tuple[float, ...]] = {
-    "LL": (1, 1, 1, 1, .9, .8, .7, .7, .7, .7, .6, .5,
-           .4, .4, .5, .6, .7, .8, .9, 1, 1, 1, 1, 1),
-    "LL128": (1, 1, 1, 1, 1, .9, .8, .8, .8, .7, .6, .6,
-              .6, .6, .6, .6, .8, .9, .9, .9, .9, 1, 1, 1),
-    "simple": (.9, .9, .9, .9, .9, .9, .9, .8, .7, .6, .6, .5,
-               .5, .5, .5, .6, .7, .8, .7, .7, .8, .9, .9, .9),
-}  # fmt: skip
+    "LL": (
+        1,
+        1,
+        1,
+        1,
+        0.9,
+        0.8,
+        0.7,
+        0.7,
+        0.7,
+        0.7,
+        0.6,
+        0.5,
+        0.4,
+        0.4,
+        0.5,
+        0.6,
+        0.7,
+        0.8,
+        0.9,
+        1,
+        1,
+        1,
+        1,
+        1,
+    ),
+    "LL128": (
+        1,
+        1,
+        1,
+        1,
+        1,
+        0.9,
+        0.8,
+        0.8,
+        0.8,
+        0.7,
+        0.6,
+        0.6,
+        0.6,
+        0.6,
+        0.6,
+        0.6,
+        0.8,
+        0.9,
+        0.9,
+        0.9,
+        0.9,
+        1,
+        1,
+        1,
+    ),
+    "simple": (
+        0.9,
+        0.9,
+        0.9,
+        0.9,
+        0.9,
+        0.9,
+        0.9,
+        0.8,
+        0.7,
+        0.6,
+        0.6,
+        0.5,
+        0.5,
+        0.5,
+        0.5,
+        0.6,
+        0.7,
+        0.8,
+        0.7,
+        0.7,
+        0.8,
+        0.9,
+        0.9,
+        0.9,
+    ),
+}
 """What a tree reaches of its rate by the size, from 64 bytes on, each twice the one before."""
 _MODELLED = "NCCL"
 _KINDS = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast")

@@ -95,11 +95,17 @@ def match_nodes(a: GraphView, b: GraphView) -> dict[int, int]:
     by_index: dict[int, int] = {}
     for own, other in ((a.tensors, b.tensors), (sorted(a.scalars), sorted(b.scalars))):
         labels = [
-            [[(side.ops[n], side.targets[n] if side.ops[n] != "placeholder" else "") for n in part]
-             if depth is None else [whole[n] for n in part]
-             for depth, whole in ((2, side.labels(2)), (0, side.labels(0)), (None, []))]
+            [
+                [
+                    (side.ops[n], side.targets[n] if side.ops[n] != "placeholder" else "")
+                    for n in part
+                ]
+                if depth is None
+                else [whole[n] for n in part]
+                for depth, whole in ((2, side.labels(2)), (0, side.labels(0)), (None, []))
+            ]
             for side, part in ((a, own), (b, other))
-        ]  # fmt: skip
+        ]
         pairs = align_by(labels[0], labels[1])
         by_index.update((own[i], other[j]) for i, j in pairs.items())
     return dict(sorted(by_index.items()))

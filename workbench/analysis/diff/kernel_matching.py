@@ -118,10 +118,14 @@ def _named(match: KernelMatch, a: _Side, b: _Side) -> KernelMatch:
     if not match.a or not match.b:
         return replace(match, relation=_RELATIONS[sides], alike=0.0)
     whole = [
-        Tokens(*(frozenset[str]().union(*(getattr(side.tokens[id], part) for id in ids))
-                 for part in _TOKENS))
+        Tokens(
+            *(
+                frozenset[str]().union(*(getattr(side.tokens[id], part) for id in ids))
+                for part in _TOKENS
+            )
+        )
         for side, ids in ((a, match.a), (b, match.b))
-    ]  # fmt: skip
+    ]
     return replace(match, relation=_RELATIONS[sides], alike=round(whole[0].alike(whole[1]), 3))
 
 

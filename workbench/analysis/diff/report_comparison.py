@@ -109,8 +109,11 @@ def _structure(
 
 def _missing(a: Report, b: Report) -> Iterator[tuple[str, str]]:
     for part, name in _NEEDS.items():
-        reasons = {f"in {side}: {why}" for side, report in (("a", a), ("b", b))
-                   if (why := report.why_missing(name))}  # fmt: skip
+        reasons = {
+            f"in {side}: {why}"
+            for side, report in (("a", a), ("b", b))
+            if (why := report.why_missing(name))
+        }
         if reasons:
             yield part, "; ".join(sorted(reasons))
 

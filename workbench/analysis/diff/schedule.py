@@ -12,9 +12,21 @@ from workbench.analysis.diff.lineage import calls_operation, find_ancestors
 from workbench.report import Report, SchedulerNode
 from workbench.report.record import select_parts
 
-_FREE = ("aten.view.", "aten.reshape.", "aten.permute.", "aten.expand.", "aten.squeeze.",
-         "aten.unsqueeze.", "aten.slice.", "aten.select.", "aten.t.", "aten.transpose.",
-         "operator.getitem", "prims.convert_element_type.", "aten.as_strided.")  # fmt: skip
+_FREE = (
+    "aten.view.",
+    "aten.reshape.",
+    "aten.permute.",
+    "aten.expand.",
+    "aten.squeeze.",
+    "aten.unsqueeze.",
+    "aten.slice.",
+    "aten.select.",
+    "aten.t.",
+    "aten.transpose.",
+    "operator.getitem",
+    "prims.convert_element_type.",
+    "aten.as_strided.",
+)
 
 _PLACED = ("id", "op", "file", "line", "module_path")
 

@@ -338,8 +338,12 @@ def _find_interval(
     """
     least_waits = waits.scale(waits.least_us)
     if any(row.error is None for row in rows):
-        least = [replace(row, us=(row.bound_us or 0.0) if row.error is None
-                         else row.us * (1 - row.error)) for row in rows]  # fmt: skip
+        least = [
+            replace(
+                row, us=(row.bound_us or 0.0) if row.error is None else row.us * (1 - row.error)
+            )
+            for row in rows
+        ]
         modelled = _launch(report, least, LaunchCosts(), least_waits)
         return _time_call(modelled, is_graphed=is_graphed), None
     slow_host = _launch(report, rows, _SLOW_HOST, waits.by_kernel)

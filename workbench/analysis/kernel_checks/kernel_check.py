@@ -21,9 +21,18 @@ if TYPE_CHECKING:
 UNTRIED = "A missing mask would not be seen along"
 """What the remark begins with that says which sizes were not tried: it is part of the answer."""
 _ORDER = (
-    "out of bounds", "race", "lanes disagree", "uninitialised", "differs", "unnamed write",
-    "assertion", "does not end", "cannot be run", "race, same value", "no barrier",
-)  # fmt: skip
+    "out of bounds",
+    "race",
+    "lanes disagree",
+    "uninitialised",
+    "differs",
+    "unnamed write",
+    "assertion",
+    "does not end",
+    "cannot be run",
+    "race, same value",
+    "no barrier",
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -81,9 +90,13 @@ class KernelCheck(Presented):
     def faults(self) -> list[KernelFinding]:
         """The findings without what was not judged, the worst kind first."""
         judged = [row for row in self.findings if row.kind != NOT_JUDGED]
-        return sorted(judged, key=lambda row: (
-            _ORDER.index(row.kind) if row.kind in _ORDER else len(_ORDER), row.case != "",
-        ))  # fmt: skip
+        return sorted(
+            judged,
+            key=lambda row: (
+                _ORDER.index(row.kind) if row.kind in _ORDER else len(_ORDER),
+                row.case != "",
+            ),
+        )
 
     @checked
     def frame(self, name: str = "findings") -> pandas.DataFrame:

@@ -94,13 +94,18 @@ def read_miopen(name: str) -> LibraryKernel | None:
     """A convolution of MIOpen, or what it does before and after one."""
     if match := _IGEMM.search(name):
         return LibraryKernel(
-            name, "product", "MIOpen", "implicit gemm",
-            _IGEMM_ARCHES.get(match["arch"] or ""), part=_IGEMM_PARTS[match["part"]],
+            name,
+            "product",
+            "MIOpen",
+            "implicit gemm",
+            _IGEMM_ARCHES.get(match["arch"] or ""),
+            part=_IGEMM_PARTS[match["part"]],
             tile=tuple(int(n) for n in match["tile"].split("x")),
             split_k=True if name.endswith("_gkgs") else None,
-            input_dtype=_IGEMM_DTYPES[match["type"]], accumulate_dtype="float32",
+            input_dtype=_IGEMM_DTYPES[match["type"]],
+            accumulate_dtype="float32",
             has_matrix_units=True,
-        )  # fmt: skip
+        )
     if _MIOPEN_LAYOUTS.search(name):
         return LibraryKernel(name, "copy", "MIOpen", "layout", part="layout")
     if _MIOPEN_HELPERS.search(name):
@@ -128,12 +133,16 @@ def read_composable(name: str) -> LibraryKernel | None:
         shape = _CK_SHAPE.search(name)
         part: Part = "gradients" if "Bwd" in name else "forward"
         return LibraryKernel(
-            name, "attention", "Composable Kernel", "attention", part=part,
+            name,
+            "attention",
+            "Composable Kernel",
+            "attention",
+            part=part,
             tile=None if shape is None else (int(shape[1]), int(shape[2])),
             has_matrix_units=True,
             input_dtype="bfloat16" if "ProblemIDF16b" in name else None,
             head_width=None if shape is None else int(shape[3]),
-        )  # fmt: skip
+        )
     if re.search(r"[Nn]orm|[Ss]oftmax|[Rr]educe", name):
         return LibraryKernel(name, "reduction", "Composable Kernel", "norm")
     if re.search(r"[Gg]emm|conv", name):

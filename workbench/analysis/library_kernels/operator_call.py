@@ -73,8 +73,11 @@ class Tensor:
     @property
     def fastest(self) -> int | None:
         """The dimension along which memory runs, None for one that has no such."""
-        dims = [i for i, (n, step) in enumerate(zip(self.shape, self.strides, strict=True))
-                 if step == 1 and n > 1]  # fmt: skip
+        dims = [
+            i
+            for i, (n, step) in enumerate(zip(self.shape, self.strides, strict=True))
+            if step == 1 and n > 1
+        ]
         return dims[-1] if dims else None
 
 

@@ -122,9 +122,15 @@ def estimate_inductor(call: OperatorCall, kernel: LibraryKernel) -> Work:
         rows=_find_rows(call) if kernel.kind == "reduction" else None,
         elements=min(elements, max(largest, 1)),
         gathered_bytes=total - min(counted) if is_partly_read else 0,
-        is_strided=len({tensor.fastest == len(tensor.shape) - 1 for tensor in tensors
-                        if 2 * tensor.numel > largest and tensor.shape}) > 1,
-    )  # fmt: skip
+        is_strided=len(
+            {
+                tensor.fastest == len(tensor.shape) - 1
+                for tensor in tensors
+                if 2 * tensor.numel > largest and tensor.shape
+            }
+        )
+        > 1,
+    )
 
 
 def _list_sizes(call: OperatorCall) -> list[int]:
@@ -160,9 +166,14 @@ def estimate_template(tensors: list[Tensor]) -> Work:
 def _describe_product(left: Tensor, right: Tensor, result: Tensor) -> Work:
     (m, k), n = left.shape, right.shape[1]
     return Work(
-        2 * m * n * k, left.bytes + right.bytes, result.numel * result.itemsize, left.dtype,
-        is_matrix=True, product=(1, m, n, k), elements=m * n,
-    )  # fmt: skip
+        2 * m * n * k,
+        left.bytes + right.bytes,
+        result.numel * result.itemsize,
+        left.dtype,
+        is_matrix=True,
+        product=(1, m, n, k),
+        elements=m * n,
+    )
 
 
 _NOT_RECORDED = "the shapes of its inputs were not recorded"
@@ -311,8 +322,12 @@ def _split_dims(shape: Sequence[int], dims: object) -> tuple[int, int]:
     return math.prod(shape) // max(length, 1), length
 
 
-_SOFTMAX = {"_softmax": 1, "_log_softmax": 1, "_softmax_backward_data": 2,
-            "_log_softmax_backward_data": 2}  # fmt: skip
+_SOFTMAX = {
+    "_softmax": 1,
+    "_log_softmax": 1,
+    "_softmax_backward_data": 2,
+    "_log_softmax_backward_data": 2,
+}
 
 
 def estimate_softmax(call: OperatorCall, _kernel: LibraryKernel) -> Work:

@@ -341,25 +341,43 @@ def read_attention(name: str) -> LibraryKernel | None:
     if match := _CUDNN_ATTENTION.search(name):
         sizes = _read_sizes(match["tile"]) or ()
         return LibraryKernel(
-            name, "attention", "cuDNN", "attention", f"sm_{match['arch']}",
-            part=_ATTENTION_PARTS[match["part"]], tile=sizes[:2], head_width=sizes[2],
+            name,
+            "attention",
+            "cuDNN",
+            "attention",
+            f"sm_{match['arch']}",
+            part=_ATTENTION_PARTS[match["part"]],
+            tile=sizes[:2],
+            head_width=sizes[2],
             has_matrix_units=True,
-        )  # fmt: skip
+        )
     if "FlashAttnFwdSm" in name or "FlashAttnBwdSm" in name:
         return _read_flash_3(name)
     if match := _FLASH_2.search(name):
         return LibraryKernel(
-            name, "attention", "flash attention 2", "attention", "sm_80",
-            part=_ATTENTION_PARTS[match["what"]], tile=(int(match["m"]), int(match["n"])),
-            input_dtype=_read_flash_dtype(name), accumulate_dtype="float32",
-            has_matrix_units=True, head_width=int(match["width"]),
-        )  # fmt: skip
+            name,
+            "attention",
+            "flash attention 2",
+            "attention",
+            "sm_80",
+            part=_ATTENTION_PARTS[match["what"]],
+            tile=(int(match["m"]), int(match["n"])),
+            input_dtype=_read_flash_dtype(name),
+            accumulate_dtype="float32",
+            has_matrix_units=True,
+            head_width=int(match["width"]),
+        )
     if match := _EFFICIENT.search(name):
         return LibraryKernel(
-            name, "attention", "memory-efficient attention", "attention", f"sm_{match['arch']}",
+            name,
+            "attention",
+            "memory-efficient attention",
+            "attention",
+            f"sm_{match['arch']}",
             part="forward" if match["part"] == "F" else "gradients",
-            tile=_read_sizes(match["tile"]), input_dtype=_DTYPES.get(match["type"]),
-        )  # fmt: skip
+            tile=_read_sizes(match["tile"]),
+            input_dtype=_DTYPES.get(match["type"]),
+        )
     return None
 
 

@@ -82,8 +82,15 @@ def estimate_grouped(call: OperatorCall, _kernel: LibraryKernel) -> Work:
     m, k = left.shape
     n = right.shape[2]
     item = 2 if left.itemsize == 1 else left.itemsize
-    return Work(2 * m * n * k, left.bytes, m * n * item, left.dtype, is_matrix=True,
-                product=(1, m, n, k), elements=m * n)  # fmt: skip
+    return Work(
+        2 * m * n * k,
+        left.bytes,
+        m * n * item,
+        left.dtype,
+        is_matrix=True,
+        product=(1, m, n, k),
+        elements=m * n,
+    )
 
 
 _CONVOLUTIONS: Mapping[str, tuple[int, int, int, int, int | None]] = {
@@ -186,9 +193,15 @@ def estimate_convolution_backward(call: OperatorCall, kernel: LibraryKernel) -> 
         read = gradient.bytes + (forward.read_bytes or 0) - weight.bytes
         written, sizes = weight.bytes, (groups, channels, depth, pixels)
     return Work(
-        forward.operations, read, written, source.dtype, is_matrix=forward.is_matrix,
-        product=sizes, elements=written // source.itemsize, channels=weight.shape[1],
-    )  # fmt: skip
+        forward.operations,
+        read,
+        written,
+        source.dtype,
+        is_matrix=forward.is_matrix,
+        product=sizes,
+        elements=written // source.itemsize,
+        channels=weight.shape[1],
+    )
 
 
 _ATTENTION: Mapping[str, tuple[int, int | None, bool]] = {

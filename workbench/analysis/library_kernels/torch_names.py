@@ -69,9 +69,15 @@ def read_aten(name: str) -> LibraryKernel | None:
         return None
     kind, family, part = _classify(name)
     return LibraryKernel(
-        name, kind, "ATen", family, part=part, vector=_read_vector(name),
-        input_dtype=_read_dtype(name), itemsize=_read_itemsize(name),
-    )  # fmt: skip
+        name,
+        kind,
+        "ATen",
+        family,
+        part=part,
+        vector=_read_vector(name),
+        input_dtype=_read_dtype(name),
+        itemsize=_read_itemsize(name),
+    )
 
 
 def _read_itemsize(name: str) -> int | None:
@@ -185,16 +191,23 @@ def read_cudnn(name: str) -> LibraryKernel | None:
 
 
 _SERVERS: tuple[tuple[str, Kind, str], ...] = (
-    (r"_matmul_ogs|fused_moe_kernel|_w8a8_\w*matmul|marlin|scaled_mm|(?:^|_)gemm_kernel|_gemm_a\d",
-     "product", "gemm"),
-    (r"unified_attention|paged_attention|BatchPrefill|BatchDecode|fmhaSm|_fwd_kernel$|kernel_mha"
-     r"|flashinfer.*(?:Prefill|Decode)|_fwd_grouped_kernel", "attention", "attention"),
+    (
+        r"_matmul_ogs|fused_moe_kernel|_w8a8_\w*matmul|marlin|scaled_mm|(?:^|_)gemm_kernel|_gemm_a\d",
+        "product",
+        "gemm",
+    ),
+    (
+        r"unified_attention|paged_attention|BatchPrefill|BatchDecode|fmhaSm|_fwd_kernel$|kernel_mha"
+        r"|flashinfer.*(?:Prefill|Decode)|_fwd_grouped_kernel",
+        "attention",
+        "attention",
+    ),
     (r"(?i:rms_?norm)|layer_?norm|softmax|topk", "reduction", "norm"),
     (r"act_and_mul|silu|gelu|rotary_embedding|rope", "elementwise", "elementwise"),
     (r"reshape_and_cache|store_cache|cache_kernel|copy_blocks|scatter", "copy", "copy"),
     (r"\bcub::|rocprim|DeviceScan|DeviceRadixSort", "other", "sort or scan"),
     (r"store_kvcache", "copy", "copy"),
-)  # fmt: skip
+)
 
 
 def read_server(name: str) -> LibraryKernel | None:

@@ -325,8 +325,12 @@ class _Shards:
         self._model = model
         self._hooks = ShardHooks(model)
         self._calls = {program.graph: program for program in list_programs(report)}
-        named = {_mangle(n): parameter.names[0] for group in model.groups
-                 for parameter in group.parameters for n in parameter.names}  # fmt: skip
+        named = {
+            _mangle(n): parameter.names[0]
+            for group in model.groups
+            for parameter in group.parameters
+            for n in parameter.names
+        }
         others = {_mangle(name) for name in model.others}
         self._paths: list[str | None] = []
         self._late = self._count = 0

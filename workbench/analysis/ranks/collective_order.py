@@ -45,9 +45,13 @@ def _list_started(program: RankProgram, name: str) -> Sequence[Collective]:
 
 
 def compare_started(
-    group: str, first: int, started: Sequence[Collective], rank: int,
-    others: Sequence[Collective], within: str = "",
-) -> CollectiveOrder:  # fmt: skip
+    group: str,
+    first: int,
+    started: Sequence[Collective],
+    rank: int,
+    others: Sequence[Collective],
+    within: str = "",
+) -> CollectiveOrder:
     """What two ranks of a group start, one by one up to the first that differs.
 
     `within` names the program, where a rank may start the rest of them outside of it.

@@ -154,9 +154,15 @@ def compare_logs(
                 order.append(row)
     unsure = tuple(_list_unsure(ordered, len(all_ranks)))
     return LoggedRanks(
-        name, all_ranks, tuple(compiles), tuple(order), unsure, lacks,
-        tuple(dict.fromkeys(unsure_starts)), tuple(partly),
-    )  # fmt: skip
+        name,
+        all_ranks,
+        tuple(compiles),
+        tuple(order),
+        unsure,
+        lacks,
+        tuple(dict.fromkeys(unsure_starts)),
+        tuple(partly),
+    )
 
 
 def _is_known_whole(group: Sequence[LoggedProgram], lacks: Mapping[int, tuple[str, ...]]) -> bool:

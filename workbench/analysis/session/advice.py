@@ -130,9 +130,16 @@ def _of_errors(tables: Mapping[str, Any]) -> Iterator[Advice]:
         text = f"The compile of {row.function} failed in step {row.step}: {row.why.rstrip('.')}"
         todo = f"the program went on without; {find_cure_of_failure(row)}"
         yield Advice(
-            "error", row.function, row.file, row.line, 0.0, (row.step,), text, todo,
+            "error",
+            row.function,
+            row.file,
+            row.line,
+            0.0,
+            (row.step,),
+            text,
+            todo,
             trial="" if todo.endswith("mend that") else _UNTRIED,
-        )  # fmt: skip
+        )
 
 
 def _of_fallbacks(rows: list[Fallback], breaks: list[SessionBreak]) -> Iterator[Advice]:
@@ -186,11 +193,20 @@ def _of_recompiles(compiles: list[Compile], tables: Mapping[str, Any]) -> Iterat
             text += f"; `{changed.changed_by}` changes it"
             file, line = changed.changed_in or file, changed.changed_at
         yield Advice(
-            "recompile", last.function, file, line, spent, steps, _name_modules(text),
-            _name_modules(made.text), made.code, made.is_expected, unknown=unknown,
+            "recompile",
+            last.function,
+            file,
+            line,
+            spent,
+            steps,
+            _name_modules(text),
+            _name_modules(made.text),
+            made.code,
+            made.is_expected,
+            unknown=unknown,
             trial="" if made.is_expected or was_tried(made, rows) else _UNTRIED,
             patches=list_patches(rows, key),
-        )  # fmt: skip
+        )
 
 
 def _tell_unknown(row: SessionRecompile) -> str:
@@ -329,10 +345,17 @@ def _of_breaks(session: Session, compiles: list[Compile]) -> Iterator[Advice]:
         todo = advise_on_break(row, compiles, reports, compiled)
         has_own_graph = find_step(row) in compiled
         yield Advice(
-            "break", row.function, row.file, row.line, row.cost_s, steps, text, todo,
+            "break",
+            row.function,
+            row.file,
+            row.line,
+            row.cost_s,
+            steps,
+            text,
+            todo,
             is_expected=parted.startswith("harmless") or has_own_graph,
             trial="" if has_own_graph else UNTRIED,
-        )  # fmt: skip
+        )
 
 
 def _steps(steps: tuple[int, ...]) -> str:

@@ -124,9 +124,18 @@ def advise_on_break(
     if known is not None:
         return advise(*known).words
     item = Break(
-        "", row.file, row.line, row.function, row.text, row.kind, None, row.reason, "", row.hints,
+        "",
+        row.file,
+        row.line,
+        row.function,
+        row.text,
+        row.kind,
+        None,
+        row.reason,
+        "",
+        row.hints,
         row.count,
-    )  # fmt: skip
+    )
     return advise(item, None).words
 
 

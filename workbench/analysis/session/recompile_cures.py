@@ -11,10 +11,19 @@ from workbench.analysis.source.recompile_reasons import PARAMETER, Reason, read_
 from workbench.report.session.session_rows import SessionRecompile, Trial, place
 
 DTYPES = {
-    "Float": "float32", "Double": "float64", "Half": "float16", "BFloat16": "bfloat16",
-    "Int": "int32", "Long": "int64", "Short": "int16", "Char": "int8", "Byte": "uint8",
-    "Bool": "bool", "ComplexFloat": "complex64", "ComplexDouble": "complex128",
-}  # fmt: skip
+    "Float": "float32",
+    "Double": "float64",
+    "Half": "float16",
+    "BFloat16": "bfloat16",
+    "Int": "int32",
+    "Long": "int64",
+    "Short": "int16",
+    "Char": "int8",
+    "Byte": "uint8",
+    "Bool": "bool",
+    "ComplexFloat": "complex64",
+    "ComplexDouble": "complex128",
+}
 """Names of dtypes in torch's guards."""
 _WIDTHS = (
     *("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32"),
@@ -226,8 +235,11 @@ def _fixes(row: SessionRecompile, reason: Reason) -> bool:
 
 
 def _of_sizes(own: Sequence[Reason], rows: Sequence[SessionRecompile], fixed_by: str) -> Fix:
-    sizes = [(match["tensor"], int(match["dim"]), reason) for reason in own
-             if (match := _SIZE.match(reason.source)) is not None]  # fmt: skip
+    sizes = [
+        (match["tensor"], int(match["dim"]), reason)
+        for reason in own
+        if (match := _SIZE.match(reason.source)) is not None
+    ]
     if any(PARAMETER in reason.guard for reason in own):
         return Fix("set torch._dynamo.config.force_parameter_static_shapes = False")
     if any("(" in tensor for tensor, _, _ in sizes):  # an array of numpy, that no mark holds on to

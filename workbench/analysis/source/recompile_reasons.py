@@ -52,14 +52,21 @@ _KINDS = (
     ("grad mode", ("GRAD_MODE", "grad mode", "grad_mode")),
     (
         "global state",
-        ("GLOBAL_STATE", "___compile_config_hash", "torch_function", "deterministic",
-         "CURRENT_DEVICE", "___check_global_state", "saved_tensors_hooks"),
+        (
+            "GLOBAL_STATE",
+            "___compile_config_hash",
+            "torch_function",
+            "deterministic",
+            "CURRENT_DEVICE",
+            "___check_global_state",
+            "saved_tensors_hooks",
+        ),
     ),
     ("identity", ("MATCH", " is ")),
     ("length", ("len(", "dict.keys(")),
     ("size", (".size()", "stride", "storage_offset")),
     ("type", ("dtype", "isinstance", "type(")),
-)  # fmt: skip
+)
 
 
 @dataclass(frozen=True)

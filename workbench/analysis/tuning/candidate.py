@@ -22,9 +22,18 @@ _SLOWER = 1.1  # times the best of the model
 _EMPTIER = 0.5  # of the occupancy of the best
 _FULL = 0.995  # of the last wave, from which on nothing of it is idle
 _OF_BOTH = (
-    "warps", "stages", "registers", "spills", "smem_bytes", "blocks", "occupancy", "limiter",
-    "model_us", "placed_us", "rank",
-)  # fmt: skip
+    "warps",
+    "stages",
+    "registers",
+    "spills",
+    "smem_bytes",
+    "blocks",
+    "occupancy",
+    "limiter",
+    "model_us",
+    "placed_us",
+    "rank",
+)
 
 
 @dataclass(frozen=True)
@@ -109,8 +118,12 @@ def rank_candidates(candidates: Iterable[Candidate]) -> list[Candidate]:
 
 
 def _key(candidate: Candidate) -> tuple[float, ...]:
-    return (round(candidate.ranked_us, 4), candidate.spills or 0, -(candidate.occupancy or 0.0),
-            candidate.registers or 0)  # fmt: skip
+    return (
+        round(candidate.ranked_us, 4),
+        candidate.spills or 0,
+        -(candidate.occupancy or 0.0),
+        candidate.registers or 0,
+    )
 
 
 def number_places(keys: Sequence[tuple[float, ...]]) -> list[int]:

@@ -41,10 +41,20 @@ from workbench.artifacts.zip_files.members import Members
 HASHED = 64 << 20  # bytes of members that are compared with their hashes: about 0.05 s
 _PICKLE_LIMIT = 256 << 20  # bytes; the memory that reading takes is about twice as much
 _KINDS = {
-    ".so": "library", ".cpp": "source", ".h": "source", ".json": "JSON", ".blob": "weights",
-    ".cubin": "GPU code", ".hsaco": "GPU code", ".fatbin": "GPU code", ".ptx": "GPU code",
-    ".b64": "report", ".wbr": "report", ".pt": "pickled tensors", ".safetensors": "weights",
-}  # fmt: skip
+    ".so": "library",
+    ".cpp": "source",
+    ".h": "source",
+    ".json": "JSON",
+    ".blob": "weights",
+    ".cubin": "GPU code",
+    ".hsaco": "GPU code",
+    ".fatbin": "GPU code",
+    ".ptx": "GPU code",
+    ".b64": "report",
+    ".wbr": "report",
+    ".pt": "pickled tensors",
+    ".safetensors": "weights",
+}
 _APART = ("values", "reports")  # no rows of one table
 _NAMED = {
     MANIFEST: "manifest",
@@ -165,11 +175,28 @@ _MODELS = "models/"
 _JSON_LIMIT = 32 << 20
 _FOLDERS = {"weights": "data/weights/", "constants": "data/constants/"}
 _DTYPES = {  # torch._export.serde.schema.ScalarType
-    1: "uint8", 2: "int8", 3: "int16", 4: "int32", 5: "int64", 6: "float16", 7: "float32",
-    8: "float64", 9: "complex32", 10: "complex64", 11: "complex128", 12: "bool", 13: "bfloat16",
-    28: "uint16", 29: "float8_e4m3fn", 30: "float8_e5m2", 31: "float8_e4m3fnuz",
-    32: "float8_e5m2fnuz", 33: "float8_e8m0fnu", 34: "uint32", 35: "uint64",
-}  # fmt: skip
+    1: "uint8",
+    2: "int8",
+    3: "int16",
+    4: "int32",
+    5: "int64",
+    6: "float16",
+    7: "float32",
+    8: "float64",
+    9: "complex32",
+    10: "complex64",
+    11: "complex128",
+    12: "bool",
+    13: "bfloat16",
+    28: "uint16",
+    29: "float8_e4m3fn",
+    30: "float8_e5m2",
+    31: "float8_e4m3fnuz",
+    32: "float8_e5m2fnuz",
+    33: "float8_e8m0fnu",
+    34: "uint32",
+    35: "uint64",
+}
 _SYMBOL = re.compile(r"Symbol\('(\w+)'[^()]*\)")
 
 

@@ -17,24 +17,99 @@ _RUNS, _UNKNOWN, _USUAL = LEVELS
 _MEMBER_LIMIT, _ALL_LIMIT = 64 << 20, 256 << 20
 _USUAL_PACKAGES = ("torch", "sympy", "numpy", "triton")
 _USUAL_NAMES = frozenset(
-    ("builtins:getattr", "builtins:list", "builtins:dict", "builtins:set", "builtins:frozenset",
-     "builtins:tuple", "builtins:type", "builtins:object", "builtins:slice", "builtins:range",
-     "builtins:int", "builtins:float", "builtins:bool", "builtins:str", "builtins:bytes",
-     "collections:Counter", "collections:OrderedDict", "collections:defaultdict",
-     "functools:partial", "inspect:Parameter", "inspect:Signature", "inspect:_ParameterKind",
-     "inspect:_empty", "traceback:FrameSummary", "traceback:StackSummary")
-)  # fmt: skip
+    (
+        "builtins:getattr",
+        "builtins:list",
+        "builtins:dict",
+        "builtins:set",
+        "builtins:frozenset",
+        "builtins:tuple",
+        "builtins:type",
+        "builtins:object",
+        "builtins:slice",
+        "builtins:range",
+        "builtins:int",
+        "builtins:float",
+        "builtins:bool",
+        "builtins:str",
+        "builtins:bytes",
+        "collections:Counter",
+        "collections:OrderedDict",
+        "collections:defaultdict",
+        "functools:partial",
+        "inspect:Parameter",
+        "inspect:Signature",
+        "inspect:_ParameterKind",
+        "inspect:_empty",
+        "traceback:FrameSummary",
+        "traceback:StackSummary",
+    )
+)
 _RUNNING_MODULES = frozenset(
-    ("os", "posix", "nt", "sys", "subprocess", "_posixsubprocess", "pty", "shutil", "socket",
-     "ctypes", "_ctypes", "importlib", "_frozen_importlib", "imp", "runpy", "code", "codeop",
-     "marshal", "pickle", "_pickle", "cloudpickle", "dill", "multiprocessing", "threading",
-     "webbrowser", "urllib", "http", "requests", "tempfile", "pathlib", "builtins", "operator",
-     "_operator", "timeit", "pdb", "bdb", "asyncio", "signal", "io", "_io")
-)  # fmt: skip
+    (
+        "os",
+        "posix",
+        "nt",
+        "sys",
+        "subprocess",
+        "_posixsubprocess",
+        "pty",
+        "shutil",
+        "socket",
+        "ctypes",
+        "_ctypes",
+        "importlib",
+        "_frozen_importlib",
+        "imp",
+        "runpy",
+        "code",
+        "codeop",
+        "marshal",
+        "pickle",
+        "_pickle",
+        "cloudpickle",
+        "dill",
+        "multiprocessing",
+        "threading",
+        "webbrowser",
+        "urllib",
+        "http",
+        "requests",
+        "tempfile",
+        "pathlib",
+        "builtins",
+        "operator",
+        "_operator",
+        "timeit",
+        "pdb",
+        "bdb",
+        "asyncio",
+        "signal",
+        "io",
+        "_io",
+    )
+)
 _RUNNING_NAMES = frozenset(
-    ("eval", "exec", "compile", "open", "__import__", "system", "popen", "load", "loads",
-     "load_inline", "run", "call", "check_output", "Popen", "breakpoint", "input", "globals")
-)  # fmt: skip
+    (
+        "eval",
+        "exec",
+        "compile",
+        "open",
+        "__import__",
+        "system",
+        "popen",
+        "load",
+        "loads",
+        "load_inline",
+        "run",
+        "call",
+        "check_output",
+        "Popen",
+        "breakpoint",
+        "input",
+        "globals",
+    )
+)
 
 
 def level(name: str) -> str:

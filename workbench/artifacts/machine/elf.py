@@ -16,10 +16,23 @@ _DYNAMIC, _NOBITS, _VERDEF, _VERNEED = 6, 8, 0x6FFFFFFD, 0x6FFFFFFE
 _DT_NEEDED, _DT_SONAME, _DT_RPATH, _DT_RUNPATH = 1, 14, 15, 29
 _MACHINES = {62: "x86_64", 183: "aarch64", 190: "CUDA", 224: "AMDGPU"}
 _KINDS = {
-    1: "data", 2: "symbols", 3: "texts", 4: "relocations", 5: "hash", 6: "dynamic", 7: "note",
-    8: "empty", 9: "relocations", 11: "dynamic symbols", 14: "constructors", 15: "destructors",
-    0x6FFFFFF6: "hash", 0x6FFFFFFD: "versions", 0x6FFFFFFE: "versions", 0x6FFFFFFF: "versions",
-}  # fmt: skip
+    1: "data",
+    2: "symbols",
+    3: "texts",
+    4: "relocations",
+    5: "hash",
+    6: "dynamic",
+    7: "note",
+    8: "empty",
+    9: "relocations",
+    11: "dynamic symbols",
+    14: "constructors",
+    15: "destructors",
+    0x6FFFFFF6: "hash",
+    0x6FFFFFFD: "versions",
+    0x6FFFFFFE: "versions",
+    0x6FFFFFFF: "versions",
+}
 _FLAGS = ((1, "W"), (2, "A"), (4, "X"))
 _SYMBOL_KINDS = {0: "other", 1: "object", 2: "function", 6: "thread-local", 10: "function"}
 _TABLE_LIMIT = 64 << 20

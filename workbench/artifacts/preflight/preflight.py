@@ -25,12 +25,47 @@ if TYPE_CHECKING:
     from workbench.artifacts.manifest.manifest import BuiltFor, Manifest
 
 BUILD_FLAGS = frozenset(
-    ("ssse3", "sse4_1", "sse4_2", "sse4a", "popcnt", "movbe", "abm", "bmi1", "bmi2", "fma", "fma4",
-     "xop", "tbm", "f16c", "avx", "avx2", "adx", "gfni", "vaes", "vpclmulqdq", "avx_vnni",
-     "avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl", "avx512_vnni", "avx512_bf16",
-     "avx512_fp16", "avx512ifma", "avx512vbmi", "avx512_vbmi2", "avx512_bitalg",
-     "avx512_vpopcntdq", "amx_tile", "amx_int8", "amx_bf16", "amx_fp16")
-)  # fmt: skip
+    (
+        "ssse3",
+        "sse4_1",
+        "sse4_2",
+        "sse4a",
+        "popcnt",
+        "movbe",
+        "abm",
+        "bmi1",
+        "bmi2",
+        "fma",
+        "fma4",
+        "xop",
+        "tbm",
+        "f16c",
+        "avx",
+        "avx2",
+        "adx",
+        "gfni",
+        "vaes",
+        "vpclmulqdq",
+        "avx_vnni",
+        "avx512f",
+        "avx512bw",
+        "avx512cd",
+        "avx512dq",
+        "avx512vl",
+        "avx512_vnni",
+        "avx512_bf16",
+        "avx512_fp16",
+        "avx512ifma",
+        "avx512vbmi",
+        "avx512_vbmi2",
+        "avx512_bitalg",
+        "avx512_vpopcntdq",
+        "amx_tile",
+        "amx_int8",
+        "amx_bf16",
+        "amx_fp16",
+    )
+)
 """Processor flags (as /proc/cpuinfo names them) whose instructions a compiler may emit."""
 
 

@@ -25,10 +25,18 @@ from workbench.errors import ArtifactError
 
 _PLAIN = frozenset(
     (
-        torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.int64, torch.int32,
-        torch.int16, torch.int8, torch.uint8, torch.bool,
+        torch.float64,
+        torch.float32,
+        torch.float16,
+        torch.bfloat16,
+        torch.int64,
+        torch.int32,
+        torch.int16,
+        torch.int8,
+        torch.uint8,
+        torch.bool,
     )
-)  # fmt: skip
+)
 
 
 class NotStorable(ArtifactError):

@@ -51,8 +51,17 @@ GONE, UNKNOWN = _Absent(), _Absent()
 """An entry that its container does not have; one whose container is not reached."""
 
 PLAIN_VALUES = (
-    bool, int, float, complex, str, bytes, type(None), torch.dtype, torch.device, torch.Size,
-)  # fmt: skip
+    bool,
+    int,
+    float,
+    complex,
+    str,
+    bytes,
+    type(None),
+    torch.dtype,
+    torch.device,
+    torch.Size,
+)
 _NOT_FOLLOWED = ("torch", "numpy", "workbench", "triton", "_pytest", "IPython", "ipykernel")
 _HOLD_DATA = ("argparse", "collections", "queue", "types")
 """Modules of Python whose objects hold what a user puts there."""
@@ -61,8 +70,13 @@ _NAME, _ITEM, _MEMBER, _OUTSIDE = ".{}", "[{}]", "{{{}}}", "{}"
 """How the name of an entry is written behind that of its container."""
 _CACHE = type(functools.lru_cache(int))
 _WRAPPERS = (
-    staticmethod, classmethod, property, functools.cached_property, functools.partialmethod, _CACHE,
-)  # fmt: skip
+    staticmethod,
+    classmethod,
+    property,
+    functools.cached_property,
+    functools.partialmethod,
+    _CACHE,
+)
 _WRAPPED = ("__func__", "fget", "fset", "func", "__wrapped__")
 
 Root = tuple[str, Any]

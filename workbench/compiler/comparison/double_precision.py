@@ -18,29 +18,69 @@ from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.tensor_kind import is_flattenable
 
 EIGHT_BITS = (
-    torch.float8_e4m3fn, torch.float8_e5m2, torch.float8_e4m3fnuz, torch.float8_e5m2fnuz,
-)  # fmt: skip
+    torch.float8_e4m3fn,
+    torch.float8_e5m2,
+    torch.float8_e4m3fnuz,
+    torch.float8_e5m2fnuz,
+)
 _FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64, *EIGHT_BITS)
 _COMPLEX = (torch.complex32, torch.complex64, torch.complex128)
 _WIDE = dict.fromkeys(_FLOATS, torch.float64) | dict.fromkeys(_COMPLEX, torch.complex128)
 
 _WHOLE = (
-    torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64,
-)  # fmt: skip
+    torch.bool,
+    torch.uint8,
+    torch.int8,
+    torch.int16,
+    torch.int32,
+    torch.int64,
+)
 _OF_TORCH = ("aten", "prims", "prim")
 _OPERATOR: Any = tp.OPS.get().OpOverload
 _PRODUCTS = frozenset({"bmm", "dot", "mm", "mv", "vdot"})
-_ROUNDED_ONCE = frozenset({
-    "_to_copy", "amax", "amin", "bmm", "cat", "constant_pad_nd", "copy", "dot", "embedding", "flip",
-    "gather", "index", "index_select", "masked_select", "max", "mean", "min", "mm", "mv", "roll",
-    "select_backward", "slice_backward", "sort", "stack", "sum", "topk", "tril", "triu", "vdot",
-})  # fmt: skip
+_ROUNDED_ONCE = frozenset(
+    {
+        "_to_copy",
+        "amax",
+        "amin",
+        "bmm",
+        "cat",
+        "constant_pad_nd",
+        "copy",
+        "dot",
+        "embedding",
+        "flip",
+        "gather",
+        "index",
+        "index_select",
+        "masked_select",
+        "max",
+        "mean",
+        "min",
+        "mm",
+        "mv",
+        "roll",
+        "select_backward",
+        "slice_backward",
+        "sort",
+        "stack",
+        "sum",
+        "topk",
+        "tril",
+        "triu",
+        "vdot",
+    }
+)
 """Operators, beside those of single elements, that eager and generated code round once, at the
 end. A product with a bias, which generated code may part, and a normalisation are not among them.
 """
-_OPEN_ORDERS = frozenset({
-    torch.ops.aten.sort.default, torch.ops.aten.sort.stable, torch.ops.aten.topk.default,
-})  # fmt: skip
+_OPEN_ORDERS = frozenset(
+    {
+        torch.ops.aten.sort.default,
+        torch.ops.aten.sort.stable,
+        torch.ops.aten.topk.default,
+    }
+)
 """Operators of which torch does not say in what order elements come that are equal."""
 _DECIDING = frozenset(
     {"ceil", "floor", "floor_divide", "fmod", "remainder", "round", "sign", "trunc"}
@@ -261,9 +301,14 @@ class DoublePrecision(tp.DISPATCH_MODE.get()):  # type: ignore[misc]
         return {at: one.clone() for at, one in decided.items()} if is_mutable else decided
 
     def _decide(
-        self, func: Any, args: Any, kwargs: Any, twins: Mapping[int, torch.Tensor], output: Any,
+        self,
+        func: Any,
+        args: Any,
+        kwargs: Any,
+        twins: Mapping[int, torch.Tensor],
+        output: Any,
         draws: bool,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Note what an operator makes of other roundings, where that is whole numbers.
 
         What is computed from them goes on from those of the run: one program, one way through it.

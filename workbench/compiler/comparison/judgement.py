@@ -34,9 +34,19 @@ from workbench.compiler.comparison.second_opinion import (
 )
 
 __all__ = [
-    "GRADIENT", "Again", "Dice", "InDouble", "Judge", "LeafPair", "Tolerance", "follow",
-    "make_failed_row", "overflows_alone", "pair_leaves", "say_overflow",
-]  # fmt: skip
+    "GRADIENT",
+    "Again",
+    "Dice",
+    "InDouble",
+    "Judge",
+    "LeafPair",
+    "Tolerance",
+    "follow",
+    "make_failed_row",
+    "overflows_alone",
+    "pair_leaves",
+    "say_overflow",
+]
 GRADIENT = "gradient of "
 """How the names of gradients begin."""
 Again = Callable[[Dice | None], InDouble]
@@ -141,9 +151,13 @@ class Judge:
     """
 
     def __init__(
-        self, tolerance: Tolerance | None = None, again: Again | None = None, *,
-        drawn: str = "", undecided: str = "",
-    ):  # fmt: skip
+        self,
+        tolerance: Tolerance | None = None,
+        again: Again | None = None,
+        *,
+        drawn: str = "",
+        undecided: str = "",
+    ):
         self._tolerance = tolerance or Tolerance()
         self._again = again
         self._drawn = drawn
@@ -196,9 +210,12 @@ class Judge:
         wide = self.run()
         left = _as(wide.rounded.get(pair.name, left), right)
         return settle_difference(
-            row, (row.leaf, left, right), _shaped(wide.exact.get(pair.name), left),
-            self._samples(pair.name), is_foreign=pair.name in wide.foreign,
-        )  # fmt: skip
+            row,
+            (row.leaf, left, right),
+            _shaped(wide.exact.get(pair.name), left),
+            self._samples(pair.name),
+            is_foreign=pair.name in wide.foreign,
+        )
 
     def _samples(self, name: str) -> Samples:
         """The value of a leaf with other roundings; none where a run has no value for it."""

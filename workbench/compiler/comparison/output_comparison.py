@@ -180,11 +180,14 @@ class Verification:
             wrong.insert(0, f"kernel {self.wrong_kernel}")
         compared = sum(row.verdict != "not checked" for row in self.rows)
         verdict = (
-            f"differs in {', '.join(wrong)}" if wrong
-            else "ok" if self.ok
-            else "nothing was checked" if not compared or not self.rows or not self._has_kernels
+            f"differs in {', '.join(wrong)}"
+            if wrong
+            else "ok"
+            if self.ok
+            else "nothing was checked"
+            if not compared or not self.rows or not self._has_kernels
             else "not all was checked"
-        )  # fmt: skip
+        )
         count = "1 leaf" if len(self.rows) == 1 else f"{len(self.rows) or 'no'} leaves"
         leaves_checked = count if compared == len(self.rows) else f"{compared} of {count} checked"
         notes = f", {plural(len(self.notes), 'note')}" if self.notes else ""

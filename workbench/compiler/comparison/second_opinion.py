@@ -152,9 +152,13 @@ def _settle_uneven(
 
 
 def _settle_coarse(
-    row: Comparison, pair: tuple[str, Any, Any], wide: Any, samples: Samples,
-    *, is_foreign: bool = False,
-) -> Comparison:  # fmt: skip
+    row: Comparison,
+    pair: tuple[str, Any, Any],
+    wide: Any,
+    samples: Samples,
+    *,
+    is_foreign: bool = False,
+) -> Comparison:
     """Whether a value of 16 bits is as near to the exact one as roundings of the program allow.
 
     Element by element where nothing but the last rounding, or roundings that are known, reach it,

@@ -44,10 +44,23 @@ from workbench.compiler.internals import torch_private as tp
 from workbench.number_text import join_words
 
 __all__ = [
-    "DRAWN", "UNREACHED", "CallInputs", "Dice", "DoublePrecision", "Effects", "InDouble", "Subject",
-    "Trial", "UnusedElements", "compute_gradients", "follow_in_double", "form_pairs", "pairs",
-    "run_in_double_precision", "subject_of",
-]  # fmt: skip
+    "DRAWN",
+    "UNREACHED",
+    "CallInputs",
+    "Dice",
+    "DoublePrecision",
+    "Effects",
+    "InDouble",
+    "Subject",
+    "Trial",
+    "UnusedElements",
+    "compute_gradients",
+    "follow_in_double",
+    "form_pairs",
+    "pairs",
+    "run_in_double_precision",
+    "subject_of",
+]
 CallInputs = tuple[tuple[Any, ...], Mapping[str, Any]]
 _OTHER_SEED = 20
 DRAWN = (
@@ -69,9 +82,14 @@ class Trial:
     """
 
     def __init__(
-        self, function: Callable[..., Any], original: Callable[..., Any], own: Subject,
-        other: Subject, tolerance: Tolerance | None = None, drawn: str = "",
-    ):  # fmt: skip
+        self,
+        function: Callable[..., Any],
+        original: Callable[..., Any],
+        own: Subject,
+        other: Subject,
+        tolerance: Tolerance | None = None,
+        drawn: str = "",
+    ):
         self._function = function
         self._original = original
         self._own = own
@@ -83,10 +101,18 @@ class Trial:
 
     @classmethod
     def of(
-        cls, function: Callable[..., Any], original: Callable[..., Any], inputs: CallInputs, *,
-        entry: Any = None, roots: Sequence[Root] = (), original_inputs: CallInputs | None = None,
-        gradients: bool = True, tolerance: Tolerance | None = None, drawn: str = "",
-    ) -> Trial:  # fmt: skip
+        cls,
+        function: Callable[..., Any],
+        original: Callable[..., Any],
+        inputs: CallInputs,
+        *,
+        entry: Any = None,
+        roots: Sequence[Root] = (),
+        original_inputs: CallInputs | None = None,
+        gradients: bool = True,
+        tolerance: Tolerance | None = None,
+        drawn: str = "",
+    ) -> Trial:
         """A trial of a function that can write to its inputs and to all that `roots` reach.
 
         `entry` is what it was made from. `original_inputs` are those of the original where it takes
@@ -95,9 +121,13 @@ class Trial:
         around = nullcontext if gradients else torch.no_grad
         own = subject_of(entry, *inputs, roots, around=around, gradients=gradients)
         other = subject_of(
-            original, *(original_inputs or inputs), [("", original)], own.reached.places,
-            around=around, gradients=gradients,
-        )  # fmt: skip
+            original,
+            *(original_inputs or inputs),
+            [("", original)],
+            own.reached.places,
+            around=around,
+            gradients=gradients,
+        )
         if original_inputs is None or original_inputs[0] is inputs[0]:
             other = replace(other, held=own.held)
         return cls(function, original, own, other, tolerance, drawn)

@@ -19,8 +19,12 @@ import torch
 from workbench.compiler.internals.patches import ProcessPatches
 
 _OPTIONS = (
-    "do_not_specialize", "do_not_specialize_on_alignment", "debug", "noinline", "launch_metadata"
-)  # fmt: skip
+    "do_not_specialize",
+    "do_not_specialize_on_alignment",
+    "debug",
+    "noinline",
+    "launch_metadata",
+)
 _HEAD = re.compile(r"^def\s", re.MULTILINE)
 
 

@@ -107,9 +107,19 @@ class Checker:
             return self._unchecked(step, name, reason, value)
         (row,) = self._judge.judge([LeafPair(node, expected.reshape(value.shape), value)])
         return KernelComparison(
-            step, name, node.removesuffix(AS_COMPUTED), row.dtype, row.shape, row.max_abs_error,
-            row.max_rel_error, row.rtol, row.atol, row.verdict, self._name, row.reason,
-        )  # fmt: skip
+            step,
+            name,
+            node.removesuffix(AS_COMPUTED),
+            row.dtype,
+            row.shape,
+            row.max_abs_error,
+            row.max_rel_error,
+            row.rtol,
+            row.atol,
+            row.verdict,
+            self._name,
+            row.reason,
+        )
 
     def _unchecked(
         self, step: str, name: str, reason: str, value: torch.Tensor | None = None

@@ -182,11 +182,14 @@ class CheckedProgram:
                 return run_graph(copy_inputs(again), state, float64=float64)
 
             checker = buffer_checks.Checker(
-                graph, values, replace(self.tolerance, float64=self.float64),
+                graph,
+                values,
+                replace(self.tolerance, float64=self.float64),
                 self._run_again(run_exact),
-                is_alone=not peers.are_there, drawing=read_drawing(compiled.source_code),
+                is_alone=not peers.are_there,
+                drawing=read_drawing(compiled.source_code),
                 before=before,
-            )  # fmt: skip
+            )
             self._checkers.append(checker)
 
             def observe(

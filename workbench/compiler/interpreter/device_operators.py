@@ -41,9 +41,15 @@ def _repeated(query: Tensor, key: Tensor) -> Tensor:
 
 
 def _attend(
-    query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None, *, is_causal: bool,
-    scale: float | None, dropout: float,
-) -> tuple[Tensor, Tensor]:  # fmt: skip
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    bias: Tensor | None,
+    *,
+    is_causal: bool,
+    scale: float | None,
+    dropout: float,
+) -> tuple[Tensor, Tensor]:
     if dropout:
         raise NotImplementedError("dropout inside a fused attention kernel is not interpreted")
     key, value = _repeated(query, key), _repeated(query, value)
@@ -60,9 +66,16 @@ def _seeds() -> tuple[Tensor, Tensor]:
 
 
 def _efficient(
-    query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None, with_sums: bool,
-    dropout: float = 0.0, is_causal: bool = False, *, scale: float | None = None,
-) -> tuple[Any, ...]:  # fmt: skip
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    bias: Tensor | None,
+    with_sums: bool,
+    dropout: float = 0.0,
+    is_causal: bool = False,
+    *,
+    scale: float | None = None,
+) -> tuple[Any, ...]:
     output, sums = _attend(
         query, key, value, bias, is_causal=is_causal, scale=scale, dropout=dropout
     )
@@ -75,9 +88,15 @@ def _efficient(
 
 
 def _flash(
-    query: Tensor, key: Tensor, value: Tensor, dropout: float = 0.0, is_causal: bool = False,
-    debug: bool = False, *, scale: float | None = None,
-) -> tuple[Any, ...]:  # fmt: skip
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    dropout: float = 0.0,
+    is_causal: bool = False,
+    debug: bool = False,
+    *,
+    scale: float | None = None,
+) -> tuple[Any, ...]:
     output, sums = _attend(
         query, key, value, None, is_causal=is_causal, scale=scale, dropout=dropout
     )
@@ -88,10 +107,17 @@ def _flash(
 
 
 def _cudnn(
-    query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None, with_sums: bool,
-    dropout: float = 0.0, is_causal: bool = False, debug: bool = False, *,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    bias: Tensor | None,
+    with_sums: bool,
+    dropout: float = 0.0,
+    is_causal: bool = False,
+    debug: bool = False,
+    *,
     scale: float | None = None,
-) -> tuple[Any, ...]:  # fmt: skip
+) -> tuple[Any, ...]:
     output, sums = _attend(
         query, key, value, bias, is_causal=is_causal, scale=scale, dropout=dropout
     )
@@ -101,9 +127,15 @@ def _cudnn(
 
 
 def _gradients(
-    gradient: Tensor, query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None,
-    is_causal: bool, scale: float | None, dropout: float,
-) -> tuple[Tensor | None, ...]:  # fmt: skip
+    gradient: Tensor,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    bias: Tensor | None,
+    is_causal: bool,
+    scale: float | None,
+    dropout: float,
+) -> tuple[Tensor | None, ...]:
     """By the chain rule, written out: inside of a dispatch mode there is no autograd."""
     if dropout:
         raise NotImplementedError("dropout inside a fused attention kernel is not interpreted")
@@ -138,9 +170,14 @@ def _flash_backward(*args: Any, scale: float | None = None) -> tuple[Tensor | No
 
 
 def _efficient_backward(
-    gradient: Tensor, query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None,
-    *args: Any, scale: float | None = None,
-) -> tuple[Tensor | None, ...]:  # fmt: skip
+    gradient: Tensor,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    bias: Tensor | None,
+    *args: Any,
+    scale: float | None = None,
+) -> tuple[Tensor | None, ...]:
     dropout, mask = args[4], args[5]
     is_causal = bool(args[6]) if len(args) > 6 else False
     gradients = _gradients(gradient, query, key, value, bias, is_causal, scale, dropout)

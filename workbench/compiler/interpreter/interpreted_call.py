@@ -52,9 +52,12 @@ class InterpretedCall:
     _graphs: list[Any] = field(default_factory=list)
 
     def run(
-        self, args: tuple[Any, ...], kwargs: Mapping[str, Any],
-        finish: Callable[[Any], object] = lambda output: None, observer: Observe | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        args: tuple[Any, ...],
+        kwargs: Mapping[str, Any],
+        finish: Callable[[Any], object] = lambda output: None,
+        observer: Observe | None = None,
+    ) -> None:
         """Call it once on the CPU and keep what its graphs are given.
 
         `observer` is told what each step of the forward was given.

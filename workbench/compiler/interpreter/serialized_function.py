@@ -63,9 +63,12 @@ def list_constants(graph: Any) -> dict[str, Any]:
 
 
 def make_callable_here(
-    serialized: Serialized, contract: Mapping[str, Any], callee: Callee, parts: GraphParts,
+    serialized: Serialized,
+    contract: Mapping[str, Any],
+    callee: Callee,
+    parts: GraphParts,
     watch: Callable[[Callable[..., Any]], Callable[..., Any]] | None = None,
-) -> Callable[..., Any]:  # fmt: skip
+) -> Callable[..., Any]:
     """The function that was compiled, with `parts` in place of its compiled graphs.
 
     Its guards are not checked: they are about a device that is not here. `watch` is given what
@@ -216,9 +219,12 @@ def enter_device_autocast(regions: Regions) -> Iterator[None]:
     own = torch.autocast.__init__
 
     def initialise(
-        self: Any, device_type: str, dtype: torch.dtype | None = None, enabled: bool = True,
+        self: Any,
+        device_type: str,
+        dtype: torch.dtype | None = None,
+        enabled: bool = True,
         cache_enabled: bool | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         on_gpu = device_type == GPU or regions.follows
         chosen = dtype or torch.get_autocast_dtype(GPU if on_gpu else device_type)
         if enabled:

@@ -208,9 +208,14 @@ class _Verifier:
         self._question = question
         self._session = session
         self._made = CheckedProgram(
-            program, callee, session, question.tolerance,
-            question.per_kernel, question.float64, question.edit,
-        )  # fmt: skip
+            program,
+            callee,
+            session,
+            question.tolerance,
+            question.per_kernel,
+            question.float64,
+            question.edit,
+        )
         self._graphs = self._made.graphs
         self._subject = self._reached(callee.entry, [*callee.receiver, callee.entry])
         self._original: Callable[..., Any] = question.reference or run_eagerly(callee)
@@ -233,9 +238,13 @@ class _Verifier:
         question = self._question
         named = [("", root) for root in roots]
         return subject_of(
-            function, question.args, question.kwargs, named, places,
+            function,
+            question.args,
+            question.kwargs,
+            named,
+            places,
             around=lambda: serialized_function.grad_mode(self._program.contract),
-        )  # fmt: skip
+        )
 
     def not_checked(self, reason: str) -> Verification:
         """That nothing was compared, and why."""
@@ -457,10 +466,13 @@ class _Verifier:
             return self._run_without_autocast(program, subject=own)
 
         return UnusedElements(
-            self._original, self._judged,
+            self._original,
+            self._judged,
             lambda subject: self._run_in_double(subject=subject)[1],
-            run_compiled, wide, actual,
-        )  # fmt: skip
+            run_compiled,
+            wide,
+            actual,
+        )
 
     def _without_chance(
         self, rows: list[Comparison], expected: Effects, actual: Effects

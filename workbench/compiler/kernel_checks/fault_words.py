@@ -26,22 +26,35 @@ class FaultWords:
         )
         index = held.index_of(fault.offset) if held.shape else ()
         return self.make_row(
-            fault.kind, self._say(fault, held, index), self.find_place(fault.place),
-            argument=fault.argument, index=index, shape=held.shape,
-            program=self.cut_program(fault.program), lane=fault.lane,
+            fault.kind,
+            self._say(fault, held, index),
+            self.find_place(fault.place),
+            argument=fault.argument,
+            index=index,
+            shape=held.shape,
+            program=self.cut_program(fault.program),
+            lane=fault.lane,
             other_line=self.find_place(fault.other_place).line or None,
-            other_program=self.cut_program(fault.other_program), other_lane=fault.other_lane,
-            count=fault.count, programs=fault.programs,
-        )  # fmt: skip
+            other_program=self.cut_program(fault.other_program),
+            other_lane=fault.other_lane,
+            count=fault.count,
+            programs=fault.programs,
+        )
 
     def make_row(self, kind: str, text: str, place: Place, **more: object) -> KernelFinding:
         """A row of this run; the sentence says in which case, where it is none that was given."""
         where = f" (with {self._case})" if self._case else ""
         file = self._places.shown(place.file) if place.file else None
         return KernelFinding(
-            self._kernel, kind, f"{text}{where}.", file, place.line or None, place.column or None,
-            case=self._case, **more,  # type: ignore[arg-type]
-        )  # fmt: skip
+            self._kernel,
+            kind,
+            f"{text}{where}.",
+            file,
+            place.line or None,
+            place.column or None,
+            case=self._case,
+            **more,  # type: ignore[arg-type]
+        )
 
     def find_place(self, number: int) -> Place:
         """A place of the log by its number."""

@@ -56,8 +56,11 @@ OF_SIZES = "accesses out of bounds that sizes decide"
 _MOST_OF_SIZES = 1024  # programs of a call on meta
 _RACES = ("race", "race, same value", "lanes disagree")
 JUDGED = (
-    "accesses out of bounds", "races between programs", "lanes that disagree", "missing barriers",
-)  # fmt: skip
+    "accesses out of bounds",
+    "races between programs",
+    "lanes that disagree",
+    "missing barriers",
+)
 
 
 @dataclass(frozen=True)
@@ -131,9 +134,12 @@ def check_call(
 
 
 def _ask_other(
-    call: KernelCall, question: CheckQuestion, run: CheckedCase | None,
-    earlier: Sequence[KernelFinding], progress: ProgressCallback | None,
-) -> tuple[list[CheckedCase], list[KernelFinding]]:  # fmt: skip
+    call: KernelCall,
+    question: CheckQuestion,
+    run: CheckedCase | None,
+    earlier: Sequence[KernelFinding],
+    progress: ProgressCallback | None,
+) -> tuple[list[CheckedCase], list[KernelFinding]]:
     """What triton-viz says of the given call, where it is installed and asked."""
     release = find_release() if question.triton_viz else None
     if release is None:
@@ -184,9 +190,14 @@ def check_sizes(
     log = watched.log
     words = FaultWords(call.name, log, Places(), "")
     tensors = call.tensors(with_parts=True)
-    read_names = [name for held in log.arguments for name in held.names
-                  if is_numberless(tensors[name]) and not tensors[name].is_floating_point()
-                  and any(True for _ in log.select(held.name, kind="read"))]  # fmt: skip
+    read_names = [
+        name
+        for held in log.arguments
+        for name in held.names
+        if is_numberless(tensors[name])
+        and not tensors[name].is_floating_point()
+        and any(True for _ in log.select(held.name, kind="read"))
+    ]
     lost = [_NUMBERS]
     findings: list[KernelFinding] = []
     if read_names:
@@ -201,9 +212,16 @@ def check_sizes(
     notes = _say_left_out(log)
     is_judged = not read_names and not (watched.stopped and not findings)
     row = CheckedCase(
-        call.name, "", "failed" if findings else "not checked", log.grid, log.programs,
-        (OF_SIZES,) if is_judged else (), tuple(lost), notes, watched.seconds,
-    )  # fmt: skip
+        call.name,
+        "",
+        "failed" if findings else "not checked",
+        log.grid,
+        log.programs,
+        (OF_SIZES,) if is_judged else (),
+        tuple(lost),
+        notes,
+        watched.seconds,
+    )
     return Checked(tuple(findings), (row,))
 
 
@@ -255,15 +273,23 @@ def describe_faults(words: FaultWords, watched: Watched) -> tuple[list[KernelFin
             lost.append(reason)
             findings.append(words.make_row(NOT_JUDGED, f"Not judged: {reason}", place))
     else:
-        lost += [row.text.removeprefix("Not judged: ").rstrip(".")
-                 for row in findings if row.kind == NOT_JUDGED]  # fmt: skip
+        lost += [
+            row.text.removeprefix("Not judged: ").rstrip(".")
+            for row in findings
+            if row.kind == NOT_JUDGED
+        ]
     return findings, lost
 
 
 def describe_run(
-    name: str, case: str, watched: Watched, found: Sequence[KernelFinding], judged: Sequence[str],
-    lost: Sequence[str], notes: Sequence[str],
-) -> CheckedCase:  # fmt: skip
+    name: str,
+    case: str,
+    watched: Watched,
+    found: Sequence[KernelFinding],
+    judged: Sequence[str],
+    lost: Sequence[str],
+    notes: Sequence[str],
+) -> CheckedCase:
     """The row of a call that was run; a finding counts more than what was not judged."""
     log = watched.log
     faults = any(row.kind != NOT_JUDGED for row in found)
@@ -271,11 +297,21 @@ def describe_run(
     written = log.unique_bytes(kind="write") + log.unique_bytes(kind="atomic")
     is_whole = log.is_whole and not watched.stopped
     return CheckedCase(
-        name, case, verdict, log.grid, log.programs, tuple(judged), tuple(lost), tuple(notes),
-        watched.seconds, log.nbytes, log.asked_bytes(),
-        log.unique_bytes(kind="read") if is_whole else None, written if is_whole else None,
+        name,
+        case,
+        verdict,
+        log.grid,
+        log.programs,
+        tuple(judged),
+        tuple(lost),
+        tuple(notes),
+        watched.seconds,
+        log.nbytes,
+        log.asked_bytes(),
+        log.unique_bytes(kind="read") if is_whole else None,
+        written if is_whole else None,
         tuple(sorted(log.operations.items())),
-    )  # fmt: skip
+    )
 
 
 def _judge(
@@ -312,9 +348,12 @@ def _judge(
 
 
 def _compare(
-    case: Case, watched: Watched, question: CheckQuestion, findings: Sequence[KernelFinding],
+    case: Case,
+    watched: Watched,
+    question: CheckQuestion,
+    findings: Sequence[KernelFinding],
     words: FaultWords,
-) -> list[KernelFinding]:  # fmt: skip
+) -> list[KernelFinding]:
     """Compare what no race and no garbage has decided; see `compare_values`."""
     assert question.reference is not None
     writes = choose_writes(case.call, watched, question.writes)
@@ -346,9 +385,12 @@ def _drop_repeated(findings: Sequence[KernelFinding]) -> list[KernelFinding]:
 
 _PROGRAM = "workbench.compiler.kernel_checks.triton_viz_run"
 _HIDDEN = (
-    "TRITON_INTERPRET", "ENABLE_SANITIZER", "SANITIZER_ENABLE_FAKE_TENSOR", "TRITON_VIZ_NUM_SMS",
+    "TRITON_INTERPRET",
+    "ENABLE_SANITIZER",
+    "SANITIZER_ENABLE_FAKE_TENSOR",
+    "TRITON_VIZ_NUM_SMS",
     "TRITON_VIZ_VERBOSE",
-)  # fmt: skip
+)
 _GAPS = (
     "It is no proof: two tl.arange with the same bounds are one to it, atomics are not looked at, "
     "what lies in another argument counts as inside, addresses that are loaded have the values "
@@ -365,9 +407,12 @@ def find_release() -> str | None:
 
 
 def ask_triton_viz(
-    call: KernelCall, release: str, time_limit: float, run: CheckedCase | None,
+    call: KernelCall,
+    release: str,
+    time_limit: float,
+    run: CheckedCase | None,
     known: Collection[KernelFinding],
-) -> tuple[CheckedCase, list[KernelFinding]]:  # fmt: skip
+) -> tuple[CheckedCase, list[KernelFinding]]:
     """Its row of the call and its findings, without those of `known`.
 
     `run` is the row of the same call from the run under watch: where every program of it was run,
@@ -379,14 +424,29 @@ def ask_triton_viz(
     grid = run.grid if run else ()
     if isinstance(strays, str):
         note = f"Not judged by {release}: {strays}."
-        row = CheckedCase(call.name, "", "not checked", grid, 0, not_judged=(strays,),
-                          notes=(note,), seconds=seconds, by=release)  # fmt: skip
+        row = CheckedCase(
+            call.name,
+            "",
+            "not checked",
+            grid,
+            0,
+            not_judged=(strays,),
+            notes=(note,),
+            seconds=seconds,
+            by=release,
+        )
         return row, []
     is_whole = run is not None and run.least_read_bytes is not None
-    places = {row.line if is_whole else (row.line, row.argument)
-              for row in known if row.kind == "out of bounds"}  # fmt: skip
-    new = [stray for stray in strays
-           if (stray.line if is_whole else (stray.line, stray.argument)) not in places]  # fmt: skip
+    places = {
+        row.line if is_whole else (row.line, row.argument)
+        for row in known
+        if row.kind == "out of bounds"
+    }
+    new = [
+        stray
+        for stray in strays
+        if (stray.line if is_whole else (stray.line, stray.argument)) not in places
+    ]
     findings = [_describe(call, release, stray, is_refuted=is_whole) for stray in new]
     notes: tuple[str, ...] = ()
     if not strays:
@@ -397,9 +457,16 @@ def ask_triton_viz(
     else:
         verdict = "failed"
     return CheckedCase(
-        call.name, "", verdict, grid, 0, judged=("accesses out of bounds",), notes=notes,
-        seconds=seconds, by=release,
-    ), findings  # fmt: skip
+        call.name,
+        "",
+        verdict,
+        grid,
+        0,
+        judged=("accesses out of bounds",),
+        notes=notes,
+        seconds=seconds,
+        by=release,
+    ), findings
 
 
 def _describe(call: KernelCall, release: str, stray: Stray, *, is_refuted: bool) -> KernelFinding:
@@ -411,9 +478,14 @@ def _describe(call: KernelCall, release: str, stray: Stray, *, is_refuted: bool)
             "the call was run, and none did."
         )
     return KernelFinding(
-        call.name, NOT_JUDGED if is_refuted else "out of bounds", text,
-        Places().shown(stray.file), stray.line, argument=stray.argument, by=release,
-    )  # fmt: skip
+        call.name,
+        NOT_JUDGED if is_refuted else "out of bounds",
+        text,
+        Places().shown(stray.file),
+        stray.line,
+        argument=stray.argument,
+        by=release,
+    )
 
 
 def _ask(call: KernelCall, time_limit: float) -> tuple[Stray, ...] | str:

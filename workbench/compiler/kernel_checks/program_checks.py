@@ -32,10 +32,14 @@ _VALUES = "their values were not compared: wb.verify(x, args, per_kernel=True) d
 
 
 def check_program(
-    program: Program | NoProgram, callee: Callee, args: tuple[Any, ...],
-    kwargs: Mapping[str, Any], time_limit: float, kernels: int,
+    program: Program | NoProgram,
+    callee: Callee,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+    time_limit: float,
+    kernels: int,
     progress: ProgressCallback | None = None,
-) -> Checked:  # fmt: skip
+) -> Checked:
     """Run the call, and its backward where it has one, with every launch under watch.
 
     Each launch has the arguments that it gets in this call; so many `kernels` are expected. Raises

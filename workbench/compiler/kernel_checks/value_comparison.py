@@ -191,9 +191,12 @@ def _run_in_double(
 
 
 def _give(
-    run_again: Again, name: str, actual: torch.Tensor, mask: torch.Tensor | None,
+    run_again: Again,
+    name: str,
+    actual: torch.Tensor,
+    mask: torch.Tensor | None,
     dice: Dice | None,
-) -> InDouble:  # fmt: skip
+) -> InDouble:
     """What a run gives for one argument, as that lies; of a sample, where the mask is set."""
     in_double = run_again(dice)
     value = in_double.exact.get(name)
@@ -228,9 +231,14 @@ def find_start(call: KernelCall, held: Held, name: str) -> int:
 
 
 def _describe(
-    call: KernelCall, name: str, expected: torch.Tensor, actual: torch.Tensor,
-    limits: tuple[float, float], log: AccessLog, words: FaultWords,
-) -> KernelFinding:  # fmt: skip
+    call: KernelCall,
+    name: str,
+    expected: torch.Tensor,
+    actual: torch.Tensor,
+    limits: tuple[float, float],
+    log: AccessLog,
+    words: FaultWords,
+) -> KernelFinding:
     """The first element that differs, by how much, and the line that wrote it last."""
     wide = (expected.double(), actual.double())
     off = (wide[0] - wide[1]).abs()
@@ -252,9 +260,16 @@ def _describe(
         f"{number_text(count, 'whole')} of {plural(actual.numel(), 'element')} {verb}"
     )
     return words.make_row(
-        "differs", text, place, argument=name, index=index, shape=tuple(actual.shape),
-        program=words.cut_program(first), count=count, programs=programs,
-    )  # fmt: skip
+        "differs",
+        text,
+        place,
+        argument=name,
+        index=index,
+        shape=tuple(actual.shape),
+        program=words.cut_program(first),
+        count=count,
+        programs=programs,
+    )
 
 
 def _name_value(value: torch.Tensor) -> str:
@@ -307,9 +322,12 @@ def choose_writes(
 
 
 def find_unnamed(
-    call: KernelCall, watched: Watched, writes: str | Sequence[str] | None,
-    fresh: str | Sequence[str], words: FaultWords,
-) -> tuple[list[KernelFinding], list[str]]:  # fmt: skip
+    call: KernelCall,
+    watched: Watched,
+    writes: str | Sequence[str] | None,
+    fresh: str | Sequence[str],
+    words: FaultWords,
+) -> tuple[list[KernelFinding], list[str]]:
     """What the kernel changes and `writes` does not name: inputs as findings, the rest in words.
 
     An input is what is read before it is written; the rest may be room to work in, as what is
@@ -344,10 +362,19 @@ def find_unnamed(
             f"Unnamed write: line {place.line} writes {_name_value(after[index])} to {element}, "
             f"which held {_name_value(before[index])}, and writes= does not name {name}"
         )
-        findings.append(words.make_row(
-            "unnamed write", text, place, argument=name, index=index, shape=tuple(after.shape),
-            program=words.cut_program(first), count=int(wrong.sum()), programs=programs,
-        ))  # fmt: skip
+        findings.append(
+            words.make_row(
+                "unnamed write",
+                text,
+                place,
+                argument=name,
+                index=index,
+                shape=tuple(after.shape),
+                program=words.cut_program(first),
+                count=int(wrong.sum()),
+                programs=programs,
+            )
+        )
     return findings, lost
 
 

@@ -31,10 +31,22 @@ _PTX = re.compile(
 )
 _AMD = re.compile(r"\t(?:global|buffer|flat)_(load|store|atomic)(?:_lds)?(?:_d16)?(?:_hi)?_(\w+)")
 _AMD_BYTES = {
-    "dword": 4, "dwordx2": 8, "dwordx3": 12, "dwordx4": 16, "ubyte": 1, "sbyte": 1, "byte": 1,
-    "ushort": 2, "sshort": 2, "short": 2, "byte_d16_hi": 1, "short_d16_hi": 2, "ubyte_d16": 1,
-    "ubyte_d16_hi": 1, "short_d16": 2,
-}  # fmt: skip
+    "dword": 4,
+    "dwordx2": 8,
+    "dwordx3": 12,
+    "dwordx4": 16,
+    "ubyte": 1,
+    "sbyte": 1,
+    "byte": 1,
+    "ushort": 2,
+    "sshort": 2,
+    "short": 2,
+    "byte_d16_hi": 1,
+    "short_d16_hi": 2,
+    "ubyte_d16": 1,
+    "ubyte_d16_hi": 1,
+    "short_d16": 2,
+}
 _KINDS = {"ld": "read", "load": "read", "st": "write", "store": "write"}
 
 
@@ -262,9 +274,15 @@ class _Reader:
         moves = operation.name in _SHARED or kind is not None
         banks = self._count_conflicts(operation, held, bits) if moves else {}
         return LaidTensor(
-            operation.name, *self._find_place(place, kind), held.shape, bits, words, bases, kind,
+            operation.name,
+            *self._find_place(place, kind),
+            held.shape,
+            bits,
+            words,
+            bases,
+            kind,
             **banks,
-        )  # fmt: skip
+        )
 
     def _describe_bulk(self, operation: Operation, place: str) -> LaidTensor:
         moved = [value for value in _all(operation) if value.is_shared or value.is_tensor]
@@ -354,6 +372,9 @@ def name_layout(layout: Any) -> str:
         return f"blocked: {thread} a thread, {lanes} lanes, {warps} warps, axes {order} first"
     if name == "DistributedLinearLayout":
         return "linear"
-    words = {"NVMMADistributedLayout": "matrix units (MMA)", "AMDMFMALayout": "matrix units (MFMA)",
-             "AMDWMMALayout": "matrix units (WMMA)"}  # fmt: skip
+    words = {
+        "NVMMADistributedLayout": "matrix units (MMA)",
+        "AMDMFMALayout": "matrix units (MFMA)",
+        "AMDWMMALayout": "matrix units (WMMA)",
+    }
     return words.get(name, name.removesuffix("Layout"))

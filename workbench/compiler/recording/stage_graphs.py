@@ -34,10 +34,19 @@ PANE = "graphs"
 _LAST = "after_post_grad"
 RUNNABLE = "runnable graphs"
 STEPS_PANE = "graphs of passes"
-_RUNNABLE = frozenset({
-    "dynamo", "after_pre_grad", "joint", "forward", "backward", "inference", "after_joint_passes",
-    "before_post_grad", _LAST,
-})  # fmt: skip
+_RUNNABLE = frozenset(
+    {
+        "dynamo",
+        "after_pre_grad",
+        "joint",
+        "forward",
+        "backward",
+        "inference",
+        "after_joint_passes",
+        "before_post_grad",
+        _LAST,
+    }
+)
 """The stages whose graphs are kept so that they can be run: the others equal one of them."""
 MOST = 4
 """Inputs that are named; the others are counted."""

@@ -84,9 +84,15 @@ class Moved:
 
 
 def count_moved(
-    addresses: Array, used: Array | None, bases: Bases, size: int, width: int, *, is_read: bool,
+    addresses: Array,
+    used: Array | None,
+    bases: Bases,
+    size: int,
+    width: int,
+    *,
+    is_read: bool,
     sector: int = SECTOR_BYTES,
-) -> Moved:  # fmt: skip
+) -> Moved:
     """What is moved of addresses and a mask [program, *block], in bytes from the begin of a line.
 
     `sector` are the bytes that the memory is read in at least, `size` those of an element, `width`

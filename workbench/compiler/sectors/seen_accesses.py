@@ -236,9 +236,14 @@ class SeenAccess:
 
 
 def see_accesses(
-    laid: LaidKernel, log: AccessLog, starts: Mapping[str, int], sector: int, *,
-    stopped: str = "", budget: int = BUDGET,
-) -> list[SeenAccess]:  # fmt: skip
+    laid: LaidKernel,
+    log: AccessLog,
+    starts: Mapping[str, int],
+    sector: int,
+    *,
+    stopped: str = "",
+    budget: int = BUDGET,
+) -> list[SeenAccess]:
     """What the memory sees of every access of a run, by line.
 
     `starts` says how many bytes behind the begin of a line of a cache the memory of an argument
@@ -261,10 +266,15 @@ def see_accesses(
     for (place, kind, argument, shape, size), accesses in groups.items():
         held = log.arguments[argument]
         row = SeenAccess(
-            place, kind, shape, size, held.name,
+            place,
+            kind,
+            shape,
+            size,
+            held.name,
             sum(access.count_used() * access.size for access in accesses),
-            start=starts.get(held.name, 0), all_programs=log.programs,
-        )  # fmt: skip
+            start=starts.get(held.name, 0),
+            all_programs=log.programs,
+        )
         here = by_key.get(_make_key(place.file, place.line, kind, shape, size), [])
         pairs = _find_pairs(here, place.column)
         if isinstance(pairs, str):
@@ -372,9 +382,14 @@ def _count(
         counted[width] = Moved()
         for access in sample:
             counted[width] += count_moved(
-                access.find_addresses() + row.start, access.find_used(), pair.tensor.bases,
-                access.size, width, is_read=access.kind == "read", sector=sector,
-            )  # fmt: skip
+                access.find_addresses() + row.start,
+                access.find_used(),
+                pair.tensor.bases,
+                access.size,
+                width,
+                is_read=access.kind == "read",
+                sector=sector,
+            )
     if not counted[pair.widths[0]].instructions:
         return replace(row, reason="no lane of those programs takes part", programs=programs)
     # an instruction is no wider than the elements that follow one another in every program

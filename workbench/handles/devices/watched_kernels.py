@@ -63,9 +63,12 @@ def start_check(compiled: Any) -> BackgroundTask[Any]:
 
 
 def watch_kernels(
-    compiled: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any],
-    time_limit: float = TIME_LIMIT, progress: ProgressCallback | None = None,
-) -> KernelCheck:  # fmt: skip
+    compiled: Any,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+    time_limit: float = TIME_LIMIT,
+    progress: ProgressCallback | None = None,
+) -> KernelCheck:
     """See `CrossCompiled.check_kernels`; tells how many kernels have run."""
     callee = resolve(compiled.original)
     count = _count_kernels(compiled)

@@ -47,9 +47,13 @@ def verify_package(
             "their own."
         )
     trial = Trial.of(
-        package, original, (args, kwargs or {}), gradients=False,
-        tolerance=Tolerance(rtol, atol), drawn=DRAWN if _draws_otherwise(package) else "",
-    )  # fmt: skip
+        package,
+        original,
+        (args, kwargs or {}),
+        gradients=False,
+        tolerance=Tolerance(rtol, atol),
+        drawn=DRAWN if _draws_otherwise(package) else "",
+    )
     return Verification(tuple(_judge_buffer(row) for row in trial.judge()), name)
 
 

@@ -272,6 +272,9 @@ class SessionProfile:
 def _explain(profile: Any) -> Any:
     """The profile with advice that a session can follow: its options are not the user's."""
     header = profile.header
-    lacks = (_NO_STACKS if what.startswith(_NO_STACKS[0]) else (what, how)
-             for what, how in header.missing if what != _ON_CPU)  # fmt: skip
+    lacks = (
+        _NO_STACKS if what.startswith(_NO_STACKS[0]) else (what, how)
+        for what, how in header.missing
+        if what != _ON_CPU
+    )
     return type(profile)(replace(header, missing=tuple(lacks)), profile.tables)

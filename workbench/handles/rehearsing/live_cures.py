@@ -187,9 +187,32 @@ def _has_names(line: str, call: KeptCall) -> bool:
     }
 
 
-_OF_LINES = frozenset((
-    "torch", "_dynamo", "decorators", "maybe_mark_dynamic", "mark_unbacked", "tensor", "clone",
-    "contiguous", "to", "dtype", "as_tensor", "requires_grad_", "float64", "float32", "float16",
-    "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool", "complex64", "complex128",
-))  # fmt: skip
+_OF_LINES = frozenset(
+    (
+        "torch",
+        "_dynamo",
+        "decorators",
+        "maybe_mark_dynamic",
+        "mark_unbacked",
+        "tensor",
+        "clone",
+        "contiguous",
+        "to",
+        "dtype",
+        "as_tensor",
+        "requires_grad_",
+        "float64",
+        "float32",
+        "float16",
+        "bfloat16",
+        "int64",
+        "int32",
+        "int16",
+        "int8",
+        "uint8",
+        "bool",
+        "complex64",
+        "complex128",
+    )
+)
 """Names in the lines of cures that are torch's."""

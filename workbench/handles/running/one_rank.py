@@ -176,10 +176,15 @@ class _OneRank:
             with rank.during(question.runs):
                 whole, cause = judged.rows(subject, again)
         return RankRun(
-            tuple(rows), read_graph(report), read_program(report),
-            sent, sent_eagerly, tuple(whole), cause,
+            tuple(rows),
+            read_graph(report),
+            read_program(report),
+            sent,
+            sent_eagerly,
+            tuple(whole),
+            cause,
             () if kernels is None else list_generated(report),
-        )  # fmt: skip
+        )
 
     def _built(self) -> tuple[Callee, tuple[Any, ...], Mapping[str, Any]]:
         question, rank = self._question, self._rank
@@ -232,9 +237,13 @@ class _OneRank:
         roots = [("", root) for root in (*callee.receiver, callee.entry)]
         grad = bool(self._question.options.grad)
         return subject_of(
-            callee.entry, args, kwargs, roots, gradients=grad,
+            callee.entry,
+            args,
+            kwargs,
+            roots,
+            gradients=grad,
             around=partial(torch.set_grad_enabled, grad),
-        )  # fmt: skip
+        )
 
     def _rows(
         self, callee: Callee, subject: Subject, expected: Effects, actual: Effects

@@ -164,9 +164,13 @@ def _judge(question: RankQuestion, runs: Sequence[RankRun]) -> RankVerification:
         numbers.append(_count(question, rank, run))
     name = question.name if question.whole is None else f"{question.name} and {question.whole.name}"
     return RankVerification(
-        tuple(rows), name, _list_kernels(question), (*_notes(question), *_say_graphs(runs)),
-        cause=_explain(question, runs), ranks=tuple(numbers),
-    )  # fmt: skip
+        tuple(rows),
+        name,
+        _list_kernels(question),
+        (*_notes(question), *_say_graphs(runs)),
+        cause=_explain(question, runs),
+        ranks=tuple(numbers),
+    )
 
 
 def _count(question: RankQuestion, rank: int, run: RankRun) -> RankNumbers:
@@ -174,17 +178,26 @@ def _count(question: RankQuestion, rank: int, run: RankRun) -> RankNumbers:
     verdicts = {row.verdict for row in both}
     kernels = {row.verdict for row in _list_kernels(question) if row.rank == rank}
     verdict: Verdict = (
-        "failed" if "failed" in verdicts | kernels
-        else "not checked" if kernels and "passed" not in kernels
-        else "passed" if verdicts == {"passed"}
+        "failed"
+        if "failed" in verdicts | kernels
         else "not checked"
-    )  # fmt: skip
+        if kernels and "passed" not in kernels
+        else "passed"
+        if verdicts == {"passed"}
+        else "not checked"
+    )
     reasons = dict.fromkeys(row.reason for row in both if row.verdict != "passed" and row.reason)
     place = ", ".join(f"{dim} {at}" for dim, at in find_place(question.sizes, rank).items())
     return RankNumbers(
-        rank, place, len(run.program), len(run.sent),
-        _largest(run.rows), _largest(run.whole), verdict, "; ".join(reasons),
-    )  # fmt: skip
+        rank,
+        place,
+        len(run.program),
+        len(run.sent),
+        _largest(run.rows),
+        _largest(run.whole),
+        verdict,
+        "; ".join(reasons),
+    )
 
 
 def _largest(rows: Sequence[Comparison]) -> float:
@@ -307,11 +320,14 @@ class RankVerification(Verification):
         named = [f"kernel {first}" if first else "", self._name(wrong)]
         judged = sum(row.verdict != "not checked" for row in self.rows)
         verdict = (
-            f"differs in {'; '.join(filter(None, named))}" if first or wrong
-            else "ok" if self.ok
-            else "not all was checked" if judged
+            f"differs in {'; '.join(filter(None, named))}"
+            if first or wrong
+            else "ok"
+            if self.ok
+            else "not all was checked"
+            if judged
             else "nothing was checked"
-        )  # fmt: skip
+        )
         ranks = f" on {plural(len(self.ranks), 'rank')}" if self.ranks else ""
         count = f"{judged} of {plural(len(self.rows), 'leaf', 'leaves')} checked{ranks}"
         if self.kernels:

@@ -145,9 +145,13 @@ class RankKernels:
         stack.enter_context(closing(session))
         session.configs = question.configs
         self._made = CheckedProgram(
-            program, self._callee, session, question.tolerance, edit=edit,
+            program,
+            self._callee,
+            session,
+            question.tolerance,
+            edit=edit,
             peers=Peers(are_there=True, apart=self._rank.apart, tell=self._tell),
-        )  # fmt: skip
+        )
         if any(graph.kernels for graph in self._made.graphs):
             raise UsageError(
                 f"{name} launches Triton kernels of its own, which the program without a compiler "

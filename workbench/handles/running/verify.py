@@ -203,9 +203,19 @@ def verify_ranks(
             options, backend=backend, mode=None, options={}, fusion=None, grad=grad, budgets=()
         )
     question = RankQuestion(
-        build, cluster.get("mesh") or {"ranks": ranks}, args, kwargs, options, report,
-        cluster["rank"], compiled.name, whole, rtol, atol, kernels,
-    )  # fmt: skip
+        build,
+        cluster.get("mesh") or {"ranks": ranks},
+        args,
+        kwargs,
+        options,
+        report,
+        cluster["rank"],
+        compiled.name,
+        whole,
+        rtol,
+        atol,
+        kernels,
+    )
     verification = check_ranks(question)
     compiled.update(replace(report, extra={**report.extra, RANK_NUMBERS: verification.facts}))
     return verification

@@ -116,9 +116,14 @@ class WholeRows:
     """One rank's outputs and gradients against the unsharded model's."""
 
     def __init__(
-        self, whole: Whole, rank: Rank, module: torch.nn.Module | None,
-        sent_eagerly: Sequence[Sent], rtol: float | None, atol: float | None,
-    ):  # fmt: skip
+        self,
+        whole: Whole,
+        rank: Rank,
+        module: torch.nn.Module | None,
+        sent_eagerly: Sequence[Sent],
+        rtol: float | None,
+        atol: float | None,
+    ):
         self._whole = whole
         self._rank = rank
         self._module = module

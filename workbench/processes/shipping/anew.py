@@ -25,9 +25,14 @@ Reduced = tuple[Any, ...]
 _LOCK, _RLOCK = type(threading.Lock()), type(threading.RLock())
 _NO_FILE = "<dynamic-code>"
 _COPIED = (
-    "__name__", "__qualname__", "__module__", "__doc__", "__defaults__", "__kwdefaults__",
+    "__name__",
+    "__qualname__",
+    "__module__",
+    "__doc__",
+    "__defaults__",
+    "__kwdefaults__",
     "__annotations__",
-)  # fmt: skip
+)
 
 
 class AnewPickler(cloudpickle.Pickler):  # type: ignore[misc]  # has no types

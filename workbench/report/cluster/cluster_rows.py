@@ -146,18 +146,24 @@ class Collective:
         source="model",
     )
     exposed_us: float | None = number(
-        "Exposed", "us", "The kernels wait for it; modelled", source="model",
+        "Exposed",
+        "us",
+        "The kernels wait for it; modelled",
+        source="model",
         meaning="µs that the kernels wait for it, by the model.",
-    )  # fmt: skip
+    )
     algorithm: str | None = None  # NCCL's algorithm and protocol by that model, as `ring/LL128`
     why: str | None = None  # why it has no modelled time
     bucket: int | None = None  # which bucket of its program, from 0; None for one by itself
     merged_from: tuple[str, ...] = ()  # the FX nodes that it took the place of, by their ids
     moves: tuple[str, ...] = ()  # by pass: how many places it was moved, and why no farther
     torch_est_us: float | None = number(
-        "By torch", "us", "By torch's own formula, which its passes go by", source="model",
+        "By torch",
+        "us",
+        "By torch's own formula, which its passes go by",
+        source="model",
         meaning="µs of it by torch's own formula, which its passes go by.",
-    )  # fmt: skip
+    )
     torch_exposed_us: float | None = number(
         "Exposed by torch",
         "us",
@@ -231,13 +237,19 @@ class ScalingRow:
     nodes: int = number("Nodes", "number", meaning="On how many nodes they are.", default=0)
     program: int | None = None  # which of the different programs it runs, from 0
     step_us: float | None = number(
-        "Step", "us", "Forward and backward, until the last collective ends; modelled",
-        source="model", meaning="µs of a step, until its last kernel and collective end.",
-    )  # fmt: skip
+        "Step",
+        "us",
+        "Forward and backward, until the last collective ends; modelled",
+        source="model",
+        meaning="µs of a step, until its last kernel and collective end.",
+    )
     exposed_us: float | None = number(
-        "Exposed", "us", "The kernels wait for collectives; modelled", source="model",
+        "Exposed",
+        "us",
+        "The kernels wait for collectives; modelled",
+        source="model",
         meaning="µs that the kernels wait for collectives, by the model.",
-    )  # fmt: skip
+    )
     exposed_least_us: float | None = number(
         "Exposed at least",
         "us",
@@ -255,9 +267,12 @@ class ScalingRow:
         "errors allow.",
     )
     kernels_us: float | None = number(
-        "Kernels", "us", "By themselves; modelled", source="model",
+        "Kernels",
+        "us",
+        "By themselves; modelled",
+        source="model",
         meaning="µs of the kernels by themselves, by the model.",
-    )  # fmt: skip
+    )
     error: float | None = number(
         "± of it",
         "share",
@@ -349,13 +364,19 @@ class RankCompile:
     programs: tuple[tuple[int, ...], ...]  # the ranks that have the same program, together
     cache: str  # what torch's caches answered, and whom where that differs
     shortest_s: float = number(
-        "Shortest", "s", "Of the ranks that compiled it", source="measured",
+        "Shortest",
+        "s",
+        "Of the ranks that compiled it",
+        source="measured",
         meaning="Seconds of the rank that compiled it in the shortest time.",
-    )  # fmt: skip
+    )
     longest_s: float = number(
-        "Longest", "s", "Of the ranks that compiled it", source="measured",
+        "Longest",
+        "s",
+        "Of the ranks that compiled it",
+        source="measured",
         meaning="Seconds of the rank that compiled it in the longest time.",
-    )  # fmt: skip
+    )
     collectives: int | None = number(
         "Collectives", meaning="How many its programs start; None where no log has a program."
     )

@@ -143,9 +143,12 @@ def _row(
     change: Change, stages: Mapping[str, str], places: Mapping[tuple[str, str], int]
 ) -> DiffRow:
     side, id = ("a", change.id_a) if change.id_a else ("b", change.id_b or "")
-    kernel_places = [places.get((which, one))
-             for which, ids in (("a", change.id_a), ("b", change.id_b)) if ids
-             for one in ids.split(",")]  # fmt: skip
+    kernel_places = [
+        places.get((which, one))
+        for which, ids in (("a", change.id_a), ("b", change.id_b))
+        if ids
+        for one in ids.split(",")
+    ]
     return convert_row(
         DiffRow,
         change,

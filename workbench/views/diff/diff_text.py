@@ -40,9 +40,12 @@ def text(diff: Diff) -> str:
     for sentence in sentences(diff):
         if not sentence.is_measured:
             lines += wrap(
-                sentence.text, _WIDTH, initial_indent="- ", subsequent_indent="  ",
+                sentence.text,
+                _WIDTH,
+                initial_indent="- ",
+                subsequent_indent="  ",
                 break_on_hyphens=False,
-            )  # fmt: skip
+            )
     same = dict(diff.same)
     for part in PARTS:
         rows = [change for change in diff.changes if change.part == part]

@@ -61,9 +61,14 @@ def plot_layout(layout: Layout, warp: int) -> Figure:
                 for j, lane in enumerate(line):
                     if lane == lane:  # not held by this warp
                         axes.text(
-                            j, i, f"{lane:.0f}", ha="center", va="center", fontsize=5,
+                            j,
+                            i,
+                            f"{lane:.0f}",
+                            ha="center",
+                            va="center",
+                            fontsize=5,
                             color=CELL_INK,
-                        )  # fmt: skip
+                        )
         axes.set_xlabel(f"axis {len(row.shape) - 1}")
         if len(row.shape) > 1:
             axes.set_ylabel("axis 0")

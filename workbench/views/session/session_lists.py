@@ -98,21 +98,34 @@ def tables(session: Session) -> list[Shown]:
     return [
         Shown("compiles", title, _COMPILES, shown, none, "total_s"),
         Shown(
-            "recompiles", "Compiled again", _RECOMPILES, recompiles, "Nothing was compiled again.",
+            "recompiles",
+            "Compiled again",
+            _RECOMPILES,
+            recompiles,
+            "Nothing was compiled again.",
             "cost_s",
         ),
         Shown("breaks", "Graph breaks", _BREAKS, breaks, "No graph broke.", "cost_s"),
         Shown(
-            "fallbacks", "Runs eagerly", _FALLBACKS, fallbacks, "No function was given up.", "step",
+            "fallbacks",
+            "Runs eagerly",
+            _FALLBACKS,
+            fallbacks,
+            "No function was given up.",
+            "step",
         ),
         Shown(
-            "regions", "Compiled graphs that were called", _REGIONS, _regions(session, compiles),
-            "No graph of Inductor was called.", "total_ms",
+            "regions",
+            "Compiled graphs that were called",
+            _REGIONS,
+            _regions(session, compiles),
+            "No graph of Inductor was called.",
+            "total_ms",
         ),
         Shown(
             "steps", "Steps", _STEPS, rows, "No step has ended.", "wall_ms", max(0, steps.omitted)
         ),
-    ]  # fmt: skip
+    ]
 
 
 def _rows(table: Table[Any]) -> list[dict[str, Any]]:

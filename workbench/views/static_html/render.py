@@ -95,13 +95,18 @@ def write_page(document: Document, path: str | PathLike[str] | None = None) -> s
     if document.pack is not None:
         record = document.pack(Place(is_page=True, taken=len(content.encode())))
         content = add_script(content, record, kind="page", carries_bundle=True)
-    text = _environment().get_template("page.html").render(
-        title=document.tab or document.title,
-        content=content,
-        policy=POLICY,
-        style=read_page_style(),
-        has_view=document.pack is not None,
-    ) + "\n"  # fmt: skip
+    text = (
+        _environment()
+        .get_template("page.html")
+        .render(
+            title=document.tab or document.title,
+            content=content,
+            policy=POLICY,
+            style=read_page_style(),
+            has_view=document.pack is not None,
+        )
+        + "\n"
+    )
     if path is not None:
         with write_saved_file(path) as file:
             file.write(text.encode())

@@ -235,10 +235,13 @@ def _sweep(table: pandas.DataFrame) -> Sweep:
     axes = first["axes"].split()
     trials = tuple(_trial(row, axes) for row in table.to_dict("records"))
     values = {
-        name: tuple(dict.fromkeys(own[name] for own in map(dict, (t.settings for t in trials))
-                                  if name in own))
+        name: tuple(
+            dict.fromkeys(
+                own[name] for own in map(dict, (t.settings for t in trials)) if name in own
+            )
+        )
         for name in axes
-    }  # fmt: skip
+    }
     return Sweep(
         name=first["sweep"],
         axes=values,

@@ -13,9 +13,23 @@ from workbench.views.wire.table_messages import Unit as WireUnit
 
 CUT = "…"
 Unit = Literal[
-    "", "code", "prose", "word", "right", "length", "number",
-    "B", "s", "ms", "us", "count", "share", "ratio", "amount", "eps",
-]  # fmt: skip
+    "",
+    "code",
+    "prose",
+    "word",
+    "right",
+    "length",
+    "number",
+    "B",
+    "s",
+    "ms",
+    "us",
+    "count",
+    "share",
+    "ratio",
+    "amount",
+    "eps",
+]
 _WORDS: Mapping[str, Callable[[Any], str]] = {
     "right": str,
     "length": lambda value: str(len(value)),

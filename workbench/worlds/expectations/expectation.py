@@ -37,10 +37,18 @@ _WORDS = {
 }
 _UNITS: Mapping[str, Mapping[str, float]] = {
     "1": {"": 1},
-    "bytes": {"": 1, "B": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 2**10, "MiB": 2**20,
-              "GiB": 2**30},
+    "bytes": {
+        "": 1,
+        "B": 1,
+        "kB": 1e3,
+        "MB": 1e6,
+        "GB": 1e9,
+        "KiB": 2**10,
+        "MiB": 2**20,
+        "GiB": 2**30,
+    },
     "s": {"": 1, "s": 1, "ms": 1e-3, "min": 60},
-}  # fmt: skip
+}
 _WRITTEN = re.compile(r"\s*(<=|>=|==|<|>)?\s*(\d[\d_]*(?:\.\d+)?(?:e[+-]?\d+)?)\s*([a-zA-Z]*)\s*")
 
 

@@ -24,9 +24,17 @@ def log_of(*steps: tuple[str, list[list[int]], object]) -> AccessLog:
         pointers = 4 * np.array(places, dtype=np.uint64)
         values = np.array(more, dtype=np.uint32) if kind == "write" else None
         access = compact_access(
-            kind, number, 0, 4, number, 0, np.arange(2, dtype=np.int32), pointers,
-            np.ones(pointers.shape, dtype=bool), 0,
-        )  # fmt: skip  # type: ignore[arg-type]
+            kind,
+            number,
+            0,
+            4,
+            number,
+            0,
+            np.arange(2, dtype=np.int32),
+            pointers,
+            np.ones(pointers.shape, dtype=bool),
+            0,
+        )
         accesses.append(replace(access, values=values, epoch=0 if values is not None else more))
     held = Held(("x",), "float32", 4, (16,), (1,), 64)
     lines = tuple(Place("k.py", number + 1) for number in range(len(steps)))
@@ -83,8 +91,16 @@ def test_what_is_read_before_it_is_written_is_garbage_where_nobody_filled_it() -
 def test_a_wide_access_reaches_several_narrow_ones() -> None:
     log = log_of(("write", APART, NUMBERS))
     narrow = compact_access(
-        "read", 0, 0, 2, 1, 0, np.arange(2, dtype=np.int32), np.array([[2], [2]], dtype=np.uint64),
-        np.ones((2, 1), dtype=bool), 0,
-    )  # fmt: skip
+        "read",
+        0,
+        0,
+        2,
+        1,
+        0,
+        np.arange(2, dtype=np.int32),
+        np.array([[2], [2]], dtype=np.uint64),
+        np.ones((2, 1), dtype=bool),
+        0,
+    )
     found = list(find_faults(replace(log, accesses=(*log.accesses, narrow)), ()))
     assert [(f.kind, f.offset) for f in found] == [("race", 2)]

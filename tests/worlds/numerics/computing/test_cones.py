@@ -124,12 +124,15 @@ def test_random_nodes_and_nodes_that_cannot_be_computed() -> None:
 @pytest.mark.parametrize(
     ("name", "is_drawn"),
     [
-        ("aten.rand_like.default", True), ("prims.inductor_random.default", True),
-        ("aten.native_dropout.default", True), ("aten.normal_.default", True),
-        ("aten.native_dropout_backward.default", False), ("aten.poisson_nll_loss.default", False),
+        ("aten.rand_like.default", True),
+        ("prims.inductor_random.default", True),
+        ("aten.native_dropout.default", True),
+        ("aten.normal_.default", True),
+        ("aten.native_dropout_backward.default", False),
+        ("aten.poisson_nll_loss.default", False),
         ("lab.normalize.default", False),
     ],
-)  # fmt: skip
+)
 def test_a_name_is_of_chance_by_its_words(name: str, is_drawn: bool) -> None:
     assert is_random(CapturedNode("n", "call_function", OperatorRef(name), (), {})) is is_drawn
 

@@ -33,8 +33,14 @@ def test_a_histogram_counts_every_element_once() -> None:
     other[0] = NAN
     apart = measure_apart(other, one)
     assert dict(apart.histogram) == {
-        "NaN": 1, "1": 1, "2": 1, "3-4": 2, "5-8": 2, "9-16": 1, "65-128": 1
-    }  # fmt: skip
+        "NaN": 1,
+        "1": 1,
+        "2": 1,
+        "3-4": 2,
+        "5-8": 2,
+        "9-16": 1,
+        "65-128": 1,
+    }
     assert (apart.elements, apart.max_ulp, apart.differ) == (9, 100, 1.0)
     assert measure_apart(torch.empty(0), torch.empty(0)).histogram == ()
 

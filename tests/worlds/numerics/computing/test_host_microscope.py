@@ -219,8 +219,13 @@ def test_elided_casts_are_the_cause_and_nearer_to_the_truth(function, args) -> N
 
 
 def test_a_power_of_a_power_makes_noise_of_a_rounding() -> None:
-    args = (draw_low(5, 4), draw_low(5, 256, seed=1), draw_low(256, 4, seed=2),
-            cases.draw(3, 4, 5, 2, seed=3), torch.tensor(0.5))  # fmt: skip
+    args = (
+        draw_low(5, 4),
+        draw_low(5, 256, seed=1),
+        draw_low(256, 4, seed=2),
+        cases.draw(3, 4, 5, 2, seed=3),
+        torch.tensor(0.5),
+    )
     found = cases.look(raise_to_powers, *args)
     assert found.first is None
     (output,) = found.outputs

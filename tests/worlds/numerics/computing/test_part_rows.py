@@ -19,15 +19,26 @@ BESIDE = 2.0  # an element that all agree on, and that gives a scale
 
 
 def ask(
-    eager: float, got: float, exact: float, late: float | None = None, *,
-    dtype: torch.dtype = torch.float32, beside: bool = True, noise: float | None = 0.5,
-) -> Cause:  # fmt: skip
+    eager: float,
+    got: float,
+    exact: float,
+    late: float | None = None,
+    *,
+    dtype: torch.dtype = torch.float32,
+    beside: bool = True,
+    noise: float | None = 0.5,
+) -> Cause:
     """The cause for one element; `late` is what holding 16 bits in float32 gives, as eager does."""
     place: Any = SimpleNamespace(
-        operators=("aten.sub.Tensor",), tf32=lambda: None, is_library=False, reference="",
-        has_floats=True, find_scale=lambda: 1.0, measure_noise=lambda *_: noise,
+        operators=("aten.sub.Tensor",),
+        tf32=lambda: None,
+        is_library=False,
+        reference="",
+        has_floats=True,
+        find_scale=lambda: 1.0,
+        measure_noise=lambda *_: noise,
         row=lambda cause, **_: cause,
-    )  # fmt: skip
+    )
     place.tf32 = None
     more = [BESIDE] if beside else []
     one, two = (torch.tensor([value, *more], dtype=dtype) for value in (got, eager))

@@ -182,21 +182,31 @@ CASES = {
     "into an input": Case(into_an_input, {"add_kernel": add}),
     "twice into one": Case(twice_into_one, {"add_kernel": add}, 2),
     "several": Case(several, {both_kernel: both}, wrong=lambda x, y: {"plus": x, "minus": x - y}),
-    "several in bfloat16": Case(several, {"both_kernel": both}, dtype=cases.BF,
-                                wrong=lambda x, y: {"plus": x, "minus": x - y}),
-    "several on an MI300X": Case(several, {"both_kernel": both}, gpu=MI300X,
-                                 wrong=lambda x, y: {"plus": x, "minus": x - y}),
+    "several in bfloat16": Case(
+        several,
+        {"both_kernel": both},
+        dtype=cases.BF,
+        wrong=lambda x, y: {"plus": x, "minus": x - y},
+    ),
+    "several on an MI300X": Case(
+        several, {"both_kernel": both}, gpu=MI300X, wrong=lambda x, y: {"plus": x, "minus": x - y}
+    ),
     "transposed": Case(transposed, {double_kernel: double}),
     "of a tuner": Case(of_a_tuner, {double_kernel: double}),
     "dynamic sizes": Case(of_a_tuner, {double_kernel: double}, options={"dynamic_shapes": ROWS}),
     "by an operator": Case(by_an_operator, {"shift_kernel": shift}),
-    "an operator": Case(by_an_operator, {"users_launches::shifted_op": lambda x: x * 0.5 + 0.25},
-                        wrong=lambda x: x * 0.5),
-    "a closed operator": Case(by_a_closed_operator, wrong=lambda x: x * 0.5, references={
-        "users_launches::closed_op": lambda x: x * 0.5 + 0.25
-    }),
+    "an operator": Case(
+        by_an_operator,
+        {"users_launches::shifted_op": lambda x: x * 0.5 + 0.25},
+        wrong=lambda x: x * 0.5,
+    ),
+    "a closed operator": Case(
+        by_a_closed_operator,
+        wrong=lambda x: x * 0.5,
+        references={"users_launches::closed_op": lambda x: x * 0.5 + 0.25},
+    ),
     "trained": Case(trained, {"double_kernel": double}, 2, options={"grad": True}),
-}  # fmt: skip
+}
 
 
 def look(name: str, worker: CrossCompiler) -> tuple[LiveNumerics, LiveNumerics, LiveNumerics]:

@@ -23,10 +23,13 @@ LOW = {"low": ("mul", "sin")}
         ((ADD,), {"is_float": False, "differ": 0.001}, causes.DECIDED),
         ((ADD,), {"is_float": False, "differ": 0.5}, causes.SOMETHING_ELSE),
         # wrong, and in 16 bits inside: what explains nothing is no cause
-        ((ADD,), {**LOW, "own_off": 900.0, "to_eager": 900.0, "to_upcast": 899.0},
-         causes.SOMETHING_ELSE),
+        (
+            (ADD,),
+            {**LOW, "own_off": 900.0, "to_eager": 900.0, "to_upcast": 899.0},
+            causes.SOMETHING_ELSE,
+        ),
     ],
-)  # fmt: skip
+)
 def test_the_class_follows_from_what_was_measured(operators, measured, cause) -> None:
     assert classify(Measured(operators, **measured)).name == cause
 

@@ -34,9 +34,16 @@ def test_a_record_of_an_older_version_names_none() -> None:
 
 def test_what_logits_choose_is_told_beside_the_noise() -> None:
     row = replace(
-        FOUND.outputs[0], differ=0.5, rows=24, arg_max=0, top5=2, kl=8.1e-8, noise_arg_max=1,
-        noise_top5=3, noise_kl=1e-6,
-    )  # fmt: skip
+        FOUND.outputs[0],
+        differ=0.5,
+        rows=24,
+        arg_max=0,
+        top5=2,
+        kl=8.1e-8,
+        noise_arg_max=1,
+        noise_top5=3,
+        noise_kl=1e-6,
+    )
     assert Answer([], [row]).describe_logits() == (
         "Of 24 positions none has another largest value, 2 other five largest, and the mean "
         "divergence is 8.1e-8 nats; noise of one unit in the last place: 1 and 3, 1e-6."

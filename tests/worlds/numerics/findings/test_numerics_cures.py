@@ -60,9 +60,13 @@ def test_what_is_of_two_kinds_is_offered_to_be_strict_in_both() -> None:
 def test_multiply_adds_are_of_cpp_alone() -> None:
     assert UNCONTRACTED in offer(causes.ROUNDING, (), contracts=True)
     kernels = [replace(kernel, language="triton") for kernel in FOUND.report.kernels]
-    table = replace(FOUND.report.kernels, columns={
-        **FOUND.report.kernels.columns, "language": [kernel.language for kernel in kernels]
-    })  # fmt: skip
+    table = replace(
+        FOUND.report.kernels,
+        columns={
+            **FOUND.report.kernels.columns,
+            "language": [kernel.language for kernel in kernels],
+        },
+    )
     report = replace(FOUND.report, tables={**FOUND.report.tables, "kernels": table})
     rows = [replace(row, cause=causes.ROUNDING) for row in FOUND.deviations]
     assert [*list_offers(report, rows, (), contracts=True)] == [UNFUSED]

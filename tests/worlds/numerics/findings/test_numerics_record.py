@@ -69,9 +69,13 @@ def test_whether_it_matters_is_told_by_the_outputs_beside_the_noise(
 
 def test_what_is_no_rounding_matters_and_has_no_option() -> None:
     wrong = replace(
-        ROW, cause=causes.SOMETHING_ELSE, option="", verdict="something else", own_off=1.7e5,
+        ROW,
+        cause=causes.SOMETHING_ELSE,
+        option="",
+        verdict="something else",
+        own_off=1.7e5,
         noise=2.0,
-    )  # fmt: skip
+    )
     said = ask(wrong)
     assert said["Does it matter?"] == (
         "Yes: it is no rounding, off by 170000 eps; noise in its inputs makes 2 eps."

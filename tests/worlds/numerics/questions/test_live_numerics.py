@@ -160,8 +160,11 @@ def test_a_wrong_kernel_is_named() -> None:
     assert "k0 (cpp_fused_" in found.sentence
     assert "computes something else than its nodes at sub (" in found.sentence
     assert [text.partition(" by ")[0] for text in row.lowerings] == [
-        "aten.mul.Tensor", "aten.add.Tensor", "aten.relu.default", "aten.sub.Tensor",
-    ]  # fmt: skip
+        "aten.mul.Tensor",
+        "aten.add.Tensor",
+        "aten.relu.default",
+        "aten.sub.Tensor",
+    ]
     assert all(" by lowering." in text and "(pointwise)" in text for text in row.lowerings)
     assert "It is there after the lowering of aten.mul.Tensor, aten.add.Tensor, " in found.sentence
 
@@ -184,8 +187,11 @@ def test_a_wrong_pass_is_named_and_the_kernels_are_clean() -> None:
     assert found.first == row
     stages = found.frame("stages").set_index("stage")
     assert stages.deviations.to_dict() == {
-        "eager": 0, "decompositions": 0, "passes": 1, "kernels": 0
-    }  # fmt: skip
+        "eager": 0,
+        "decompositions": 0,
+        "passes": 1,
+        "kernels": 0,
+    }
     assert stages.end_off["kernels"] == pytest.approx(stages.end_off["passes"])
 
 
@@ -206,10 +212,15 @@ def test_of_several_passes_the_first_after_which_a_deviation_is_there_is_named()
                 node.args = (node.args[0], 1.5)
 
     found = cases.look(
-        cases.pointwise, cases.draw(64, 256), cases.draw(64, 256, seed=1),
-        options={"joint_custom_pre_pass": alter, "joint_custom_post_pass": back,
-                 "post_grad_custom_post_pass": subtract},
-    )  # fmt: skip
+        cases.pointwise,
+        cases.draw(64, 256),
+        cases.draw(64, 256, seed=1),
+        options={
+            "joint_custom_pre_pass": alter,
+            "joint_custom_post_pass": back,
+            "post_grad_custom_post_pass": subtract,
+        },
+    )
     parts = [row.part for row in found.deviations]
     assert parts == ["joint pass alter", "joint pass back", "post-grad pass subtract"]
     assert "The joint pass alter changed the formula at add" in found.sentence
@@ -237,8 +248,11 @@ def test_a_clean_decoder_has_nothing_beyond_rounding(decoder) -> None:
     found = wb.numerics(compiled, (ids,))
     assert found.first is None
     assert {row.cause for row in found.deviations} <= {
-        causes.ELSEWHERE, causes.REDUCTION, causes.FUNCTION, causes.ROUNDING,
-    }  # fmt: skip
+        causes.ELSEWHERE,
+        causes.REDUCTION,
+        causes.FUNCTION,
+        causes.ROUNDING,
+    }
     assert all(row.own_off < 8 for row in found.deviations)
     assert not found.not_compared
     (output,) = found.outputs

@@ -136,11 +136,14 @@ def test_programs_whose_arguments_have_other_names_are_not_matched() -> None:
         wb.numerics(compiled(both, x), (x,), against=compiled(lambda z: z.sin(), x))
 
 
-@pytest.mark.parametrize("change", [
-    lambda data: data["values"][0].update(value=3),
-    lambda data: data["values"][0].update(reads=7),
-    lambda data: data.update(inputs=5),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda data: data["values"][0].update(value=3),
+        lambda data: data["values"][0].update(reads=7),
+        lambda data: data.update(inputs=5),
+    ],
+)
 def test_a_file_with_other_things_in_it_holds_no_values(plain, tmp_path, change) -> None:
     path = tmp_path / "values.pt"
     wb.numerics(plain, (X, W)).save_values(path)

@@ -25,8 +25,12 @@ REPORT = Report.load(RECORDS / "numerics.wbr")
 def test_rows_stand_by_their_cause_and_are_linked() -> None:
     shown = document(REPORT)
     assert [row["value"] for row in shown["deviations"]] == [
-        "sum_1", "amax_default_1", "mul_2", "amax_default", "convert_element_type_1",
-    ]  # fmt: skip
+        "sum_1",
+        "amax_default_1",
+        "mul_2",
+        "amax_default",
+        "convert_element_type_1",
+    ]
     row = shown["deviations"][2]
     assert (row["id"], row["kernel"], row["line"]) == ("deviation.2", "k0", "L:s0:18")
     assert row["node"] in row["cone"]

@@ -47,8 +47,14 @@ def test_true_stands_for_the_best_five() -> None:
     tuned = replace(TUNED, cases=(replace(TUNED.cases[0], candidates=many),))
     made = measure_best(CALL, tuned, True, lambda call, candidate: 1e-6 * candidate.stages)
     assert [each.measured_us is not None for each in made.cases[0].candidates] == [
-        True, True, True, True, True, False, False
-    ]  # fmt: skip
+        True,
+        True,
+        True,
+        True,
+        True,
+        False,
+        False,
+    ]
 
 
 def test_tensors_without_numbers_cannot_be_timed() -> None:

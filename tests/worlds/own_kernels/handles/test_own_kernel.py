@@ -257,9 +257,16 @@ def test_a_view_of_a_kernel_opens_with_its_code(tuned: OwnKernel) -> None:
 def test_what_a_run_counted_gives_a_roofline_and_a_modelled_time() -> None:
     made = wb.kernel(add, X, X, torch.empty(1000), 1000, grid=(4,), BLOCK=256)
     counted = CheckedCase(
-        "add", "", "passed", (4, 1, 1), 4, asked_bytes=16_000,
-        least_read_bytes=8000, least_written_bytes=4000, operations=(("fp32", 1000),),
-    )  # fmt: skip
+        "add",
+        "",
+        "passed",
+        (4, 1, 1),
+        4,
+        asked_bytes=16_000,
+        least_read_bytes=8000,
+        least_written_bytes=4000,
+        operations=(("fp32", 1000),),
+    )
     made.update(add_work(made.report, counted))
     (roof,) = made.report.roofline
     assert (roof.moved_bytes, roof.flops, roof.bound) == (12000, 1000, "memory")

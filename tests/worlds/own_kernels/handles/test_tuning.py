@@ -387,13 +387,25 @@ def add_up_columns(x: torch.Tensor) -> torch.Tensor:
 FP8_PRODUCT = product_kernels.make_inputs("gemm fp8", torch.float8_e4m3fn)
 TILES = {"BLOCK_SIZE_M": [16, 64], "BLOCK_SIZE_N": [64, 256], "BLOCK_SIZE_K": [128]}
 SAMPLES: Any = [
-    pytest.param("h100", transpose_and_double, (torch.ones(512, 300),), {"warps": [2, 8]},
-                 id="loop", marks=pytest.mark.slow),
-    pytest.param("mi300x", add_up_columns, (torch.ones(4096, 256),), {"warps": [2, 8]},
-                 id="reduction that spills", marks=pytest.mark.slow),
+    pytest.param(
+        "h100",
+        transpose_and_double,
+        (torch.ones(512, 300),),
+        {"warps": [2, 8]},
+        id="loop",
+        marks=pytest.mark.slow,
+    ),
+    pytest.param(
+        "mi300x",
+        add_up_columns,
+        (torch.ones(4096, 256),),
+        {"warps": [2, 8]},
+        id="reduction that spills",
+        marks=pytest.mark.slow,
+    ),
     pytest.param("h100", normalize, (torch.ones(512, 256),), {"warps": [2, 8]}, id="rows"),
     pytest.param("h100", *FP8_PRODUCT, {"blocks": TILES, "warps": [4]}, id="product"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("target", "function", "inputs", "asked"), SAMPLES)

@@ -208,10 +208,17 @@ def make_fused_moe() -> Case:
     made = torch.einsum("tk,tjnk->tjn", x.float(), weights.float()[chosen]) * gates[..., None]
     out = unset(count * top, n, dtype=torch.float16)
     args = (
-        x, weights, out, gates.flatten(), torch.tensor(rows, dtype=torch.int32),
-        torch.tensor(owners, dtype=torch.int32), torch.tensor([len(rows)], dtype=torch.int32),
-        n, k, count * top,
-    )  # fmt: skip
+        x,
+        weights,
+        out,
+        gates.flatten(),
+        torch.tensor(rows, dtype=torch.int32),
+        torch.tensor(owners, dtype=torch.int32),
+        torch.tensor([len(rows)], dtype=torch.int32),
+        n,
+        k,
+        count * top,
+    )
     meta = {"TOP": top, "BM": block, "BN": 32, "BK": 32}
     expected = {"out": made.flatten(0, 1).half()}
     grid = (len(owners), cdiv(n, 32))

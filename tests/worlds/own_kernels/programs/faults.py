@@ -50,76 +50,148 @@ def tile(tensor: torch.Tensor, *block: int) -> TensorDescriptor:
 
 FAULTS: dict[str, Callable[[], Fault]] = {
     "without_mask": lambda: Fault(
-        faulty.without_mask, (X, Y, unset(1000), 1000), (4,), "out of bounds", B256),
+        faulty.without_mask, (X, Y, unset(1000), 1000), (4,), "out of bounds", B256
+    ),
     "one_column_more": lambda: Fault(
-        faulty.one_column_more, (W, unset(37, 100), 100, 100), (37,), "out of bounds",
-        {"BLOCK": 128}),
+        faulty.one_column_more,
+        (W, unset(37, 100), 100, 100),
+        (37,),
+        "out of bounds",
+        {"BLOCK": 128},
+    ),
     "without_inner_mask": lambda: Fault(
-        faulty.without_inner_mask, (A, B, unset(100, 96, dtype=torch.float16), 100, 96, 72),
-        (4, 3), "out of bounds", {"BM": 32, "BN": 32, "BK": 32}),
+        faulty.without_inner_mask,
+        (A, B, unset(100, 96, dtype=torch.float16), 100, 96, 72),
+        (4, 3),
+        "out of bounds",
+        {"BM": 32, "BN": 32, "BK": 32},
+    ),
     "counts_without_atomics": lambda: Fault(
-        faulty.counts_without_atomics, (BINS, zeros(16, dtype=torch.int32), 1000), (4,), "race",
-        B256),
+        faulty.counts_without_atomics,
+        (BINS, zeros(16, dtype=torch.int32), 1000),
+        (4,),
+        "race",
+        B256,
+    ),
     "sums_without_atomics": lambda: Fault(
-        faulty.sums_without_atomics, (X, zeros(1), 1000), (4,), "race", B256),
+        faulty.sums_without_atomics, (X, zeros(1), 1000), (4,), "race", B256
+    ),
     "adds_to_garbage": lambda: Fault(
-        faulty.adds_to_garbage, (X, unset(1000), 1000), (4,), "uninitialised", B256,
-        fresh=("out",)),
+        faulty.adds_to_garbage, (X, unset(1000), 1000), (4,), "uninitialised", B256, fresh=("out",)
+    ),
     "adds_atomically_to_garbage": lambda: Fault(
-        faulty.adds_atomically_to_garbage, (X, unset(1), 1000), (4,), "uninitialised", B256,
-        fresh=("out",)),
+        faulty.adds_atomically_to_garbage,
+        (X, unset(1), 1000),
+        (4,),
+        "uninitialised",
+        B256,
+        fresh=("out",),
+    ),
     "reads_before_the_first": lambda: Fault(
-        faulty.reads_before_the_first, (X, unset(1000), 1000), (4,), "out of bounds", B256),
+        faulty.reads_before_the_first, (X, unset(1000), 1000), (4,), "out of bounds", B256
+    ),
     "blocks_overlap": lambda: Fault(
-        faulty.blocks_overlap, (X, unset(1000), 1000), (4,), "race, same value", B256),
+        faulty.blocks_overlap, (X, unset(1000), 1000), (4,), "race, same value", B256
+    ),
     "without_barrier": lambda: Fault(
-        faulty.without_barrier, (draw(1024), unset(1024), unset(1024)), (4,), "no barrier", B256,
-        fresh=("scratch", "out")),
+        faulty.without_barrier,
+        (draw(1024), unset(1024), unset(1024)),
+        (4,),
+        "no barrier",
+        B256,
+        fresh=("scratch", "out"),
+    ),
     "stride_of_the_wrong_axis": lambda: Fault(
-        faulty.stride_of_the_wrong_axis, (W, unset(37, 100), 37, 100), (2, 4), "race", {"B": 32}),
+        faulty.stride_of_the_wrong_axis, (W, unset(37, 100), 37, 100), (2, 4), "race", {"B": 32}
+    ),
     "leaves_the_view": lambda: Fault(
-        faulty.leaves_the_view, (W[:, :50], unset(37, 50), 100, 50), (37,), "out of bounds",
-        {"BLOCK": 128}),
+        faulty.leaves_the_view,
+        (W[:, :50], unset(37, 50), 100, 50),
+        (37,),
+        "out of bounds",
+        {"BLOCK": 128},
+    ),
     "two_lanes_write_one_place": lambda: Fault(
-        faulty.two_lanes_write_one_place, (X, unset(500), 1000), (4,), "lanes disagree", B256),
+        faulty.two_lanes_write_one_place, (X, unset(500), 1000), (4,), "lanes disagree", B256
+    ),
     "every_program_says_who_was_last": lambda: Fault(
-        faulty.every_program_says_who_was_last, (zeros(1, dtype=torch.int32),), (5,), "race"),
+        faulty.every_program_says_who_was_last, (zeros(1, dtype=torch.int32),), (5,), "race"
+    ),
     "mean_of_the_block": lambda: Fault(
-        faulty.mean_of_the_block, (W, unset(37), 100), (37,), "differs", {"BLOCK": 128},
-        {"out": W.mean(-1)}),
+        faulty.mean_of_the_block,
+        (W, unset(37), 100),
+        (37,),
+        "differs",
+        {"BLOCK": 128},
+        {"out": W.mean(-1)},
+    ),
     "calls_a_wrong_helper": lambda: Fault(
-        faulty.calls_a_wrong_helper, (X, unset(1000), 1000), (4,), "out of bounds", B256),
+        faulty.calls_a_wrong_helper, (X, unset(1000), 1000), (4,), "out of bounds", B256
+    ),
     "one_round_too_many": lambda: Fault(
-        faulty.one_round_too_many, (W, torch.tensor([3, 100, 7, 100] * 9 + [100]), unset(37), 100),
-        (37,), "out of bounds"),
+        faulty.one_round_too_many,
+        (W, torch.tensor([3, 100, 7, 100] * 9 + [100]), unset(37), 100),
+        (37,),
+        "out of bounds",
+    ),
     "tile_without_a_check": lambda: Fault(
-        faulty.tile_without_a_check, (W, unset(37, 100), 37, 100), (2, 4), "out of bounds",
-        {"B": 32}),
+        faulty.tile_without_a_check,
+        (W, unset(37, 100), 37, 100),
+        (2, 4),
+        "out of bounds",
+        {"B": 32},
+    ),
     "too_few_bins": lambda: Fault(
-        faulty.too_few_bins, (BINS, zeros(12, dtype=torch.int32), 1000), (4,), "out of bounds",
-        B256),
+        faulty.too_few_bins, (BINS, zeros(12, dtype=torch.int32), 1000), (4,), "out of bounds", B256
+    ),
     "resets_while_others_add": lambda: Fault(
-        faulty.resets_while_others_add, (X, zeros(1), 1000), (4,), "race", B256),
+        faulty.resets_while_others_add, (X, zeros(1), 1000), (4,), "race", B256
+    ),
     "gathers_what_is_padded": lambda: Fault(
         faulty.gathers_what_is_padded,
-        (X, torch.tensor([4, 8, -1, 2, -1]), unset(5), 5), (1,), "out of bounds", {"BLOCK": 8}),
+        (X, torch.tensor([4, 8, -1, 2, -1]), unset(5), 5),
+        (1,),
+        "out of bounds",
+        {"BLOCK": 8},
+    ),
     "tiles_at_swapped_places": lambda: Fault(
-        faulty.tiles_at_swapped_places, (tile(draw(64, 64), 32, 32), tile(unset(64, 64), 32, 32)),
-        (2, 2), "differs", {"B": 32}, {"out": draw(64, 64)}),
+        faulty.tiles_at_swapped_places,
+        (tile(draw(64, 64), 32, 32), tile(unset(64, 64), 32, 32)),
+        (2, 2),
+        "differs",
+        {"B": 32},
+        {"out": draw(64, 64)},
+    ),
     "forgets_what_came_before": lambda: Fault(
-        faulty.forgets_what_came_before, (X, unset(1000), 1000), (1,), "differs", B256,
-        {"out": X.cumsum(0)}),
+        faulty.forgets_what_came_before,
+        (X, unset(1000), 1000),
+        (1,),
+        "differs",
+        B256,
+        {"out": X.cumsum(0)},
+    ),
     "transposes_in_place_of_the_other": lambda: Fault(
-        faulty.transposes_in_place_of_the_other, (W, unset(100, 37), 37, 100), (2, 4),
-        "out of bounds", {"B": 32}),
+        faulty.transposes_in_place_of_the_other,
+        (W, unset(100, 37), 37, 100),
+        (2, 4),
+        "out of bounds",
+        {"B": 32},
+    ),
     "masked_lanes_win": lambda: Fault(
-        faulty.masked_lanes_win, (-W.abs() - 1, unset(37), 100), (37,), "differs", {"BLOCK": 128},
-        {"out": (-W.abs() - 1).amax(-1)}),
+        faulty.masked_lanes_win,
+        (-W.abs() - 1, unset(37), 100),
+        (37,),
+        "differs",
+        {"BLOCK": 128},
+        {"out": (-W.abs() - 1).amax(-1)},
+    ),
     "moves_everything_by_one": lambda: Fault(
-        faulty.moves_everything_by_one, (X.clone(), 1000), (4,), "race", B256),
+        faulty.moves_everything_by_one, (X.clone(), 1000), (4,), "race", B256
+    ),
     "asserts_too_much": lambda: Fault(
-        faulty.asserts_too_much, (X, unset(1000), 1000), (4,), "assertion", B256),
+        faulty.asserts_too_much, (X, unset(1000), 1000), (4,), "assertion", B256
+    ),
     "leaves_the_tail": lambda: Fault(
-        faulty.leaves_the_tail, (X, unset(1000), 1000), (4,), "differs", B256, {"out": X},
-        ("out",)),
-}  # fmt: skip
+        faulty.leaves_the_tail, (X, unset(1000), 1000), (4,), "differs", B256, {"out": X}, ("out",)
+    ),
+}

@@ -31,8 +31,19 @@ def leaky_relu(v, SLOPE: tl.constexpr):
 
 
 @triton.jit
-def matmul(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
-           GROUP: tl.constexpr, ACTIVATION: tl.constexpr = ""):  # fmt: skip
+def matmul(
+    a,
+    b,
+    c,
+    M,
+    N,
+    K,
+    BM: tl.constexpr,
+    BN: tl.constexpr,
+    BK: tl.constexpr,
+    GROUP: tl.constexpr,
+    ACTIVATION: tl.constexpr = "",
+):
     pid = tl.program_id(0)
     rows, columns = tl.cdiv(M, BM), tl.cdiv(N, BN)
     group = pid // (GROUP * columns)
@@ -122,8 +133,18 @@ def layer_norm(x, out, weight, bias, mean, rstd, stride, N, eps, BLOCK: tl.const
 
 
 @triton.jit
-def attention(q, k, v, out, scale, T, D: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
-              CAUSAL: tl.constexpr):  # fmt: skip
+def attention(
+    q,
+    k,
+    v,
+    out,
+    scale,
+    T,
+    D: tl.constexpr,
+    BM: tl.constexpr,
+    BN: tl.constexpr,
+    CAUSAL: tl.constexpr,
+):
     head = tl.program_id(1) * T * D
     m = tl.program_id(0) * BM + tl.arange(0, BM)
     n, d = tl.arange(0, BN), tl.arange(0, D)
@@ -230,8 +251,22 @@ def paged_attention(
 
 
 @triton.jit
-def fused_moe(x, weights, out, gates, tokens, experts, padded, N, K, valid, TOP: tl.constexpr,
-              BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):  # fmt: skip
+def fused_moe(
+    x,
+    weights,
+    out,
+    gates,
+    tokens,
+    experts,
+    padded,
+    N,
+    K,
+    valid,
+    TOP: tl.constexpr,
+    BM: tl.constexpr,
+    BN: tl.constexpr,
+    BK: tl.constexpr,
+):
     """Rows are sorted by their expert: `tokens` [padded], `experts` one for each BM rows."""
     first = tl.program_id(0) * BM
     if first < tl.load(padded):

@@ -10,8 +10,21 @@ import triton.language as tl
 
 
 @triton.jit
-def matmul(a, b, c, M, N, K, stride_am, stride_bk, stride_cm, MASKS: tl.constexpr,
-           BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):  # fmt: skip
+def matmul(
+    a,
+    b,
+    c,
+    M,
+    N,
+    K,
+    stride_am,
+    stride_bk,
+    stride_cm,
+    MASKS: tl.constexpr,
+    BM: tl.constexpr,
+    BN: tl.constexpr,
+    BK: tl.constexpr,
+):
     m = tl.program_id(0) * BM + tl.arange(0, BM)
     n = tl.program_id(1) * BN + tl.arange(0, BN)
     acc = tl.zeros((BM, BN), tl.float32)
@@ -75,8 +88,18 @@ def layer_norm(x, w, b, out, stride, N, eps, MASKS: tl.constexpr, BLOCK: tl.cons
 
 
 @triton.jit
-def attend(q, k, v, out, n_ctx, scale, MASKS: tl.constexpr, D: tl.constexpr,
-           BM: tl.constexpr, BN: tl.constexpr):  # fmt: skip
+def attend(
+    q,
+    k,
+    v,
+    out,
+    n_ctx,
+    scale,
+    MASKS: tl.constexpr,
+    D: tl.constexpr,
+    BM: tl.constexpr,
+    BN: tl.constexpr,
+):
     m, d = tl.program_id(0) * BM + tl.arange(0, BM), tl.arange(0, D)
     queries = tl.load(q + m[:, None] * D + d[None, :], (m < n_ctx)[:, None], 0.0)
     top = tl.full((BM,), float("-inf"), tl.float32)
@@ -92,8 +115,11 @@ def attend(q, k, v, out, n_ctx, scale, MASKS: tl.constexpr, D: tl.constexpr,
         shrink, p = tl.exp(top - new), tl.exp(scores - new[:, None])
         total, acc = total * shrink + tl.sum(p, 1), acc * shrink[:, None] + tl.dot(p, values)
         top = new
-    tl.store(out + m[:, None] * D + d[None, :], acc / total[:, None],
-             ((m < n_ctx) | (MASKS & 2 == 0))[:, None])  # fmt: skip
+    tl.store(
+        out + m[:, None] * D + d[None, :],
+        acc / total[:, None],
+        ((m < n_ctx) | (MASKS & 2 == 0))[:, None],
+    )
 
 
 @triton.jit

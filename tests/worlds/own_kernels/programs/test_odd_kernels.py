@@ -80,8 +80,14 @@ def test_a_kernel_that_prints_is_run() -> None:
 
 
 def test_what_was_to_be_written_and_was_not_differs() -> None:
-    (row,) = check(odd.scale, X, torch.zeros(32), 32, writes=["x", "out"],
-                   reference=lambda x, out, n: (x + 1, 2 * x)).findings  # fmt: skip
+    (row,) = check(
+        odd.scale,
+        X,
+        torch.zeros(32),
+        32,
+        writes=["x", "out"],
+        reference=lambda x, out, n: (x + 1, 2 * x),
+    ).findings
     assert (row.kind, row.argument, row.line) == ("differs", "x", None)
     assert "it holds 0, which no program wrote" in row.text
 

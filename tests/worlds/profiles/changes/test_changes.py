@@ -90,9 +90,14 @@ def test_an_odd_size_alone_has_no_known_saving() -> None:
 
 def test_float32_products_without_matrix_units_could_use_tf32() -> None:
     product = run(
-        "m", "ampere_sgemm_128x64_nn", "aten::mm", (4096, 4096), (4096, 4096), dtype="float",
+        "m",
+        "ampere_sgemm_128x64_nn",
+        "aten::mm",
+        (4096, 4096),
+        (4096, 4096),
+        dtype="float",
         time_us=3000.0,
-    )  # fmt: skip
+    )
     change = found_in(make_profile(kernels=[product]))["precision"]
     assert change.code == 'torch.set_float32_matmul_precision("high")'
     assert change.most_us is not None
@@ -156,10 +161,15 @@ def test_gaps_that_the_table_leaves_out_are_not_said_to_be_none(cause: str) -> N
 
 @pytest.mark.parametrize(
     ("cause", "kind"),
-    [("data loading", "data loading"), ("memcpy", "copies"), ("allocation", "allocation"),
-     ("first launch", "first launch"), ("Python", "Python"),
-     ("another process", "another process")],
-)  # fmt: skip
+    [
+        ("data loading", "data loading"),
+        ("memcpy", "copies"),
+        ("allocation", "allocation"),
+        ("first launch", "first launch"),
+        ("Python", "Python"),
+        ("another process", "another process"),
+    ],
+)
 def test_other_causes_have_a_cure_each(cause: str, kind: str) -> None:
     gap = Gap(duration_us=70.0, cause=cause)
     change = found_in(make_profile(kernels=[elementwise("a")], gaps=[gap]))[kind]

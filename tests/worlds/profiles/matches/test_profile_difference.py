@@ -31,9 +31,14 @@ def test_operators_are_matched_by_module_and_shapes_whatever_their_kernels() -> 
 def test_what_a_graph_has_in_one_is_compared_as_a_whole() -> None:
     eager = [product(10.0), run("k1", "add", "aten::add", (8,), time_us=5.0, module="Model.Norm")]
     fused = run(
-        "k0", "triton_poi_fused_add_0", "triton_poi_fused_add_0", (8,), time_us=6.0,
-        module="OptimizedModule.Model", compile_id="0/0",
-    )  # fmt: skip
+        "k0",
+        "triton_poi_fused_add_0",
+        "triton_poi_fused_add_0",
+        (8,),
+        time_us=6.0,
+        module="OptimizedModule.Model",
+        compile_id="0/0",
+    )
     difference = compare_profiles(make_profile(kernels=eager), make_profile(kernels=[fused]))
     (row,) = difference.modules
     assert (row.module, row.a_us, row.b_us, row.a_kernels) == ("Model", 15.0, 6.0, 2)

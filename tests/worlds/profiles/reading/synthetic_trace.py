@@ -9,9 +9,14 @@ from pathlib import Path
 from typing import Any
 
 H100 = {
-    "id": 0, "name": "NVIDIA H100 80GB HBM3", "totalGlobalMem": 85018279936, "computeMajor": 9,
-    "computeMinor": 0, "numSms": 132, "warpSize": 32,
-}  # fmt: skip
+    "id": 0,
+    "name": "NVIDIA H100 80GB HBM3",
+    "totalGlobalMem": 85018279936,
+    "computeMajor": 9,
+    "computeMinor": 0,
+    "numSms": 132,
+    "warpSize": 32,
+}
 PROCESS, THREAD, ENGINE = 100, 100, 101
 """The process, its main thread, and that in which autograd runs a backward."""
 
@@ -33,9 +38,14 @@ class SyntheticTrace:
     def add(self, category: str, name: str, start: float, duration: float, **more: Any) -> None:
         """An event with a start and a duration."""
         event = {
-            "ph": "X", "cat": category, "name": name, "pid": PROCESS, "tid": THREAD,
-            "ts": start, "dur": duration,
-        }  # fmt: skip
+            "ph": "X",
+            "cat": category,
+            "name": name,
+            "pid": PROCESS,
+            "tid": THREAD,
+            "ts": start,
+            "dur": duration,
+        }
         self.events.append(event | more)
 
     def python(self, name: str, start: float, duration: float, **more: Any) -> None:
@@ -122,9 +132,12 @@ class SyntheticTrace:
     def memory(self, at: float, size: int, allocated: int, reserved: int) -> None:
         """An allocation on the GPU, in bytes."""
         said = {
-            "Bytes": size, "Total Allocated": allocated, "Total Reserved": reserved,
-            "Device Id": 0, "Device Type": 1,
-        }  # fmt: skip
+            "Bytes": size,
+            "Total Allocated": allocated,
+            "Total Reserved": reserved,
+            "Device Id": 0,
+            "Device Type": 1,
+        }
         event = {"ph": "i", "cat": "cpu_instant_event", "name": "[memory]", "ts": at, "args": said}
         self.events.append({**event, "pid": PROCESS, "tid": THREAD})
 

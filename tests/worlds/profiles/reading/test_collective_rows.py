@@ -14,9 +14,13 @@ from workbench.specs import Catalogue
 from workbench.worlds.profiles.reading.work_tables import Collective, read_collective
 
 SAID = {
-    "Collective name": "allreduce", "dtype": "BFloat16", "In msg nelems": 1_000_000,
-    "Out msg nelems": 1_000_000, "Group size": 8, "Process Group Description": "default_pg",
-}  # fmt: skip
+    "Collective name": "allreduce",
+    "dtype": "BFloat16",
+    "In msg nelems": 1_000_000,
+    "Out msg nelems": 1_000_000,
+    "Group size": 8,
+    "Process Group Description": "default_pg",
+}
 
 
 def test_a_collective_is_exposed_where_nothing_else_runs(tmp_path: Path) -> None:

@@ -76,9 +76,12 @@ def test_kernels_of_one_title_say_in_what_they_differ() -> None:
     ]
     titles = document(make_profile(kernels=kernels))["titles"]
     assert titles == [
-        "add 64 × 64, bfloat16", "add 64 × 64, backward", "add 64 × 64, float32, Norm",
-        "add 64 × 64, float32, Head", "cat 16 × 32",
-    ]  # fmt: skip
+        "add 64 × 64, bfloat16",
+        "add 64 × 64, backward",
+        "add 64 × 64, float32, Norm",
+        "add 64 × 64, float32, Head",
+        "cat 16 × 32",
+    ]
 
 
 def test_what_is_wrong_with_a_trace_is_told_apart_from_what_it_lacks() -> None:
@@ -130,9 +133,13 @@ def test_what_belongs_together_is_tied_each_way() -> None:
     change = ProfileOpportunity(kind="sizes", title="Pad", of_us=120.0, kernels=("k0",), gaps=(0,))
     event = DeviceEvent("k0", 0.0, 120.0, 0, 7, module="m", line="model.py:7")
     profile = make_profile(
-        kernels=[PRODUCT], events=[event], lines=[line], gaps=[gap], modules=modules(1)[:1],
+        kernels=[PRODUCT],
+        events=[event],
+        lines=[line],
+        gaps=[gap],
+        modules=modules(1)[:1],
         opportunities=[change],
-    )  # fmt: skip
+    )
     ties = document(profile)["ties"]
     boxes = {"boxes:0", "boxes:1"}  # its module, its operator
     assert set(ties["kernels:0"]) == {"modules:0", "lines:0", "changes:0"} | boxes

@@ -107,9 +107,14 @@ class TileBuilder(stock.InterpreterBuilder):  # type: ignore[misc]  # triton has
         self.create_masked_store(pointers, value, mask)
 
     def create_make_tensor_descriptor(
-        self, base: Handle, shape: Any, strides: Any, block_shape: Any, is_signed: bool,
+        self,
+        base: Handle,
+        shape: Any,
+        strides: Any,
+        block_shape: Any,
+        is_signed: bool,
         padding: Any = None,
-    ) -> Tile:  # fmt: skip
+    ) -> Tile:
         return Tile(base, shape, strides, block_shape, padding=padding)
 
     def create_descriptor_load(self, desc: Tile, indices: Sequence[Handle], *_: Any) -> Handle:

@@ -37,9 +37,14 @@ class Memory:
         write_memory(pointers, values, self.keep(pointers, mask, values.dtype))
 
     def keep(
-        self, pointers: Array, mask: Array, dtype: np.dtype[Any], kind: str = "write",
-        *, orders: bool = False,
-    ) -> Array:  # fmt: skip
+        self,
+        pointers: Array,
+        mask: Array,
+        dtype: np.dtype[Any],
+        kind: str = "write",
+        *,
+        orders: bool = False,
+    ) -> Array:
         """Check a write that is about to happen, remember what it overwrites; return its mask.
 
         `kind` is "write", "atomic" or "exchange"; one that `orders` parts what is before it from

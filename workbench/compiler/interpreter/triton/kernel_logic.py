@@ -94,9 +94,14 @@ class _Rewriter(stock.ASTTransformer):  # type: ignore[misc]
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
         self.generic_visit(node)
         nothing = ast.arguments(
-            posonlyargs=[], args=[], vararg=None, kwonlyargs=[], kw_defaults=[], kwarg=None,
+            posonlyargs=[],
+            args=[],
+            vararg=None,
+            kwonlyargs=[],
+            kw_defaults=[],
+            kwarg=None,
             defaults=[],
-        )  # fmt: skip
+        )
         parts: list[ast.expr] = [ast.Lambda(args=nothing, body=part) for part in node.values]
         return _call("every" if isinstance(node.op, ast.And) else "some", parts, node)
 

@@ -141,9 +141,20 @@ class Access:
 
 
 def compact_access(
-    kind: Kind, place: int, argument: int, size: int, step: int, epoch: int, programs: Array,
-    pointers: Array, mask: Array, start: int, *, orders: bool = False, handovers: int = 0,
-) -> Access:  # fmt: skip
+    kind: Kind,
+    place: int,
+    argument: int,
+    size: int,
+    step: int,
+    epoch: int,
+    programs: Array,
+    pointers: Array,
+    mask: Array,
+    start: int,
+    *,
+    orders: bool = False,
+    handovers: int = 0,
+) -> Access:
     """An access as it is noted, from addresses and mask with an axis for programs first."""
     narrow = _narrow(pointers).astype(np.int64) - start
     base = narrow.reshape(len(narrow), -1)[:, 0].copy()
@@ -154,9 +165,21 @@ def compact_access(
         for axis in range(narrow.ndim - 1)
     )
     access = Access(
-        kind, place, argument, size, step, epoch, orders, programs, tuple(pointers.shape[1:]),
-        base, steps, None, None, handovers=handovers,
-    )  # fmt: skip
+        kind,
+        place,
+        argument,
+        size,
+        step,
+        epoch,
+        orders,
+        programs,
+        tuple(pointers.shape[1:]),
+        base,
+        steps,
+        None,
+        None,
+        handovers=handovers,
+    )
     used = _narrow(mask)
     if not used.all():
         access = replace(access, mask=(np.packbits(used), used.shape))

@@ -64,9 +64,13 @@ class Arena:
                     drop_repeats(copies[name]).fill_(_pick_garbage(tensor.dtype))
             leader = tensors[group[0]]
             held = Held(
-                tuple(group), str(leader.dtype).removeprefix("torch."), leader.element_size(),
-                tuple(leader.shape), leader.stride(), span,
-            )  # fmt: skip
+                tuple(group),
+                str(leader.dtype).removeprefix("torch."),
+                leader.element_size(),
+                tuple(leader.shape),
+                leader.stride(),
+                span,
+            )
             start = memory.data_ptr() + at
             inside = _find_inside([tensors[name] for name in group], first, span)
             self.parts.append(Part(held, start, start + span, inside))

@@ -81,13 +81,29 @@ class _Shadow:
     def _spread(self, access: Access, values: Array) -> Array:
         return np.repeat(values, access.size // self._grain)
 
-    def _show(self, kind: str, does: str, element: int, entry: _Entry, other: _Entry | None = None,
-              **more: Any) -> Fault:  # fmt: skip
+    def _show(
+        self,
+        kind: str,
+        does: str,
+        element: int,
+        entry: _Entry,
+        other: _Entry | None = None,
+        **more: Any,
+    ) -> Fault:
         other = other or _Entry(_NOBODY, _NOBODY, 0, "", _NOBODY)
         return Fault(
-            kind, entry.place, self._held.name, does, element * self._grain, entry.program,
-            self._name_lane(entry), other.place, other.program, self._name_lane(other), **more,
-        )  # fmt: skip
+            kind,
+            entry.place,
+            self._held.name,
+            does,
+            element * self._grain,
+            entry.program,
+            self._name_lane(entry),
+            other.place,
+            other.program,
+            self._name_lane(other),
+            **more,
+        )
 
     def _name_lane(self, entry: _Entry) -> tuple[int, ...]:
         """The lane by the axes of its block."""
@@ -157,16 +173,25 @@ class _Shadow:
             key = entry.place, other.place
             if key not in faults and self._may_be_ordered(other, entry):
                 faults[key] = self._show(
-                    "not judged", does, element, entry, other,
+                    "not judged",
+                    does,
+                    element,
+                    entry,
+                    other,
                     text="atomics may order the two programs",
-                )  # fmt: skip
+                )
             elif key not in faults or faults[key].kind == "not judged":
                 if self._may_be_ordered(other, entry):
                     continue
                 faults[key] = self._show(
-                    kind, does, element, entry, other, count=counts[entry.place],
+                    kind,
+                    does,
+                    element,
+                    entry,
+                    other,
+                    count=counts[entry.place],
                     programs=tuple(sorted(programs[entry.place])[:_MOST_PROGRAMS]),
-                )  # fmt: skip
+                )
         yield from faults.values()
 
     def _count(
@@ -258,9 +283,13 @@ class _Shadow:
                 ]
                 who = np.unique(program[a][wrong])[:_MOST_PROGRAMS]
                 yield self._show(
-                    "lanes disagree", "write", int(at[a[first]]), *entries,
-                    count=int(np.count_nonzero(wrong)), programs=tuple(who.tolist()),
-                )  # fmt: skip
+                    "lanes disagree",
+                    "write",
+                    int(at[a[first]]),
+                    *entries,
+                    count=int(np.count_nonzero(wrong)),
+                    programs=tuple(who.tolist()),
+                )
 
     def find_unparted(self) -> Iterator[Fault]:
         """Reads of what another lane of the program writes, with no barrier between."""
@@ -302,9 +331,14 @@ class _Shadow:
                     programs = tuple(np.unique(who[hit])[:_MOST_PROGRAMS].tolist())
                     is_parted = handovers[element] != access.handovers
                     faults[key] = self._show(
-                        "not judged" if is_parted else "no barrier", "write", element, entry,
-                        reader, programs=programs, text=_HANDED_OVER if is_parted else "",
-                    )  # fmt: skip
+                        "not judged" if is_parted else "no barrier",
+                        "write",
+                        element,
+                        entry,
+                        reader,
+                        programs=programs,
+                        text=_HANDED_OVER if is_parted else "",
+                    )
         yield from (replace_count(fault, counts[key]) for key, fault in faults.items())
 
     def _find_early_reads(self) -> Iterator[Fault]:

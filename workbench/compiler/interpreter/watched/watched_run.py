@@ -61,10 +61,14 @@ def watch_call(asked: Watch, builder: BatchedBuilder) -> Watched:
         if call.configs and (hook := getattr(call.configs[0], "pre_hook", None)):
             hook(arguments)
         return watch_kernel(
-            builder, call.jit, {name: arguments[name] for name in parameters if name in arguments},
-            call.resolve_grid(config), fresh=asked.fresh, sample=asked.sample,
+            builder,
+            call.jit,
+            {name: arguments[name] for name in parameters if name in arguments},
+            call.resolve_grid(config),
+            fresh=asked.fresh,
+            sample=asked.sample,
             seconds=asked.seconds,
-        )  # fmt: skip
+        )
 
 
 def watch_kernel(
@@ -92,8 +96,15 @@ def watch_kernel(
         builder.operations = Counter()
         try:
             with _limited(seconds):
-                run_grid(builder, kernel, arena.arguments, grid, memory=memory, sample=chosen,
-                         in_order=in_order)  # fmt: skip
+                run_grid(
+                    builder,
+                    kernel,
+                    arena.arguments,
+                    grid,
+                    memory=memory,
+                    sample=chosen,
+                    in_order=in_order,
+                )
         except NeedsOrderError:
             in_order = True
             continue
@@ -108,8 +119,15 @@ def watch_kernel(
     if any(one.is_meta for one in name_tensors(arguments).values()):
         outside = tuple(fault for fault in memory.faults if fault.kind == "out of bounds")
         seconds = time.perf_counter() - start
-        return Watched(log, outside, stopped=stopped, stopped_kind=kind, stopped_place=place,
-                       seconds=seconds, has_strays=bool(memory.strays))  # fmt: skip
+        return Watched(
+            log,
+            outside,
+            stopped=stopped,
+            stopped_kind=kind,
+            stopped_place=place,
+            seconds=seconds,
+            has_strays=bool(memory.strays),
+        )
     unjudged: dict[str, str] = {}
     faults = list(memory.faults)
     if memory.has_exchange:
@@ -131,13 +149,18 @@ def watch_kernel(
         for held in [log.arguments[access.argument]]
     }
     return Watched(
-        log, tuple(faults),
+        log,
+        tuple(faults),
         {part.held.name: _read(arena, part) for part in arena.parts if part.held.name in written},
         {} if chosen is None else _find_written(log),
-        stopped, kind, place, unjudged,
+        stopped,
+        kind,
+        place,
+        unjudged,
         tuple(name for name in list_read_first(log) if name not in fresh),
-        time.perf_counter() - start, has_strays=bool(memory.strays),
-    )  # fmt: skip
+        time.perf_counter() - start,
+        has_strays=bool(memory.strays),
+    )
 
 
 @contextmanager
@@ -261,9 +284,14 @@ class WatchingMemory(Memory):
         """What was noted of so many programs."""
         held = tuple(part.held for part in self._arena.parts)
         return AccessLog(
-            self._grid, held, tuple(self._places), tuple(self._accesses),
-            dict(self._builder.operations), programs, not (self.is_full or is_sample),
-        )  # fmt: skip
+            self._grid,
+            held,
+            tuple(self._places),
+            tuple(self._accesses),
+            dict(self._builder.operations),
+            programs,
+            not (self.is_full or is_sample),
+        )
 
     # accesses
 
@@ -283,9 +311,14 @@ class WatchingMemory(Memory):
         write_memory(np.ascontiguousarray(pointers), values, allowed)
 
     def keep(
-        self, pointers: Array, mask: Array, dtype: np.dtype[Any], kind: str = "write",
-        *, orders: bool = False,
-    ) -> Array:  # fmt: skip
+        self,
+        pointers: Array,
+        mask: Array,
+        dtype: np.dtype[Any],
+        kind: str = "write",
+        *,
+        orders: bool = False,
+    ) -> Array:
         """Check and note a write, remember what it overwrites; return where it may be done."""
         if kind == "exchange":
             self.has_exchange = True
@@ -378,10 +411,19 @@ class WatchingMemory(Memory):
             self.is_full = True
             return
         access = compact_access(
-            kind, self._find_place(), number, size, self._step, self._epoch, self._number(),
-            pointers, mask, self._arena.parts[number].start, orders=orders,
+            kind,
+            self._find_place(),
+            number,
+            size,
+            self._step,
+            self._epoch,
+            self._number(),
+            pointers,
+            mask,
+            self._arena.parts[number].start,
+            orders=orders,
             handovers=self._builder.handovers,
-        )  # fmt: skip
+        )
         self._bytes += access.nbytes
         self._accesses.append(access)
 
@@ -398,10 +440,17 @@ class WatchingMemory(Memory):
         is_each = len(pointers) == 1  # what is the same for all programs is done by each
         programs = numbers if is_each else numbers[np.unique(rows[:, 0])]
         if key not in self._outside:
-            self._outside[key] = _Outside(Fault(
-                "out of bounds", key[2], part.held.name, kind, offset,
-                int(programs[0]), tuple(map(int, first[1:])),
-            ))  # fmt: skip
+            self._outside[key] = _Outside(
+                Fault(
+                    "out of bounds",
+                    key[2],
+                    part.held.name,
+                    kind,
+                    offset,
+                    int(programs[0]),
+                    tuple(map(int, first[1:])),
+                )
+            )
         entry = self._outside[key]
         entry.count += len(rows) * (len(numbers) if is_each else 1)
         if len(entry.programs) < _MOST_PROGRAMS:

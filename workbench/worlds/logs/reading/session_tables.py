@@ -179,9 +179,18 @@ def _breaks(met: Sequence[Break], compiles: Sequence[Compile]) -> Iterator[Sessi
         }
         cost_s = sum(each.total_s for each in compiles if each.id in ids)
         yield SessionBreak(
-            row.file, row.line, row.function, row.text, row.kind, row.reason, row.hints, row.count,
-            (), 0, cost_s,
-        )  # fmt: skip
+            row.file,
+            row.line,
+            row.function,
+            row.text,
+            row.kind,
+            row.reason,
+            row.hints,
+            row.count,
+            (),
+            0,
+            cost_s,
+        )
 
 
 def _fallback(row: Compile) -> Fallback:

@@ -39,24 +39,70 @@ from workbench.errors import read_first_line
 from workbench.worlds.numerics.computing.precisions import Precision
 from workbench.worlds.numerics.computing.users_launches import UsersLaunch
 
-_RANDOM = frozenset({
-    "bernoulli", "dropout", "dropout1d", "dropout2d", "dropout3d", "seed", "seeds", "normal",
-    "multinomial", "poisson", "exponential", "uniform", "geometric", "cauchy",
-})  # fmt: skip
+_RANDOM = frozenset(
+    {
+        "bernoulli",
+        "dropout",
+        "dropout1d",
+        "dropout2d",
+        "dropout3d",
+        "seed",
+        "seeds",
+        "normal",
+        "multinomial",
+        "poisson",
+        "exponential",
+        "uniform",
+        "geometric",
+        "cauchy",
+    }
+)
 _NOT_RANDOM = frozenset({"backward", "nll"})
 """Words of an operator beside one of chance: it takes what was drawn, or a loss."""
 _EMPTY = re.compile(r"(?:^|\.)(?:new_)?empty(?:_like|_strided|_permuted)?(?:\.|$)")
-_IN_PLACE = frozenset({
-    setitem, iadd, iand, ifloordiv, ilshift, imod, imul, ior, ipow, irshift, isub, itruediv, ixor,
-})  # fmt: skip
+_IN_PLACE = frozenset(
+    {
+        setitem,
+        iadd,
+        iand,
+        ifloordiv,
+        ilshift,
+        imod,
+        imul,
+        ior,
+        ipow,
+        irshift,
+        isub,
+        itruediv,
+        ixor,
+    }
+)
 
 
-_REFUSALS = (RuntimeError, NotImplementedError, TypeError, ValueError, IndexError,
-             AttributeError, AssertionError)  # fmt: skip
+_REFUSALS = (
+    RuntimeError,
+    NotImplementedError,
+    TypeError,
+    ValueError,
+    IndexError,
+    AttributeError,
+    AssertionError,
+)
 """What operators raise for values that they do not take, and for graphs that are functions here."""
-_SELECTS = ("aten.embedding", "aten.index.", "aten.index_select", "aten.gather", "aten.slice.",
-            "aten.select.", "aten.view.", "aten.permute", "aten.expand", "aten.unsqueeze",
-            "aten.squeeze", "aten.reshape")  # fmt: skip
+_SELECTS = (
+    "aten.embedding",
+    "aten.index.",
+    "aten.index_select",
+    "aten.gather",
+    "aten.slice.",
+    "aten.select.",
+    "aten.view.",
+    "aten.permute",
+    "aten.expand",
+    "aten.unsqueeze",
+    "aten.squeeze",
+    "aten.reshape",
+)
 """What only selects or moves numbers: in every precision it gives the same."""
 _CHECKPOINTS = ("tag_activation_checkpoint", "wrap_activation_checkpoint")
 """Operators that call a graph as it is, of `torch.utils.checkpoint`."""

@@ -180,9 +180,12 @@ def name_kinds(value: torch.Tensor) -> torch.Tensor:
 
 
 def compare_kinds(
-    got: torch.Tensor, eager: torch.Tensor, exact: torch.Tensor, late: torch.Tensor,
+    got: torch.Tensor,
+    eager: torch.Tensor,
+    exact: torch.Tensor,
+    late: torch.Tensor,
     dtype: torch.dtype,
-) -> Kinds:  # fmt: skip
+) -> Kinds:
     """Who has lost which elements to NaN and infinity."""
     kinds = [name_kinds(value) for value in (got, eager, late)]
     if not any(bool(kind.any()) for kind in (*kinds, name_kinds(exact))):
@@ -283,9 +286,13 @@ def _move_by_one(value: Any, signs: torch.Tensor) -> Any:
 
 
 def measure_noise(
-    graph: IndexedGraph, known: Mapping[str, Any], name: str, exact: torch.Tensor,
-    dtype: torch.dtype, scale: float = 0.0,
-) -> float | None:  # fmt: skip
+    graph: IndexedGraph,
+    known: Mapping[str, Any],
+    name: str,
+    exact: torch.Tensor,
+    dtype: torch.dtype,
+    scale: float = 0.0,
+) -> float | None:
     """The most that noise on what a node is computed from moves it, in roundings of its type.
 
     None where it cannot be computed, or where nothing that it is computed from is a float.
@@ -386,12 +393,21 @@ class Place:
         named = dict.fromkeys(self.graph.shown.get(name, name) for name in self.inside)
         verdict = judge(cause, values["eager_off"], values["own_off"], values["noise"])
         return Deviation(
-            stage=self.stage, kernel=self.kernel, part=self.part,
+            stage=self.stage,
+            kernel=self.kernel,
+            part=self.part,
             node=self.graph.shown.get(self.node, self.node),
-            graph=self.graph.id, file=file, line=line,
-            operators=self.operators[:MOST_NAMED], cause=cause.name, detail=cause.detail,
-            option=cause.option, verdict=verdict, cone=tuple(named)[-_MOST_NODES:], **values,
-        )  # fmt: skip
+            graph=self.graph.id,
+            file=file,
+            line=line,
+            operators=self.operators[:MOST_NAMED],
+            cause=cause.name,
+            detail=cause.detail,
+            option=cause.option,
+            verdict=verdict,
+            cone=tuple(named)[-_MOST_NODES:],
+            **values,
+        )
 
 
 def compare_value(place: Place, got: Any) -> Deviation | None:
@@ -409,16 +425,23 @@ def compare_value(place: Place, got: Any) -> Deviation | None:
         apart = measure_apart(got, eager)
         why = f"no value in float64 ({error})"
         return place.row(
-            Cause(UNKNOWN, why), elements=apart.elements, differ=apart.differ,
-            max_ulp=apart.max_ulp, histogram=apart.histogram,
-        )  # fmt: skip
+            Cause(UNKNOWN, why),
+            elements=apart.elements,
+            differ=apart.differ,
+            max_ulp=apart.max_ulp,
+            histogram=apart.histogram,
+        )
     return _measured_row(place, got, eager, exact, late, low)
 
 
 def _measured_row(
-    place: Place, got: torch.Tensor, eager: torch.Tensor, exact: torch.Tensor, late: torch.Tensor,
+    place: Place,
+    got: torch.Tensor,
+    eager: torch.Tensor,
+    exact: torch.Tensor,
+    late: torch.Tensor,
     low: tuple[str, ...],
-) -> Deviation:  # fmt: skip
+) -> Deviation:
     dtype, apart = got.dtype, measure_apart(got, eager)
     products = tuple(name for name in place.operators if find_factors(name) is not None)
     to_tf32 = inf

@@ -61,8 +61,21 @@ from workbench.worlds.numerics.rows import (
 _FEWEST_CLASSES = 32
 """A last dimension of fewer is hardly one of classes whose largest is chosen."""
 _PRODUCTS = ("linear", "matmul", "addmm", "mm", "bmm", "einsum")
-_KEEPS_ORDER = ("float", "to", "contiguous", "getitem", "view", "reshape", "mul", "truediv", "div",
-                "tanh", "squeeze", "unsqueeze", "float32")  # fmt: skip
+_KEEPS_ORDER = (
+    "float",
+    "to",
+    "contiguous",
+    "getitem",
+    "view",
+    "reshape",
+    "mul",
+    "truediv",
+    "div",
+    "tanh",
+    "squeeze",
+    "unsqueeze",
+    "float32",
+)
 _CASTS = ("float", "to", "contiguous", "view", "reshape", "float32", "squeeze", "unsqueeze")
 _TOP = 5
 _MUCH = 64.0  # times eager's rounding: more is none any more
@@ -102,9 +115,13 @@ class Ends:
 
 
 def compute_ends(
-    stages: RecordedStages, inputs: Callable[[], Mapping[str, Any]], eager: Any, program: Any,
-    *, with_noise: bool = True,
-) -> Ends:  # fmt: skip
+    stages: RecordedStages,
+    inputs: Callable[[], Mapping[str, Any]],
+    eager: Any,
+    program: Any,
+    *,
+    with_noise: bool = True,
+) -> Ends:
     """Eager's outputs and the program's, with the same in float64 and under noise on all inputs."""
     captured = stages.captured
     own = ((n, _find_rounding(captured, out)) for n, out in enumerate(_list_given(captured)))
@@ -130,9 +147,12 @@ def _flatten(value: Any) -> list[Any]:
 
 
 def add_gradients(
-    ends: Ends, stages: RecordedStages, inputs: Callable[[], Mapping[str, Any]],
-    joint_inputs: Mapping[str, Any], program: Any,
-) -> Ends:  # fmt: skip
+    ends: Ends,
+    stages: RecordedStages,
+    inputs: Callable[[], Mapping[str, Any]],
+    joint_inputs: Mapping[str, Any],
+    program: Any,
+) -> Ends:
     """The same with the gradients of the inputs behind the outputs; `program` has the compiled.
 
     They are left out where they are others than those of the captured graph, and where it cannot be
@@ -253,10 +273,15 @@ def list_outputs(ends: Ends, logits: Collection[int] = frozenset()) -> Iterator[
             _compare_logits(eager, got, noisy) if number in logits and _has_classes(eager) else {}
         )
         yield NumericsOutput(
-            ends.name(number), str(dtype).removeprefix("torch."), apart.elements, apart.differ,
-            apart.max_ulp, **off, **changes,
+            ends.name(number),
+            str(dtype).removeprefix("torch."),
+            apart.elements,
+            apart.differ,
+            apart.max_ulp,
+            **off,
+            **changes,
             rounded=str(rounded).removeprefix("torch.") if rounded is not dtype else "",
-        )  # fmt: skip
+        )
 
 
 def _vanishes(exact: torch.Tensor, eager: torch.Tensor, got: torch.Tensor) -> bool:

@@ -289,8 +289,13 @@ def _check_gradient(
     step: Step, joint: StageGraph, end: str, leaves: frozenset[str]
 ) -> Callable[[Values], Deviation | None]:
     def check(held: Values) -> Deviation | None:
-        after = Place(DECOMPOSITIONS, f"{GRADIENT}{step.node.name}", joint, end,
-                      {leaf: held[leaf] for leaf in leaves})  # fmt: skip
+        after = Place(
+            DECOMPOSITIONS,
+            f"{GRADIENT}{step.node.name}",
+            joint,
+            end,
+            {leaf: held[leaf] for leaf in leaves},
+        )
         known = {name: held[name] for name in step.known}
         wide = after.compute(Precision.WIDE)
         fits = [
@@ -313,9 +318,12 @@ def _check_gradient(
 
 
 def differentiate_graph(
-    captured: StageGraph, inputs: Values, learned: Sequence[str], tangents: Sequence[torch.Tensor],
+    captured: StageGraph,
+    inputs: Values,
+    learned: Sequence[str],
+    tangents: Sequence[torch.Tensor],
     precision: Precision,
-) -> list[torch.Tensor | None]:  # fmt: skip
+) -> list[torch.Tensor | None]:
     """The gradients of the `learned` inputs by autograd through the captured graph.
 
     `tangents` are those of the outputs that have one, in turn. Raises `CannotCompute`.
@@ -329,9 +337,13 @@ def differentiate_graph(
             raise CannotCompute("the outputs with a gradient are others than those of the step")
         pairs = zip(outputs, tangents, strict=True)
         try:
-            return list(torch.autograd.grad(
-                outputs, [values[name] for name in learned],
-                [tangent.to(output.dtype) for output, tangent in pairs], allow_unused=True,
-            ))  # fmt: skip
+            return list(
+                torch.autograd.grad(
+                    outputs,
+                    [values[name] for name in learned],
+                    [tangent.to(output.dtype) for output, tangent in pairs],
+                    allow_unused=True,
+                )
+            )
         except RuntimeError as error:
             raise CannotCompute(f"autograd: {error}") from error

@@ -105,9 +105,12 @@ def _copied(values: Sequence[Any], is_kept: Callable[[Any], bool]) -> list[Any]:
 
 
 def run_observed(
-    source: str, scope: Mapping[str, Any], inputs: Sequence[Any], kernels: frozenset[str],
+    source: str,
+    scope: Mapping[str, Any],
+    inputs: Sequence[Any],
+    kernels: frozenset[str],
     observe: Observe,
-) -> Any:  # fmt: skip
+) -> Any:
     """Run a generated program with its own kernels, and tell what each step leaves.
 
     Nothing is compiled: its functions are read again from its text, with a call of `observe`

@@ -268,21 +268,32 @@ def write_repro(
             "script could not look at it: take .subgraph() of it."
         )
     part.values = {node: value for node, _, value in written}
-    texts = {"device": 'DEVICE = "cpu"', "how": "It needs torch and a C++ compiler.",
-             "build": _BUILD_CPP.substitute(kernel=part.definition, name=kernel.name)}  # fmt: skip
+    texts = {
+        "device": 'DEVICE = "cpu"',
+        "how": "It needs torch and a C++ compiler.",
+        "build": _BUILD_CPP.substitute(kernel=part.definition, name=kernel.name),
+    }
     if kernel.language == "triton":
         how = f"{products.default!r}, {products.allowed!r}, has_tf32={products.has_tf32}"
         products_line = f"        builder.choose_products({how})\n"
         build = write_build(kernel.name, part.definition, products_line)
         texts = {"device": _ON_A_GPU, "how": _HOW_ON_A_GPU, "build": build}
     text = _SCRIPT.substitute(
-        title=title, what=what, file=path.name, data=data.name, name=kernel.name,
+        title=title,
+        what=what,
+        file=path.name,
+        data=data.name,
+        name=kernel.name,
         eager=_write_function(part, "as_eager", Precision.SAME),
         exact=_write_function(part, "exactly", Precision.WIDE),
         **texts,
-    )  # fmt: skip
-    contents = {"args": part.args, "inputs": list(part.inputs.values()), "written": written,
-             "threads": torch.get_num_threads()}  # fmt: skip
+    )
+    contents = {
+        "args": part.args,
+        "inputs": list(part.inputs.values()),
+        "written": written,
+        "threads": torch.get_num_threads(),
+    }
     plain = tp.TREE_MAP_ONLY.get()(
         torch.Tensor, lambda tensor: tensor.detach().as_subclass(torch.Tensor), contents
     )  # a class of the user's could not be read where the script runs

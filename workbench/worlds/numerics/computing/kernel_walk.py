@@ -39,9 +39,12 @@ class KernelWalk:
     """
 
     def __init__(
-        self, stages: RecordedStages, inputs: Mapping[str, Any],
-        tell: Callable[[int, int], object] = lambda done, of: None, target: Target | None = None,
-    ):  # fmt: skip
+        self,
+        stages: RecordedStages,
+        inputs: Mapping[str, Any],
+        tell: Callable[[int, int], object] = lambda done, of: None,
+        target: Target | None = None,
+    ):
         self._target = target or Target()
         self._stages = stages
         self._known: dict[str, Any] = dict(inputs)

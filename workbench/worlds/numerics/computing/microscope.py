@@ -65,8 +65,11 @@ def open_program(
 
 
 _TYPES = {
-    "fp64": torch.float64, "fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16,
-}  # fmt: skip
+    "fp64": torch.float64,
+    "fp32": torch.float32,
+    "fp16": torch.float16,
+    "bf16": torch.bfloat16,
+}
 """Types of Triton; of a kernel that was compiled for another one there is no other form."""
 _LIBRARY = "a library of the GPU computes it; here torch did, whose numbers are not the library's"
 
@@ -87,9 +90,12 @@ class GpuProgram(HostProgram):
     _number: int = field(default=0, init=False)
 
     def call(
-        self, args: tuple[Any, ...], kwargs: Mapping[str, Any],
-        learned: Mapping[str, torch.Tensor] | None = None, walk: Observe | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        args: tuple[Any, ...],
+        kwargs: Mapping[str, Any],
+        learned: Mapping[str, torch.Tensor] | None = None,
+        walk: Observe | None = None,
+    ) -> None:
         """Call the program once on the CPU and note what its graphs are given.
 
         `walk` is told of each step of the forward. Raises `UsageError` where a kernel cannot be
@@ -166,8 +172,11 @@ class GpuProgram(HostProgram):
         """Which operators eager of that GPU computes by a kernel of its own; "" where none."""
         known, graph = list_native_operators(), self.stages.aten
         names = map(name_operator, graph.graph.nodes if graph is not None and known else ())
-        own = {n: known[n[5:].removesuffix(".default")] for n in names
-               if n.startswith("aten.") and n[5:].removesuffix(".default") in known}  # fmt: skip
+        own = {
+            n: known[n[5:].removesuffix(".default")]
+            for n in names
+            if n.startswith("aten.") and n[5:].removesuffix(".default") in known
+        }
         listed = ", ".join(f"{name.removesuffix('.default')} ({own[name]})" for name in own)
         return listed and (
             f"On that GPU eager itself computes {listed} by a kernel in that language, where this "

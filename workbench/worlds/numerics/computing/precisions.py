@@ -19,9 +19,12 @@ _CASTS = frozenset({"half", "bfloat16", "float"})
 
 
 _FACTORS = {
-    "mm": slice(0, 2), "bmm": slice(0, 2), "addmm": slice(1, 3), "baddbmm": slice(1, 3),
+    "mm": slice(0, 2),
+    "bmm": slice(0, 2),
+    "addmm": slice(1, 3),
+    "baddbmm": slice(1, 3),
     "convolution": slice(0, 2),
-}  # fmt: skip
+}
 
 
 def find_factors(operator: str) -> slice | None:

@@ -53,9 +53,15 @@ class StageGraph(IndexedGraph):
     """
 
     def __init__(
-        self, id: str, stage: str, graph: CapturedGraph, rows: Mapping[str, Node],
-        *, made_by: str = "", steps: Sequence[StageGraph] = (),
-    ):  # fmt: skip
+        self,
+        id: str,
+        stage: str,
+        graph: CapturedGraph,
+        rows: Mapping[str, Node],
+        *,
+        made_by: str = "",
+        steps: Sequence[StageGraph] = (),
+    ):
         super().__init__(graph)
         self.id = id
         self.stage = stage
@@ -144,8 +150,11 @@ class RecordedStages:
             for name, node in nodes.items()
             if node.op == "get_attr" and node.target in parts and _draws(parts[node.target])
         }
-        names = {name for name, node in nodes.items()
-                 if is_random(node) or not inner.isdisjoint(self.captured.reads[name])}  # fmt: skip
+        names = {
+            name
+            for name, node in nodes.items()
+            if is_random(node) or not inner.isdisjoint(self.captured.reads[name])
+        }
         if self.aten is not None:
             nodes = self.aten.nodes
             names |= {
@@ -482,12 +491,15 @@ def list_unwritten(source: str, arguments: Sequence[str]) -> set[str]:
         re.split(r"[\s*&]", part.partition(":")[0].strip())[-1] for part in match[1].split(",")
     ]
     return {
-        passed for name, passed in zip(names, arguments, strict=False)
-        if name.startswith(_IN_PLACE) and all(
+        passed
+        for name, passed in zip(names, arguments, strict=False)
+        if name.startswith(_IN_PLACE)
+        and all(
             source[: use.start()].endswith(_READS) and source[use.end()] != ";"
-            for use in re.finditer(rf"\b{name}\b", source) if use.start() > match.end()
+            for use in re.finditer(rf"\b{name}\b", source)
+            if use.start() > match.end()
         )
-    }  # fmt: skip
+    }
 
 
 def _read_users_kernels(source: str) -> dict[str, tuple[str, list[str]]]:

@@ -37,9 +37,12 @@ from workbench.worlds.numerics.rows import Deviation
 
 DECOMPOSITIONS, PASSES = "decompositions", "passes"
 PASSES_OF = {
-    PRE_GRAD: "pre-grad passes", JOINT_PASSES: "joint passes", LOWERED: "post-grad passes",
-    FORWARD: "partitioner", BACKWARD: "partitioner",
-}  # fmt: skip
+    PRE_GRAD: "pre-grad passes",
+    JOINT_PASSES: "joint passes",
+    LOWERED: "post-grad passes",
+    FORWARD: "partitioner",
+    BACKWARD: "partitioner",
+}
 """What made the graph of a stage out of the one before it."""
 _SEED = 31
 
@@ -87,9 +90,12 @@ def walk_stages(
 
 
 def run_checks(
-    graph: StageGraph, inputs: Mapping[str, Any], checks: Iterable[Check], random: frozenset[str],
+    graph: StageGraph,
+    inputs: Mapping[str, Any],
+    checks: Iterable[Check],
+    random: frozenset[str],
     tell: Callable[[int, int], object] = lambda done, of: None,
-) -> StageWalk:  # fmt: skip
+) -> StageWalk:
     """Run a graph as eager rounds it, and each check as soon as what it needs is there.
 
     `random` are the nodes at which the generator is set anew.

@@ -115,9 +115,12 @@ class UsersLaunch:
         """
         if self.has_reference:
             results = apply_reference(
-                self.name, self.code.references[self.name], {**self.constants, **given},
-                self.written, is_exact=precision in _EXACT,
-            )  # fmt: skip
+                self.name,
+                self.code.references[self.name],
+                {**self.constants, **given},
+                self.written,
+                is_exact=precision in _EXACT,
+            )
         elif precision in _EXACT:
             raise NotImplementedError(explain_no_reference((self.name,)))
         else:
@@ -129,9 +132,13 @@ class UsersLaunch:
 
 
 def apply_reference(
-    name: str, reference: Callable[..., Any], given: Mapping[str, Any], written: Sequence[str],
-    *, is_exact: bool,
-) -> dict[str, Any]:  # fmt: skip
+    name: str,
+    reference: Callable[..., Any],
+    given: Mapping[str, Any],
+    written: Sequence[str],
+    *,
+    is_exact: bool,
+) -> dict[str, Any]:
     """What a reference gives for the arguments that a kernel writes, in their types.
 
     `is_exact` says that it is asked for in float64. Raises `UsageError` for a reference that does
@@ -313,9 +320,12 @@ def _key(node: CapturedNode) -> Key:
 
 
 def bind_graph(
-    graph: CapturedGraph, code: UsersCode, written: Mapping[Key, Mapping[str, str]],
-    *, is_lowered: bool,
-) -> CapturedGraph:  # fmt: skip
+    graph: CapturedGraph,
+    code: UsersCode,
+    written: Mapping[Key, Mapping[str, str]],
+    *,
+    is_lowered: bool,
+) -> CapturedGraph:
     """The graph with launches and references in it that can be run.
 
     In a lowered graph values have the names that they have in the functional ones before it.
@@ -347,9 +357,12 @@ class _Binding:
     """Makes the nodes of a bound graph."""
 
     def __init__(
-        self, graph: CapturedGraph, code: UsersCode, written: Mapping[Key, Mapping[str, str]],
+        self,
+        graph: CapturedGraph,
+        code: UsersCode,
+        written: Mapping[Key, Mapping[str, str]],
         is_lowered: bool,
-    ):  # fmt: skip
+    ):
         self._graph = graph
         self._code = code
         self._written = written
@@ -374,9 +387,12 @@ class _Binding:
     def _bind(self, node: CapturedNode, now: _Renamed) -> Iterator[CapturedNode]:
         key, arguments = _key(node), node.kwargs["kwargs"]
         kernel = self._graph.kernels[key]
-        own = dict(self._written.get(key) or dict.fromkeys(
-            [name for name, value in arguments.items() if isinstance(value, NodeRef)], ""
-        ))  # fmt: skip
+        own = dict(
+            self._written.get(key)
+            or dict.fromkeys(
+                [name for name, value in arguments.items() if isinstance(value, NodeRef)], ""
+            )
+        )
         copied = tuple(node.kwargs.get("tensors_to_clone", ()))
         launch = UsersLaunch(kernel.name, key, tuple(own), copied, kernel.constants, self._code)
         if launch.has_reference:

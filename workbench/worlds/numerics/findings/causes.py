@@ -22,8 +22,19 @@ ELSEWHERE = "rounds elsewhere"
 UNKNOWN = "not compared"
 NO_ROUNDING = (SOMETHING_ELSE, FORMULA, RANDOM)
 """Causes that are no matter of rounding; the worst first."""
-ORDER = (SOMETHING_ELSE, FORMULA, RANDOM, UNKNOWN, DECIDED, TF32, ELIDED, ELSEWHERE, REDUCTION,
-         FUNCTION, ROUNDING)  # fmt: skip
+ORDER = (
+    SOMETHING_ELSE,
+    FORMULA,
+    RANDOM,
+    UNKNOWN,
+    DECIDED,
+    TF32,
+    ELIDED,
+    ELSEWHERE,
+    REDUCTION,
+    FUNCTION,
+    ROUNDING,
+)
 """All of them in the order in which a reader wants them."""
 
 FORMULA_CHANGED = 1e-9
@@ -34,16 +45,73 @@ NO_FAULT = 64.0
 """Roundings that may come from rounding alone; more, and more than eager, is a fault."""
 _WORSE = 8.0
 _DECIDED = 0.01
-_REDUCES = frozenset({
-    "sum", "mean", "var", "std", "prod", "softmax", "norm", "cumsum", "logsumexp", "attention",
-    "mm", "addmm", "bmm", "baddbmm", "mv", "addmv", "dot", "vdot", "matmul", "linear", "einsum",
-    "convolution", "pool", "pool2d", "pool1d", "pool3d", "trace", "welford", "online",
-})  # fmt: skip
-_FUNCTIONS = frozenset({
-    "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "tanh", "erf", "erfc", "erfinv", "sin",
-    "cos", "tan", "sinh", "cosh", "asin", "acos", "atan", "atan2", "pow", "sqrt", "rsqrt",
-    "sigmoid", "gelu", "silu", "softplus", "mish", "lgamma", "digamma",
-})  # fmt: skip
+_REDUCES = frozenset(
+    {
+        "sum",
+        "mean",
+        "var",
+        "std",
+        "prod",
+        "softmax",
+        "norm",
+        "cumsum",
+        "logsumexp",
+        "attention",
+        "mm",
+        "addmm",
+        "bmm",
+        "baddbmm",
+        "mv",
+        "addmv",
+        "dot",
+        "vdot",
+        "matmul",
+        "linear",
+        "einsum",
+        "convolution",
+        "pool",
+        "pool2d",
+        "pool1d",
+        "pool3d",
+        "trace",
+        "welford",
+        "online",
+    }
+)
+_FUNCTIONS = frozenset(
+    {
+        "exp",
+        "exp2",
+        "expm1",
+        "log",
+        "log2",
+        "log10",
+        "log1p",
+        "tanh",
+        "erf",
+        "erfc",
+        "erfinv",
+        "sin",
+        "cos",
+        "tan",
+        "sinh",
+        "cosh",
+        "asin",
+        "acos",
+        "atan",
+        "atan2",
+        "pow",
+        "sqrt",
+        "rsqrt",
+        "sigmoid",
+        "gelu",
+        "silu",
+        "softplus",
+        "mish",
+        "lgamma",
+        "digamma",
+    }
+)
 GRADIENT = "gradient of "
 """What the part of a row begins with that is about the backward of an operator."""
 NO_OPTION = ""

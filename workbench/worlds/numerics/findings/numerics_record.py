@@ -357,8 +357,12 @@ def read_numerics(report: Report) -> Numerics | None:
 
 
 QUESTIONS = (
-    "Does it matter?", "Where?", "Why?", "What cures it?", "What does that cost?",
-)  # fmt: skip
+    "Does it matter?",
+    "Where?",
+    "Why?",
+    "What cures it?",
+    "What does that cost?",
+)
 _NOTHING = ("Nothing departs.", "–", "Nothing is to be cured.", "–")
 _NO_PRICE = (
     "Not measured: a trial compiles the call with it, compares both, and times them in turn."

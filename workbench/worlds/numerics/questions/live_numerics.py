@@ -291,17 +291,24 @@ def _makes_multiply_adds(compiled: CompiledBase) -> bool:
 
 
 def compare_numbers(
-    compiled: CompiledBase, other: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any],
+    compiled: CompiledBase,
+    other: Any,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
     progress: ProgressCallback | None = None,
-) -> ProgramsApart:  # fmt: skip
+) -> ProgramsApart:
     """Where a program and another part first on the same call; see `compare_programs`."""
     return compare_programs(compiled, other, args, kwargs, progress)
 
 
 def minify(
-    function: Any, call: tuple[tuple[Any, ...], Mapping[str, Any]], options: Mapping[str, Any],
-    fails: Any, compile_one: Callable[[Any], Any], progress: ProgressCallback | None,
-) -> Minified:  # fmt: skip
+    function: Any,
+    call: tuple[tuple[Any, ...], Mapping[str, Any]],
+    options: Mapping[str, Any],
+    fails: Any,
+    compile_one: Callable[[Any], Any],
+    progress: ProgressCallback | None,
+) -> Minified:
     """The smallest part of a call that still fails; see `minify_call`."""
     from workbench.worlds.numerics.questions.minified import FailureSearch, minify_call
 
@@ -311,9 +318,12 @@ def minify(
 
 
 def say_cause(
-    compiled: CompiledBase, args: tuple[Any, ...], kwargs: Mapping[str, Any], stage: str,
+    compiled: CompiledBase,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+    stage: str,
     wrong: Collection[str],
-) -> str:  # fmt: skip
+) -> str:
     """Which stage is at fault for the leaves that differ, and which part computes something else.
 
     `stage` is what comparing the stages said. Each part is judged by its own inputs.

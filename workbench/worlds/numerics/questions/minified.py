@@ -114,9 +114,13 @@ class Minified:
 
 
 def minify_call(
-    function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any], name: str,
-    fails: Fails, progress: ProgressCallback | None,
-) -> Minified:  # fmt: skip
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+    name: str,
+    fails: Fails,
+    progress: ProgressCallback | None,
+) -> Minified:
     """Leave out operators of a call as long as it still fails.
 
     Raises `UsageError` where the whole does not fail, or cannot be followed operator by operator.

@@ -39,10 +39,13 @@ _SAME = (
 
 
 def look_at_loaded(
-    loaded: Any, name: str, args: tuple[Any, ...],
-    kwargs: Mapping[str, Any], compile: Callable[[dict[str, Any]], CompiledBase],
+    loaded: Any,
+    name: str,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+    compile: Callable[[dict[str, Any]], CompiledBase],
     progress: ProgressCallback | None = None,
-) -> Numerics:  # fmt: skip
+) -> Numerics:
     """The outputs of a file beside its reference, in float64 too; its kernels by the same code.
 
     `compile` compiles the reference, called `name`, with options of Inductor: where that gives the
@@ -62,10 +65,15 @@ def look_at_loaded(
         found_outputs = look_at_outputs(program, outputs)
     why = _KERNELS.format("the file", name)
     return Numerics(
-        compiled.report, (), found_outputs.stages, found_outputs.outputs,
-        compared=found_outputs.compared, not_compared=(why,), threads=torch.get_num_threads(),
+        compiled.report,
+        (),
+        found_outputs.stages,
+        found_outputs.outputs,
+        compared=found_outputs.compared,
+        not_compared=(why,),
+        threads=torch.get_num_threads(),
         unlike=found_outputs.unlike,
-    )  # fmt: skip
+    )
 
 
 def _read_options(report: Report) -> dict[str, Any]:

@@ -54,8 +54,13 @@ def plot(found: Numerics) -> Figure:
             marks = ("eager", eager, KERNEL_COLOURS[1], "-"), ("noise", noise, FAINT, ":")
             for what, off, colour, style in marks:
                 if off is not None:
-                    axes.plot([off] * 2, [place - 0.4, place + 0.4], color=colour, linestyle=style,
-                              label=labels.pop(what, None))  # fmt: skip
+                    axes.plot(
+                        [off] * 2,
+                        [place - 0.4, place + 0.4],
+                        color=colour,
+                        linestyle=style,
+                        label=labels.pop(what, None),
+                    )
         axes.set_xscale("log")
         axes.set_xlim(left=_LEAST)
         axes.set_yticks(range(len(stages)), [stage.stage for stage in stages])

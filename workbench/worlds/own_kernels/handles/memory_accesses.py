@@ -220,14 +220,25 @@ class _Look:
                 "lanes": moved.lanes,
             }
         return MemoryAccess(
-            KERNEL, seen.place.line or None, self._read_line(seen.place.file, seen.place.line),
-            seen.argument, seen.kind, seen.asked,
-            layout=tensor.layout if tensor else "", vector_bytes=seen.width,
-            hint=describe_access(seen, cure), reason=seen.reason,
-            file=self._places.shown(seen.place.file), column=seen.place.column or None,
-            shape=seen.shape, element_bytes=seen.size, programs=seen.programs,
-            all_programs=seen.all_programs, bases=tensor.bases if tensor else (), **counted,
-        )  # fmt: skip
+            KERNEL,
+            seen.place.line or None,
+            self._read_line(seen.place.file, seen.place.line),
+            seen.argument,
+            seen.kind,
+            seen.asked,
+            layout=tensor.layout if tensor else "",
+            vector_bytes=seen.width,
+            hint=describe_access(seen, cure),
+            reason=seen.reason,
+            file=self._places.shown(seen.place.file),
+            column=seen.place.column or None,
+            shape=seen.shape,
+            element_bytes=seen.size,
+            programs=seen.programs,
+            all_programs=seen.all_programs,
+            bases=tensor.bases if tensor else (),
+            **counted,
+        )
 
     def list_layouts(self) -> Table[KernelLayout]:
         """The layouts of all tensors."""
@@ -240,11 +251,19 @@ class _Look:
         if tensor.kind is not None:
             line = find_call(tensor.file, line, tensor.column, tensor.kind).line
         return KernelLayout(
-            KERNEL, line or None, tensor.op, tensor.shape, tensor.layout, *tensor.counts,
-            shared=tensor.shared, conflicts=tensor.conflicts, note=tensor.note,
-            text=self._read_line(tensor.file, line), file=self._places.shown(tensor.file),
+            KERNEL,
+            line or None,
+            tensor.op,
+            tensor.shape,
+            tensor.layout,
+            *tensor.counts,
+            shared=tensor.shared,
+            conflicts=tensor.conflicts,
+            note=tensor.note,
+            text=self._read_line(tensor.file, line),
+            file=self._places.shown(tensor.file),
             bases=tensor.bases,
-        )  # fmt: skip
+        )
 
     def _read_line(self, file: str, line: int) -> str:
         """A line of the kernel as it was when it was decorated, of another function as it is."""

@@ -36,10 +36,24 @@ _COLUMNS = (
     Column("Reason", "reason"),
 )
 _FIELDS = (
-    "verdict", "reason", "rank", "warps", "stages", "model_us", "placed_us", "measured_us",
-    "because", "registers", "spills", "smem_bytes", "blocks", "occupancy", "limiter", "grid",
+    "verdict",
+    "reason",
+    "rank",
+    "warps",
+    "stages",
+    "model_us",
+    "placed_us",
+    "measured_us",
+    "because",
+    "registers",
+    "spills",
+    "smem_bytes",
+    "blocks",
+    "occupancy",
+    "limiter",
+    "grid",
     "l2_bytes",
-)  # fmt: skip
+)
 _WHOLE = ("rank", "registers", "spills", "smem_bytes", "blocks", "grid")
 
 

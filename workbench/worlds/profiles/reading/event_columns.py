@@ -16,9 +16,18 @@ Numbers = np.ndarray[Any, Any]
 DEVICE = {"kernel": 0, "gpu_memcpy": 1, "gpu_memset": 2, "Kernel": 0, "Memcpy": 1, "Memset": 2}
 """Categories of device work, each with its number in the column `kind`."""
 RUNTIME = frozenset(
-    {"cuda_runtime", "cuda_driver", "Runtime", "hip_runtime", "xpu_runtime", "xpu_driver",
-     "mtia_runtime", "privateuse1_runtime", "privateuse1_driver"}
-)  # fmt: skip
+    {
+        "cuda_runtime",
+        "cuda_driver",
+        "Runtime",
+        "hip_runtime",
+        "xpu_runtime",
+        "xpu_driver",
+        "mtia_runtime",
+        "privateuse1_runtime",
+        "privateuse1_driver",
+    }
+)
 """Categories of calls of a driver."""
 _HOST = {"cpu_op": 0, "Operator": 0, "user_annotation": 1}
 _ANNOTATION = 1

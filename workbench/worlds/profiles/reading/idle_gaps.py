@@ -77,10 +77,15 @@ def list_gaps(
         unlaunched=calls.unlaunched.within(idle.start, idle.end),
         blamed=idle.blamed,
         calls=calls,
-        launches=[work.trace.texts[name] if row >= 0 else "" for row, name in zip(
-            work.launch[idle.after], np.append(work.trace.columns.runtime["name"], -1)[
-                work.launch[idle.after]], strict=True)],
-    )  # fmt: skip
+        launches=[
+            work.trace.texts[name] if row >= 0 else ""
+            for row, name in zip(
+                work.launch[idle.after],
+                np.append(work.trace.columns.runtime["name"], -1)[work.launch[idle.after]],
+                strict=True,
+            )
+        ],
+    )
     rows = []
     for at in range(len(idle.start)):
         after, before = int(idle.after[at]), int(idle.before[at])
@@ -183,10 +188,16 @@ class _GapReader:
     def _sum_host(self, at: int) -> float:
         each = self.parts
         return float(
-            each.synchronisation[at] + each.loading[at] + each.queue[at] + each.first_launch[at]
-            + each.stuck[at] + each.allocation[at] + each.memcpy[at] + each.launch[at]
+            each.synchronisation[at]
+            + each.loading[at]
+            + each.queue[at]
+            + each.first_launch[at]
+            + each.stuck[at]
+            + each.allocation[at]
+            + each.memcpy[at]
+            + each.launch[at]
             + each.python[at]
-        )  # fmt: skip
+        )
 
     def _read_host(self, at: int, line: str) -> list[_Part]:
         """What the CPU did until it had launched, by cause.
@@ -218,17 +229,30 @@ class _GapReader:
                 queue,
                 f"the CPU waited for another thread or process for {_say(queue)}",
             ),
-            ("first launch", first, f"a kernel was launched for the first time, and its code "
-             f"loaded for {_say(first)}"),
-            ("allocation", float(each.allocation[at]),
-             f"the CPU was allocating memory for {_say(float(each.allocation[at]))}"),
-            ("memcpy", float(each.memcpy[at]),
-             f"the CPU was copying for {_say(float(each.memcpy[at]))}"),
+            (
+                "first launch",
+                first,
+                f"a kernel was launched for the first time, and its code loaded for {_say(first)}",
+            ),
+            (
+                "allocation",
+                float(each.allocation[at]),
+                f"the CPU was allocating memory for {_say(float(each.allocation[at]))}",
+            ),
+            (
+                "memcpy",
+                float(each.memcpy[at]),
+                f"the CPU was copying for {_say(float(each.memcpy[at]))}",
+            ),
             ("unknown", stuck, f"{call} took {_say(stuck)}: the profile does not say for what"),
             ("launch", launch * kept, f"the CPU launched it {late} after the device was free"),
-            ("Python", python * kept, f"the CPU launched it {late} after the device was free, "
-             f"and was outside torch's operators for {_say(python * kept)}"),
-        ]  # fmt: skip
+            (
+                "Python",
+                python * kept,
+                f"the CPU launched it {late} after the device was free, "
+                f"and was outside torch's operators for {_say(python * kept)}",
+            ),
+        ]
         found += [_Part(cause, us, why, line) for cause, us, why in told if us > 0]
         return found
 

@@ -37,9 +37,14 @@ def list_kernels(work: DeviceWork, module_path: Numbers, paths: list[str]) -> Ke
     compiles, graphs = work.compile_ids, work.graph_keys
     detail = work.of_operator("detail")
     first, size, group = find_groups(
-        events["name"], events["kind"], work.of_operator("name"), detail,
-        work.is_backward, compiles[0], graphs[0],
-    )  # fmt: skip
+        events["name"],
+        events["kind"],
+        work.of_operator("name"),
+        detail,
+        work.is_backward,
+        compiles[0],
+        graphs[0],
+    )
     total = np.bincount(group, time, len(first))
     least, most = np.full(len(first), np.inf), np.zeros(len(first))
     np.minimum.at(least, group, time)

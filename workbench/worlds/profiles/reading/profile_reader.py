@@ -179,10 +179,15 @@ def take_operators_as_work(trace: Trace) -> None:
     columns.device = Events(
         columns.device.names,
         _made={
-            **shared, "duration": own[row], "kind": np.full(len(row), 3), "correlation": number,
-            "device": nothing, "stream": host["thread"], "detail": nothing,
+            **shared,
+            "duration": own[row],
+            "kind": np.full(len(row), 3),
+            "correlation": number,
+            "device": nothing,
+            "stream": host["thread"],
+            "detail": nothing,
         },
-    )  # fmt: skip
+    )
 
 
 _JAX = ("/device:", "/host:CPU")

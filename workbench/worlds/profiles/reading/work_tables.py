@@ -78,13 +78,26 @@ def build_tables(
 
 
 _ITEMSIZES = {
-    "double": 8, "long": 8, "float": 4, "int": 4, "half": 2, "bfloat16": 2, "short": 2,
-    "char": 1, "byte": 1, "bool": 1, "c10::bfloat16": 2, "c10::half": 2,
-}  # fmt: skip
+    "double": 8,
+    "long": 8,
+    "float": 4,
+    "int": 4,
+    "half": 2,
+    "bfloat16": 2,
+    "short": 2,
+    "char": 1,
+    "byte": 1,
+    "bool": 1,
+    "c10::bfloat16": 2,
+    "c10::half": 2,
+}
 _MODELLED = {
-    "allreduce": "all_reduce", "allgather": "all_gather", "reducescatter": "reduce_scatter",
-    "alltoall": "all_to_all", "broadcast": "broadcast",
-}  # fmt: skip
+    "allreduce": "all_reduce",
+    "allgather": "all_gather",
+    "reducescatter": "reduce_scatter",
+    "alltoall": "all_to_all",
+    "broadcast": "broadcast",
+}
 _GPUS_PER_NODE = 8
 
 
@@ -407,10 +420,15 @@ def find_beside(work: DeviceWork, kernels: KernelRows) -> list[bool]:
     """
     known = [read_kernel_name(row.name) for row in kernels.rows]
     is_main, is_other = (
-        np.array([row.kind == "kernel" and kernel.kind in kinds and not kernel.is_helper
-                  for row, kernel in zip(kernels.rows, known, strict=True)], bool)
+        np.array(
+            [
+                row.kind == "kernel" and kernel.kind in kinds and not kernel.is_helper
+                for row, kernel in zip(kernels.rows, known, strict=True)
+            ],
+            bool,
+        )
         for kinds in (_MAIN, ("other",))
-    )  # fmt: skip
+    )
     has_call = work.operator >= 0
     with_main = np.unique(work.operator[is_main[kernels.row_of_run] & has_call])
     beside = is_other[kernels.row_of_run] & np.isin(work.operator, with_main) & has_call
@@ -495,11 +513,15 @@ def list_modules(work: DeviceWork) -> ModuleRows:
         rest = float(time[~known].sum())
         rows.append(
             ModuleTime(
-                id="outside", name=_OUTSIDE, time_us=rest, own_us=rest, share=rest / whole,
+                id="outside",
+                name=_OUTSIDE,
+                time_us=rest,
+                own_us=rest,
+                share=rest / whole,
                 backward_us=float(time[~known & work.is_backward].sum()),
                 kernels=int((~known).sum()),
             )
-        )  # fmt: skip
+        )
     path = np.append(tree.path_of_row, -1)[row_of_run]
     ids_of_run = [ids[row] if row >= 0 else "" for row in row_of_run.tolist()]
     return ModuleRows(rows, ids_of_run, path, tree.paths)

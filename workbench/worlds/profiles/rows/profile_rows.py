@@ -161,9 +161,19 @@ class LineTime:
 
 
 Cause = Literal[
-    "launch", "synchronisation", "data loading", "first launch", "Python", "memcpy", "collective",
-    "allocation", "another process", "another stream", "between kernels", "unknown",
-]  # fmt: skip
+    "launch",
+    "synchronisation",
+    "data loading",
+    "first launch",
+    "Python",
+    "memcpy",
+    "collective",
+    "allocation",
+    "another process",
+    "another stream",
+    "between kernels",
+    "unknown",
+]
 
 
 @dataclass(frozen=True, slots=True)

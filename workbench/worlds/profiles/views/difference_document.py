@@ -160,9 +160,16 @@ def _card_times(
             ("Difference", f"{_sign(row.difference_us)}: only in {'b' if row.b_us else 'a'}")
         )
     return {
-        "caption": caption, "title": title, "facts": facts, "why": "", "next": "", "code": "",
-        "record": [], "full": full, "path": f"{title}: {_us(row.a_us)} → {_us(row.b_us)}",
-    }  # fmt: skip
+        "caption": caption,
+        "title": title,
+        "facts": facts,
+        "why": "",
+        "next": "",
+        "code": "",
+        "record": [],
+        "full": full,
+        "path": f"{title}: {_us(row.a_us)} → {_us(row.b_us)}",
+    }
 
 
 def _card_operator(row: OperatorChange) -> ProfileCard:
@@ -177,10 +184,16 @@ def _card(row: OneSided, what: str) -> ProfileCard:
     facts = [("Time", _us(row.time_us)), ("Calls", f"{row.calls:,.4g}")]
     more = (("Operator", row.operator), ("Module", row.module))
     return {
-        "caption": f"{what}, only in {row.side}", "title": row.operator or row.name[:60],
-        "facts": [*facts, *(fact for fact in more if fact[1])], "why": "", "next": "", "code": "",
-        "record": [], "full": row.name, "path": f"only in {row.side}: {_us(row.time_us)}",
-    }  # fmt: skip
+        "caption": f"{what}, only in {row.side}",
+        "title": row.operator or row.name[:60],
+        "facts": [*facts, *(fact for fact in more if fact[1])],
+        "why": "",
+        "next": "",
+        "code": "",
+        "record": [],
+        "full": row.name,
+        "path": f"only in {row.side}: {_us(row.time_us)}",
+    }
 
 
 def _us(value: float) -> str:

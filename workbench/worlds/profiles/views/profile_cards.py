@@ -95,11 +95,15 @@ def _card_kernel(
         facts.append(("Bound", f"≥ {_us(row.bound_us)} ({say_part(row.reached or 0.0)})"))
     facts += _tell_model(row)
     places = [
-        ("Operator", row.operator), ("Module", row.module), ("Line", row.line),
-        ("Compile", row.compile_id), ("Grid", _join(row.grid)), ("Block", _join(row.block)),
+        ("Operator", row.operator),
+        ("Module", row.module),
+        ("Line", row.line),
+        ("Compile", row.compile_id),
+        ("Grid", _join(row.grid)),
+        ("Block", _join(row.block)),
         ("Registers", str(row.registers) if row.registers else ""),
         ("Occupancy", _share(row.occupancy) if row.occupancy else ""),
-    ]  # fmt: skip
+    ]
     side = "backward of " if row.is_backward else ""
     path = [row.line, f"{side}{row.module}" if row.module else "", row.operator]
     path = [*filter(None, path), plural(row.calls, "call")]
@@ -179,9 +183,16 @@ def _make_card(
     caption: str, title: str, facts: list[tuple[str, str]], *, why: str = "", path: str = ""
 ) -> ProfileCard:
     return {
-        "caption": caption, "title": title, "facts": facts, "why": why, "next": "", "code": "",
-        "record": [], "full": "", "path": path,
-    }  # fmt: skip
+        "caption": caption,
+        "title": title,
+        "facts": facts,
+        "why": why,
+        "next": "",
+        "code": "",
+        "record": [],
+        "full": "",
+        "path": path,
+    }
 
 
 class _Ties:

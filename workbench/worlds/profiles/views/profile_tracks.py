@@ -127,9 +127,16 @@ def _of_rank(title: str, rank: int | None) -> str:
 
 
 def _make_track(
-    *, id: str, title: str, note: str, rows: Sequence[Any], begin: float, of: list[int],
-    looks: list[int], overlap: int = 0,
-) -> ProfileTrack:  # fmt: skip
+    *,
+    id: str,
+    title: str,
+    note: str,
+    rows: Sequence[Any],
+    begin: float,
+    of: list[int],
+    looks: list[int],
+    overlap: int = 0,
+) -> ProfileTrack:
     starts = [round((row.start_us - begin) * _NS) for row in rows]
     lasts = [max(0, round(row.duration_us * _NS)) for row in rows]
     return {

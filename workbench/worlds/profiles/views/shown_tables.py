@@ -120,9 +120,13 @@ def list_tables(profile: RunProfile, words: Mapping[str, KernelWords]) -> list[S
     own = profile.tables
 
     def show(
-        name: str, title: str, columns: Sequence[Column], none: str, cost: str,
+        name: str,
+        title: str,
+        columns: Sequence[Column],
+        none: str,
+        cost: str,
         more: Callable[[dict[str, Any]], dict[str, Any]] = dict,
-    ) -> Shown:  # fmt: skip
+    ) -> Shown:
         rows = [more(row) for row in _list_rows(own[name])]
         columns = tuple(columns) if name == "ranks" else (*columns, _RANK)
         return Shown(name, title, columns, rows, none, cost, own[name].omitted)

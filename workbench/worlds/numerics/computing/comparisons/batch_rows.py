@@ -224,9 +224,15 @@ def _find_first(
             elif off > _ROUNDINGS and value.is_floating_point():
                 reason = f"this is more than rounding: perhaps {_ENTER}"
             return replace(
-                row, equal=False, kernel=kernel.id, part=kernel.name, node=node,
-                differ=apart.differ, max_ulp=apart.max_ulp, reason=reason,
-            )  # fmt: skip
+                row,
+                equal=False,
+                kernel=kernel.id,
+                part=kernel.name,
+                node=node,
+                differ=apart.differ,
+                max_ulp=apart.max_ulp,
+                reason=reason,
+            )
     if program.unchecked:
         why = _describe_unchecked(program.unchecked, compared)
         return replace(row, equal=None, reason=why)

@@ -259,10 +259,20 @@ def _make_row(
 ) -> CommonValue:
     apart = measure_apart(value.value.detach(), other.value.detach())
     return CommonValue(
-        value.node, value.file, value.line, value.kernel, value.part, other.kernel, other.part,
-        str(value.value.dtype).removeprefix("torch."), apart.elements, apart.differ, apart.max_ulp,
-        inherited, reason,
-    )  # fmt: skip
+        value.node,
+        value.file,
+        value.line,
+        value.kernel,
+        value.part,
+        other.kernel,
+        other.part,
+        str(value.value.dtype).removeprefix("torch."),
+        apart.elements,
+        apart.differ,
+        apart.max_ulp,
+        inherited,
+        reason,
+    )
 
 
 def _explain(value: KeptValue, other: KeptValue) -> str:
