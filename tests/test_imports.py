@@ -37,9 +37,9 @@ FLOORS = """
 1 analysis.product_configs · analysis.tuning
 1 analysis.budgets · analysis.calls
 1 analysis.forecast
-1 analysis.cluster
+1 analysis.collectives
 1 compiler.rows
-1 compiler.calls · compiler.cluster
+1 compiler.calls · compiler.process_groups
 1 compiler.request · compiler.captured_code
 1 compiler.sizes
 1 compiler.contract
@@ -47,7 +47,7 @@ FLOORS = """
 1 compiler.guards
 1 compiler.call_plan
 1 artifacts.machine · artifacts.records · analysis.diff · compiler.cold_start
-1 artifacts.trust · analysis.sweep · analysis.opportunities · analysis.session · analysis.ranks
+1 artifacts.trust · analysis.sweep · analysis.opportunities · analysis.session
 1 analysis.quantities · analysis.kernel_checks · analysis.kernel_layouts
 1 artifacts.inspect
 1 artifacts.preflight
@@ -74,6 +74,13 @@ FLOORS = """
 5 handles
 6 sweeps · roundtrips
 6 worlds.expectations
+6 worlds.clusters.rows
+6 worlds.clusters.findings
+6 worlds.clusters.hooks
+6 worlds.clusters.running
+6 worlds.clusters.compiling
+6 worlds.clusters.views
+6 worlds.clusters
 6 worlds.own_kernels.handles
 6 worlds.own_kernels.views
 6 worlds.own_kernels
@@ -83,6 +90,7 @@ FLOORS = """
 6 worlds.profiles.views
 6 worlds.profiles
 6 worlds.logs.reading
+6 worlds.logs.views
 6 worlds.logs
 6 worlds.numerics.rows
 6 worlds.numerics.findings

@@ -18,13 +18,7 @@ from workbench.artifacts.machine.machine_description import Requirement
 from workbench.compiler.comparison.output_comparison import Comparison, KernelComparison
 from workbench.report import Kernel
 from workbench.report.cache_keys import KeyPart
-from workbench.report.cluster.cluster_rows import (
-    CollectiveOrder,
-    RankCompile,
-    RankRow,
-    ScalingRow,
-    Shard,
-)
+from workbench.report.collectives.collective_rows import CollectiveOrder
 from workbench.report.file_rows import RoundTripLeaf, RoundTripPhase, RoundTripWay
 from workbench.report.machine_rows import MatrixCell, RankedConfig, Resources
 from workbench.report.measures import measures
@@ -35,6 +29,8 @@ from workbench.specs import Gpu
 from workbench.views.sweep.sweep_tables import FIGURES
 from workbench.views.tables.columns import FIRST_COLUMNS
 from workbench.views.tables.data_frames import DERIVED
+from workbench.worlds.clusters.rows import RankRow, ScalingRow, Shard
+from workbench.worlds.logs.reading.logged_ranks import RankCompile
 from workbench.worlds.profiles.rows.profile_rows import PROFILE_TABLES
 
 _IDS = """Ids are short and stable within a report: `s0` source, `g0` graph, `g0:add_1` node, `i0`

@@ -46,7 +46,7 @@ def measure_here(*, is_quick: bool) -> dict[str, Any]:
     import torch
 
     import workbench as wb
-    from tests.compiler.cluster.parallel_models import (
+    from tests.worlds.clusters.parallel_models import (
         Block,
         shard_parameters,
         split_columns_and_rows,
@@ -87,7 +87,7 @@ def verify_here() -> tuple[float, str]:
     import torch
 
     import workbench as wb
-    from tests.handles.running.ranked_programs import ONE, block, inputs, tensor_parallel
+    from tests.worlds.clusters.running.ranked_programs import ONE, block, inputs, tensor_parallel
 
     with wb.virtual_cluster(ONE) as mesh:
         compiled = wb.aot_compile(tensor_parallel(mesh), (inputs(),), backend="aot_eager")

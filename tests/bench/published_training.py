@@ -205,9 +205,9 @@ def _tell_compiled(build: str, runs: Sequence[Published]) -> Iterator[Compared]:
 def _count_eager(run: Published) -> Compared:
     """What lives at once in eager, of all layers: the call itself runs, without data."""
     from tests.bench import llama_training
-    from workbench.compiler.cluster.cluster import Topology
+    from workbench.compiler.process_groups.cluster import Topology
     from workbench.compiler.request.composition import choose_options
-    from workbench.handles.cluster.compiled_parts import MeshedModel, Wanted, compile_part
+    from workbench.worlds.clusters.compiling.compiled_parts import MeshedModel, Wanted, compile_part
 
     build = getattr(llama_training, run.build)
     options = choose_options(build, None, None, None, grad=True, target="h100-96gb")

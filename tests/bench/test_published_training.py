@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.bench import published_training as published
-from workbench.analysis.ranks.scaling import PUBLISHED
+from workbench.worlds.clusters.findings.scaling import PUBLISHED
 
 ROWS: list[dict[str, Any]] = json.loads(published.TABLE.read_text())
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.analysis.cluster.test_streams import record
+from tests.analysis.collectives.test_streams import record
 from tests.browser.panes import show
 
 REPORT = record("k", ">0", "k", "k", ">1", "<", "k", "<", "k")

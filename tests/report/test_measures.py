@@ -11,7 +11,7 @@ from workbench.analysis.diff.report_comparison import FIGURES
 from workbench.analysis.forecast import forecast
 from workbench.command_line.commands import kernels_of
 from workbench.report import Kernel, Report, Table, machine_rows, rows
-from workbench.report.cluster import cluster_rows
+from workbench.report.collectives import collective_rows as cluster_rows
 from workbench.report.machine_rows import MatrixCell, Resources
 from workbench.report.measures import Place, describe, measures, number
 from workbench.views.document import document

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import workbench as wb
-from tests.analysis.cluster.test_streams import record
+from tests.analysis.collectives.test_streams import record
 from workbench.errors import UsageError
 from workbench.report import Report
 from workbench.report.table import Table

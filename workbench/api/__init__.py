@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from workbench.api.clusters import *  # noqa: F403
     from workbench.api.compilation import *  # noqa: F403
     from workbench.api.evaluation import *  # noqa: F403
     from workbench.api.files import *  # noqa: F403
@@ -24,7 +23,6 @@ MODULES = (
     "workbench.api.files",
     "workbench.api.compilation",
     "workbench.api.evaluation",
-    "workbench.api.clusters",
     "workbench.api.programs",
     "workbench.api.views",
 )

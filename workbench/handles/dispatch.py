@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from os import PathLike, fspath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
 
@@ -17,13 +17,13 @@ from workbench.artifacts.archive.aot_container import read_artifact
 from workbench.artifacts.archive.file_kinds import open_any, open_file
 from workbench.compiler.call_state.reachable import list_tensors
 from workbench.compiler.captured_code.specialized_values import resolve
-from workbench.compiler.cluster.cluster import refuse_shards
 from workbench.compiler.contract.contract import Contract
 from workbench.compiler.contract.examples import inputs_of, replace_fakes, write_dynamic_shapes
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.signatures import signature_of
 from workbench.compiler.packaging.package_request import write_repackage_command
 from workbench.compiler.pipeline.pipeline import compile_ahead
+from workbench.compiler.process_groups.cluster import refuse_shards
 from workbench.compiler.request.callables import BoundCall
 from workbench.compiler.request.compile_request import CompileOptions, CompileRequest, FusionChoice
 from workbench.device_kinds import is_gpu
@@ -32,9 +32,10 @@ from workbench.handles.base.compiled_base import CompiledBase, Recipe
 from workbench.handles.chosen_fusion import compile_again, refuse_for_other_torch
 from workbench.handles.compiled import Compiled
 from workbench.handles.compiled_module import make_compiled, unwrap_originals
-from workbench.handles.hook_collectives import add_hook_collectives, read_hooks
 from workbench.report import Report
+from workbench.specs import Gpu
 from workbench.tasks.progress_events import ProgressCallback
+from workbench.worlds.world import ask, list_worlds
 
 if TYPE_CHECKING:
     from workbench.analysis.gpu_model.matrix import Matrix
@@ -52,12 +53,9 @@ def compile_for_target(
         raise UsageError(
             f"progress is {progress!r}: expected a function of the name of a phase and the seconds."
         )
-    is_in_group = torch.distributed.is_available() and torch.distributed.is_initialized()
-    hooked = read_hooks(request) if is_in_group else None
-    # compiled again it has to find its blocks, and their groups, again
-    asked = request if hooked is None or hooked.blocks else hooked.request
-    if hooked is not None:
-        request = hooked.request
+    hooks, repeated = _find_hooks(request), request
+    if hooks is not None:
+        repeated, request = hooks.choose_repeated(request), hooks.request
     gpu = request.options.gpu
     made: Compiled | CrossCompiled
     with _refusals_tried(request):
@@ -65,7 +63,7 @@ def compile_for_target(
             from workbench.handles.cross_compiled import compile_for_gpu
 
             _require_traceable(request)
-            made = compile_for_gpu(request, gpu, progress=progress, recipe=build_recipe(asked))
+            made = compile_for_gpu(request, gpu, progress=progress, recipe=build_recipe(repeated))
         else:
             if request.options.backend == "inductor" and _is_on_gpu(request):
                 from workbench.handles.devices.local_gpu import compile_on_gpu
@@ -74,10 +72,37 @@ def compile_for_target(
             else:
                 with tp.UNSET_FAKE.get()():  # a mode of fake tensors around it is not compiled
                     code = compile_ahead(replace_fakes(request), progress)
-            made = make_compiled(code, build_recipe(asked))
-    if hooked is not None:
-        made.update(add_hook_collectives(made.report, hooked, gpu))
+            made = make_compiled(code, build_recipe(repeated))
+    if hooks is not None:
+        made.update(hooks.add_rows(made.report, gpu))
     return made
+
+
+class ModuleHooks(Protocol):
+    """What a world says of a module with hooks around its calls."""
+
+    @property
+    def request(self) -> CompileRequest:
+        """What is compiled in the place of the module."""
+
+    def choose_repeated(self, request: CompileRequest) -> CompileRequest:
+        """The request that is compiled again, for another target: this or the one given."""
+
+    def add_rows(self, report: Report, gpu: Gpu | None) -> Report:
+        """The record with what the hooks send."""
+
+
+def _find_hooks(request: CompileRequest) -> ModuleHooks | None:
+    """The hooks around the module of a request; without a process group no world is asked."""
+    if not (torch.distributed.is_available() and torch.distributed.is_initialized()):
+        return None
+    for world in list_worlds():
+        hooks: ModuleHooks | None = ask(
+            world, lambda w: w.read_hooks(request), None, "what hooks send"
+        )
+        if hooks is not None:
+            return hooks
+    return None
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from functools import cache
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
-import workbench.report.cluster.cluster_rows as cluster_rows
+import workbench.report.collectives.collective_rows as cluster_rows
 import workbench.report.file_rows as file_rows
 import workbench.report.machine_rows as machine_rows
 import workbench.report.memory_rows as memory_rows

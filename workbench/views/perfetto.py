@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from workbench.analysis.cluster.streams import Streams, find_streams
+from workbench.analysis.collectives.streams import Streams, find_streams
 from workbench.errors import UsageError
 from workbench.report import Phase, Report
 from workbench.report.atomic import write_saved_file

@@ -58,10 +58,6 @@ def find_file(kind: str) -> Kinds | None:  # noqa: C901 (a table, and its import
             from workbench.views.answers.fragments import SHOWN
         case "Diff":
             from workbench.views.diff.diff_text import SHOWN
-        case "LoggedRanks" | "Ranks":
-            from workbench.views.clusters.rank_answers import SHOWN
-        case "Scaling":
-            from workbench.views.clusters.scaling_answer import SHOWN
         case "Session":
             from workbench.views.session.session_page import SHOWN
         case "Sweep":

@@ -1,5 +1,9 @@
 """The public names of the worlds of this package, for type checkers alone."""
 
+from workbench.worlds.clusters.calls import overlap_estimator as overlap_estimator
+from workbench.worlds.clusters.calls import ranks as ranks
+from workbench.worlds.clusters.calls import scaling as scaling
+from workbench.worlds.clusters.calls import virtual_cluster as virtual_cluster
 from workbench.worlds.expectations.calls import expect as expect
 from workbench.worlds.logs.calls import read_trace as read_trace
 from workbench.worlds.logs.calls import read_tritonparse as read_tritonparse

@@ -105,6 +105,22 @@ class World:
         """One kernel of a report for a GPU as a call by itself; None where it takes none."""
         return None
 
+    def read_hooks(self, request: Any) -> Any:
+        """What hooks around the module of a `CompileRequest` send, as `ModuleHooks`; None for none.
+
+        Asked beside a process group alone.
+        """
+        return None
+
+    def verify_ranks(
+        self, compiled: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], **wanted: Any
+    ) -> Any:
+        """A `Verification` of a compiled call on every rank; None where it runs no ranks.
+
+        `wanted` are the arguments of `wb.verify` that are about ranks.
+        """
+        return None
+
     def read_record(self, path: str) -> Any:
         """The record in a file or folder, for the commands; None for what it does not read.
 

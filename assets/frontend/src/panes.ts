@@ -15,7 +15,6 @@ import type { Registration } from "./registration";
 import { roofline } from "./roofline/register";
 import { memory } from "./memory/register";
 import type { Store } from "./store";
-import { streams } from "./streams/register";
 import { timeline } from "./timeline/register";
 import { WORLDS } from "./worlds";
 
@@ -33,6 +32,5 @@ export const PANES: readonly Registration<Store>[] = [
   artifact,
   checks,
   accesses,
-  streams,
   ...WORLDS.flatMap(({ panes }) => panes),
 ];

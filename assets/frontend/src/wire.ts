@@ -1455,8 +1455,6 @@ export interface Document {
   check_findings: CheckFinding[];
   accesses_says: string;
   accesses: Access[];
-  streams: StreamSpan[];
-  collectives: CollectiveRow[];
   targets: Targets;
   artifact: Artifact[];
   file: SavedFile;
@@ -1762,38 +1760,6 @@ export interface SessionDocument {
  */
 export interface EmbeddedSession {
   session: SessionDocument;
-}
-
-/**
- * A kernel, a collective, or a pause that waits for one; µs from the start of the program.
- * `lane` is the caption of what it stands in: the kernels, or a group of ranks.
- */
-export interface StreamSpan {
-  id: string;
-  lane: string;
-  kind: "kernel" | "collective" | "wait";
-  words: string;
-  start_us: number;
-  us: number;
-}
-
-/**
- * A collective of the table: `said` is by what its time is told, or why it has none.
- */
-export interface CollectiveRow {
-  id: string;
-  kernel: string | null;
-  wait_kernel: string | null;
-  op: string;
-  bytes: number | null;
-  group: string;
-  group_size: number | null;
-  group_nodes: number | null;
-  est_us: number | null;
-  exposed_us: number | null;
-  place: string;
-  line: string | null;
-  said: string;
 }
 
 /**

@@ -1,5 +1,6 @@
 // Generated from the folders of src/worlds by `python -m workbench.views.typescript`.
 
+import { world as clusters } from "./worlds/clusters/register";
 import { world as numerics } from "./worlds/numerics/register";
 
-export const WORLDS = [numerics];
+export const WORLDS = [clusters, numerics];

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from workbench.analysis.blocks.block_calls import list_programs, name_kernels
-from workbench.analysis.cluster.streams import Streams, find_streams
+from workbench.analysis.collectives.streams import Streams, find_streams
 from workbench.report import Kernel, Report, SchedulerNode
-from workbench.report.cluster.cluster_rows import BLOCKS, HOOK, Collective
+from workbench.report.collectives.collective_rows import BLOCKS, HOOK, Collective
 from workbench.report.table import Table
 
 SENT_US = 60.0

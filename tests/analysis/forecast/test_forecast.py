@@ -11,7 +11,7 @@ import pytest
 import workbench as wb
 from workbench.analysis.forecast.forecast import KernelForecast, join_errors
 from workbench.report import Kernel
-from workbench.report.cluster.cluster_rows import Collective
+from workbench.report.collectives.collective_rows import Collective
 from workbench.report.machine_rows import CudaGraphPart
 from workbench.report.table import Table
 

@@ -9,12 +9,12 @@ import pytest
 import torch
 
 import workbench as wb
-from tests.analysis.cluster.test_streams import record
-from tests.compiler.cluster.parallel_models import Block, shard_parameters
+from tests.analysis.collectives.test_streams import record
+from tests.worlds.clusters.parallel_models import Block, shard_parameters
 from workbench.analysis.opportunities.opportunity import Opportunity
 from workbench.analysis.opportunities.rules import opportunities
 from workbench.report import Node, Report
-from workbench.report.cluster.cluster_rows import Collective
+from workbench.report.collectives.collective_rows import Collective
 from workbench.report.rows import PassStep
 from workbench.report.table import Table
 from workbench.views.answers.alternatives_text import describe_stream_change, format_saved

@@ -12,7 +12,7 @@ from workbench.compiler.pipeline.pipeline import compile_ahead
 from workbench.compiler.pipeline.separate_blocks import keep_blocks_apart
 from workbench.compiler.request.compile_request import CompileOptions, CompileRequest
 from workbench.report import Report
-from workbench.report.cluster.cluster_rows import BLOCKS
+from workbench.report.collectives.collective_rows import BLOCKS
 
 
 class Halves(torch.nn.Module):

@@ -16,7 +16,7 @@ from torch._inductor.utils import run_and_get_code
 from torch.distributed import _functional_collectives as functional
 
 import workbench as wb
-from tests.compiler.cluster.parallel_models import (
+from tests.worlds.clusters.parallel_models import (
     Block,
     Experts,
     shard_parameters,
@@ -26,7 +26,7 @@ from tests.compiler.cluster.parallel_models import (
 from workbench.analysis.cost.costs import list_costs
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.recording.recorder import Recorder
-from workbench.report.cluster.cluster_rows import has_fake_collectives
+from workbench.report.collectives.collective_rows import has_fake_collectives
 
 WIDTH, HIDDEN, BATCH, SEQ = 64, 256, 2, 32
 X = 4 * BATCH * SEQ * WIDTH  # bytes of the inputs
@@ -148,7 +148,7 @@ EACH_INPUT = 5
 
 def line_of(text: str) -> str:
     """The number of the line of the models that has a text."""
-    from tests.compiler.cluster import parallel_models
+    from tests.worlds.clusters import parallel_models
 
     lines = Path(parallel_models.__file__).read_text(encoding="utf-8").split("\n")
     return str(next(n for n, line in enumerate(lines, 1) if text in line))

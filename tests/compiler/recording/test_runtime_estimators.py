@@ -12,9 +12,9 @@ import torch
 from torch.fx.experimental.proxy_tensor import make_fx
 
 import workbench as wb
-from tests.compiler.cluster.parallel_models import Block, shard_parameters
-from workbench.analysis.cluster.links import estimate_collective, find_links
-from workbench.compiler.cluster.cluster import Topology, find_cluster
+from tests.worlds.clusters.parallel_models import Block, shard_parameters
+from workbench.analysis.collectives.links import estimate_collective, find_links
+from workbench.compiler.process_groups.cluster import Topology, find_cluster
 from workbench.compiler.recording.runtime_estimators import OverlapEstimator
 from workbench.compiler.request.compile_request import list_known_gpus
 
@@ -119,7 +119,7 @@ def test_an_estimator_is_told_apart_by_its_cluster_and_crosses_processes(mesh: A
 
 
 def test_without_a_cluster_nothing_is_known_of_links(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("workbench.compiler.cluster.cluster.find_cluster", lambda: None)
+    monkeypatch.setattr("workbench.compiler.process_groups.cluster.find_cluster", lambda: None)
     with pytest.raises(wb.UsageError, match="There is no process group"):
         wb.overlap_estimator("h100")
 

@@ -13,7 +13,7 @@ from workbench.compiler.rows.program_rows import (
     tie_kernels,
 )
 from workbench.report import Kernel, Link, Wrapper
-from workbench.report.cluster.cluster_rows import Collective
+from workbench.report.collectives.collective_rows import Collective
 
 
 def seen(table: GraphTable[SeenGraph], stage: str, *names: str, id: str = "0/0") -> SeenGraph:

@@ -21,7 +21,7 @@ from torch.distributed.tensor.parallel import (
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import workbench as wb
-from tests.handles.test_sharded_module import (
+from tests.worlds.clusters.hooks.test_sharded_module import (
     HALF,
     Loss,
     Model,
@@ -30,7 +30,7 @@ from tests.handles.test_sharded_module import (
     shard_norms,
 )
 from workbench.analysis.memory.memory import stacked
-from workbench.report.cluster.shard_groups import SHARDS
+from workbench.report.collectives.shard_groups import SHARDS
 from workbench.views.document import ViewContext
 from workbench.views.panes import memory_pane
 from workbench.views.parts.memory_part import build_memory_part

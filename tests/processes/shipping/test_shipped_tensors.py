@@ -11,8 +11,8 @@ from torch.distributed.tensor import DTensor, Shard, distribute_tensor
 
 import workbench as wb
 from tests.compiler.virtual_gpu.gpus import H100
-from workbench.compiler.cluster.cluster import enter_cluster, find_cluster
 from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.process_groups.cluster import enter_cluster, find_cluster
 from workbench.compiler.request.compile_request import CompileRequest
 from workbench.compiler.virtual_gpu.client import pack_call
 from workbench.compiler.virtual_gpu.device.virtual import enter_virtual_gpu

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from tests.artifacts import package_sample as sample
 from tests.sample_report import make
-from workbench.analysis.ranks.ranks import RankProgram, Ranks
 from workbench.artifacts.inspect.artifact_rows import SymbolFacts
 from workbench.artifacts.inspect.inspection import inspect
-from workbench.report.cluster.cluster_rows import Shard
+from workbench.worlds.clusters.findings.ranks import RankProgram, Ranks
+from workbench.worlds.clusters.rows import Shard
 
 SCRIPT = "<script>alert(1)</script>"
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from statistics import median
 
 from workbench.report import Kernel, Report
-from workbench.report.cluster.cluster_rows import BLOCKS, HOOK, Collective, is_unplaced
+from workbench.report.collectives.collective_rows import BLOCKS, HOOK, Collective, is_unplaced
 
 
 @dataclass(frozen=True, slots=True)

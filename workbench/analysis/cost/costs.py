@@ -16,7 +16,7 @@ from workbench.analysis.fusion.traffic import count_moved_bytes, select_nodes
 from workbench.analysis.memory.memory import Memory, count_quick_memory, list_made_at_peak
 from workbench.number_text import plural
 from workbench.report import Kernel, Report
-from workbench.report.cluster.cluster_rows import NETWORK
+from workbench.report.collectives.collective_rows import NETWORK
 from workbench.report.machine_rows import KernelRoofline
 from workbench.report.profile_record import TIMED_BY, read_measured_call
 from workbench.specs import Catalogue

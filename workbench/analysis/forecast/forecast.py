@@ -30,7 +30,7 @@ from workbench.arguments import checked
 from workbench.errors import UsageError
 from workbench.number_text import number_text, plural
 from workbench.report import Kernel, Report
-from workbench.report.cluster.cluster_rows import (
+from workbench.report.collectives.collective_rows import (
     ERRORS,
     LEAST_CHECKED_BYTES,
     MOST_CHECKED_NODES,

@@ -28,7 +28,7 @@ from typing import Literal
 from workbench.analysis.fusion.traffic import NodeFacts, bytes_of, read_kernel_nodes
 from workbench.errors import UsageError
 from workbench.report import Kernel, Report, Table
-from workbench.report.cluster.cluster_rows import NETWORK
+from workbench.report.collectives.collective_rows import NETWORK
 from workbench.report.machine_rows import KernelRoofline
 from workbench.report.profile_record import read_measured_call
 from workbench.specs import DTYPES, Gpu, Rates

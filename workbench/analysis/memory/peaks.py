@@ -22,7 +22,7 @@ from workbench.artifacts.programs import is_cpp_program
 from workbench.device_kinds import is_gpu
 from workbench.number_text import plural
 from workbench.report import Report
-from workbench.report.cluster.shard_groups import SHARDS
+from workbench.report.collectives.shard_groups import SHARDS
 from workbench.report.memory_rows import Kind, MemoryPeak
 
 BASE: tuple[Kind, ...] = ("weights", "constant", "input")

@@ -18,7 +18,7 @@ from workbench.analysis.blocks.block_calls import Program, count_parts, find_spa
 from workbench.analysis.memory.call_order import Order, find_last_calls
 from workbench.analysis.memory.storages import Hold, Let
 from workbench.artifacts.programs import Allocate, Call, Drop, Event, Return, Share
-from workbench.report.cluster.shard_groups import ShardedModel, ShardedParameter, ShardGroup
+from workbench.report.collectives.shard_groups import ShardedModel, ShardedParameter, ShardGroup
 from workbench.report.memory_rows import Kind
 
 Woven = Event | Hold | Let

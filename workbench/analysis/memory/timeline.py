@@ -26,8 +26,8 @@ from workbench.artifacts.programs import (
 from workbench.errors import UsageError
 from workbench.number_text import plural
 from workbench.report import Buffer, Node, Report, Wrapper
-from workbench.report.cluster.cluster_rows import BLOCKS
-from workbench.report.cluster.shard_groups import SHARDS, ShardedModel
+from workbench.report.collectives.collective_rows import BLOCKS
+from workbench.report.collectives.shard_groups import SHARDS, ShardedModel
 from workbench.report.graph_stages import is_weight_name, name_input, place_of
 from workbench.report.memory_rows import Kind
 

@@ -8,7 +8,7 @@ from statistics import median
 from typing import Any, Literal
 
 from workbench.analysis.changes.change import Change, Edit, read_settings
-from workbench.analysis.cluster.streams import StreamChange
+from workbench.analysis.collectives.streams import StreamChange
 from workbench.analysis.diff.difference import Diff
 from workbench.analysis.fusion.traffic import count_moved_bytes, sum_known
 from workbench.report import Report

@@ -6,12 +6,12 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from workbench.analysis.cluster.links import ERRORS, MOST_CHECKED_NODES
-from workbench.analysis.cluster.streams import find_streams
+from workbench.analysis.collectives.links import ERRORS, MOST_CHECKED_NODES
+from workbench.analysis.collectives.streams import find_streams
 from workbench.analysis.opportunities.opportunity import Kind, Opportunity
 from workbench.analysis.opportunities.rule_facts import Facts
 from workbench.number_text import number_text, plural
-from workbench.report.cluster.cluster_rows import HOOK, Collective
+from workbench.report.collectives.collective_rows import HOOK, Collective
 
 _PASSES = "aten_distributed_optimizations."
 _OVERLAP = f"{_PASSES}enable_overlap_scheduling"

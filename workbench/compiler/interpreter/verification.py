@@ -89,7 +89,7 @@ from workbench.compiler.interpreter.serialized_function import (
 from workbench.compiler.request.callables import Callee, resolve
 from workbench.device_kinds import CPU, GPU
 from workbench.errors import UsageError
-from workbench.report.cluster.cluster_rows import NOTHING_SENT
+from workbench.report.collectives.collective_rows import NOTHING_SENT
 from workbench.tasks.progress_events import ProgressCallback, step
 
 _OTHER_SEED = 20

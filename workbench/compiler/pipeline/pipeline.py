@@ -35,7 +35,6 @@ from workbench.compiler.captured_code.specialized_values import (
     find_importable_name,
 )
 from workbench.compiler.captured_graphs.captured import CapturedGraph
-from workbench.compiler.cluster.cluster import refuse_hooks
 from workbench.compiler.cold_start.compile_cache import partial_pch, start_fast
 from workbench.compiler.cold_start.partial_pch import PartialPch
 from workbench.compiler.contract.contract import Contract
@@ -62,6 +61,7 @@ from workbench.compiler.pipeline.failures import explain
 from workbench.compiler.pipeline.fusion_constraints import choose_fusion
 from workbench.compiler.pipeline.modes import check_freezing, merge_options
 from workbench.compiler.pipeline.separate_blocks import keep_blocks_apart
+from workbench.compiler.process_groups.cluster import refuse_hooks
 from workbench.compiler.recording.recorder import FULL, Recorder
 from workbench.compiler.request.callables import BoundCall, Callee
 from workbench.compiler.request.compile_request import CompileOptions, CompileRequest
@@ -71,8 +71,8 @@ from workbench.compiler.sources.sources import Places
 from workbench.errors import CaptureError, UsageError, WorkbenchError, read_first_line, suggest
 from workbench.number_text import plural
 from workbench.report import Outcome, Report, Request
-from workbench.report.cluster.cluster_rows import BLOCKS
-from workbench.report.cluster.shard_groups import SHARDS
+from workbench.report.collectives.collective_rows import BLOCKS
+from workbench.report.collectives.shard_groups import SHARDS
 from workbench.tasks.progress_events import ProgressCallback, ProgressRaised
 
 _FIXED = 6  # sizes that the code fixed, each in a note

@@ -8,9 +8,9 @@ from typing import Any
 
 import torch
 
-from workbench.compiler.cluster.cluster import Cluster
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.tensor_like import list_tensor_leaves
+from workbench.compiler.process_groups.cluster import Cluster
 from workbench.compiler.recording.collective_nodes import (
     NAMESPACE,
     WAIT,
@@ -21,7 +21,7 @@ from workbench.compiler.recording.collective_nodes import (
 )
 from workbench.compiler.rows.program_rows import place_collective
 from workbench.report import Kernel
-from workbench.report.cluster.cluster_rows import Collective, name_kind
+from workbench.report.collectives.collective_rows import Collective, name_kind
 
 _TIMED = ("all_gather", "all_reduce", "all_to_all", "reduce_scatter")
 """Those that torch has a formula for: the time of any other is 0 there."""

@@ -12,9 +12,9 @@ from typing import Any
 
 import torch
 
-from workbench.compiler.cluster.cluster import find_cluster
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Hook
+from workbench.compiler.process_groups.cluster import find_cluster
 from workbench.compiler.recording.collective_nodes import (
     count_collective_bytes,
     find_called_node,
@@ -33,7 +33,7 @@ from workbench.compiler.recording.collectives import (
 from workbench.compiler.recording.flops import evaluate_count, operations
 from workbench.compiler.recording.stage_graphs import GraphRecorder, KeptGraph
 from workbench.report import Buffer, Kernel, Link, Node, SchedulerNode, Table
-from workbench.report.cluster.cluster_rows import PASSES, Collective
+from workbench.report.collectives.collective_rows import PASSES, Collective
 from workbench.report.rows import Lowering
 
 

@@ -13,11 +13,11 @@ from importlib import metadata
 from typing import Any, Self
 
 from workbench import __version__
-from workbench.compiler.cluster.cluster import find_cluster
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Patches
 from workbench.compiler.internals.trace import Record, TraceHandler
 from workbench.compiler.machine_code.host_code import HostCode
+from workbench.compiler.process_groups.cluster import find_cluster
 from workbench.compiler.recording.autotune_choices import AutotuneRecorder
 from workbench.compiler.recording.budget_previews import BudgetRecorder
 from workbench.compiler.recording.bytecode import BytecodeRecorder
@@ -47,7 +47,7 @@ from workbench.report import (
     Table,
     TextWriter,
 )
-from workbench.report.cluster.cluster_rows import CLUSTER, PASSES
+from workbench.report.collectives.collective_rows import CLUSTER, PASSES
 from workbench.report.rows import MODULE_CLASSES
 from workbench.report.texts import LateTexts
 from workbench.report.wbr_file import Lazy

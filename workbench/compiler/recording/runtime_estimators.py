@@ -7,13 +7,13 @@ from typing import Any
 
 import torch
 
-from workbench.analysis.cluster.links import Links, estimate_collective, find_links
+from workbench.analysis.collectives.links import Links, estimate_collective, find_links
 from workbench.analysis.forecast.forecast import PROFILED, time_operator
 from workbench.analysis.gpu_model.roofline import find_peak_rate
 from workbench.analysis.library_kernels.operator_work import OperatorCall, fill_causal
-from workbench.compiler.cluster.cluster import Cluster
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.local_device import read_product_precision
+from workbench.compiler.process_groups.cluster import Cluster
 from workbench.compiler.recording.budget_previews import (
     costs_nothing,
     count_tensor_bytes,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 from workbench.arguments import shown
 from workbench.device_kinds import TARGETS
 from workbench.errors import UsageError, suggest
-from workbench.report.cluster.shard_groups import ShardedModel
+from workbench.report.collectives.shard_groups import ShardedModel
 from workbench.settings import Settings
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, Generic, TypeVar
 
 from workbench.report import Graph, Kernel, Link, Node, Wrapper
-from workbench.report.cluster.cluster_rows import Collective
+from workbench.report.collectives.collective_rows import Collective
 from workbench.report.graph_stages import GRAPH_STAGES
 
 NO_NODES: Mapping[str, list[Any]] = {part.name: [] for part in fields(Node)}

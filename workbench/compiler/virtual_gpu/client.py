@@ -10,9 +10,9 @@ from functools import cache
 from math import inf
 from pathlib import Path
 
-from workbench.compiler.cluster.cluster import find_cluster, refuse_hooks
 from workbench.compiler.internals.torch_state import TorchState
 from workbench.compiler.pipeline.modes import merge_options
+from workbench.compiler.process_groups.cluster import find_cluster, refuse_hooks
 from workbench.compiler.request.callables import resolve
 from workbench.compiler.request.compile_request import CompileOptions, CompileRequest
 from workbench.compiler.virtual_gpu.kernel_choice import Build, BuildJob, Built

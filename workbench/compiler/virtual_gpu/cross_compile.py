@@ -22,7 +22,7 @@ from typing import Any
 
 import torch
 
-from workbench.analysis.cluster.streams import time_collectives
+from workbench.analysis.collectives.streams import time_collectives
 from workbench.analysis.gpu_model.roofline import add_rooflines
 from workbench.artifacts.machine.machine_description import release
 from workbench.artifacts.manifest.manifest import BuiltFor, GpuKernel
@@ -41,13 +41,13 @@ from workbench.compiler.aot_files.writing.written_artifact import (
 from workbench.compiler.call_plan.guard_sandbox import GuardSandbox
 from workbench.compiler.captured_graphs.captured import GraphKeeper
 from workbench.compiler.captured_graphs.program_parts import NoProgram, Program
-from workbench.compiler.cluster.cluster import Cluster, enter_cluster
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.late_values.late_globals import add_setters
 from workbench.compiler.machine_code.machine_code import MachineCodeRecorder
 from workbench.compiler.measuring.call_memory import EagerCounter
 from workbench.compiler.pipeline.modes import merge_options
 from workbench.compiler.pipeline.pipeline import CompiledCode, compile_ahead
+from workbench.compiler.process_groups.cluster import Cluster, enter_cluster
 from workbench.compiler.request.compile_request import CompileRequest
 from workbench.compiler.virtual_gpu.device.template_model import mark_estimates
 from workbench.compiler.virtual_gpu.device.virtual import (
@@ -62,7 +62,7 @@ from workbench.errors import ArtifactError, CaptureError, WorkbenchError, descri
 from workbench.processes.parent import Done, Failed, whole
 from workbench.processes.shipping.shipped_values import Arrived, unpack_described
 from workbench.report import AutotuneChoice, Node, Report, Table
-from workbench.report.cluster.cluster_rows import has_fake_collectives
+from workbench.report.collectives.collective_rows import has_fake_collectives
 from workbench.report.machine_rows import Fidelity
 from workbench.specs import Gpu
 from workbench.specs.device import Device

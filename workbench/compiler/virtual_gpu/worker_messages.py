@@ -8,8 +8,8 @@ from typing import Any
 
 from workbench.artifacts.manifest.package_manifest import PackagedConstant
 from workbench.compiler.captured_graphs.program_parts import NoProgram, Program
-from workbench.compiler.cluster.cluster import Cluster
 from workbench.compiler.internals.torch_state import TorchState
+from workbench.compiler.process_groups.cluster import Cluster
 from workbench.processes.shipping.caller_context import CallerContext
 from workbench.processes.shipping.shipped_values import Forms
 from workbench.report import Report, Request

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from workbench.analysis.cluster.streams import time_collectives
+from workbench.analysis.collectives.streams import time_collectives
 from workbench.analysis.gpu_model.roofline import add_rooflines
 from workbench.compiler.internals.local_device import read_properties, read_vendor
 from workbench.compiler.machine_code.machine_code import MachineCodeRecorder

@@ -32,7 +32,7 @@ from workbench.compiler.late_values.late_globals import add_setters
 from workbench.compiler.request.callables import find_compiled_parts, resolve
 from workbench.errors import ArtifactError, UsageError
 from workbench.file_path import check_file_path
-from workbench.report.cluster.cluster_rows import has_fake_collectives
+from workbench.report.collectives.collective_rows import has_fake_collectives
 
 if TYPE_CHECKING:
     from workbench.handles.base.checked_call import CheckedCall

@@ -28,7 +28,7 @@ from workbench.handles.running.progress_line import follow_in_a_line
 from workbench.live_only import LivePart
 from workbench.number_text import join_words, number_text
 from workbench.report import Report, Table
-from workbench.report.cluster.shard_groups import SHARDS
+from workbench.report.collectives.shard_groups import SHARDS
 from workbench.report.memory_rows import MemoryBudget, RecomputedNode
 from workbench.tasks.background_task import BackgroundTask, Steps
 from workbench.tasks.progress_events import ProgressCallback

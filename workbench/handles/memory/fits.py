@@ -19,8 +19,8 @@ from workbench.analysis.layers.optimizers import name_optimizer, state_bytes
 from workbench.analysis.memory.memory import Memory, memory
 from workbench.arguments import shown
 from workbench.compiler.calls.paths import Path, leaves
-from workbench.compiler.cluster.cluster import refuse_shards
 from workbench.compiler.internals import torch_private as tp
+from workbench.compiler.process_groups.cluster import refuse_shards
 from workbench.compiler.request.compile_request import CompileRequest, list_known_gpus
 from workbench.compiler.request.composition import choose_options
 from workbench.device_kinds import TARGETS

@@ -20,7 +20,7 @@ from workbench.compiler.request.compile_request import CompileRequest
 from workbench.errors import UsageError, WorkbenchError
 from workbench.number_text import number_text
 from workbench.report import Report
-from workbench.report.cluster.shard_groups import SHARDS
+from workbench.report.collectives.shard_groups import SHARDS
 from workbench.report.memory_rows import EagerMemory
 from workbench.tasks.progress_events import ProgressCallback
 

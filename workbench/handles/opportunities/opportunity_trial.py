@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from workbench.analysis.cluster.streams import compare_streams
+from workbench.analysis.collectives.streams import compare_streams
 from workbench.analysis.diff.report_comparison import compare as diff
 from workbench.analysis.diff.report_comparison import is_same_code
 from workbench.analysis.opportunities.opportunity import Opportunity, Tried, read_cost
@@ -21,7 +21,6 @@ from workbench.compiler.call_state.call_leaves import (
     find_held_inputs,
     restore_state,
 )
-from workbench.compiler.cluster.cluster import find_cluster
 from workbench.compiler.comparison.judgement import Judge
 from workbench.compiler.comparison.output_comparison import Comparison
 from workbench.compiler.comparison.trial import DRAWN, Trial
@@ -29,6 +28,7 @@ from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.measuring.timing import RepeatableCall
 from workbench.compiler.pairs.paired_rounds import Patience, measure_in_turn
 from workbench.compiler.pipeline.explain import Explanation
+from workbench.compiler.process_groups.cluster import find_cluster
 from workbench.compiler.request.compile_request import (
     CompileRequest,
     FusionChoice,
@@ -39,7 +39,7 @@ from workbench.errors import UsageError, WorkbenchError
 from workbench.handles.base.compared_call import try_call
 from workbench.handles.changed_copy import rewrite_callable
 from workbench.report import Report
-from workbench.report.cluster.cluster_rows import CLUSTER, NOTHING_SENT, has_fake_collectives
+from workbench.report.collectives.collective_rows import CLUSTER, NOTHING_SENT, has_fake_collectives
 from workbench.report.paired import PairedTimes
 from workbench.tasks.background_task import BackgroundTask
 from workbench.tasks.progress_events import ProgressCallback, step

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from workbench.arguments import shown
 from workbench.compiler.captured_code.specialized_values import resolve
 from workbench.compiler.comparison.judgement import Tolerance
 from workbench.compiler.comparison.output_comparison import Comparison, Verification
@@ -15,19 +13,12 @@ from workbench.errors import UsageError
 from workbench.handles.base.compared_call import has_other_draws as has_other_draws
 from workbench.handles.base.compared_call import list_roots as list_roots
 from workbench.handles.base.compared_call import try_call as try_call
-from workbench.report.cluster.cluster_rows import (
-    CLUSTER,
-    NOTHING_SENT,
-    RANK_NUMBERS,
-    has_fake_collectives,
-)
+from workbench.report.collectives.collective_rows import NOTHING_SENT, has_fake_collectives
 from workbench.worlds.world import ask, list_worlds
 
 if TYPE_CHECKING:
-    from workbench.compiler.interpreter.verification import Edit
     from workbench.handles.base.checked_call import CheckedCall
     from workbench.handles.base.compiled_base import CompiledBase
-    from workbench.handles.running.rank_checks import RankVerification
 
 _OUTSIDE = "the package has no such value: nobody outside can write or read it"
 
@@ -137,117 +128,20 @@ def name_reference(
         ) from error
 
 
-MOST_RANKS = 16
-_NO_BUILD = (
-    "The model holds the values of one rank alone. Give the function that makes it, "
-    "verify(x, ranks={ranks}, build=build), where build(mesh) gives the model, or the model and "
-    "the tuple of this rank's inputs: it is called on every rank."
-)
-
-
 def verify_ranks(
-    compiled: CompiledBase,
-    args: tuple[Any, ...],
-    kwargs: Mapping[str, Any],
-    *,
-    ranks: int,
-    build: Callable[[Any], Any] | None = None,
-    reference: Callable[..., Any] | None = None,
-    loss: str = "mean",
-    per_kernel: bool = False,
-    rtol: float | None = None,
-    atol: float | None = None,
-    edit: Callable[[int], Edit | None] = lambda rank: None,
-) -> RankVerification:
-    """Run a program of a virtual cluster on all of its ranks and compare each; see `wb.verify`.
+    compiled: CompiledBase, args: tuple[Any, ...], kwargs: Mapping[str, Any], **wanted: Any
+) -> Verification:
+    """Compare a compiled call on every rank; `wanted` is what `wb.verify` takes for ranks.
 
-    `edit` changes, by the rank, the sources of what `per_kernel` runs.
-
-    What was found is kept in the record.
+    Raises `UsageError` where no world runs ranks, and as `wb.verify` does.
     """
-    from workbench.handles.running.rank_checks import (
-        AFTER_AUTOGRAD,
-        LOSSES,
-        KernelQuestion,
-        RankQuestion,
-        RankVerification,
-        Whole,
-        check_ranks,
-    )
-
-    report = compiled.report
-    cluster: Mapping[str, Any] = report.extra.get(CLUSTER, {})
-    _check_ranks(compiled.name, cluster, ranks)
-    _check_functions(build=build, reference=reference)
-    if loss not in LOSSES:
-        raise UsageError(f"loss is {loss!r}: expected 'mean' or 'sum'.")
-    if build is None:
-        return RankVerification((), compiled.name, cause=_NO_BUILD.format(ranks=ranks))
-    if compiled.recipe is None:
-        raise UsageError(
-            f"{compiled.name} was loaded from a file, which does not hold how it was compiled: "
-            "compile it again to verify it on all ranks."
+    for world in list_worlds():
+        verification = ask(
+            world,
+            lambda w: w.verify_ranks(compiled, args, kwargs, **wanted),
+            None,
+            "verifying ranks",
         )
-    grad = any(graph.is_backward for graph in report.graphs)
-    whole = None
-    if reference is not None:
-        whole = Whole.of(reference, args, kwargs, grad=grad, loss=loss)
-    kernels = None
-    if per_kernel:
-        kernels = KernelQuestion(compiled.recipe, Tolerance(rtol, atol, grows=True), edit)
-        options = replace(compiled.recipe.options(report.request.target), grad=grad)
-    else:
-        options = compiled.recipe.options("host")
-        backend = AFTER_AUTOGRAD if options.backend == "inductor" else options.backend
-        options = replace(
-            options, backend=backend, mode=None, options={}, fusion=None, grad=grad, budgets=()
-        )
-    question = RankQuestion(
-        build,
-        cluster.get("mesh") or {"ranks": ranks},
-        args,
-        kwargs,
-        options,
-        report,
-        cluster["rank"],
-        compiled.name,
-        whole,
-        rtol,
-        atol,
-        kernels,
-    )
-    verification = check_ranks(question)
-    compiled.update(replace(report, extra={**report.extra, RANK_NUMBERS: verification.facts}))
-    return verification
-
-
-def _check_functions(**functions: Any) -> None:
-    for name, value in functions.items():
-        if value is not None and not callable(value):
-            raise UsageError(f"{name} is {shown(value)}: expected a function or a model.")
-
-
-def _check_ranks(name: str, cluster: Mapping[str, Any], ranks: int) -> None:
-    if not cluster:
-        raise UsageError(
-            f"{name} was compiled outside of a cluster and has one rank: leave out ranks=, or "
-            "compile it inside `with wb.virtual_cluster(...)`."
-        )
-    world = cluster["world_size"]
-    if not cluster["is_fake"]:
-        raise UsageError(
-            f"{name} was compiled beside a real process group, where every rank has numbers of its "
-            "own: verify without ranks=, on each of them."
-        )
-    if ranks > MOST_RANKS or world > MOST_RANKS:
-        raise UsageError(
-            f"All {max(world, ranks)} ranks would run in this process, one after another, each "
-            f"with its own model: at most {MOST_RANKS} are. The graphs hold the sizes of a cluster "
-            f"of {world}: compile the same program on a small mesh, such as "
-            "wb.virtual_cluster({'dp': 2, 'tp': 2}), and verify that."
-        )
-    if ranks != world:
-        raise UsageError(
-            f"ranks is {ranks}, but {name} was compiled on a cluster of {world}, whose sizes its "
-            f"graphs hold: give ranks={world}, or compile it on a mesh of {ranks}."
-        )
+        if isinstance(verification, Verification):
+            return verification
+    raise UsageError("ranks= runs every rank of a program, and no world that does is installed.")

@@ -8,7 +8,7 @@ from statistics import median
 from typing import Any
 
 from workbench.analysis.changes.tried_change import Verdict
-from workbench.analysis.cluster.streams import StreamChange
+from workbench.analysis.collectives.streams import StreamChange
 from workbench.analysis.opportunities.opportunity import Cost, Opportunity, Tried
 from workbench.analysis.opportunities.rehearsed_cures import Rehearsal, RehearsedCure
 from workbench.analysis.opportunities.rules import RULES

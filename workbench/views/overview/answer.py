@@ -9,7 +9,7 @@ from pathlib import PurePath
 from types import MappingProxyType
 
 from workbench.analysis.calls.call_tree import CostRow, list_call_rows, list_module_rows
-from workbench.analysis.cluster.streams import find_streams
+from workbench.analysis.collectives.streams import find_streams
 from workbench.analysis.cost.costs import Cost, CostKind, list_costs
 from workbench.analysis.forecast.forecast import Forecast, find_forecast
 from workbench.analysis.gpu_model.launches import LaunchCosts, launches, tell_kernels_of
@@ -26,7 +26,7 @@ from workbench.number_text import (
     plural,
 )
 from workbench.report import Report
-from workbench.report.cluster.cluster_rows import has_fake_collectives, is_unplaced
+from workbench.report.collectives.collective_rows import has_fake_collectives, is_unplaced
 from workbench.report.measures import measure_compile_seconds
 from workbench.report.paired import PairedTimes
 from workbench.report.profile_record import MeasuredCall, read_measured_call

@@ -22,7 +22,6 @@ from workbench.views.panes import (
     memory_pane,
     overview_pane,
     roofline_pane,
-    streams_pane,
     timeline_pane,
 )
 from workbench.views.panes.pane import Content, PageSection, Pane, ViewContext
@@ -44,7 +43,6 @@ _OWN: tuple[Pane, ...] = (
     artifact_pane.PANE,
     checks_pane.PANE,
     accesses_pane.PANE,
-    streams_pane.PANE,
 )
 
 

@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 from workbench.report import AutotuneChoice, Kernel, Phase
-from workbench.report.cluster.cluster_rows import Collective
+from workbench.report.collectives.collective_rows import Collective
 from workbench.report.file_rows import RoundTripWay
 from workbench.report.machine_rows import KernelRoofline, MatrixCell, RankedConfig
 from workbench.report.measures import measures
@@ -338,3 +338,13 @@ FIRST_COLUMNS = {
     "autotune": ["choice", "time_ms", "chosen"],
 }
 """Columns that others rely on, in this order; the row's other fields follow."""
+
+ORDER_COLUMNS = (
+    Column("Group", "group"),
+    Column("Rank", "rank", "number"),
+    Column("Against", "other", "number"),
+    Column("Alike", "collectives", "number"),
+    Column("Starts then", "here", "code"),
+    Column("The other starts", "there", "code"),
+)
+"""Collectives that two ranks start otherwise."""

@@ -44,7 +44,6 @@ from workbench.views.wire.gpu_messages import (
 )
 from workbench.views.wire.memory_messages import BudgetQuestion, BudgetsPart, MemoryPart
 from workbench.views.wire.overview_messages import Piece, TreeRow
-from workbench.views.wire.stream_messages import CollectiveRow, StreamSpan
 from workbench.views.wire.sweep_messages import RowQuestion, RowsQuestion
 from workbench.views.wire.table_messages import Cell, ColumnSpec, Terms, Unit
 from workbench.views.wire.table_messages import Tone as Tone
@@ -400,8 +399,6 @@ class Document(TypedDict):
     check_findings: list[CheckFinding]
     accesses_says: str
     accesses: list[Access]
-    streams: list[StreamSpan]
-    collectives: list[CollectiveRow]
     targets: Targets
     artifact: list[Artifact]
     file: SavedFile

@@ -8,6 +8,7 @@ from workbench.worlds.world import World
 
 if TYPE_CHECKING:
     from workbench.report import Report
+    from workbench.views.kit.shown import Shown
     from workbench.worlds.logs.reading.log_report import Trace
 
 _KERNEL_LOGS = (".ndjson", ".ndjson.gz")
@@ -19,6 +20,14 @@ class LogsWorld(World):
     name = "logs"
     title = "Logs"
     names = dict.fromkeys(("read_trace", "read_tritonparse"), "workbench.worlds.logs.calls")
+
+    def find_shown(self, kind: str) -> Shown | None:
+        """Of the ranks of a run."""
+        if kind != "LoggedRanks":
+            return None
+        from workbench.worlds.logs.views.rank_answer import SHOWN
+
+        return SHOWN
 
     def read_record(self, path: str) -> Report | Trace | None:
         """Any file or folder that nothing else reads; it raises where there is no log."""

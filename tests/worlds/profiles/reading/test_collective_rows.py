@@ -9,7 +9,7 @@ import pytest
 
 import workbench as wb
 from tests.worlds.profiles.reading.synthetic_trace import SyntheticTrace
-from workbench.analysis.cluster.links import Links, estimate_collective, find_links
+from workbench.analysis.collectives.links import Links, estimate_collective, find_links
 from workbench.specs import Catalogue
 from workbench.worlds.profiles.reading.work_tables import Collective, read_collective
 

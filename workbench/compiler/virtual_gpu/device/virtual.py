@@ -19,11 +19,11 @@ from typing import Any
 
 import torch
 
-from workbench.compiler.cluster.cluster import find_cluster
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.older_releases import find_hint_symbols, match_rblock_rule
 from workbench.compiler.internals.patches import ProcessPatches
 from workbench.compiler.machine_code.code_readers import read_usage
+from workbench.compiler.process_groups.cluster import find_cluster
 from workbench.compiler.recording.runtime_estimators import answer_timings
 from workbench.compiler.virtual_gpu.device import native_hooks
 from workbench.compiler.virtual_gpu.device.fake_cuda_api import drive, patch_cuda_api

@@ -2,6 +2,7 @@
 
 DOORS = {
     "kernel_log": "A log of tritonparse, or a folder of them, as a report.",
+    "logged_ranks": "The processes of one run, compared by their logs.",
     "log_report": "A `TORCH_TRACE` log, or a folder of them, as a report.",
 }
 """What other rooms import of this one."""

@@ -15,16 +15,10 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from workbench.analysis.ranks.logged_ranks import (
-    DEFAULT_GROUP,
-    LoggedProgram,
-    LoggedRanks,
-    compare_logs,
-)
 from workbench.errors import UsageError
 from workbench.file_path import check_file_path
 from workbench.report import Report
-from workbench.report.cluster.cluster_rows import Collective
+from workbench.report.collectives.collective_rows import Collective
 from workbench.report.session.session_record import Session
 from workbench.report.session.session_rows import Compile
 from workbench.report.wbr_file import Lazy, LazyTexts, is_kernel_log
@@ -34,6 +28,12 @@ from workbench.worlds.logs.reading.log_records import Bounds
 from workbench.worlds.logs.reading.log_summary import list_unfinished, tell_losses
 from workbench.worlds.logs.reading.log_tables import Building
 from workbench.worlds.logs.reading.logged_collectives import list_graph_collectives
+from workbench.worlds.logs.reading.logged_ranks import (
+    DEFAULT_GROUP,
+    LoggedProgram,
+    LoggedRanks,
+    compare_logs,
+)
 from workbench.worlds.logs.reading.session_tables import build_session
 
 _NAMES = ("*.log", "*.log.gz")

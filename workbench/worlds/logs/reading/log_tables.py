@@ -34,7 +34,7 @@ from workbench.report import (
     TextWriter,
     Wrapper,
 )
-from workbench.report.cluster.cluster_rows import Collective
+from workbench.report.collectives.collective_rows import Collective
 from workbench.report.graph_stages import BY_RECORD, is_input_name
 from workbench.report.wbr_file import Lazy
 from workbench.worlds.logs.reading.content import LogContent, Piece

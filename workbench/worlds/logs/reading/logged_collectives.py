@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from workbench.artifacts.programs import Dims, parse_graph
 from workbench.compiler.rows.program_rows import place_collective
 from workbench.report import Buffer, Kernel
-from workbench.report.cluster.cluster_rows import Collective, name_kind
+from workbench.report.collectives.collective_rows import Collective, name_kind
 from workbench.worlds.logs.reading.kernel_code import CodeBuffer, CodeKernel
 
 _CALL = re.compile(r"torch\.ops\._c10d_functional\.(\w+?)_?\.")

@@ -35,7 +35,7 @@ from workbench.errors import UsageError, WorkbenchError, read_first_line
 from workbench.file_path import check_file_path, explain_no_path
 from workbench.handles.base.compiled_base import CompiledBase
 from workbench.handles.running.progress_line import follow_in_a_line
-from workbench.report.cluster.cluster_rows import NOTHING_SENT, has_fake_collectives
+from workbench.report.collectives.collective_rows import NOTHING_SENT, has_fake_collectives
 from workbench.report.presenter import presenter
 from workbench.report.tables import read_table
 from workbench.tasks.background_task import BackgroundTask, Steps

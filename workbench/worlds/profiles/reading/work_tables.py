@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from workbench.analysis.cluster.links import Links, estimate_collective, find_links
+from workbench.analysis.collectives.links import Links, estimate_collective, find_links
 from workbench.analysis.kernel_time.kernel_time import LibraryLaunch, time_kernel
 from workbench.analysis.library_kernels.kernel_bounds import bound_kernel, list_slow_reasons
 from workbench.analysis.library_kernels.kernel_names import (

@@ -1,0 +1,7 @@
+"""Rows of collectives: those of a program, and what `fully_shard` gathers and reduces."""
+
+DOORS = {
+    "collective_rows": "The collectives of a program, and whether two ranks start the same ones.",
+    "shard_groups": "What a rank holds, gathers and reduces of a model of `fully_shard`.",
+}
+"""What other rooms import of this one."""

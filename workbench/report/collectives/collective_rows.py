@@ -1,0 +1,196 @@
+"""Rows of collectives: those of a program, and whether two ranks start the same ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sized
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from workbench.report.measures import describe, number
+
+CLUSTER = "cluster"
+"""Where `Report.extra` says which rank was compiled; a record of no cluster has none.
+
+`rank` of `world_size`, and `is_fake`: whether the process group sends nothing; `mesh`: the
+dimensions of a virtual cluster, each with its number of ranks; `gpus_per_node`, and where they were
+given `nvlink_gb_s` and `nic_gb_s`.
+"""
+
+
+NETWORK = "it waits for other GPUs, not for this one: see the table `collectives`"
+"""Why a collective has no cost among kernels."""
+
+ERRORS = (0.15, 0.3)
+"""Within what of the time four of five published ones lie, of one node and of several: of 49 and 45
+times of nccl-tests, by which the rates here were chosen."""
+MOST_CHECKED_NODES, LEAST_CHECKED, LEAST_CHECKED_BYTES = 4, "64 KiB", 2**16
+"""On how many nodes, and from which message on, they were held against those times."""
+
+NOTHING_SENT = (
+    "The process group is a virtual cluster's: its collectives send nothing, so that no rank's "
+    "numbers are there to compare. Verify all ranks of a small one with ranks= and build=, or "
+    "compile beside a real process group, as torchrun makes one."
+)
+"""Why numbers of a program are not checked that holds collectives of a fake group."""
+
+
+class Compiled(Protocol):
+    """A record of a compilation, as far as it is asked here."""
+
+    @property
+    def extra(self) -> Mapping[str, Any]:
+        """What the record knows beside its tables."""
+
+    @property
+    def collectives(self) -> Sized:
+        """The collectives of its programs."""
+
+    @property
+    def graphs(self) -> Iterable[Any]:
+        """Its graphs, of every stage."""
+
+    @property
+    def nodes(self) -> Any:
+        """The table of their nodes."""
+
+
+def has_fake_collectives(report: Compiled) -> bool:
+    """Whether its programs hold collectives of a process group that sends nothing, or may.
+
+    Where torch's caches or another backend left nothing of what a graph became, the nodes tell, and
+    a graph that only Dynamo has seen may hold what is one later, as tensors on a mesh.
+    """
+    if not report.extra.get(CLUSTER, {}).get("is_fake", False):
+        return False
+    targets = report.nodes.columns.get("target", ())
+    is_lowered = any(graph.stage != "dynamo" for graph in report.graphs)
+    return len(report.collectives) > 0 or not is_lowered or any(map(is_collective, targets))
+
+
+def is_collective(target: str) -> bool:
+    """Whether a node that calls this starts or awaits a collective."""
+    return "c10d_functional" in target
+
+
+PASSES = "collective passes"
+"""What a record calls the part that says what torch's passes did with collectives."""
+_KINDS = ("all_gather", "all_reduce", "all_to_all", "reduce_scatter", "broadcast")
+
+
+def name_kind(operator: str) -> str:
+    """NCCL's word for a collective, of which torch has several operators; else the operator's."""
+    return next((kind for kind in _KINDS if operator.startswith(kind)), operator)
+
+
+BLOCKS = "blocks"
+"""Where `Report.extra` has the block of each scheduler node, by the ids of both.
+
+Only of a model whose blocks run as programs of their own, with hooks between them, and which was
+compiled at once: nothing is fused over their edges.
+"""
+GRAPH, HOOK = "graph", "hook"
+"""Whether a collective is in the generated program, or made by a hook around it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Collective:
+    """One collective of a generated program: what is sent, between whom, where one waits for it.
+
+    `kernel` is the library call that starts it, `wait_kernel` the one that waits for it; `order`
+    and `wait_order` are their places among all kernels of the program, from 0. Between the two,
+    `hidden_by` run. `mesh_dims` is what the mesh calls the group, `group_nodes` on how many nodes
+    its ranks are. `called_from` are the lines that called its function, nearest first. Of one that
+    torch's passes merged from several, `merged_from` are those, and its lines are theirs. `moves`
+    has a text for each pass that tried to move it: `reorder: 3, data dependency detected …` is 3
+    places, and then torch's words for what stopped it; `async TP: 0, …` why that did not fuse it.
+    """
+
+    id: str  # its id, such as `c3`
+    graph: str  # the lowered graph, by its id
+    is_backward: bool  # whether it is of the backward
+    op: str  # the collective, such as `all_reduce`
+    bytes: int | None = number(
+        "Message",
+        "B",
+        "As NCCL counts it: what an all-gather gives, what any other takes",
+        source="counted",
+        meaning="Bytes as NCCL counts them: what an all-gather gives, what any other takes.",
+    )
+    dtype: str | None = None  # its dtype
+    group: str = ""  # the process group, by torch's name
+    mesh_dims: str = ""
+    group_size: int | None = field(
+        default=None, metadata=describe("Ranks", meaning="How many ranks are in the group.")
+    )
+    group_nodes: int | None = field(
+        default=None, metadata=describe("Nodes", meaning="On how many nodes its ranks are.")
+    )
+    kernel: str | None = None  # the library call that starts it, by its id
+    wait_kernel: str | None = None  # the library call that waits for it
+    order: int | None = None
+    wait_order: int | None = None
+    hidden_by: tuple[str, ...] = ()  # the kernels between the two, by their ids
+    node: str | None = None  # the FX node that starts it
+    wait_node: str | None = None  # the FX node that waits for it
+    lines: tuple[str, ...] = ()  # the user's lines that cause it, by their `L:` ids
+    called_from: tuple[str, ...] = ()  # the lines that called its function, nearest first
+    est_us: float | None = number(
+        "Modelled",
+        "us",
+        "By NCCL's own model, with the links that its group has",
+        source="model",
+    )
+    exposed_us: float | None = number(
+        "Exposed",
+        "us",
+        "The kernels wait for it; modelled",
+        source="model",
+        meaning="µs that the kernels wait for it, by the model.",
+    )
+    algorithm: str | None = None  # NCCL's algorithm and protocol by that model, as `ring/LL128`
+    why: str | None = None  # why it has no modelled time
+    bucket: int | None = None  # which bucket of its program, from 0; None for one by itself
+    merged_from: tuple[str, ...] = ()  # the FX nodes that it took the place of, by their ids
+    moves: tuple[str, ...] = ()  # by pass: how many places it was moved, and why no farther
+    torch_est_us: float | None = number(
+        "By torch",
+        "us",
+        "By torch's own formula, which its passes go by",
+        source="model",
+        meaning="µs of it by torch's own formula, which its passes go by.",
+    )
+    torch_exposed_us: float | None = number(
+        "Exposed by torch",
+        "us",
+        "What torch's passes expect the kernels to wait",
+        source="model",
+        meaning="µs that torch's passes expect the kernels to wait for it; None where none ran.",
+    )
+    origin: str = GRAPH  # "graph", or "hook": computed from what a hook will send
+    block: str | None = None  # the module whose hook it is, where its place in the call is known
+
+
+def is_unplaced(row: Collective) -> bool:
+    """Whether nothing is known of what runs beside it: a hook of a block by itself, or of DDP."""
+    return row.origin == HOOK and row.block is None
+
+
+@dataclass(frozen=True, slots=True)
+class CollectiveOrder:
+    """The collectives of one group on two of its ranks, in the order in which they start.
+
+    A group waits until all of its ranks have started the same collective. `place` is the first
+    that differs, from 0, and `here` and `there` what either rank starts then; None where all are
+    the same. What an all-to-all sends may differ between ranks, and is not compared.
+    """
+
+    group: str  # what the mesh calls the group
+    group_size: int | None  # how many ranks are in the group; a log does not tell it
+    rank: int  # which of the ranks, from 0
+    other: int  # the rank that it is compared with
+    collectives: int  # how many of them both start alike
+    place: int | None = None
+    here: str | None = None
+    there: str | None = None
+    note: str = ""  # what comes of it
+    compile_id: str = ""  # in which compile of logs; of ranks compiled here all are one program
