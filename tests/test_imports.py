@@ -52,7 +52,22 @@ FLOORS = """
 1 artifacts.inspect
 1 artifacts.preflight
 2 compiler.comparison
-2 compiler.measuring · compiler.pairs · compiler.machine_code · views
+2 compiler.measuring · compiler.pairs · compiler.machine_code
+2 views.wire
+2 views.words
+2 views.tables · views.job_queue
+2 views.kit · views.source_marks
+2 views.static_html
+2 views.answers · views.overview
+2 views.layout · views.panes
+2 views.gpu_model · views.tuning · views.cards · views.parts
+2 views.charts · views.document · views.memory
+2 views.pages · views.perfetto
+2 views.text · views.diff
+2 views.widgets
+2 views.sweep · views.session
+2 views.presenters · views.typescript
+2 views
 2 compiler.memory_layouts
 2 compiler.late_values
 2 compiler.aot_files · compiler.package_calls

@@ -8,7 +8,7 @@ from typing import Any
 
 from wire_types import mismatches
 
-from workbench.views.widgets.request_widget import RequestWidget
+from workbench.views.kit.request_widget import RequestWidget
 from workbench.views.wire import report_messages as wire
 
 

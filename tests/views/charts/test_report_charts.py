@@ -17,7 +17,7 @@ from workbench.errors import UsageError
 from workbench.report import Report
 from workbench.specs import Catalogue
 from workbench.views.charts.calls_chart import draw_picture
-from workbench.views.charts.sheet import FAINT, INK, KERNEL_COLOURS, PALE
+from workbench.views.kit.sheet import FAINT, INK, KERNEL_COLOURS, PALE
 from workbench.views.words.record_words import few_words
 
 RECORDS = Path(__file__).parents[2] / "records"

@@ -15,8 +15,8 @@ from workbench.analysis.gpu_model.matrix import METRICS, Matrix
 from workbench.errors import UsageError
 from workbench.report import Report, Table, TextWriter
 from workbench.report.machine_rows import Assembly, MatrixCell
-from workbench.views.charts.sheet import compute_shades
 from workbench.views.gpu_model.matrix_answer import heat_map
+from workbench.views.kit.sheet import compute_shades
 from workbench.views.widgets.display import show
 
 TARGETS = ("t4", "a100", "h100")

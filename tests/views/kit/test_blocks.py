@@ -12,7 +12,6 @@ import pytest
 from workbench.errors import UsageError
 from workbench.report.presenter import Presented, presenter
 from workbench.views import presenters
-from workbench.views.charts.sheet import HeatCell, HeatMap, HeatRow
 from workbench.views.kit.blocks import (
     SUMMARIES,
     Action,
@@ -45,6 +44,7 @@ from workbench.views.kit.blocks import (
     Waterfall,
     write_text,
 )
+from workbench.views.kit.sheet import HeatCell, HeatMap, HeatRow
 from workbench.views.kit.shown import Shown
 from workbench.views.session import session_timeline
 from workbench.views.static_html.render import keep, summarize, write_page

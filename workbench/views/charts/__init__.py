@@ -3,6 +3,5 @@
 DOORS = {
     "calls_chart": "The calls of kernels as a small picture.",
     "report_charts": "The charts of a report by their names.",
-    "sheet": "A sheet to draw on, its colours, heat maps.",
 }
 """What other rooms import of this one."""

@@ -18,7 +18,7 @@ from workbench.analysis.fusion.traffic import count_moved_bytes, measure_fusion_
 from workbench.errors import UsageError
 from workbench.number_text import format_bytes, format_ms, format_percent, format_us
 from workbench.report import Kernel, Report
-from workbench.views.charts.sheet import FAINT, KERNEL_COLOURS, NONE, PALE, sheet, unit_of
+from workbench.views.kit.sheet import FAINT, KERNEL_COLOURS, NONE, PALE, sheet, unit_of
 from workbench.views.words.record_words import few_words, list_kernel_ops, short
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from workbench.analysis.fusion.fusion import KernelCall, calls, mark_kernels
 from workbench.number_text import plural
 from workbench.report import Report
-from workbench.views.charts.sheet import INK, KERNEL_COLOURS, NONE, RULE, sheet
+from workbench.views.kit.sheet import INK, KERNEL_COLOURS, NONE, RULE, sheet
 from workbench.views.layout import GAP_Y, NODE_HEIGHT, layered
 from workbench.views.words.record_words import few_words, list_kernel_ops
 

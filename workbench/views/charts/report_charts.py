@@ -11,8 +11,8 @@ from workbench.number_text import format_seconds
 from workbench.report import Phase, Report
 from workbench.report.measures import measure_compile_seconds
 from workbench.views.charts import bars, calls_chart, roofline_chart
-from workbench.views.charts.sheet import INK, KERNEL_COLOURS, sheet
 from workbench.views.gpu_model import matrix_answer
+from workbench.views.kit.sheet import INK, KERNEL_COLOURS, sheet
 from workbench.views.tuning import ranked_answer
 from workbench.views.words.record_words import short
 

@@ -9,7 +9,7 @@ from workbench.errors import UsageError
 from workbench.number_text import format_us, number_text, plural
 from workbench.report import Kernel, Report
 from workbench.report.machine_rows import KernelRoofline
-from workbench.views.charts.sheet import FAINT, INK, KERNEL_COLOURS, NONE, RULE, sheet
+from workbench.views.kit.sheet import FAINT, INK, KERNEL_COLOURS, NONE, RULE, sheet
 from workbench.views.words.record_words import few_words, list_kernel_ops
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import traitlets
 from workbench.analysis.diff.difference import Diff
 from workbench.errors import UsageError
 from workbench.views.diff.diff_page import document
-from workbench.views.widgets.request_widget import RequestWidget
+from workbench.views.kit.request_widget import RequestWidget
 from workbench.views.wire.codec import pack
 
 

@@ -15,8 +15,8 @@ from workbench.analysis.forecast.forecast import (
 from workbench.analysis.gpu_model.launches import Launches, tell_kernels
 from workbench.number_text import format_bytes, format_percent, format_us, plural
 from workbench.report.measures import measures
-from workbench.views.charts.sheet import KERNEL_COLOURS, sheet
 from workbench.views.kit.blocks import HEAT_BYTES, Document, Sentence, Table
+from workbench.views.kit.sheet import KERNEL_COLOURS, sheet
 from workbench.views.kit.shown import Shown
 from workbench.views.tables.column import Column
 

@@ -6,8 +6,8 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from workbench.analysis.kernel_layouts.kernel_layout import Layout
-from workbench.views.charts.sheet import CELL_INK, sheet
 from workbench.views.kit.blocks import Document, Sentence, Table
+from workbench.views.kit.sheet import CELL_INK, sheet
 from workbench.views.kit.shown import Shown
 from workbench.views.tables.column import Column
 

@@ -21,8 +21,8 @@ from workbench.number_text import ABSENT, format_percent, format_us, number_text
 from workbench.report import Report
 from workbench.report.machine_rows import MatrixCell
 from workbench.report.measures import measures
-from workbench.views.charts.sheet import HeatCell, HeatMap, HeatRow, compute_shades, draw_heat_map
 from workbench.views.kit.blocks import HEAT_BYTES, Document, Heat, Sentence, Table
+from workbench.views.kit.sheet import HeatCell, HeatMap, HeatRow, compute_shades, draw_heat_map
 from workbench.views.kit.shown import Shown
 from workbench.views.tables import data_frames
 from workbench.views.tables.column import Column

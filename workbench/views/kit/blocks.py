@@ -16,7 +16,7 @@ from markupsafe import Markup
 
 from workbench.number_text import ABSENT, format_seconds, plural
 from workbench.settings import Embed
-from workbench.views.charts.sheet import HeatMap
+from workbench.views.kit.sheet import HeatMap
 from workbench.views.tables.column import CUT, Column
 from workbench.views.tables.columns import spell_out_columns
 from workbench.views.wire.report_messages import Source

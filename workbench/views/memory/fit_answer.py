@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from workbench.analysis.layers.fit import Fit
 from workbench.analysis.layers.layers import ModuleShare
 from workbench.number_text import format_bytes, plural
-from workbench.views.charts.sheet import CELL_INK, KERNEL_COLOURS, sheet
 from workbench.views.kit.blocks import Chart, Document, Sentence, Table, write_text
+from workbench.views.kit.sheet import CELL_INK, KERNEL_COLOURS, sheet
 from workbench.views.kit.shown import Shown
 from workbench.views.tables.column import Column
 

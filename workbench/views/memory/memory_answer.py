@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from workbench.analysis.budgets.budgets import BudgetPoint, Budgets, cost_text
 from workbench.analysis.memory.memory import Memory, stacked
 from workbench.number_text import format_bytes, format_percent, plural
-from workbench.views.charts.sheet import KERNEL_COLOURS, sheet
 from workbench.views.kit.blocks import HEAT_BYTES, Block, Document, Look, Sentence, Table
+from workbench.views.kit.sheet import KERNEL_COLOURS, sheet
 from workbench.views.kit.shown import Shown
 from workbench.views.parts.memory_part import build_memory_part
 from workbench.views.tables.column import Column

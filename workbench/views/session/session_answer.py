@@ -19,7 +19,7 @@ from workbench.report.session.session_record import (
     was_compiled_before,
 )
 from workbench.report.session.session_rows import Event, Step
-from workbench.views.charts.sheet import INK, KERNEL_COLOURS, PALE, sheet
+from workbench.views.kit.sheet import INK, KERNEL_COLOURS, PALE, sheet
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

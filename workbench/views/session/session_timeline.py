@@ -8,7 +8,7 @@ from math import log10
 
 from workbench.number_text import format_ms
 from workbench.report.session.session_record import Session
-from workbench.views.charts.sheet import KERNEL_COLOURS, PALE
+from workbench.views.kit.sheet import KERNEL_COLOURS, PALE
 from workbench.views.session.session_answer import Bar, bars
 
 WIDTH, HEIGHT = 900, 160

@@ -15,9 +15,9 @@ from workbench.errors import UsageError
 from workbench.report.session.session_record import Session
 from workbench.views.answers.alternatives_text import TONES
 from workbench.views.job_queue import IDLE, AskedJob, JobQueue
+from workbench.views.kit.request_widget import RequestWidget
 from workbench.views.session.session_document import Status, Trials, document
 from workbench.views.widgets.display import show_row
-from workbench.views.widgets.request_widget import RequestWidget
 from workbench.views.wire.advice_messages import ChangeOutcome, PatchQuestion
 from workbench.views.wire.codec import pack
 from workbench.views.wire.report_messages import Progress

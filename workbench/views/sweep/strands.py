@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from workbench.views.charts.sheet import FAINT, KERNEL_COLOURS, RULE, sheet
+from workbench.views.kit.sheet import FAINT, KERNEL_COLOURS, RULE, sheet
 from workbench.views.words.record_words import short
 
 if TYPE_CHECKING:

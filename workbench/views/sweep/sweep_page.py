@@ -13,17 +13,6 @@ from workbench.number_text import format_us
 from workbench.report.paired import SURE, compute_median_interval
 from workbench.report.trials import Trial
 from workbench.views.answers.alternatives_text import list_codes, summarize_rivals
-from workbench.views.charts.sheet import (
-    FAINT,
-    KERNEL_COLOURS,
-    PALE,
-    HeatCell,
-    HeatMap,
-    HeatRow,
-    compute_shades,
-    draw_heat_map,
-    sheet,
-)
 from workbench.views.kit.blocks import (
     Beside,
     Block,
@@ -33,6 +22,17 @@ from workbench.views.kit.blocks import (
     OnPage,
     Sentence,
     Table,
+)
+from workbench.views.kit.sheet import (
+    FAINT,
+    KERNEL_COLOURS,
+    PALE,
+    HeatCell,
+    HeatMap,
+    HeatRow,
+    compute_shades,
+    draw_heat_map,
+    sheet,
 )
 from workbench.views.kit.shown import Shown
 from workbench.views.sweep import spots, strands

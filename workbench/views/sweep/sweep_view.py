@@ -13,9 +13,9 @@ from workbench.analysis.sweep.sweep import Sweep
 from workbench.errors import UsageError
 from workbench.report.trials import Trial, apart
 from workbench.views.diff.diff_page import document as diff_document
+from workbench.views.kit.request_widget import RequestWidget
 from workbench.views.sweep.sweep_document import Live, document
 from workbench.views.widgets.display import show_row
-from workbench.views.widgets.request_widget import RequestWidget
 from workbench.views.wire.codec import pack
 
 _OPEN = 4  # records that are kept in memory

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from workbench.number_text import format_percent, format_us, plural
-from workbench.views.charts.sheet import HeatCell, HeatMap, HeatRow
+from workbench.views.kit.sheet import HeatCell, HeatMap, HeatRow
 
 Cells = Mapping[tuple[str, int, int], HeatCell]
 """By the values in words, warps and stages."""

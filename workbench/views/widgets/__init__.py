@@ -3,6 +3,5 @@
 DOORS = {
     "display": "What a notebook shows for a record: a live output, and one that stays.",
     "report_view": "The live view of a report.",
-    "request_widget": "A widget that answers each request of its front end once.",
 }
 """What other rooms import of this one."""

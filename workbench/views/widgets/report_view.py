@@ -17,9 +17,9 @@ from workbench.report import Report
 from workbench.views.document import ViewContext, document
 from workbench.views.job_queue import IDLE
 from workbench.views.kit.live_actions import LiveActions, choose_opportunity, list_actions
+from workbench.views.kit.request_widget import RequestWidget
 from workbench.views.pages.report_page import make_saved_page
 from workbench.views.parts.report_parts import report_part
-from workbench.views.widgets.request_widget import RequestWidget
 from workbench.views.wire.diff_messages import DiffDocument
 from workbench.views.wire.report_messages import GuardCheck, GuardQuestion, Progress
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from workbench.views.kit.shown import Shown
     from workbench.views.panes.pane import Pane
     from workbench.worlds.clusters.hooks.hook_collectives import Hooked
-    from workbench.worlds.clusters.running.rank_checks import RankVerification
+    from workbench.worlds.clusters.running.verification import RankVerification
 
 
 class ClustersWorld(World):

@@ -15,10 +15,10 @@ from workbench.worlds.clusters.running.rank_checks import (
     LOSSES,
     KernelQuestion,
     RankQuestion,
-    RankVerification,
     Whole,
     check_ranks,
 )
+from workbench.worlds.clusters.running.rank_checks import RankVerification as RankVerification
 
 if TYPE_CHECKING:
     from workbench.compiler.interpreter.verification import Edit

@@ -6,8 +6,8 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from workbench.report.measures import measures
-from workbench.views.charts.sheet import KERNEL_COLOURS, sheet
 from workbench.views.kit.blocks import HEAT_BYTES, Document, Sentence, Table, write_text
+from workbench.views.kit.sheet import KERNEL_COLOURS, sheet
 from workbench.views.kit.shown import Shown
 from workbench.views.tables.column import Column, exact
 from workbench.worlds.clusters.findings.scaling import Scaling

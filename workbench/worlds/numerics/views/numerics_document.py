@@ -6,13 +6,13 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from workbench.number_text import plural
-from workbench.views.charts.sheet import FAINT, KERNEL_COLOURS, sheet
 from workbench.views.kit.blocks import (
     Block,
     Document,
     Sentence,
     Table,
 )
+from workbench.views.kit.sheet import FAINT, KERNEL_COLOURS, sheet
 from workbench.views.kit.shown import Shown
 from workbench.views.panes.pane import ViewContext
 from workbench.views.tables.column import Column

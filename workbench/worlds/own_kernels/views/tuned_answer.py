@@ -11,8 +11,8 @@ from workbench.analysis.tuning.candidate import RANKED, Candidate, count_verdict
 from workbench.analysis.tuning.tuned import Tuned, TunedCase
 from workbench.errors import UsageError
 from workbench.number_text import ABSENT, format_percent, format_us
-from workbench.views.charts.sheet import HeatCell, HeatMap, draw_heat_map
 from workbench.views.kit.blocks import HEAT_BYTES, Document, Heat, OnPage, Sentence, Table
+from workbench.views.kit.sheet import HeatCell, HeatMap, draw_heat_map
 from workbench.views.kit.shown import Shown
 from workbench.views.tables.column import Column, exact
 from workbench.views.tuning.config_map import lay_out_map, make_cell

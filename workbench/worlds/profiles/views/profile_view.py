@@ -7,8 +7,8 @@ from typing import Any
 import traitlets
 
 from workbench.errors import UsageError
+from workbench.views.kit.request_widget import RequestWidget
 from workbench.views.widgets.display import show_row
-from workbench.views.widgets.request_widget import RequestWidget
 from workbench.views.wire.codec import pack
 from workbench.worlds.profiles.matches.profile_difference import ProfileDiff
 from workbench.worlds.profiles.rows.run_profile import RunProfile
