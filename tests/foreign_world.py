@@ -11,6 +11,18 @@ from textwrap import dedent
 
 from workbench.worlds.world import GROUP
 
+PROJECT = """
+[build-system]
+requires = ["hatchling"]
+build-backend = "hatchling.build"
+
+[project]
+name = "stars"
+version = "1.0"
+
+[tool.hatch.build.targets.wheel]
+include = ["stars.py"]
+"""
 PAGE = Path(__file__).parents[1] / "docs" / "pages" / "about" / "worlds.md"
 
 
@@ -28,6 +40,25 @@ def install(folder: Path, name: str, module: str, worlds: Mapping[str, str]) -> 
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
     points = "".join(f"{entry} = {name}:{world}\n" for entry, world in worlds.items())
     (info / "entry_points.txt").write_text(f"[{GROUP}]\n{points}")
+
+
+def install_wheel(folder: Path) -> Path:
+    """Build the package as its author would, and install its wheel; the folder to import from."""
+    source, site = folder / "source", folder / "site"
+    source.mkdir()
+    toml, module = (
+        re.findall(rf"```{kind}\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)[0]
+        for kind in ("toml", "python")
+    )
+    (source / "stars.py").write_text(module)
+    (source / "pyproject.toml").write_text(f"{PROJECT}\n{toml}")
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
+    subprocess.run(build, cwd=source, check=True)
+    (wheel,) = folder.glob("*.whl")
+    options = ("--quiet", "--no-deps", "--no-index", "--disable-pip-version-check")
+    install = [sys.executable, "-m", "pip", "install", *options, "--target", str(site), str(wheel)]
+    subprocess.run(install, check=True)
+    return site
 
 
 def run_with_world(folder: Path, program: str) -> list[str]:

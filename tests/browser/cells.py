@@ -25,10 +25,10 @@ x = torch.randn(64, 64)"""
 class Notebook:
     """A notebook whose cells are run one by one."""
 
-    def __init__(self, lab: Lab, context: Any, name: str, *cells: str):
+    def __init__(self, lab: Lab, context: Any, name: str, *cells: str, before: str = ""):
         self.watched = watched_page(context)
         self.page = self.watched.page
-        lab.write(name, SETUP, *cells)
+        lab.write(name, before + SETUP, *cells)
         lab.open(self.watched, name, run=False)
         self.page.wait_for_function(READY, timeout=60_000)
         self.run(0)

@@ -52,9 +52,9 @@ def lab(tmp_path_factory: pytest.TempPathFactory, chromium: Any) -> Iterator[Lab
 def open_notebook(lab: Lab, chromium: Any) -> Iterator[Callable[..., Notebook]]:
     contexts = []
 
-    def open_notebook(name: str, *cells: str) -> Notebook:
+    def open_notebook(name: str, *cells: str, before: str = "") -> Notebook:
         contexts.append(chromium.new_context(viewport={"width": 1280, "height": 900}))
-        return Notebook(lab, contexts[-1], name, *cells)
+        return Notebook(lab, contexts[-1], name, *cells, before=before)
 
     yield open_notebook
     for context in contexts:

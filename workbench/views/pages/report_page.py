@@ -543,5 +543,4 @@ _SECTIONS: Mapping[wire.PaneId, _Build] = {
     "artifact": _show_file,
     "matrix": _show_matrix,
     "accesses": _show_accesses,
-    "streams": lambda report, shown: _show_tables(report, shown, "collectives"),
 }
