@@ -1,83 +1,19 @@
-"""Cards of the inspector, described once: what is said of a row that is selected.
-
-In texts `{name}` is a field of the row; what stands in brackets is left out where a field in it is
-missing, and a text without anything is not shown.
-"""
+"""Cards of the inspector for rows of the panes, each described once."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
+from workbench.views.kit.card import Card
 from workbench.views.tables.column import Column
 from workbench.views.wire.block_messages import CardSpec
-
-
-@dataclass(frozen=True)
-class Card:
-    """What kind of thing a row is, its title, its short name; a fact without a value is left out.
-
-    `place` is where the document has the rows, `of` what the glossary calls the facts. `tag` is a
-    word and its tone, `says` stands above the facts, `parts` below them under their headings;
-    `chips` are headings with fields of ids, `without` kinds of what belongs to it. `ties` are
-    fields with ids that belong to the row as it belongs to them, `leads` those that only do the
-    first.
-    """
-
-    place: str
-    caption: str
-    title: str
-    label: str
-    facts: Sequence[Column]
-    of: str = ""
-    tag: tuple[str, str] | None = None
-    says: str = ""
-    parts: Sequence[tuple[str, str]] = ()
-    chips: Sequence[tuple[str, str]] = ()
-    without: Sequence[str] = ()
-    ties: Sequence[str] = ()
-    leads: Sequence[str] = ()
-
-    def spec(self) -> CardSpec:
-        """The card as it travels."""
-        return {
-            "place": self.place,
-            "of": self.of or self.place.rpartition(".")[2],
-            "caption": self.caption,
-            "title": self.title,
-            "label": self.label,
-            "tag": self.tag,
-            "says": self.says,
-            "facts": [column.spec() for column in self.facts],
-            "parts": list(self.parts),
-            "chips": list(self.chips),
-            "without": list(self.without),
-            "ties": list(self.ties),
-            "leads": list(self.leads),
-        }
-
+from workbench.worlds.world import gather
 
 _NO = "–"
 
-CARDS: Mapping[str, Sequence[Card]] = {
-    "collective": [
-        Card(
-            "collectives",
-            "Collective",
-            "{op}",
-            "{op}",
-            (
-                Column("Message", "bytes", "B", absent=_NO),
-                Column("Group", "group"),
-                Column("Modelled, µs", "est_us", "us", absent=_NO),
-                Column("Exposed, µs", "exposed_us", "us", absent=_NO),
-                Column("By", "said"),
-                Column("Place", "place"),
-            ),
-            ties=("kernel", "wait_kernel", "line"),
-        )
-    ],
+_OWN: Mapping[str, Sequence[Card]] = {
     "access": [
         Card(
             "accesses",
@@ -237,11 +173,17 @@ CARDS: Mapping[str, Sequence[Card]] = {
 """By the kind of the thing, as its id names it."""
 
 
+@cache
+def find_cards() -> Mapping[str, Sequence[Card]]:
+    """By kind of thing, also those of worlds."""
+    return gather(lambda world: world.list_cards(), _OWN, "card")
+
+
 def list_cards(document: Mapping[str, Any]) -> dict[str, list[CardSpec]]:
     """The cards of the rows that a document has, as they travel."""
     by_kind = {
         kind: [card.spec() for card in cards if _find(document, card.place)]
-        for kind, cards in CARDS.items()
+        for kind, cards in find_cards().items()
     }
     return {kind: cards for kind, cards in by_kind.items() if cards}
 

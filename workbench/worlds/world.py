@@ -93,6 +93,10 @@ class World:
         """`Column`s of tables that the view draws, by the names of the tables."""
         return {}
 
+    def list_cards(self) -> Mapping[str, Sequence[Any]]:
+        """`Card`s of rows that the view shows, by the kinds of their ids."""
+        return {}
+
     def list_actions(self) -> Mapping[str, Any]:
         """A `ShownAction` for each action of a live view, by its id."""
         return {}

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from workbench.compiler.request.compile_request import CompileRequest
     from workbench.handles.base.compiled_base import CompiledBase
+    from workbench.views.kit.card import Card
     from workbench.views.kit.shown import Shown
     from workbench.views.panes.pane import Pane
     from workbench.worlds.clusters.hooks.hook_collectives import Hooked
@@ -47,6 +48,12 @@ class ClustersWorld(World):
         from workbench.worlds.clusters.views.streams_pane import PANE
 
         return (PANE,)
+
+    def list_cards(self) -> Mapping[str, Sequence[Card]]:
+        """Of a collective."""
+        from workbench.worlds.clusters.views.streams_pane import CARDS
+
+        return CARDS
 
     def read_hooks(self, request: CompileRequest) -> Hooked | None:
         """Those of DistributedDataParallel and of `fully_shard`."""

@@ -13,7 +13,9 @@ from workbench.report import Report
 from workbench.report.collectives.collective_rows import HOOK, PASSES, Collective, is_unplaced
 from workbench.report.rows import split_line
 from workbench.views.kit.blocks import Own, Rows, Sentence
+from workbench.views.kit.card import Card
 from workbench.views.panes.pane import Content, Pane, ViewContext, missing
+from workbench.views.tables.column import Column
 from workbench.views.wire.codec import convert_row
 from workbench.worlds.clusters.views.messages import CollectiveRow, StreamSpan
 
@@ -257,3 +259,22 @@ def _name_span(span: Span, rows: Mapping[str, Collective], names: Mapping[str, s
 
 
 PANE = Pane("streams", "Streams", document, is_rare=True, after="accesses")
+CARDS = {
+    "collective": [
+        Card(
+            "collectives",
+            "Collective",
+            "{op}",
+            "{op}",
+            (
+                Column("Message", "bytes", "B", absent="–"),
+                Column("Group", "group"),
+                Column("Modelled, µs", "est_us", "us", absent="–"),
+                Column("Exposed, µs", "exposed_us", "us", absent="–"),
+                Column("By", "said"),
+                Column("Place", "place"),
+            ),
+            ties=("kernel", "wait_kernel", "line"),
+        )
+    ],
+}
