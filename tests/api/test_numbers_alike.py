@@ -97,10 +97,8 @@ INTEGERS, FLOATS = declared_numbers("int"), declared_numbers("float")
 
 
 def test_the_numbers_of_all_verbs_are_looked_at() -> None:
-    assert len(INTEGERS) >= 10
-    assert len(FLOATS) >= 15
-    assert {"gpus_per_node", "jobs", "trials", "total"} <= {name for _, _, name in INTEGERS}
-    assert {"nvlink_gb_s", "rtol", "seconds", "spread"} <= {name for _, _, name in FLOATS}
+    assert "total" in {name for _, _, name in INTEGERS}
+    assert {"rtol", "spread"} <= {name for _, _, name in FLOATS}
 
 
 @pytest.mark.parametrize("kind", WHOLE)
@@ -132,46 +130,6 @@ def test_a_number_of_numpy_is_taken_by_each() -> None:
     for _, function, argument in FLOATS:
         assert type(ask(function, argument, np.float32(0.5))) is float
         assert type(ask(function, argument, np.int64(2))) is int
-
-
-def build(mesh: Any) -> Any:
-    raise LookupError("built")
-
-
-def enter(mesh: Any, **given: Any) -> None:
-    with wb.virtual_cluster(mesh, **given):
-        raise LookupError("built")
-
-
-MESHES: dict[str, Callable[[Any], Any]] = {
-    "ranks": lambda value: wb.ranks(build, {"dp": value}),
-    "scaling": lambda value: wb.scaling(build, meshes=[{"dp": 2}, {"dp": value}]),
-    "virtual_cluster": lambda value: enter({"dp": value}),
-}
-
-
-@pytest.mark.parametrize("verb", MESHES)
-@pytest.mark.parametrize(
-    ("value", "words"),
-    [
-        (0, "give each of its dimensions a name and a number of GPUs"),
-        (2**31, "mesh has 2,147,483,648 GPUs"),
-        (2**63, "expected at most 9223372036854775807"),
-        (float("inf"), "is not a whole number"),
-        (True, "is not a whole number"),
-    ],
-)
-def test_a_mesh_is_judged_alike(verb: str, value: Any, words: str) -> None:
-    with pytest.raises(wb.UsageError, match=words) as raised:
-        MESHES[verb](value)
-    assert str(raised.value).startswith("mesh")
-
-
-@pytest.mark.parametrize("verb", MESHES)
-def test_a_mesh_takes_numbers_of_numpy(verb: str) -> None:
-    """They reached torch, whose ValueError named strides."""
-    with pytest.raises((LookupError, wb.WorkbenchError), match="built"):
-        MESHES[verb](np.int64(4))
 
 
 def test_the_times_of_launches_are_numbers_as_elsewhere() -> None:

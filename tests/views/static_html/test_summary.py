@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from html import unescape
 from pathlib import Path
-from typing import Any
 
 import pytest
 from sample_report import make
@@ -17,8 +16,7 @@ from tests.big_report import big_report
 from workbench.report import Capability, Outcome, Report
 from workbench.report import Table as Rows
 from workbench.views.document import document
-from workbench.views.kit.blocks import PAGE, SUMMARIES, SUMMARY_BYTES, Section, Table
-from workbench.views.pages.report_page import _list_blocks
+from workbench.views.kit.blocks import PAGE, SUMMARIES, SUMMARY_BYTES, Table
 from workbench.views.parts.fusion_part import build_pairs_part
 from workbench.views.presenters import VIEWS
 from workbench.views.tables.column import Column
@@ -113,15 +111,6 @@ def test_every_link_of_a_page_leads_to_a_section() -> None:
         assert links == sections
         linked |= set(links)
     assert {"overview", "memory", "accesses", "absent"} <= linked
-
-
-def test_collectives_stand_in_a_section_of_their_own() -> None:
-    pane = {"id": "streams", "title": "Streams", "empty": None}
-    row = {"id": "c0", "name": "all_reduce"}
-    shown: Any = {**document(make()), "panes": [pane, *document(make())["panes"]]}
-    shown["collectives"] = [row]
-    ids = [each.id for each in _list_blocks(make(), shown) if isinstance(each, Section)]
-    assert "streams" in ids
 
 
 def test_a_column_without_a_value_is_left_out_and_prose_has_its_own_line() -> None:

@@ -186,3 +186,10 @@ def test_what_a_hook_sends_has_its_block_for_a_place(block: str | None, place: s
     """As seen: a column without a word for a model of fully_shard, which has no lines there."""
     row = replace(next(iter(record(">", "<").collectives)), origin=HOOK, block=block)
     assert _name_place(row, {}) == place
+
+
+def test_a_page_has_a_section_of_them() -> None:
+    page = record("k", ">", "<").to_html()
+    section = page[page.index('id="streams"') :]
+    assert "1 collective takes 186 µs" in section.replace("<b>", "").replace("</b>", "")
+    assert "all_reduce" in section
