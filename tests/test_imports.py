@@ -72,6 +72,7 @@ FLOORS = """
 4 compiler.sectors
 5 handles.base
 5 handles
+5 cells
 6 sweeps · roundtrips
 6 worlds.expectations
 6 worlds.own_kernels.handles
@@ -125,7 +126,8 @@ OUTSIDE = {  # what a room may import besides the standard library; others may i
         "jinja2",
         "markupsafe",
     },
-    "notebook": {"IPython", "ipykernel", "torch"},  # torch.export.Dim, the form that -d takes
+    "cells": {"IPython", "ipykernel"},
+    "notebook": {"IPython", "torch"},  # torch.export.Dim, the form that -d takes
 }
 
 MOST_FILES = 24  # of one folder

@@ -17,7 +17,7 @@ from tests.views.sweep.test_sweep_views import sweep
 from workbench import api
 from workbench.analysis.sweep.sweep import Sweep
 from workbench.notebook import sweep_magic
-from workbench.notebook.magics import suggestions
+from workbench.notebook.completion import list_completions
 from workbench.notebook.sweep_magic import Following
 from workbench.report.trials import Trial
 
@@ -104,11 +104,14 @@ def test_a_wrong_line_is_a_one_line_error(
 
 
 def test_tab_completes_options_axes_and_callables(shell: InteractiveShell) -> None:
-    names = {"model": torch.nn.Linear(2, 2)}
-    assert suggestions("%aot_sweep mo", names) == ["model"]
-    assert suggestions("%aot_sweep model(x) --o", names) == ["--over", "--objective", "--output"]
-    assert suggestions("%aot_sweep model(x) --over d", names) == ["dtype=", "dynamic="]
-    assert suggestions("%aot_sweep model(x) --strategy h", names) == ["halving"]
+    def complete(text: str) -> list[str] | None:
+        magics = shell.magics_manager.magics["line"]
+        return list_completions(text, magics, {"model": torch.nn.Linear(2, 2)})
+
+    assert complete("%aot_sweep mo") == ["model"]
+    assert complete("%aot_sweep model(x) --o") == ["--over", "--objective", "--output"]
+    assert complete("%aot_sweep model(x) --over d") == ["dtype=", "dynamic="]
+    assert complete("%aot_sweep model(x) --strategy h") == ["halving"]
 
 
 @pytest.fixture

@@ -1,24 +1,26 @@
-"""The options of the magics, written down once for the parser, the help, the completion."""
+"""The options of the magics that no world adds."""
 
 from __future__ import annotations
 
-import ast
 import re
 from argparse import Namespace
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from types import MappingProxyType
-from typing import Any, TypeVar
-
-from IPython.core.magic_arguments import argument
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from workbench.analysis.layers.optimizers import OPTIMIZERS
 from workbench.analysis.trials.axes import OBJECTIVES, STRATEGIES
+from workbench.cells.option_magics import (
+    NO_VIEW,
+    OUTPUT,
+    Names,
+    Option,
+    list_callables,
+    list_gpus,
+)
 from workbench.compiler.request.compile_request import GUARD_POLICIES, MODES
 from workbench.device_kinds import TARGETS
 from workbench.errors import UsageError
 
-F = TypeVar("F", bound=Callable[..., Any])
 BACKENDS = ("inductor", "aot_eager", "eager")
 _FORM = re.compile(
     r"(?P<arg>[A-Za-z_]\w*):(?P<dim>-?\d+)"
@@ -31,23 +33,9 @@ _OTHERS = (
 )
 
 
-@dataclass(frozen=True)
-class Option:
-    """One option; without `metavar` it is a switch, `choices` are offered by Tab."""
-
-    names: tuple[str, ...]
-    help: str
-    metavar: str | None = None
-    is_repeated: bool = False
-    choices: tuple[str, ...] = ()
-
-
 def _listed(choices: Sequence[str]) -> str:
     return ", ".join(choices)
 
-
-OUTPUT = Option(("-o", "--output"), "bind the result to this name", "NAME")
-NO_VIEW = Option(("--no-view",), "do not show the view")
 
 COMPILE = (
     Option(("-m", "--mode"), f"mode of Inductor: {_listed(MODES)}", "MODE", choices=MODES),
@@ -56,12 +44,14 @@ COMPILE = (
         f"backend: {_listed(BACKENDS)}, another of torch, or a callable of yours",
         "BACKEND",
         choices=BACKENDS,
+        list_more=list_callables,
     ),
     Option(
         ("-t", "--target"),
         f"what to compile for: {_listed(TARGETS)}, or a virtual GPU, such as h100",
         "TARGET",
         choices=TARGETS,
+        list_more=list_gpus,
     ),
     Option(
         ("-d", "--dynamic"),
@@ -95,11 +85,6 @@ COMPILE = (
     NO_VIEW,
 )
 EXPLAIN = (OUTPUT, NO_VIEW)
-KERNEL = (
-    Option(("-t", "--target"), "the GPU, such as h100, which need not be there", "GPU"),
-    OUTPUT,
-    NO_VIEW,
-)
 LOAD = (
     OUTPUT,
     Option(("--module",), "the module whose weights are not in the file", "EXPRESSION"),
@@ -112,12 +97,20 @@ DIFF = (
     NO_VIEW,
 )
 AXES = ("mode", "backend", "dtype", "threads", "dynamic", "target")
+
+
+def list_axes(names: Names) -> Sequence[str]:
+    """The axes that settings have, whatever the user's names are."""
+    return [f"{axis}=" for axis in AXES]
+
+
 SWEEP = (
     Option(
         ("--over",),
         "an axis with its values, such as mode=default,max-autotune or batch=1,8,32; repeatable",
         "NAME=VALUE,…",
         is_repeated=True,
+        list_more=list_axes,
     ),
     Option(
         ("--strategy",),
@@ -149,16 +142,12 @@ SESSION = (
     Option(("--profile",), "run torch's profiler with it: NAME.profile has what it saw"),
     NO_VIEW,
 )
-PROFILE = (
-    Option(("--gpu",), "the GPU, where the trace names none: a name of wb.targets()", "NAME"),
-    OUTPUT,
-    NO_VIEW,
-)
 FITS = (
     Option(
         ("-t", "--target"),
         "the GPU, which need not be there, such as h100 (the default)",
         "TARGET",
+        list_more=list_gpus,
     ),
     Option(("--no-grad",), "a call without gradients, not a training step"),
     Option(
@@ -172,55 +161,6 @@ FITS = (
     Option(("--total",), "the layers of the whole, where this model has fewer", "COUNT"),
     OUTPUT,
 )
-
-OF_MAGICS: Mapping[str, tuple[Option, ...]] = MappingProxyType(
-    {
-        "aot_compile": COMPILE,
-        "aot_kernel": KERNEL,
-        "aot_explain": EXPLAIN,
-        "aot_load": LOAD,
-        "aot_inspect": INSPECT,
-        "aot_diff": DIFF,
-        "aot_fits": FITS,
-        "aot_profile": PROFILE,
-        "aot_session": SESSION,
-        "aot_sweep": SWEEP,
-    }
-)
-
-
-def with_options(options: Sequence[Option]) -> Callable[[F], F]:
-    """Decorate a magic with these options, for `magic_arguments`."""
-
-    def decorate(function: F) -> F:
-        for option in reversed(options):
-            rest: dict[str, Any] = {"help": option.help.replace("%", "%%")}
-            if option.metavar is None:
-                rest["action"] = "store_true"
-            else:
-                rest["metavar"] = option.metavar
-                if option.is_repeated:
-                    rest.update(action="append", default=[])
-            function = argument(*option.names, **rest)(function)
-        return function
-
-    return decorate
-
-
-def parse_option_value(text: str) -> tuple[str, Any]:
-    """`key=value` with the value read as a Python literal, true and false in any case.
-
-    Raises `UsageError` when there is no `=`.
-    """
-    key, equals, value = text.partition("=")
-    if not equals or not key:
-        raise UsageError(f"-O {text}: expected KEY=VALUE, such as -O epilogue_fusion=False.")
-    if value.lower() in ("true", "false"):
-        return key, value.lower() == "true"
-    try:
-        return key, ast.literal_eval(value)
-    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
-        return key, value
 
 
 def dynamic_shapes(specs: Sequence[str]) -> dict[str, dict[int, Any]] | None:

@@ -15,11 +15,10 @@ from IPython.core.interactiveshell import InteractiveShell
 from workbench import api
 from workbench.analysis.sweep.recommendation import describe_speedup
 from workbench.analysis.sweep.sweep import Sweep
+from workbench.cells.call import WrittenCall, evaluate, find_last_output, parsed, read_line
+from workbench.cells.option_magics import parse_option_value
+from workbench.cells.progress_display import call_in_subshell, is_interactive
 from workbench.errors import UsageError
-from workbench.notebook.call import WrittenCall, evaluate, find_last_output, parsed, read_line
-from workbench.notebook.following_views import call_in_subshell
-from workbench.notebook.options import parse_option_value
-from workbench.notebook.progress_display import is_interactive
 from workbench.number_text import format_seconds
 from workbench.report.trials import Trial
 from workbench.views.widgets.display import find_running_cell, publish_live, take_back

@@ -1,11 +1,13 @@
-"""Phases of a running compilation: in a notebook in its live view, in a terminal in one line."""
+"""What a cell shows while it runs: in a notebook a live view, in a terminal one line."""
 
 from __future__ import annotations
 
 import sys
 import threading
 import time
-from typing import TYPE_CHECKING, Any, Literal, Self
+from collections.abc import Callable
+from contextvars import copy_context
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.display import display
@@ -22,6 +24,7 @@ from workbench.views.words.progress_words import describe_progress
 if TYPE_CHECKING:
     from workbench.views.widgets.report_view import View
 
+T = TypeVar("T")
 Status = Literal["running", "cancelled", "failed", "done"]
 _LINES = 6
 _TICK = 0.5  # seconds between two updates while one phase runs
@@ -35,6 +38,25 @@ def is_interactive(shell: InteractiveShell) -> bool:
     if kernel is None:
         return bool(sys.stdout.isatty())
     return bool(getattr(kernel, "_allow_stdin", False))
+
+
+def call_in_subshell(shell: InteractiveShell, call: Callable[[], T]) -> T:
+    """Call something whose widget messages have no parent, so that answers arrive at once.
+
+    JupyterLab sends what a widget asks to a subshell of ipykernel 7, which reads it while a cell
+    runs. From release 7.4 on ipykernel takes it to the shell that has sent last on that widget
+    instead: to that of the cell, which is busy. A message without a parent leaves it as it is.
+    """
+    kernel: Any = getattr(shell, "kernel", None)
+    if getattr(kernel, "shell_channel_thread", None) is None:
+        return call()  # no subshells
+    from ipykernel.kernelbase import Kernel
+
+    def run() -> T:
+        Kernel.set_parent(kernel, [], {}, channel="shell")  # of this copy of the context alone
+        return call()
+
+    return copy_context().run(run)
 
 
 def titled(status: str, call: str) -> str:

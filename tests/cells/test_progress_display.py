@@ -10,8 +10,8 @@ import pytest
 from IPython.core.interactiveshell import ExecutionResult, InteractiveShell
 from wire_types import mismatches
 
+from workbench.cells.progress_display import JobView, ProgressDisplay, is_interactive
 from workbench.errors import UsageError
-from workbench.notebook.progress_display import JobView, ProgressDisplay, is_interactive
 from workbench.report import Report
 from workbench.tasks.background_task import Steps
 from workbench.views.document import ViewContext
@@ -47,7 +47,7 @@ def test_a_terminal_shows_something_at_once(
     capsys: pytest.CaptureFixture[str],
     error: type[Exception] | None,
 ) -> None:
-    monkeypatch.setattr("workbench.notebook.progress_display.is_interactive", lambda _: True)
+    monkeypatch.setattr("workbench.cells.progress_display.is_interactive", lambda _: True)
     with contextlib.suppress(ValueError), ProgressDisplay(bare_shell):
         assert "Starting the compiler…" in capsys.readouterr().out
         if error is not None:
