@@ -27,7 +27,7 @@ def list_completions(
     `names` are the user's.
     """
     match = _LINE.fullmatch(text)
-    magic = None if match is None else magics.get(match[1])
+    magic: Any = None if match is None else magics.get(match[1])
     if match is None or not hasattr(magic, "options"):
         return None
     known = magic.options
