@@ -11,8 +11,8 @@ from workbench.glossary import ANY_WORD, ANYWHERE, find_term, read_glossary
 from workbench.report import Report
 from workbench.views.panes.overview_pane import figures
 from workbench.views.session.session_lists import tables
-from workbench.views.sweep.sweep_document import SHOWN
 from workbench.views.tables.columns import list_columns
+from workbench.worlds.sweeps.views.sweep_document import SHOWN
 
 
 def test_every_column_of_every_table_has_a_word() -> None:

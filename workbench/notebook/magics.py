@@ -48,7 +48,6 @@ from workbench.notebook import options
 from workbench.notebook.completion import build_matcher
 from workbench.notebook.following_views import recorded
 from workbench.notebook.options import dynamic, parse_fits_options, parse_packaging_options
-from workbench.notebook.sweep_magic import run_sweep_line
 from workbench.number_text import join_words
 from workbench.report import Report
 from workbench.views.document import ViewContext
@@ -174,24 +173,6 @@ class WorkbenchMagics(OptionMagics):
                 comparison.to_html(chosen.html)
                 print(f"Wrote {chosen.html}.")
             bound = self.bind(comparison, chosen.output)
-            return None if chosen.no_view else bound
-
-    @magic_arguments()
-    @with_options(options.SWEEP, CALL)
-    @line_magic
-    def aot_sweep(self, line: str) -> Any:
-        """Compile and measure a call under many settings, and say which to take.
-
-        A size that stands in the call is made anew for each of its values. *Cancel* in its view
-        and an interrupt keep what is done; the same line goes on from there:
-
-            %aot_sweep f(x) --over mode=default,max-autotune --over threads=1,2
-            %aot_sweep model(torch.randn(batch, 64)) --over batch=1,8,32 --objective throughput
-        """
-        with show_plain_errors(self.shell, "%aot_sweep"):
-            chosen, rest = self.parse_line(self.aot_sweep, line)
-            sweep = run_sweep_line(self.shell, rest, chosen)
-            bound = self.bind(sweep, chosen.output)
             return None if chosen.no_view else bound
 
     @magic_arguments()

@@ -8,11 +8,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from workbench.analysis.layers.optimizers import OPTIMIZERS
-from workbench.analysis.trials.axes import OBJECTIVES, STRATEGIES
 from workbench.cells.option_magics import (
     NO_VIEW,
     OUTPUT,
-    Names,
     Option,
     list_callables,
     list_gpus,
@@ -94,40 +92,6 @@ INSPECT = (OUTPUT,)
 DIFF = (
     OUTPUT,
     Option(("--html",), "also write a page that opens without a kernel", "PATH"),
-    NO_VIEW,
-)
-AXES = ("mode", "backend", "dtype", "threads", "dynamic", "target")
-
-
-def list_axes(names: Names) -> Sequence[str]:
-    """The axes that settings have, whatever the user's names are."""
-    return [f"{axis}=" for axis in AXES]
-
-
-SWEEP = (
-    Option(
-        ("--over",),
-        "an axis with its values, such as mode=default,max-autotune or batch=1,8,32; repeatable",
-        "NAME=VALUE,…",
-        is_repeated=True,
-        list_more=list_axes,
-    ),
-    Option(
-        ("--strategy",),
-        "grid tries everything; random, halving and tpe look for the best",
-        "STRATEGY",
-        choices=STRATEGIES,
-    ),
-    Option(
-        ("--objective",), f"what is best: {_listed(OBJECTIVES)}", "OBJECTIVE", choices=OBJECTIVES
-    ),
-    Option(("--trials",), "try at most so many settings", "COUNT"),
-    Option(("--seconds",), "begin no trial after so many seconds", "SECONDS"),
-    Option(("--measure-s",), "time each setting for at most so many seconds", "SECONDS"),
-    Option(("--jobs",), "how many trials compile at a time", "COUNT"),
-    Option(("--store",), "where finished trials are kept", "PATH"),
-    Option(("--executor",), "where trials run, such as client.get_executor()", "EXPRESSION"),
-    OUTPUT,
     NO_VIEW,
 )
 SESSION = (

@@ -24,9 +24,9 @@ from workbench.handles.rehearsing.outcomes import (
     run_compiled_outcome,
 )
 from workbench.report.trials import Trial
-from workbench.sweeps.space import Space
-from workbench.sweeps.strategies import Plan
-from workbench.sweeps.trial_run import run_trial
+from workbench.worlds.sweeps.trials.space import Space
+from workbench.worlds.sweeps.trials.strategies import Plan
+from workbench.worlds.sweeps.trials.trial_run import run_trial
 
 QUICK = {"dropped write to an input", "wrong running mean", "lost gradient", "swapped outputs"}
 NUMBERS = ("output", "input", "buffer", "attribute", "gradient")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tests.sample_report import make
-from workbench.analysis.sweep.sweep import Sweep
 from workbench.report import AutotuneChoice, Report, Table, TextWriter
 from workbench.report.trials import Trial
 from workbench.views.static_html.render import write_page
-from workbench.views.sweep.sweep_page import build_blocks
+from workbench.worlds.sweeps.sweep import Sweep
+from workbench.worlds.sweeps.views.sweep_page import build_blocks
 
 OP = "bmm(4x16x64, 4x64x64)"
 MODEL = "estimated by a model, not timed"

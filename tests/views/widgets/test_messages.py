@@ -9,14 +9,14 @@ import pytest
 
 from tests.report.session.sample import session
 from tests.views.diff.test_diff_views import diff
-from workbench.analysis.sweep.sweep import Sweep
 from workbench.report import Report
 from workbench.report.trials import Trial
 from workbench.views.diff.diff_view import DiffView
 from workbench.views.session.session_view import SessionView
-from workbench.views.sweep.sweep_view import SweepView
 from workbench.views.widgets.report_view import View
 from workbench.views.widgets.request_widget import RequestWidget
+from workbench.worlds.sweeps.sweep import Sweep
+from workbench.worlds.sweeps.views.sweep_view import SweepView
 
 SWEEP = Sweep("f", {"mode": ("default",)}, (), (Trial("k", (("mode", "default"),)),), 1.0)
 VIEWS: dict[str, Callable[[Report], RequestWidget]] = {
