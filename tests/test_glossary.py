@@ -12,14 +12,12 @@ from workbench.report import Report
 from workbench.views.panes.overview_pane import figures
 from workbench.views.session.session_lists import tables
 from workbench.views.tables.columns import list_columns
-from workbench.worlds.sweeps.views.sweep_document import SHOWN
 
 
 def test_every_column_of_every_table_has_a_word() -> None:
     heads = [
         (table, column.title) for table, columns in list_columns().items() for column in columns
     ]
-    heads += [("sweep", title) for _, title in SHOWN]
     heads += [(table.name, column.title) for table in tables(session()) for column in table.columns]
     assert [head for head in heads if find_term(*head) is None] == []
 

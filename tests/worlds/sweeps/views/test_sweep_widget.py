@@ -13,6 +13,7 @@ from view_mail import Mailbox
 from wire_types import mismatches
 
 from tests.diffs import RECORDS
+from tests.views.widgets.test_messages import refuse_each_message
 from tests.worlds.sweeps.views.test_sweep_views import sweep
 from workbench.report.trials import Trial
 from workbench.views.wire import report_messages as wire
@@ -155,3 +156,8 @@ def test_the_view_follows_and_ends() -> None:
     view.follow(sweep())
     assert shown()["status"] == "done"
     assert repr(view) == "Workbench view of the sweep of f"
+
+
+def test_each_message_has_one_answer_in_a_sentence() -> None:
+    trial = Trial("k", (("mode", "default"),))
+    refuse_each_message(SweepView(Sweep("f", {"mode": ("default",)}, (), (trial,), 1.0)))
