@@ -24,7 +24,15 @@ os.environ.setdefault("AOT_INDUCTOR_COMPILE_WRAPPER_OPT_LEVEL", "O0")
 # g++ takes mold where it is installed, for libraries that differ in nothing but their layout
 if Path("/usr/libexec/mold/ld").exists():
     os.environ.setdefault("COMPILER_PATH", "/usr/libexec/mold")
-pytest_plugins = ("crashes", "groups", "installed_worlds", "parts", "sample_packages", "skips")
+pytest_plugins = (
+    "crashes",
+    "groups",
+    "installed_worlds",
+    "parts",
+    "sample_packages",
+    "shells",
+    "skips",
+)
 
 
 @pytest.hookimpl(wrapper=True)

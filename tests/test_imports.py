@@ -26,9 +26,9 @@ FLOORS = """
 0 settings · specs · specs.opcodes · report
 0 compiler.internals
 1 compiler.sources · artifacts.manifest · analysis.fusion
-1 artifacts.programs · artifacts.zip_files · tasks
+1 artifacts.programs · artifacts.trials · artifacts.zip_files · tasks
 1 analysis.changes
-1 analysis.breaks · analysis.trials · analysis.apart · analysis.blocks
+1 analysis.breaks · analysis.apart · analysis.blocks
 1 analysis.kernel_script
 1 artifacts.archive · analysis.source · analysis.gpu_model · processes
 1 analysis.memory · analysis.library_kernels
@@ -47,7 +47,7 @@ FLOORS = """
 1 compiler.guards
 1 compiler.call_plan
 1 artifacts.machine · artifacts.records · analysis.diff · compiler.cold_start
-1 artifacts.trust · analysis.sweep · analysis.opportunities · analysis.session
+1 artifacts.trust · analysis.opportunities · analysis.session
 1 analysis.quantities · analysis.kernel_checks · analysis.kernel_layouts
 1 artifacts.inspect
 1 artifacts.preflight
@@ -65,7 +65,7 @@ FLOORS = """
 2 views.pages · views.perfetto
 2 views.text · views.diff
 2 views.widgets
-2 views.sweep · views.session
+2 views.session
 2 views.presenters · views.typescript
 2 views
 2 compiler.memory_layouts
@@ -87,7 +87,8 @@ FLOORS = """
 4 compiler.sectors
 5 handles.base
 5 handles
-6 sweeps · roundtrips
+5 cells
+6 roundtrips
 6 worlds.expectations
 6 worlds.clusters.rows
 6 worlds.clusters.findings
@@ -99,6 +100,13 @@ FLOORS = """
 6 worlds.own_kernels.handles
 6 worlds.own_kernels.views
 6 worlds.own_kernels
+6 worlds.sweeps.rows
+6 worlds.sweeps.trials
+6 worlds.sweeps.recommendation
+6 worlds.sweeps.sweep
+6 worlds.sweeps.entry
+6 worlds.sweeps.views
+6 worlds.sweeps
 6 worlds.profiles.rows
 6 worlds.profiles.changes · worlds.profiles.matches
 6 worlds.profiles.reading
@@ -148,7 +156,8 @@ OUTSIDE = {  # what a room may import besides the standard library; others may i
         "jinja2",
         "markupsafe",
     },
-    "notebook": {"IPython", "ipykernel", "torch"},  # torch.export.Dim, the form that -d takes
+    "cells": {"IPython", "ipykernel"},
+    "notebook": {"IPython", "torch"},  # torch.export.Dim, the form that -d takes
 }
 
 MOST_FILES = 24  # of one folder

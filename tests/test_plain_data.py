@@ -18,9 +18,9 @@ import pytest
 from log_readers import LOG_READERS
 
 import workbench as wb
-from workbench.analysis.sweep.store import Store
 from workbench.artifacts.machine.machine_description import Machine
 from workbench.artifacts.manifest.manifest import Manifest
+from workbench.artifacts.trials.store import Store
 from workbench.compiler.sources.dynamo_messages import recompile_reasons
 from workbench.plain_data import parse_json, parse_toml, read_file
 from workbench.report.trials import Trial

@@ -21,7 +21,6 @@ TYPE_CHECKING = False  # as in `typing`, which takes longer to import than every
 if TYPE_CHECKING:
     from typing import Any
 
-    from workbench.analysis.sweep.sweep import Sweep as Sweep
     from workbench.api import *  # noqa: F403
     from workbench.errors import *  # noqa: F403
     from workbench.handles.packages.package import Package as Package
@@ -36,7 +35,6 @@ _HOMES = {
     "Package": "workbench.handles.packages.package",
     "Report": "workbench.report.record",
     "Session": "workbench.report.session.session_record",
-    "Sweep": "workbench.analysis.sweep.sweep",
     "options": "workbench.settings",
 }
 """Where names are defined that no `__all__` of the errors or of the API lists."""

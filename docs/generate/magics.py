@@ -6,10 +6,10 @@ import inspect
 import textwrap
 from argparse import Action
 from collections.abc import Iterator
+from typing import Any
 
 from docs.generate.pages import Page
-from workbench.notebook.magics import WorkbenchMagics
-from workbench.notebook.options import OF_MAGICS
+from workbench.notebook.magics import list_own_magics
 
 _HEAD = """# Magics
 
@@ -20,21 +20,27 @@ After `%load_ext workbench`. Each is a parser and one call into the [Python API]
 
 def pages() -> list[Page]:
     """One page, a section for each magic."""
-    sections = "\n\n".join("\n".join(_section(name)) for name in OF_MAGICS)
+    names = {name: kind for kind in list_own_magics() for name in list_names(kind)}
+    sections = "\n\n".join("\n".join(_section(kind, name)) for name, kind in names.items())
     return [Page("reference/magics.md", "Magics", f"{_HEAD}\n{sections}\n")]
 
 
-def _section(name: str) -> Iterator[str]:
-    parser = getattr(WorkbenchMagics, name).parser
-    kinds = WorkbenchMagics.magics
-    signs = [sign for kind, sign in (("line", "%"), ("cell", "%%")) if name in kinds[kind]]
+def list_names(kind: Any) -> list[str]:
+    """The names of the magics of a class, each once."""
+    return [name for name in vars(kind) if any(name in table for table in kind.magics.values())]
+
+
+def _section(kind: Any, name: str) -> Iterator[str]:
+    magic, kinds = getattr(kind, name), kind.magics
+    parser = magic.parser
+    signs = [sign for which, sign in (("line", "%"), ("cell", "%%")) if name in kinds[which]]
     yield f"## {' and '.join(f'`{sign}{name}`' for sign in signs)} {{ #{name} }}"
     yield ""
     yield _described(parser.description or "")
     yield ""
     yield "| option | what it does |"
     yield "| --- | --- |"
-    choices = {option.names[0]: option.choices for option in OF_MAGICS[name]}
+    choices = {option.names[0]: option.choices for option in magic.options}
     for action in parser._actions:
         yield _row(action, choices.get((action.option_strings or ("",))[0], ()))
 

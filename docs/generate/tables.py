@@ -26,7 +26,6 @@ from workbench.report.profile_record import KernelTime, OperatorTime
 from workbench.report.tables import TABLES, list_tables
 from workbench.report.trials import Trial
 from workbench.specs import Gpu
-from workbench.views.sweep.sweep_tables import FIGURES
 from workbench.views.tables.columns import FIRST_COLUMNS
 from workbench.views.tables.data_frames import DERIVED
 from workbench.worlds.clusters.rows import RankRow, ScalingRow, Shard
@@ -146,8 +145,11 @@ def of_others() -> Iterator[Frame]:
     about = "Of `wb.read_profile`: what a trace of torch.profiler has."
     for name, row in PROFILE_TABLES.items():
         yield Frame(f'trace.frame("{name}")', about, row, _fields(row))
-    about = "A row for each setting of `wb.sweep`; in front a column for each axis."
-    yield Frame("sweep.frame()", about, Trial, ("status", "reason", *FIGURES))
+    if "sweep" in wb.__all__:
+        from workbench.worlds.sweeps.views.sweep_tables import FIGURES
+
+        about = "A row for each setting of `wb.sweep`; in front a column for each axis."
+        yield Frame("sweep.frame()", about, Trial, ("status", "reason", *FIGURES))
     about = "The GPUs that can be a target; a peak rate is in TFLOP/s, of integers in TOPS."
     yield Frame("wb.targets()", about, Gpu, tuple(map(str, wb.targets().columns)))
 

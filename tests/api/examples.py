@@ -44,15 +44,21 @@ def quick_examples() -> dict[str, Any]:
     live.save("session.wbs")
     job = wb.compile_async(scaled, (X,), backend="eager")
     job.result()
-    sweep = wb.sweep(scaled, (X,), over={"backend": ["eager"]})
     return {
         "Job": job,
-        "Sweep": sweep,
-        "Trial": sweep.trials[0],
+        **sweep_examples(),
         "Fit": wb.fits(torch.nn.Linear(2, 2), (torch.ones(2, 2),), target="h100"),
         "Session": wb.Session.load("session.wbs"),
         "Diff": wb.diff(compiled, compiled),
     }
+
+
+def sweep_examples() -> dict[str, Any]:
+    """A sweep and its row, where there is that world."""
+    if "sweep" not in wb.__all__:
+        return {}
+    sweep = wb.sweep(scaled, (X,), over={"backend": ["eager"]})
+    return {"Sweep": sweep, "Trial": sweep.trials[0]}
 
 
 def slow_examples() -> dict[str, Any]:

@@ -98,7 +98,13 @@ INTEGERS, FLOATS = declared_numbers("int"), declared_numbers("float")
 
 def test_the_numbers_of_all_verbs_are_looked_at() -> None:
     assert "total" in {name for _, _, name in INTEGERS}
-    assert {"rtol", "spread"} <= {name for _, _, name in FLOATS}
+    assert "rtol" in {name for _, _, name in FLOATS}
+
+
+@pytest.mark.world("sweeps")
+def test_those_of_worlds_are_among_them() -> None:
+    assert {"jobs", "trials"} <= {name for _, _, name in INTEGERS}
+    assert {"seconds", "spread"} <= {name for _, _, name in FLOATS}
 
 
 @pytest.mark.parametrize("kind", WHOLE)

@@ -53,7 +53,7 @@ class Timed(Executor):
 
 def _overhead(folder: Path, count: int) -> Figure:
     """Wall time of a sweep beyond that of the processes that compile and measure."""
-    from workbench.sweeps.entry import Wanted, run_sweep
+    from workbench.worlds.sweeps.entry import Wanted, run_sweep
 
     executor = Timed()
     over = {"mode": ["default"], "n": list(range(8, 8 + count))}
@@ -71,11 +71,11 @@ def _overhead(folder: Path, count: int) -> Figure:
 def _from_store(folder: Path, count: int) -> Figure:
     """A sweep whose rows are all known, with a store as big as it was made."""
     import workbench as wb
-    from workbench.analysis.sweep.store import Store
+    from workbench.artifacts.trials.store import Store
     from workbench.report.trials import Trial
-    from workbench.sweeps.scheduler import Runner, SweptFunction
-    from workbench.sweeps.space import Space
-    from workbench.sweeps.strategies import Plan
+    from workbench.worlds.sweeps.trials.scheduler import Runner, SweptFunction
+    from workbench.worlds.sweeps.trials.space import Space
+    from workbench.worlds.sweeps.trials.strategies import Plan
 
     path = folder / "known.sqlite"
     over = {"mode": ["default"], "n": list(range(count))}

@@ -14,9 +14,9 @@ import torch
 import workbench as wb
 from tests.browser.driving import running_chromium
 from tests.browser.panes import addresses, show
-from workbench.analysis.sweep.sweep import Sweep
 from workbench.handles.cross_compiled import CrossCompiled
 from workbench.report import Report
+from workbench.worlds.sweeps.sweep import Sweep
 
 DTYPES = [torch.float32, torch.bfloat16]
 ROOT = Path(__file__).parents[2]

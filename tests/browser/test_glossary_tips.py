@@ -11,7 +11,7 @@ import pytest
 from tests.browser.panes import addresses, show
 from tests.diffs import diff
 from tests.report.session.sample import session
-from tests.views.sweep.test_sweep_views import sweep
+from tests.worlds.sweeps.views.test_sweep_views import sweep
 from workbench.report import Report
 
 RECORDS = Path(__file__).parents[1] / "records"

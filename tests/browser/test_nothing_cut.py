@@ -15,11 +15,11 @@ from PIL import Image
 import workbench as wb
 from tests.browser.panes import addresses, show
 from tests.report.session.sample import session
-from tests.views.sweep.test_sweep_views import sweep
-from workbench.analysis.sweep.sweep import Sweep
+from tests.worlds.sweeps.views.test_sweep_views import sweep
 from workbench.report import Report
 from workbench.report.session.session_record import Session
 from workbench.report.table import Table
+from workbench.worlds.sweeps.sweep import Sweep
 
 RECORDS = Path(__file__).parents[1] / "records"
 TRACE = RECORDS.parent / "gpu" / "traces" / "h100" / "patches_step_eager.json.gz"

@@ -13,9 +13,9 @@ from tests.browser.axe import violations
 from tests.browser.cells import Notebook
 from tests.browser.driving import one_view
 from tests.browser.saved_pages import CONTRAST, assert_everyone_can_use_it
-from tests.views.sweep.test_sweep_views import sweep
+from tests.worlds.sweeps.views.test_sweep_views import sweep
 from workbench.views.static_html.render import keep
-from workbench.views.sweep.sweep_page import build_blocks
+from workbench.worlds.sweeps.views.sweep_page import build_blocks
 
 LONG = 150_000  # milliseconds
 

@@ -9,7 +9,8 @@ from IPython.core.interactiveshell import InteractiveShell
 
 from workbench.compiler.request.compile_request import MODES, list_known_gpus
 from workbench.device_kinds import TARGETS
-from workbench.notebook.magics import suggestions
+from workbench.notebook.completion import list_completions
+from workbench.notebook.magics import list_own_magics
 
 pytestmark = pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")  # Completer.complete
 
@@ -38,7 +39,8 @@ NAMES: dict[str, Any] = {"model": abs, "mask": 3, "forward": len, "_hidden": abs
     ],
 )
 def test_suggestions(text: str, expected: list[str] | None) -> None:
-    assert suggestions(text, NAMES) == expected
+    magics = {name: magic for kind in list_own_magics() for name, magic in vars(kind).items()}
+    assert list_completions(text, magics, NAMES) == expected
 
 
 def completions(shell: InteractiveShell, text: str) -> list[str]:

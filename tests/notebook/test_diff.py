@@ -10,7 +10,8 @@ import pytest
 from IPython.core.interactiveshell import ExecutionResult, InteractiveShell
 
 from tests.diffs import RECORDS, recorded
-from workbench.notebook.magics import suggestions
+from workbench.notebook.completion import list_completions
+from workbench.notebook.magics import WorkbenchMagics
 
 Run = Callable[[str], ExecutionResult]
 
@@ -80,10 +81,14 @@ def test_a_missing_file_is_said_without_a_traceback(
 
 def test_tab_offers_what_has_a_report() -> None:
     names = {"static": recorded("static"), "number": 3, "_hidden": recorded("static")}
-    assert suggestions("%aot_diff ", names) == ["static"]
-    assert suggestions("%aot_diff static s", names) == ["static"]
-    assert suggestions("%aot_diff --h", names) == ["--html"]
-    assert suggestions("%aot_diff nothing", names) is None  # paths are for IPython
+
+    def complete(text: str) -> list[str] | None:
+        return list_completions(text, vars(WorkbenchMagics), names)
+
+    assert complete("%aot_diff ") == ["static"]
+    assert complete("%aot_diff static s") == ["static"]
+    assert complete("%aot_diff --h") == ["--html"]
+    assert complete("%aot_diff nothing") is None  # paths are for IPython
 
 
 def test_the_help_shows_the_two_forms(shell: InteractiveShell) -> None:

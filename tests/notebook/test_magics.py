@@ -125,11 +125,6 @@ def test_a_cell_that_fails_shows_its_error_once(
         ("%%aot_compile abs(1)\nabs(1)", "at the end of the cell"),
         ("%aot_load", "Write the file"),
         ("%aot_inspect", "Write the file"),
-        pytest.param(
-            "%aot_profile",
-            "Write the file: %aot_profile trace.json.gz",
-            marks=pytest.mark.world("profiles"),
-        ),
     ],
 )
 def test_a_wrong_line_is_one_line(
@@ -276,14 +271,3 @@ def test_the_cache_is_warmed_for_a_person_only(
         bare_shell.run_line_magic("load_ext", "workbench")
         bare_shell.run_line_magic("unload_ext", "workbench")
     assert events == ["start", "stop"]
-
-
-@pytest.mark.world("profiles")
-def test_a_trace_is_shown_and_bound(
-    run: Run, shell: InteractiveShell, capsys: pytest.CaptureFixture[str]
-) -> None:
-    trace = Path(__file__).parents[1] / "gpu" / "traces" / "eager.json.gz"
-    run(f"%aot_profile '{trace}' --gpu h200 -o p --no-view")
-    assert shell.user_ns["p"].gpu == "h200"
-    result = run(f"%aot_profile {trace}")
-    assert repr(result.result).startswith("RunProfile(h100, ")

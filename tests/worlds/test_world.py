@@ -48,13 +48,15 @@ def test_a_world_of_another_package_adds_all_that_ours_do(site: Path) -> None:
         shell = InteractiveShell.instance()
         shell.user_ns["report"] = again
         wb.load_ipython_extension(shell)
-        print(shell.run_line_magic("stars", "report"))
+        print(shell.run_line_magic("stars", "report -o count"), shell.user_ns["count"])
+        shell.set_completer_frame()
+        print(shell.complete(None, "%stars --out", 12)[1])
         wb.unload_ipython_extension(shell)
         print(shell.find_line_magic("stars"))
     """,
     )
     assert said[:4] == ["2 True", "[3, 4]", "Stars 2 2 stars.", "True True"]
-    assert said[4:7] == ["- It is clear. True", "2", "None"]
+    assert said[4:8] == ["- It is clear. True", "2 2", "['--output']", "None"]
 
 
 def test_its_words_travel_with_each_document(site: Path) -> None:
@@ -171,7 +173,9 @@ def test_each_world_of_this_package_is_where_its_name_says() -> None:
         assert {*world.list_columns()} <= {*list_columns()}
         assert {*world.list_actions()} <= {*list_actions()}
         if world.terms.exists():
-            assert {*json.loads(world.terms.read_text("utf-8"))} <= {*world.list_columns()}
+            of_records = {name.lower() for name in world.names}
+            known = {*world.list_columns()} | of_records
+            assert {*json.loads(world.terms.read_text("utf-8"))} <= known
 
 
 WRONG = '''

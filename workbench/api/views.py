@@ -34,7 +34,7 @@ __all__ = [
 
 @checked
 def show(x: Any) -> Any:
-    """What a notebook displays for a compilation, report, diff, fit, session, sweep or profile.
+    """What a notebook displays for a compilation, report, diff, fit or another record.
 
     Of variants it is the session in which they were compiled.
 

@@ -2,42 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from contextvars import copy_context
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.display import display
 
-from workbench.notebook.progress_display import is_interactive
+from workbench.cells.progress_display import call_in_subshell, is_interactive
 from workbench.views.widgets.display import find_running_cell, publish_live
 
 if TYPE_CHECKING:
     from workbench.handles.programs.session import LiveSession
     from workbench.views.session.session_view import Following, SessionView
-
-T = TypeVar("T")
-
-
-def call_in_subshell(shell: InteractiveShell, call: Callable[[], T]) -> T:
-    """Call something whose widget messages have no parent, so that answers arrive at once.
-
-    JupyterLab sends what a widget asks to a subshell of ipykernel 7, which reads it while a cell
-    runs. From release 7.4 on ipykernel takes it to the shell that has sent last on that widget
-    instead: to that of the cell, which is busy. A message without a parent leaves it as it is.
-    """
-    kernel: Any = getattr(shell, "kernel", None)
-    if getattr(kernel, "shell_channel_thread", None) is None:
-        return call()  # no subshells
-    from ipykernel.kernelbase import Kernel
-
-    def run() -> T:
-        Kernel.set_parent(kernel, [], {}, channel="shell")  # of this copy of the context alone
-        return call()
-
-    return copy_context().run(run)
 
 
 @contextmanager

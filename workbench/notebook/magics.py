@@ -1,23 +1,15 @@
-"""The magics: each one parses its line and makes one call into the API; `load` registers them."""
+"""The magics of the core, each of which makes one call into the API; `load` registers all."""
 
 from __future__ import annotations
 
-import re
 import warnings
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from IPython.core.completer import (
-    CompletionContext,
-    SimpleCompletion,
-    SimpleMatcherResult,
-    context_matcher,
-)
-from IPython.core.error import UsageError as OneLine
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.magic import (
     Magics,
@@ -26,64 +18,69 @@ from IPython.core.magic import (
     line_magic,
     magics_class,
 )
-from IPython.core.magic_arguments import argument, magic_arguments
+from IPython.core.magic_arguments import magic_arguments
 from IPython.display import display
 
 from workbench import api
 from workbench.api.compilation import warm_up
-from workbench.compiler.request.compile_request import list_known_gpus
-from workbench.errors import UsageError, WorkbenchError, describe_error
-from workbench.notebook import options
-from workbench.notebook.call import (
+from workbench.cells.call import (
     WrittenCall,
     evaluate,
     find_last_output,
     pair,
     read_cell,
-    read_launch,
     read_line,
+    read_path,
     run_cell,
-    split,
 )
+from workbench.cells.option_magics import (
+    CALL,
+    PATH,
+    Operand,
+    OptionMagics,
+    parse_option_value,
+    show_plain_errors,
+    with_options,
+)
+from workbench.cells.progress_display import ProgressDisplay, is_interactive, show_job
+from workbench.errors import UsageError, WorkbenchError, describe_error
+from workbench.notebook import options
+from workbench.notebook.completion import build_matcher
 from workbench.notebook.following_views import recorded
-from workbench.notebook.options import (
-    AXES,
-    OF_MAGICS,
-    Option,
-    dynamic,
-    parse_fits_options,
-    parse_packaging_options,
-)
-from workbench.notebook.progress_display import ProgressDisplay, is_interactive, show_job
-from workbench.notebook.sweep_magic import run_sweep_line
+from workbench.notebook.options import dynamic, parse_fits_options, parse_packaging_options
 from workbench.number_text import join_words
 from workbench.report import Report
-from workbench.report.report_holder import ReportHolder
 from workbench.views.document import ViewContext
-from workbench.views.widgets.display import displayed, show
-from workbench.worlds.world import collect
+from workbench.views.widgets.display import show
+from workbench.worlds.world import World, collect
 
 Present = Callable[..., None]
-_CALL = argument("call", nargs="*", help="the call, as you would write it: model(x, k=y)")
-_PATH = argument("path", nargs="?", help="the file")
-_PAIR = argument("pair", nargs="*", help="two names, or paths of .wbr, .aot or .pt2 files")
 
-_NOTHING = argument("rest", nargs="*", help="nothing: the code stands in the cell")
+
+def list_compilations(names: Mapping[str, Any]) -> Iterator[str]:
+    """Names of what has a report, or is one."""
+    for name, value in sorted(names.items()):
+        report = value if isinstance(value, Report) else getattr(value, "report", None)
+        is_ours = isinstance(report, Report) or callable(report)
+        if is_ours and not name.startswith("_") and not isinstance(value, type | ModuleType):
+            yield name
+
+
+_PAIR = Operand("pair", "two names, or paths of .wbr, .aot or .pt2 files", 2, list_compilations)
+_NOTHING = Operand("rest", "nothing: the code stands in the cell", 0)
 
 
 @magics_class
-class WorkbenchMagics(Magics):
-    """The magics: `%aot_compile`, `%aot_kernel` and the others, each with its help."""
+class WorkbenchMagics(OptionMagics):
+    """The magics: `%aot_compile` and the others, each with its help."""
 
     found: Mapping[str, Mapping[str, Any]] = {}  # the magics that were there before ours
     more: list[Any]  # those of worlds
     matcher: Any = None
     warm_up: Any = None
-    shell: Any  # an InteractiveShell; IPython's own annotation allows None
 
     @magic_arguments()
-    @_CALL
-    @options.with_options(options.COMPILE)
+    @with_options(options.COMPILE, CALL)
     @line_cell_magic
     def aot_compile(self, line: str, cell: str | None = None) -> Any:
         """Compile a call ahead of time and show what became of it.
@@ -98,7 +95,7 @@ class WorkbenchMagics(Magics):
             %aot_compile --bg -o job model(x)
         """
         with show_plain_errors(self.shell, "%aot_compile"):
-            chosen, rest = self._parse(self.aot_compile, line, options.COMPILE)
+            chosen, rest = self.parse_line(self.aot_compile, line)
             if cell is not None and rest:
                 raise UsageError(
                     f"the call stands at the end of the cell, not beside %%aot_compile: {rest}"
@@ -120,79 +117,45 @@ class WorkbenchMagics(Magics):
             if chosen.annotate and cell is not None:
                 name = f"cell {self.shell.execution_count}"
                 display(show(compiled).annotated(name, "\n" + cell))
-            return self._bound(compiled, chosen.output)
+            return self.bind(compiled, chosen.output)
 
     @magic_arguments()
-    @_CALL
-    @options.with_options(options.KERNEL)
-    @line_cell_magic
-    def aot_kernel(self, line: str, cell: str | None = None) -> Any:
-        """Compile a kernel of Triton or Gluon for a GPU, and show its code line by line.
-
-        The launch is not made. As a cell magic the body runs, which may define the kernel, and its
-        last expression is the launch. The result is `_`, or NAME with -o; it can be checked:
-
-            %aot_kernel -t b200 add[(4,)](x, y, out, n, BLOCK=256)
-            %%aot_kernel -o k
-            k.check(reference=lambda x, y, out, n: x + y)
-        """
-        with show_plain_errors(self.shell, "%aot_kernel"):
-            chosen, rest = self._parse(self.aot_kernel, line, options.KERNEL)
-            if cell is not None and rest:
-                raise UsageError(
-                    f"the launch stands at the end of the cell, not beside %%aot_kernel: {rest}"
-                )
-            call = read_launch(self.shell, rest, cell)
-            kernel = api.kernel(
-                call.function, *call.args, target=chosen.target or "h100", **call.kwargs
-            )
-            bound = self._bound(kernel, chosen.output)
-            if chosen.no_view:
-                return None
-            kernel.report  # noqa: B018 - compiled here, where an error is one sentence
-            return bound
-
-    @magic_arguments()
-    @_CALL
-    @options.with_options(options.EXPLAIN)
+    @with_options(options.EXPLAIN, CALL)
     @line_magic
     def aot_explain(self, line: str) -> Any:
         """Show every graph break of a call, with the reason and what to do. This runs the call."""
         with show_plain_errors(self.shell, "%aot_explain"):
-            chosen, rest = self._parse(self.aot_explain, line, options.EXPLAIN)
+            chosen, rest = self.parse_line(self.aot_explain, line)
             call = read_line(self.shell, rest)
             explanation = api.explain(call.function, call.args, call.kwargs)
             if not chosen.no_view:
                 display(
                     show(explanation, ViewContext(chosen.output or find_last_output(self.shell)))
                 )
-            return self._bound(explanation, chosen.output)
+            return self.bind(explanation, chosen.output)
 
     @magic_arguments()
-    @_PATH
-    @options.with_options(options.LOAD)
+    @with_options(options.LOAD, PATH)
     @line_magic
     def aot_load(self, line: str) -> Any:
         """Load a saved artifact, ready to be called: %aot_load model.aot -o model."""
         with show_plain_errors(self.shell, "%aot_load"):
-            chosen, path = self._parse(self.aot_load, line, options.LOAD)
+            chosen, path = self.parse_line(self.aot_load, line)
             module = evaluate(self.shell, chosen.module) if chosen.module else None
-            loaded = api.load(_path(path, "%aot_load"), module=module, trust=chosen.trust)
-            return self._bound(loaded, chosen.output)
+            loaded = api.load(read_path(path, "%aot_load"), module=module, trust=chosen.trust)
+            return self.bind(loaded, chosen.output)
 
     @magic_arguments()
-    @_PATH
-    @options.with_options(options.INSPECT)
+    @with_options(options.INSPECT, PATH)
     @line_magic
     def aot_inspect(self, line: str) -> Any:
         """Look inside a saved artifact; nothing from it is executed: %aot_inspect model.aot."""
         with show_plain_errors(self.shell, "%aot_inspect"):
-            chosen, path = self._parse(self.aot_inspect, line, options.INSPECT)
-            return self._bound(api.inspect(_path(path, "%aot_inspect")), chosen.output)
+            chosen, path = self.parse_line(self.aot_inspect, line)
+            return self.bind(api.inspect(read_path(path, "%aot_inspect")), chosen.output)
 
     @magic_arguments()
-    @_PAIR
-    @options.with_options(options.DIFF)
+    @with_options(options.DIFF, _PAIR)
     @line_magic
     def aot_diff(self, line: str) -> Any:
         """Compare two compilations: kernels, graphs, guards, fusion, traffic.
@@ -203,37 +166,17 @@ class WorkbenchMagics(Magics):
             %aot_diff before.wbr model.aot --html diff.html -o found
         """
         with show_plain_errors(self.shell, "%aot_diff"):
-            chosen, rest = self._parse(self.aot_diff, line, options.DIFF)
+            chosen, rest = self.parse_line(self.aot_diff, line)
             (a, first), (b, second) = pair(self.shell, rest)
             comparison = api.diff(first, second, names=(a, b))
             if chosen.html:
                 comparison.to_html(chosen.html)
                 print(f"Wrote {chosen.html}.")
-            bound = self._bound(comparison, chosen.output)
+            bound = self.bind(comparison, chosen.output)
             return None if chosen.no_view else bound
 
     @magic_arguments()
-    @_CALL
-    @options.with_options(options.SWEEP)
-    @line_magic
-    def aot_sweep(self, line: str) -> Any:
-        """Compile and measure a call under many settings, and say which to take.
-
-        A size that stands in the call is made anew for each of its values. *Cancel* in its view
-        and an interrupt keep what is done; the same line goes on from there:
-
-            %aot_sweep f(x) --over mode=default,max-autotune --over threads=1,2
-            %aot_sweep model(torch.randn(batch, 64)) --over batch=1,8,32 --objective throughput
-        """
-        with show_plain_errors(self.shell, "%aot_sweep"):
-            chosen, rest = self._parse(self.aot_sweep, line, options.SWEEP)
-            sweep = run_sweep_line(self.shell, rest, chosen)
-            bound = self._bound(sweep, chosen.output)
-            return None if chosen.no_view else bound
-
-    @magic_arguments()
-    @_CALL
-    @options.with_options(options.FITS)
+    @with_options(options.FITS, CALL)
     @line_magic
     def aot_fits(self, line: str) -> Any:
         """Say whether a training step or a call fits into a GPU, which need not be there.
@@ -245,36 +188,17 @@ class WorkbenchMagics(Magics):
             %aot_fits -t a100 --optimizer adamw --moments bfloat16 --total 32 loss_model(tokens)
         """
         with show_plain_errors(self.shell, "%aot_fits"):
-            chosen, rest = self._parse(self.aot_fits, line, options.FITS)
+            chosen, rest = self.parse_line(self.aot_fits, line)
             call = read_line(self.shell, rest)
             asked = parse_fits_options(chosen)
             target = asked.get("target", "h100")
             with ProgressDisplay(self.shell, call.short, target=target, is_viewed=False) as shown:
                 made = call.function, call.args, call.kwargs
                 fit = api.fits(*made, progress=shown, **asked)
-            return self._bound(fit, chosen.output)
+            return self.bind(fit, chosen.output)
 
     @magic_arguments()
-    @_PATH
-    @options.with_options(options.PROFILE)
-    @line_magic
-    def aot_profile(self, line: str) -> Any:
-        """Show what a GPU did while torch.profiler recorded it; nothing of the file is run.
-
-        A trace of export_chrome_trace, or a folder with one for each rank:
-
-            %aot_profile trace.json.gz
-            %aot_profile traces --gpu mi300x -o p
-        """
-        with show_plain_errors(self.shell, "%aot_profile"):
-            chosen, path = self._parse(self.aot_profile, line, options.PROFILE)
-            profile = api.read_profile(_path(path, "%aot_profile", "trace.json.gz"), chosen.gpu)
-            bound = self._bound(profile, chosen.output)
-            return None if chosen.no_view else bound
-
-    @magic_arguments()
-    @_NOTHING
-    @options.with_options(options.SESSION)
+    @with_options(options.SESSION, _NOTHING)
     @cell_magic
     def aot_session(self, line: str, cell: str) -> Any:
         """Run a cell and record what plain torch.compile does in it.
@@ -287,22 +211,16 @@ class WorkbenchMagics(Magics):
                 train(batch)
         """
         with show_plain_errors(self.shell, "%%aot_session"):
-            chosen, rest = self._parse(self.aot_session, line, options.SESSION)
+            chosen, rest = self.parse_line(self.aot_session, line)
             if rest:
                 raise UsageError(f"the code stands in the cell, not beside %%aot_session: {rest}")
             session = api.session(
                 "full" if chosen.full else "light", chosen.steps, profile=chosen.profile
             )
-            self._bound(session, chosen.output)
+            self.bind(session, chosen.output)
             variable = chosen.output or find_last_output(self.shell)
             with recorded(self.shell, session, variable, is_viewed=not chosen.no_view):
                 return run_cell(self.shell, cell)
-
-    def _parse(
-        self, magic: Any, line: str, known: tuple[options.Option, ...]
-    ) -> tuple[Namespace, str]:
-        words, rest = split(line, known)
-        return magic.parser.parse_args(words), rest
 
     def _start(self, call: WrittenCall, chosen: Namespace) -> Any:
         """Compile in the background; what needs the result has to wait for it."""
@@ -321,14 +239,14 @@ class WorkbenchMagics(Magics):
                 call.short,
                 chosen.target,
             )
-        return self._bound(job, chosen.output)
+        return self.bind(job, chosen.output)
 
     def _wanted(self, chosen: Namespace) -> dict[str, Any]:
         own = self.shell.user_ns.get(chosen.backend)
         return {
             "backend": own if callable(own) else chosen.backend,
             "mode": chosen.mode,
-            "options": dict(options.parse_option_value(text) for text in chosen.option) or None,
+            "options": dict(parse_option_value(text) for text in chosen.option) or None,
             **dynamic(chosen.dynamic),
             "grad": False if chosen.no_grad else None,
             "target": chosen.target or "host",
@@ -394,15 +312,6 @@ class WorkbenchMagics(Magics):
                     present(so_far, variable=_RAISED)
                 raise
 
-    def _bound(self, result: Any, name: str | None) -> Any:
-        if name is not None:
-            if not name.isidentifier():
-                raise UsageError(f"-o {name}: expected a name, such as -o fast.")
-            self.shell.user_ns[name] = result
-        if isinstance(result, ReportHolder):
-            displayed().note(result)
-        return result
-
 
 _ERROR = '__import__("sys").last_value'
 _RAISED = f"{_ERROR}.report"
@@ -418,26 +327,32 @@ def _failed(report: Report, call: WrittenCall) -> tuple[Any, str]:
     return BrokenCompilation.of(report, call.function, call.args, call.kwargs), _ERROR
 
 
-def _path(text: str, magic: str, example: str = "model.aot") -> str:
-    if not text:
-        raise UsageError(f"Write the file: {magic} {example}.")
-    return text.strip("'\"")
-
-
 def load(shell: InteractiveShell) -> None:
     """Register the magics, also of worlds, and completion; warm the compiler's cache."""
     magics = WorkbenchMagics(shell)
     magics.found = {kind: dict(table) for kind, table in shell.magics_manager.magics.items()}
-    magics.more = list[Any]()  # those of worlds
     shell.register_magics(magics)
-    for each in collect(lambda world: world.list_magics(), type, "class of magics"):
-        more = ask_for_magics(each, shell)
-        magics.more += [] if more is None else [more]
+    magics.more = [kind(shell) for kind in list_own_magics()[1:]]
+    for more in magics.more:
+        shell.register_magics(more)
+    for kind in collect(partial(_read_magics, False), type, "class of magics"):
+        foreign = ask_for_magics(kind, shell)
+        magics.more += [] if foreign is None else [foreign]
     if shell.Completer is not None:
-        magics.matcher = matcher(shell)
+        magics.matcher = build_matcher(shell)
         shell.Completer.custom_matchers.append(magics.matcher)
     if is_interactive(shell):
         magics.warm_up = warm_up()
+
+
+def list_own_magics() -> list[type]:
+    """The class of the core's magics, then those of this package's worlds."""
+    return [WorkbenchMagics, *collect(partial(_read_magics, True), type, "class of magics")]
+
+
+def _read_magics(is_own: bool, world: World) -> Sequence[Any]:
+    """Those of a world of this package, or of one of another package; else none."""
+    return world.list_magics() if world.is_own == is_own else ()
 
 
 def ask_for_magics(kind: type, shell: InteractiveShell) -> Any:
@@ -475,116 +390,3 @@ def unload(shell: InteractiveShell) -> None:
                     manager.magics[kind][name] = magics.found[kind][name]
     if shell.Completer is not None and magics.matcher in shell.Completer.custom_matchers:
         shell.Completer.custom_matchers.remove(magics.matcher)
-
-
-def _shorten(shell: InteractiveShell, error: BaseException, lines: list[str]) -> None:
-    """Have IPython print these lines; `%tb`, in a later cell, gets the full traceback."""
-    cell = shell.execution_count
-
-    def render() -> list[str]:
-        if shell.execution_count == cell:
-            return lines
-        kind, trace = type(error), error.__traceback__
-        full: list[str] = shell.InteractiveTB.structured_traceback(kind, error, trace)
-        return full
-
-    error._render_traceback_ = render  # type: ignore[attr-defined]
-
-
-@contextmanager
-def show_plain_errors(shell: InteractiveShell, magic: str) -> Iterator[None]:
-    """Usage errors become one line, our other errors their message without a traceback."""
-    try:
-        yield
-    except UsageError as error:
-        raise OneLine(f"{magic}: {error}") from error
-    except WorkbenchError as error:
-        lines = [f"{type(error).__name__}: {error}", "", "%tb shows the traceback."]
-        _shorten(shell, error, lines)
-        raise
-    except KeyboardInterrupt as error:
-        line = f"Interrupted: {magic} was stopped and bound nothing. torch is usable."
-        _shorten(shell, error, [line])
-        raise
-
-
-_LINE = re.compile(r"\s*%{1,2}(aot_\w+)\s(.*)", re.DOTALL)
-_TAKE_CALLS = ("aot_compile", "aot_kernel", "aot_explain", "aot_sweep", "aot_fits")
-
-
-def suggestions(text: str, names: Mapping[str, Any]) -> list[str] | None:
-    """What can follow `text`, the line up to the cursor; None when it is not for us to say."""
-    match = _LINE.fullmatch(text)
-    if match is None or match[1] not in OF_MAGICS:
-        return None
-    known = OF_MAGICS[match[1]]
-    words = match[2].split(" ")
-    word, before = words[-1], [w for w in words[:-1] if w]
-    last = before[-1] if before else ""
-    taking = next((o for o in known if last in o.names and o.metavar is not None), None)
-    if taking is not None:
-        return _values(taking, word, names)
-    if word.startswith("-"):
-        return [name for option in known for name in option.names if name.startswith(word)]
-    if match[1] in _TAKE_CALLS and word.isidentifier() | (not word) and _is_start(before, known):
-        return [name for name in _callables(names) if name.startswith(word)]
-    if match[1] == "aot_diff" and word.isidentifier() | (not word):
-        matching = [name for name in _compilations(names) if name.startswith(word)]
-        return matching or None  # paths are for IPython to complete
-    return None
-
-
-def _values(option: Option, word: str, names: Mapping[str, Any]) -> list[str] | None:
-    if option.metavar == "PATH":
-        return None
-    values = [choice for choice in option.choices if choice.startswith(word)]
-    if "--over" in option.names and "=" not in word:
-        return [f"{axis}=" for axis in AXES if axis.startswith(word)]
-    if "--target" in option.names:
-        values += [gpu.name for gpu in list_known_gpus() if gpu.name.startswith(word)]
-    if "--backend" in option.names:
-        values += [name for name in _callables(names) if name.startswith(word)]
-    return values
-
-
-def _is_start(before: Sequence[str], known: Sequence[Option]) -> bool:
-    """Whether only options came before, so that a name begins the call."""
-    rest = list(before)
-    while rest:
-        option = next((o for o in known if rest[0] in o.names), None)
-        if option is None:
-            return False
-        del rest[: 1 if option.metavar is None else 2]
-    return True
-
-
-def _callables(names: Mapping[str, Any]) -> Iterator[str]:
-    for name, value in sorted(names.items()):
-        if callable(value) and not name.startswith("_") and not isinstance(value, type):
-            yield name
-
-
-def _compilations(names: Mapping[str, Any]) -> Iterator[str]:
-    """Names of what has a report, or is one."""
-    for name, value in sorted(names.items()):
-        report = value if isinstance(value, Report) else getattr(value, "report", None)
-        is_ours = isinstance(report, Report) or callable(report)
-        if is_ours and not name.startswith("_") and not isinstance(value, type | ModuleType):
-            yield name
-
-
-def matcher(shell: InteractiveShell) -> Any:
-    """The matcher that IPython asks; it keeps other completions out of our options."""
-
-    @context_matcher(identifier="workbench")
-    def complete(context: CompletionContext) -> SimpleMatcherResult:
-        text = context.full_text.split("\n")[context.cursor_line][: context.cursor_position]
-        words = suggestions(text, shell.user_ns)
-        if words is None:
-            return SimpleMatcherResult(completions=[])
-        word = re.split(r"\s", text)[-1]
-        skipped = len(word) - len(context.token) if word.endswith(context.token) else 0
-        made = [SimpleCompletion(text=text[skipped:], type="magic option") for text in words]
-        return SimpleMatcherResult(completions=made, suppress=True)
-
-    return complete

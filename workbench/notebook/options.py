@@ -1,24 +1,24 @@
-"""The options of the magics, written down once for the parser, the help, the completion."""
+"""The options of the magics that no world adds."""
 
 from __future__ import annotations
 
-import ast
 import re
 from argparse import Namespace
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from types import MappingProxyType
-from typing import Any, TypeVar
-
-from IPython.core.magic_arguments import argument
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from workbench.analysis.layers.optimizers import OPTIMIZERS
-from workbench.analysis.trials.axes import OBJECTIVES, STRATEGIES
+from workbench.cells.option_magics import (
+    NO_VIEW,
+    OUTPUT,
+    Option,
+    list_callables,
+    list_gpus,
+)
 from workbench.compiler.request.compile_request import GUARD_POLICIES, MODES
 from workbench.device_kinds import TARGETS
 from workbench.errors import UsageError
 
-F = TypeVar("F", bound=Callable[..., Any])
 BACKENDS = ("inductor", "aot_eager", "eager")
 _FORM = re.compile(
     r"(?P<arg>[A-Za-z_]\w*):(?P<dim>-?\d+)"
@@ -31,23 +31,9 @@ _OTHERS = (
 )
 
 
-@dataclass(frozen=True)
-class Option:
-    """One option; without `metavar` it is a switch, `choices` are offered by Tab."""
-
-    names: tuple[str, ...]
-    help: str
-    metavar: str | None = None
-    is_repeated: bool = False
-    choices: tuple[str, ...] = ()
-
-
 def _listed(choices: Sequence[str]) -> str:
     return ", ".join(choices)
 
-
-OUTPUT = Option(("-o", "--output"), "bind the result to this name", "NAME")
-NO_VIEW = Option(("--no-view",), "do not show the view")
 
 COMPILE = (
     Option(("-m", "--mode"), f"mode of Inductor: {_listed(MODES)}", "MODE", choices=MODES),
@@ -56,12 +42,14 @@ COMPILE = (
         f"backend: {_listed(BACKENDS)}, another of torch, or a callable of yours",
         "BACKEND",
         choices=BACKENDS,
+        list_more=list_callables,
     ),
     Option(
         ("-t", "--target"),
         f"what to compile for: {_listed(TARGETS)}, or a virtual GPU, such as h100",
         "TARGET",
         choices=TARGETS,
+        list_more=list_gpus,
     ),
     Option(
         ("-d", "--dynamic"),
@@ -95,11 +83,6 @@ COMPILE = (
     NO_VIEW,
 )
 EXPLAIN = (OUTPUT, NO_VIEW)
-KERNEL = (
-    Option(("-t", "--target"), "the GPU, such as h100, which need not be there", "GPU"),
-    OUTPUT,
-    NO_VIEW,
-)
 LOAD = (
     OUTPUT,
     Option(("--module",), "the module whose weights are not in the file", "EXPRESSION"),
@@ -109,32 +92,6 @@ INSPECT = (OUTPUT,)
 DIFF = (
     OUTPUT,
     Option(("--html",), "also write a page that opens without a kernel", "PATH"),
-    NO_VIEW,
-)
-AXES = ("mode", "backend", "dtype", "threads", "dynamic", "target")
-SWEEP = (
-    Option(
-        ("--over",),
-        "an axis with its values, such as mode=default,max-autotune or batch=1,8,32; repeatable",
-        "NAME=VALUE,…",
-        is_repeated=True,
-    ),
-    Option(
-        ("--strategy",),
-        "grid tries everything; random, halving and tpe look for the best",
-        "STRATEGY",
-        choices=STRATEGIES,
-    ),
-    Option(
-        ("--objective",), f"what is best: {_listed(OBJECTIVES)}", "OBJECTIVE", choices=OBJECTIVES
-    ),
-    Option(("--trials",), "try at most so many settings", "COUNT"),
-    Option(("--seconds",), "begin no trial after so many seconds", "SECONDS"),
-    Option(("--measure-s",), "time each setting for at most so many seconds", "SECONDS"),
-    Option(("--jobs",), "how many trials compile at a time", "COUNT"),
-    Option(("--store",), "where finished trials are kept", "PATH"),
-    Option(("--executor",), "where trials run, such as client.get_executor()", "EXPRESSION"),
-    OUTPUT,
     NO_VIEW,
 )
 SESSION = (
@@ -149,16 +106,12 @@ SESSION = (
     Option(("--profile",), "run torch's profiler with it: NAME.profile has what it saw"),
     NO_VIEW,
 )
-PROFILE = (
-    Option(("--gpu",), "the GPU, where the trace names none: a name of wb.targets()", "NAME"),
-    OUTPUT,
-    NO_VIEW,
-)
 FITS = (
     Option(
         ("-t", "--target"),
         "the GPU, which need not be there, such as h100 (the default)",
         "TARGET",
+        list_more=list_gpus,
     ),
     Option(("--no-grad",), "a call without gradients, not a training step"),
     Option(
@@ -172,55 +125,6 @@ FITS = (
     Option(("--total",), "the layers of the whole, where this model has fewer", "COUNT"),
     OUTPUT,
 )
-
-OF_MAGICS: Mapping[str, tuple[Option, ...]] = MappingProxyType(
-    {
-        "aot_compile": COMPILE,
-        "aot_kernel": KERNEL,
-        "aot_explain": EXPLAIN,
-        "aot_load": LOAD,
-        "aot_inspect": INSPECT,
-        "aot_diff": DIFF,
-        "aot_fits": FITS,
-        "aot_profile": PROFILE,
-        "aot_session": SESSION,
-        "aot_sweep": SWEEP,
-    }
-)
-
-
-def with_options(options: Sequence[Option]) -> Callable[[F], F]:
-    """Decorate a magic with these options, for `magic_arguments`."""
-
-    def decorate(function: F) -> F:
-        for option in reversed(options):
-            rest: dict[str, Any] = {"help": option.help.replace("%", "%%")}
-            if option.metavar is None:
-                rest["action"] = "store_true"
-            else:
-                rest["metavar"] = option.metavar
-                if option.is_repeated:
-                    rest.update(action="append", default=[])
-            function = argument(*option.names, **rest)(function)
-        return function
-
-    return decorate
-
-
-def parse_option_value(text: str) -> tuple[str, Any]:
-    """`key=value` with the value read as a Python literal, true and false in any case.
-
-    Raises `UsageError` when there is no `=`.
-    """
-    key, equals, value = text.partition("=")
-    if not equals or not key:
-        raise UsageError(f"-O {text}: expected KEY=VALUE, such as -O epilogue_fusion=False.")
-    if value.lower() in ("true", "false"):
-        return key, value.lower() == "true"
-    try:
-        return key, ast.literal_eval(value)
-    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
-        return key, value
 
 
 def dynamic_shapes(specs: Sequence[str]) -> dict[str, dict[int, Any]] | None:

@@ -84,11 +84,8 @@ class Presenter(Protocol):
     def export(self, record: Any, path: str) -> None:
         """Write its rows as a table for other programs."""
 
-    def read_sweep(self, path: str) -> Any:
-        """The sweep that `export` wrote."""
-
     def view(self, record: Any) -> anywidget.AnyWidget:
-        """A live view of its own: a difference, a session and a sweep have one."""
+        """A live view of its own: for records that have one, such as a difference."""
 
     def display(self, record: Any) -> None:
         """Show it in the notebook that runs; raises `NotImplementedError` elsewhere."""

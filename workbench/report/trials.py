@@ -1,4 +1,4 @@
-"""One setting of a sweep: what was chosen, how it ended, what was measured."""
+"""One setting that was tried: what was chosen, how it ended, what was measured."""
 
 from __future__ import annotations
 

@@ -52,16 +52,12 @@ def find_file(kind: str) -> Kinds | None:  # noqa: C901 (a table, and its import
             from workbench.views.answers.alternatives_text import SHOWN
         case "MissedBudget" | "RoundTrip":
             from workbench.views.answers.roundtrip_answer import SHOWN
-        case (
-            "ArtifactReport" | "Check" | "Recommendation" | "Rehearsal" | "Rivals" | "WhyRecompiled"
-        ):
+        case "ArtifactReport" | "Check" | "Rehearsal" | "Rivals" | "WhyRecompiled":
             from workbench.views.answers.fragments import SHOWN
         case "Diff":
             from workbench.views.diff.diff_text import SHOWN
         case "Session":
             from workbench.views.session.session_page import SHOWN
-        case "Sweep":
-            from workbench.views.sweep.sweep_page import SHOWN
         case _:
             return None
     return SHOWN
@@ -210,12 +206,6 @@ class _Views:
     def join(self, record: Any, report: Any) -> Any:
         """A record with what a report says of its kernels; raises `UsageError` without any."""
         return find_shown(record).join(record, report)
-
-    def read_sweep(self, path: str) -> Any:
-        """The sweep that `export` wrote."""
-        from workbench.views.sweep.sweep_tables import read
-
-        return read(path)
 
 
 VIEWS = _Views()

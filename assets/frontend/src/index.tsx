@@ -18,8 +18,6 @@ import { SessionState } from "./session/state";
 import { quiet } from "./shell/keys";
 import { Shell } from "./shell/shell";
 import { type Place, Store } from "./store";
-import { SweepShell } from "./sweep/shell";
-import { SweepState } from "./sweep/state";
 import { tips } from "./ui/tip";
 import type {
   CostKind,
@@ -27,7 +25,6 @@ import type {
   Embedded,
   EmbeddedBlocks,
   EmbeddedSession,
-  EmbeddedSweep,
   PaneId,
 } from "./wire";
 import { RECORDS as RECORDS_OF_WORLDS } from "./worldrecords";
@@ -54,7 +51,7 @@ interface EmbeddedRecords {
   [key: string]: unknown;
 }
 
-type Embedding = Embedded | EmbeddedBlocks | EmbeddedDiff | EmbeddedSession | EmbeddedSweep;
+type Embedding = Embedded | EmbeddedBlocks | EmbeddedDiff | EmbeddedSession;
 type Mounted = View | BlocksState | DiffState | RecordsState;
 
 /** Draws a view with its tips, until the function that comes back is called. */
@@ -195,7 +192,6 @@ function renderDiff(model: Model, el: HTMLElement, packed: DataView): () => void
 
 /** Views of records by the trait of a model, or the key of a page, that holds what they show. */
 const RECORDS: ReadonlyMap<string, RecordsView> = new Map([
-  ["sweep", openRecords(SweepState, SweepShell)],
   ["session", openRecords(SessionState, SessionShell)],
   ...RECORDS_OF_WORLDS.flatMap((records) => Object.entries(records)),
 ]);

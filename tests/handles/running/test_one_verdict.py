@@ -11,7 +11,6 @@ import torch
 import workbench as wb
 from tests.wrong_programs import WRONG, WrongProgram
 from workbench.compiler.internals import torch_private as tp
-from workbench.compiler.pairs.paired_rounds import Patience
 from workbench.compiler.request.compile_request import CompileRequest
 from workbench.handles.memory.checkpoint import check_gradients
 from workbench.handles.opportunities.opportunity_trial import _compare
@@ -23,10 +22,6 @@ from workbench.handles.rehearsing.outcomes import (
     private,
     run_compiled_outcome,
 )
-from workbench.report.trials import Trial
-from workbench.sweeps.space import Space
-from workbench.sweeps.strategies import Plan
-from workbench.sweeps.trial_run import run_trial
 
 QUICK = {"dropped write to an input", "wrong running mean", "lost gradient", "swapped outputs"}
 NUMBERS = ("output", "input", "buffer", "attribute", "gradient")
@@ -48,17 +43,6 @@ OF_PACKAGES = [
 """A package is compiled for inference."""
 OF_NUMBERS = [case for case, each in zip(CASES, WRONG, strict=True) if each.effect in NUMBERS]
 OF_ONE_CALL = [case for case in CASES if case.id not in WITH_OTHER_INPUTS]
-
-
-def judge_by_sweep(wrong: WrongProgram, args: tuple[Any, ...]) -> str:
-    """The verdict of a trial; gradients are none of a sweep, which measures calls without them."""
-    space = Space.of({name: [value] for name, value in wrong.options().items()})
-    (setting,) = space.grid()
-    plan = Plan(Patience(budget_s=0.01))
-    trial, _ = run_trial(wrong.make(), args, {}, setting, plan, Trial("key", ()))
-    if trial.status == "done":
-        return "passed" if trial.is_compared else "not checked"
-    return {"wrong": "failed"}.get(trial.status, trial.status)
 
 
 def judge_by_rehearsal(wrong: WrongProgram, args: tuple[Any, ...]) -> bool | None:
@@ -83,8 +67,6 @@ def test_engines_agree_on_a_wrong_program(wrong: WrongProgram) -> None:
     assert made.verify(*args).verdict == verdict
     agrees, said = _compare(right, made, (args, {}), CompileRequest(fn, args, {}))
     assert WORDS[agrees] == verdict, said
-    if wrong.effect != "gradient":
-        assert judge_by_sweep(wrong, args) == verdict
 
 
 @pytest.mark.slow

@@ -9,23 +9,18 @@ import pytest
 
 from tests.report.session.sample import session
 from tests.views.diff.test_diff_views import diff
-from workbench.analysis.sweep.sweep import Sweep
 from workbench.report import Report
-from workbench.report.trials import Trial
 from workbench.views.diff.diff_view import DiffView
 from workbench.views.kit.request_widget import RequestWidget
 from workbench.views.session.session_view import SessionView
-from workbench.views.sweep.sweep_view import SweepView
 from workbench.views.widgets.report_view import View
 
-SWEEP = Sweep("f", {"mode": ("default",)}, (), (Trial("k", (("mode", "default"),)),), 1.0)
 VIEWS: dict[str, Callable[[Report], RequestWidget]] = {
     "report": lambda report: View(
         report,
         check_guards=lambda question: {"ok": True, "failed": None, "guard": None, "checked": 0},
     ),
     "unfinished": lambda report: View(),
-    "sweep": lambda report: SweepView(SWEEP),
     "session": lambda report: SessionView(session()),
 }
 ASKS = (
@@ -44,7 +39,11 @@ WRONG: tuple[Any, ...] = (
 
 @pytest.mark.parametrize("name", VIEWS)
 def test_each_message_has_one_answer_in_a_sentence(name: str, sample_report: Report) -> None:
-    view = VIEWS[name](sample_report)
+    refuse_each_message(VIEWS[name](sample_report))
+
+
+def refuse_each_message(view: RequestWidget) -> None:
+    """Send it each message; each must have one answer, which is an error in a sentence."""
     sent: list[Any] = []
     view.send = lambda content, buffers=None: sent.append(content)
     messages: list[Any] = [None, 5, "x", b"", [], {}, {"id": 1}, {"ask": 5}, {"ask": ["row"]}]

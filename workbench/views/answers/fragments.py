@@ -10,7 +10,6 @@ from typing import Any
 from markupsafe import Markup
 
 from workbench.analysis.opportunities.rehearsed_cures import Rehearsal
-from workbench.analysis.sweep.recommendation import Recommendation
 from workbench.artifacts.inspect.artifact_report import TITLES, WRONG, ArtifactReport
 from workbench.artifacts.preflight.check import SIGNS, Check
 from workbench.number_text import ABSENT, number_text
@@ -110,11 +109,6 @@ def _build_why_recompiled(why: WhyRecompiled) -> Document:
     return Document("", [Code(why.text), Table("", columns, rows, most=len(rows))])
 
 
-def _build_recommendation(choice: Recommendation) -> Document:
-    """The sentence and the code."""
-    return Document("", [Sentence(choice.sentence), Code(choice.code)])
-
-
 def _build_rehearsal(trial: Rehearsal) -> Document:
     """The sentence, the cures as a table, and the patch of those that were tried together."""
     rows = [
@@ -212,7 +206,6 @@ def _worded(row: dict[str, Any]) -> dict[str, Any]:
 SHOWN = {
     "ArtifactReport": Shown(document=_build_inspected),
     "Check": Shown(document=_build_check),
-    "Recommendation": Shown(document=_build_recommendation),
     "Rehearsal": Shown(document=_build_rehearsal, text=describe_rehearsal),
     "Rivals": Shown(document=_build_rivals, text=lambda rivals: write_text(_build_rivals(rivals))),
     "WhyRecompiled": Shown(document=_build_why_recompiled),

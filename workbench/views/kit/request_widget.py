@@ -17,8 +17,13 @@ from workbench.typed_data import Misfit, read_value
 from workbench.views.kit.live_actions import list_actions
 from workbench.views.wire.advice_messages import PatchQuestion
 from workbench.views.wire.codec import bundle, pack, read_bundle_bytes
-from workbench.views.wire.report_messages import Answer, CancelQuestion, GuardQuestion
-from workbench.views.wire.sweep_messages import RowQuestion, RowsQuestion
+from workbench.views.wire.report_messages import (
+    Answer,
+    CancelQuestion,
+    GuardQuestion,
+    RowQuestion,
+    RowsQuestion,
+)
 
 _QUESTIONS: Mapping[str, type] = {
     "guard-check": GuardQuestion,

@@ -44,7 +44,6 @@ from workbench.views.wire.gpu_messages import (
 )
 from workbench.views.wire.memory_messages import BudgetQuestion, BudgetsPart, MemoryPart
 from workbench.views.wire.overview_messages import Piece, TreeRow
-from workbench.views.wire.sweep_messages import RowQuestion, RowsQuestion
 from workbench.views.wire.table_messages import Cell, ColumnSpec, Terms, Unit
 from workbench.views.wire.table_messages import Tone as Tone
 
@@ -627,6 +626,19 @@ class Job(TypedDict):
     question: JobQuestion | None
     words: str
     is_made: bool
+
+
+class RowQuestion(TypedDict):
+    """The row whose record is asked for, and the part of it: "document" or another one."""
+
+    row: str
+    part: str
+
+
+class RowsQuestion(TypedDict):
+    """The two rows to compare."""
+
+    rows: list[str]
 
 
 class CancelQuestion(TypedDict):

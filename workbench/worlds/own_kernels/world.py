@@ -1,4 +1,4 @@
-"""What the world of own kernels adds: `wb.kernel`, and a kernel of a program by itself."""
+"""What the world of own kernels adds: `wb.kernel`, a magic, a kernel of a program by itself."""
 
 from __future__ import annotations
 
@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING
 from workbench.worlds.world import World
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from workbench.report import Report
     from workbench.specs import Gpu
     from workbench.views.kit.shown import Shown
     from workbench.worlds.own_kernels.handles.own_kernel import OwnKernel
+    from workbench.worlds.own_kernels.magics import KernelMagics
 
 
 class OwnKernelsWorld(World):
@@ -34,6 +37,12 @@ class OwnKernelsWorld(World):
         from workbench.worlds.own_kernels.handles.own_kernel import OwnKernel
 
         return OwnKernel(read_call(report, name, gpu.name), gpu)
+
+    def list_magics(self) -> Sequence[type[KernelMagics]]:
+        """`%aot_kernel`."""
+        from workbench.worlds.own_kernels.magics import KernelMagics
+
+        return (KernelMagics,)
 
 
 WORLD = OwnKernelsWorld()

@@ -1,4 +1,4 @@
-"""What the world of profiles adds: `wb.read_profile`, and a command."""
+"""What the world of profiles adds: `wb.read_profile`, a magic and a command."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from workbench.views.kit.shown import Shown
+    from workbench.worlds.profiles.magics import ProfileMagics
     from workbench.worlds.profiles.rows.run_profile import RunProfile
 
 _TRACES = (".json", ".json.gz")
@@ -53,6 +54,12 @@ class ProfilesWorld(World):
         """`workbench profile TRACE`."""
         about = "what a GPU did while torch.profiler recorded it"
         return (Command("profile", about, _add_words, _read),)
+
+    def list_magics(self) -> Sequence[type[ProfileMagics]]:
+        """`%aot_profile`."""
+        from workbench.worlds.profiles.magics import ProfileMagics
+
+        return (ProfileMagics,)
 
 
 def _is_saved(path: Path) -> bool:

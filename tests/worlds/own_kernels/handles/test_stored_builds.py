@@ -15,7 +15,7 @@ import triton.language as tl
 
 import workbench as wb
 from tests.worlds.own_kernels.handles.test_tuning import FEW, make_add, make_product
-from workbench.analysis.sweep.store import Store
+from workbench.artifacts.trials.store import Store
 from workbench.compiler.virtual_gpu.kernel_choice import Build, Built
 from workbench.worlds.own_kernels.handles import stored_builds, tuning
 from workbench.worlds.own_kernels.handles.own_kernel import OwnKernel
@@ -189,7 +189,7 @@ def test_what_triton_refuses_is_tried_again(store: Path) -> None:
 def test_what_is_no_store_is_refused_in_a_sentence(tmp_path: Path, store: Path) -> None:
     other = tmp_path / "notes.txt"
     other.write_text("not a database, and long enough to be one" * 40)
-    with pytest.raises(wb.ArtifactError, match=r"notes.txt is no store of sweeps .* another path"):
+    with pytest.raises(wb.ArtifactError, match=r"notes.txt is no store of trials .* another path"):
         make_add().tune(space=SPACE, store=other)
     with pytest.raises(wb.ArtifactError, match=r"is no file. Give the path of a store"):
         make_add().tune(space=SPACE, store=tmp_path)

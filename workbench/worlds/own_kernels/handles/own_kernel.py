@@ -344,8 +344,8 @@ class OwnKernel(LiveOnly, ReportHolder):
             Where they are compiled: any concurrent.futures.Executor, such as Dask's
             `client.get_executor()`; by default in the worker of this process.
         store
-            An SQLite file, by default that of `wb.sweep` in the user's cache folder: what an
-            earlier run compiled of the same source, values, GPU, releases and switches of Triton is
+            An SQLite file, by default the one in the user's cache folder: what an earlier
+            run compiled of the same source, values, GPU, releases and switches of Triton is
             taken from it, so that one that was interrupted goes on. `.from_store` counts them.
 
         Raises

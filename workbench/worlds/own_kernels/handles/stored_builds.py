@@ -1,4 +1,4 @@
-"""What was compiled of a kernel's configurations, kept in the store of sweeps."""
+"""What was compiled of a kernel's configurations, kept in the store of trials."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ import torch
 
 from workbench import __version__
 from workbench.analysis.kernel_time.inner_loop import InnerLoop
-from workbench.analysis.sweep.store import Store
 from workbench.arguments import ask
+from workbench.artifacts.trials.store import Store
 from workbench.compiler.calls.content_key import hash_case
 from workbench.compiler.kernels.kernel_call import KernelCall
 from workbench.compiler.kernels.kernel_variants import Variant, describe_assumed

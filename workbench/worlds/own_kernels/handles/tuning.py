@@ -32,7 +32,6 @@ from workbench.analysis.product_configs.user_product import (
     read_prior,
     read_sizes,
 )
-from workbench.analysis.sweep.store import Store, store_path
 from workbench.analysis.tuning.candidate import (
     NO_PROGRAM,
     NOT_COMPILED,
@@ -54,6 +53,7 @@ from workbench.analysis.tuning.spaces import (
 )
 from workbench.analysis.tuning.tuned import GIVEN, PUBLISHED, RankedConfigs, Tuned, TunedCase
 from workbench.arguments import check_executor, submit
+from workbench.artifacts.trials.store import Store, store_path
 from workbench.compiler.internals.triton_functions import is_autotuner
 from workbench.compiler.kernels.helion_kernels import HELION
 from workbench.compiler.kernels.kernel_call import (

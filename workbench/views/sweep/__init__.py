@@ -1,8 +1,0 @@
-"""What a sweep is looked at with: its table, its charts, its page."""
-
-DOORS = {
-    "sweep_page": "A sweep as charts, as a page, and as what a notebook keeps of it.",
-    "sweep_tables": "A sweep as DataFrames, and as a file for other programs.",
-    "sweep_view": "A sweep in a notebook, live while it runs.",
-}
-"""What other rooms import of this one."""

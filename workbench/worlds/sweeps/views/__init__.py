@@ -1,0 +1,7 @@
+"""What a sweep is looked at with: its table, its charts, its page."""
+
+DOORS = {
+    "sweep_page": "A sweep as charts, as a page, and as what a notebook keeps of it.",
+    "sweep_view": "A sweep in a notebook, live while it runs.",
+}
+"""What other rooms import of this one."""
