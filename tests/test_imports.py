@@ -47,7 +47,7 @@ FLOORS = """
 1 compiler.guards
 1 compiler.call_plan
 1 artifacts.machine · artifacts.records · analysis.diff · compiler.cold_start
-1 artifacts.trust · analysis.sweep · analysis.opportunities · analysis.session · analysis.ranks
+1 artifacts.trust · analysis.sweep · analysis.opportunities · analysis.ranks
 1 analysis.quantities · analysis.kernel_checks · analysis.kernel_layouts
 1 artifacts.inspect
 1 artifacts.preflight
@@ -60,7 +60,7 @@ FLOORS = """
 2 compiler.aot_files.variants
 2 compiler.captured_graphs
 2 compiler.recording
-3 compiler.pipeline · compiler.running · compiler.session
+3 compiler.pipeline · compiler.running
 4 compiler.packaging · compiler.cpp_project · compiler.model_servers
 4 compiler.kernels
 4 compiler.virtual_gpu.device
@@ -90,6 +90,12 @@ FLOORS = """
 6 worlds.numerics.questions
 6 worlds.numerics.views
 6 worlds.numerics
+6 worlds.sessions.rows
+6 worlds.sessions.findings
+6 worlds.sessions.recording
+6 worlds.sessions.views
+6 worlds.sessions.handles
+6 worlds.sessions
 7 api · machine · demo
 8 notebook · command_line · pytest_plugin
 8 __main__

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from workbench.handles.packages.package import Package as Package
     from workbench.report.presenter import Presenter
     from workbench.report.record import Report as Report
-    from workbench.report.session.session_record import Session as Session
     from workbench.settings import options as options
 
 __version__ = "0.1.0"
@@ -35,7 +34,6 @@ __version__ = "0.1.0"
 _HOMES = {
     "Package": "workbench.handles.packages.package",
     "Report": "workbench.report.record",
-    "Session": "workbench.report.session.session_record",
     "Sweep": "workbench.analysis.sweep.sweep",
     "options": "workbench.settings",
 }

@@ -10,8 +10,8 @@ import pytest
 
 from tests.browser.panes import addresses, show
 from tests.diffs import diff
-from tests.report.session.sample import session
 from tests.views.sweep.test_sweep_views import sweep
+from tests.worlds.sessions.rows.sample import session
 from workbench.report import Report
 
 RECORDS = Path(__file__).parents[1] / "records"

@@ -6,17 +6,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import copy_context
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.display import display
 
 from workbench.notebook.progress_display import is_interactive
 from workbench.views.widgets.display import find_running_cell, publish_live
-
-if TYPE_CHECKING:
-    from workbench.handles.programs.session import LiveSession
-    from workbench.views.session.session_view import Following, SessionView
 
 T = TypeVar("T")
 
@@ -42,9 +38,12 @@ def call_in_subshell(shell: InteractiveShell, call: Callable[[], T]) -> T:
 
 @contextmanager
 def recorded(
-    shell: InteractiveShell, session: LiveSession, variable: str, *, is_viewed: bool
+    shell: InteractiveShell, session: Any, variable: str, *, is_viewed: bool
 ) -> Iterator[None]:
-    """Record the body, and show it meanwhile and at its end; also of a body that raises."""
+    """Record the body, and show it meanwhile and at its end; also of a body that raises.
+
+    The session is what `api.session` gives.
+    """
     is_live = is_viewed and getattr(shell, "kernel", None) is not None and is_interactive(shell)
     # the view is made before the session begins, whose first step would be longer for it
     view = _published(shell, session, variable) if is_live else None
@@ -52,7 +51,7 @@ def recorded(
     try:
         with session:
             if view is not None:
-                following = _following(shell, session, view)
+                following = session.follow(view, partial(call_in_subshell, shell))
             yield
     finally:
         if following is not None:
@@ -61,19 +60,8 @@ def recorded(
             display(session)
 
 
-def _published(shell: InteractiveShell, session: LiveSession, variable: str) -> SessionView:
-    from workbench.views.session.session_view import SessionView
-
-    view = call_in_subshell(
-        shell, lambda: SessionView(session.so_far(), "running", variable, session)
-    )
+def _published(shell: InteractiveShell, session: Any, variable: str) -> Any:
+    view = call_in_subshell(shell, lambda: session.open_view(variable))
     view.cell = find_running_cell(shell)
-    session.view = view
     publish_live(shell, view)
     return view
-
-
-def _following(shell: InteractiveShell, session: LiveSession, view: SessionView) -> Following:
-    from workbench.views.session.session_view import Following
-
-    return Following(session, view, partial(call_in_subshell, shell))

@@ -13,8 +13,6 @@ import type { Model } from "./model";
 import { liveRecords, readRecords, type RecordsHost } from "./opened/host";
 import { PANES } from "./panes";
 import { openRecords, type RecordsState, type RecordsView } from "./opened/view";
-import { SessionShell } from "./session/shell";
-import { SessionState } from "./session/state";
 import { quiet } from "./shell/keys";
 import { Shell } from "./shell/shell";
 import { type Place, Store } from "./store";
@@ -26,7 +24,6 @@ import type {
   DiffDocument,
   Embedded,
   EmbeddedBlocks,
-  EmbeddedSession,
   EmbeddedSweep,
   PaneId,
 } from "./wire";
@@ -54,7 +51,7 @@ interface EmbeddedRecords {
   [key: string]: unknown;
 }
 
-type Embedding = Embedded | EmbeddedBlocks | EmbeddedDiff | EmbeddedSession | EmbeddedSweep;
+type Embedding = Embedded | EmbeddedBlocks | EmbeddedDiff | EmbeddedSweep;
 type Mounted = View | BlocksState | DiffState | RecordsState;
 
 /** Draws a view with its tips, until the function that comes back is called. */
@@ -196,7 +193,6 @@ function renderDiff(model: Model, el: HTMLElement, packed: DataView): () => void
 /** Views of records by the trait of a model, or the key of a page, that holds what they show. */
 const RECORDS: ReadonlyMap<string, RecordsView> = new Map([
   ["sweep", openRecords(SweepState, SweepShell)],
-  ["session", openRecords(SessionState, SessionShell)],
   ...RECORDS_OF_WORLDS.flatMap((records) => Object.entries(records)),
 ]);
 

@@ -2,5 +2,6 @@
 
 import type { WorldRecords } from "./opened/view";
 import { records as profiles } from "./worlds/profiles/records";
+import { records as sessions } from "./worlds/sessions/records";
 
-export const RECORDS: readonly WorldRecords[] = [profiles];
+export const RECORDS: readonly WorldRecords[] = [profiles, sessions];

@@ -5,7 +5,7 @@ from typing import Any
 
 from workbench.analysis.ranks.logged_ranks import LoggedProgram, compare_logs
 from workbench.report.cluster.cluster_rows import Collective
-from workbench.report.session.session_rows import Compile
+from workbench.report.program.program_rows import Compile
 
 
 def program(rank: int, id: str = "0/0", **more: Any) -> LoggedProgram:

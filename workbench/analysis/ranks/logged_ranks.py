@@ -13,7 +13,7 @@ from workbench.errors import UsageError
 from workbench.number_text import join_words, number_text, plural
 from workbench.report.cluster.cluster_rows import Collective, CollectiveOrder, RankCompile
 from workbench.report.presenter import Presented, presenter
-from workbench.report.session.session_rows import Compile
+from workbench.report.program.program_rows import Compile
 
 if TYPE_CHECKING:
     import pandas
