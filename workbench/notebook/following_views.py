@@ -12,6 +12,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.display import display
 
 from workbench.notebook.progress_display import is_interactive
+from workbench.report.program.program_record import ProgramRecords, require_program_records
 from workbench.views.widgets.display import find_running_cell, publish_live
 
 T = TypeVar("T")
@@ -46,12 +47,13 @@ def recorded(
     """
     is_live = is_viewed and getattr(shell, "kernel", None) is not None and is_interactive(shell)
     # the view is made before the session begins, whose first step would be longer for it
-    view = _published(shell, session, variable) if is_live else None
+    records = require_program_records("%%aot_session")
+    view = _published(shell, session, variable, records) if is_live else None
     following = None
     try:
         with session:
             if view is not None:
-                following = session.follow(view, partial(call_in_subshell, shell))
+                following = records.follow(session, view, partial(call_in_subshell, shell))
             yield
     finally:
         if following is not None:
@@ -60,8 +62,10 @@ def recorded(
             display(session)
 
 
-def _published(shell: InteractiveShell, session: Any, variable: str) -> Any:
-    view = call_in_subshell(shell, lambda: session.open_view(variable))
+def _published(
+    shell: InteractiveShell, session: Any, variable: str, records: ProgramRecords
+) -> Any:
+    view = call_in_subshell(shell, lambda: records.open_view(session, variable))
     view.cell = find_running_cell(shell)
     publish_live(shell, view)
     return view

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 Capture = Literal["light", "full"]
 Steps = Literal["optimizer"] | None
+
+
+Around = Callable[[Callable[[], object]], object]
 
 
 class ProgramRecord(Presented, ABC):
@@ -90,6 +93,13 @@ class ProgramRecord(Presented, ABC):
         """What `save` writes."""
 
 
+class Following(Protocol):
+    """What feeds a view."""
+
+    def end(self) -> None:
+        """Show the end; returns when nothing is under way."""
+
+
 class ProgramRecords(Protocol):
     """What a world gives that records programs: the rest of the workbench asks it alone."""
 
@@ -109,6 +119,12 @@ class ProgramRecords(Protocol):
 
     def read(self, content: bytes, path: str | PathLike[str]) -> ProgramRecord:
         """A record from what `to_bytes` gave; raises as `load` does, naming `path`."""
+
+    def open_view(self, record: Any, variable: str) -> Any:
+        """A widget that shows a record which is to begin; a notebook knows it by a variable."""
+
+    def follow(self, record: Any, view: Any, around: Around) -> Following:
+        """Feed that widget while the record grows; `around` calls what sends its messages."""
 
     def read_quantity(self, record: Any, name: str) -> Any:
         """One number of a record as a `Quantity`, by a name that reports have too."""

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from later_words import change_words, list_text_columns
 
+from tests.test_plain_data import DEEP, DEEP_OBJECTS
 from tests.worlds.sessions.rows.sample import session
 from workbench.errors import ArtifactError
 from workbench.views.presenters import VIEWS
@@ -25,6 +26,15 @@ def test_what_was_saved_is_what_is_read(tmp_path: Path) -> None:
     }
     assert list(after.reports) == [0]
     assert repr(after.report("0/0")) == repr(before.report("0/0"))
+
+
+@pytest.mark.parametrize("deep", [DEEP, DEEP_OBJECTS, b"[" * 700 + b"]" * 700])
+def test_what_nests_too_deeply_is_one_sentence(deep: bytes, tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "s.wbs", "w") as archive:
+        archive.writestr("session.json", deep)
+    with pytest.raises(ArtifactError) as caught:
+        Session.load(tmp_path / "s.wbs")
+    assert "\n" not in str(caught.value)
 
 
 def test_a_report_of_two_compiles_is_written_once(tmp_path: Path) -> None:

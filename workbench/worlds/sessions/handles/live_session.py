@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from importlib import import_module
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 import torch
 
@@ -29,9 +29,6 @@ from workbench.worlds.sessions.handles.recompile_trials import start_trial, try_
 from workbench.worlds.sessions.recording.session_recorder import SessionRecorder
 from workbench.worlds.sessions.rows.session_record import Session, make_empty_tables
 from workbench.worlds.world import list_worlds
-
-if TYPE_CHECKING:
-    from workbench.worlds.sessions.views.session_view import Following, SessionView
 
 Item = TypeVar("Item")
 
@@ -186,21 +183,6 @@ class LiveSession(LiveOnly, Session):
         if recorder is None or not recorder.is_running:
             return Session(self.header, self.tables, self.reports)
         return Session(recorder.header(), recorder.so_far(), recorder.reports())
-
-    def open_view(self, variable: str) -> SessionView:
-        """A view of it, which is to be followed; the notebook has the session under this name."""
-        from workbench.worlds.sessions.views.session_view import SessionView
-
-        self.view = view = SessionView(self.so_far(), "running", variable, self)
-        return view
-
-    def follow(
-        self, view: SessionView, around: Callable[[Callable[[], object]], object]
-    ) -> Following:
-        """Feed a view while it records, until `end`; `around` calls what sends its messages."""
-        from workbench.worlds.sessions.views.session_view import Following
-
-        return Following(self, view, around)
 
     @checked
     def to_html(self, path: str | PathLike[str] | None = None, *, redact: bool = False) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from workbench.report.program.program_record import Capture, Steps
+from workbench.report.program.program_record import Around, Capture, Steps
 from workbench.report.program.program_rows import ProgramHeader
 from workbench.report.table import Table
 from workbench.worlds.sessions.rows.session_record import Session, make_empty_tables
@@ -14,6 +14,7 @@ from workbench.worlds.sessions.rows.session_record import Session, make_empty_ta
 if TYPE_CHECKING:
     from workbench.analysis.quantities.quantities import Quantity
     from workbench.worlds.sessions.handles.live_session import LiveSession
+    from workbench.worlds.sessions.views.session_view import Following, SessionView
 
 
 class SessionRecords:
@@ -42,6 +43,19 @@ class SessionRecords:
     def read(self, content: bytes, path: str | PathLike[str]) -> Session:
         """A session from its bytes."""
         return Session.from_bytes(content, path)
+
+    def open_view(self, record: Any, variable: str) -> SessionView:
+        """A view of a session that is to begin."""
+        from workbench.worlds.sessions.views.session_view import SessionView
+
+        record.view = view = SessionView(record.so_far(), "running", variable, record)
+        return view
+
+    def follow(self, record: Any, view: Any, around: Around) -> Following:
+        """Feed a view while a session records."""
+        from workbench.worlds.sessions.views.session_view import Following
+
+        return Following(record, view, around)
 
     def read_quantity(self, record: Any, name: str) -> Quantity:
         """One number of a session."""
