@@ -47,7 +47,7 @@ FLOORS = """
 1 compiler.guards
 1 compiler.call_plan
 1 artifacts.machine · artifacts.records · analysis.diff · compiler.cold_start
-1 artifacts.trust · analysis.opportunities · analysis.session
+1 artifacts.trust · analysis.opportunities
 1 analysis.quantities · analysis.kernel_checks · analysis.kernel_layouts
 1 artifacts.inspect
 1 artifacts.preflight
@@ -55,7 +55,7 @@ FLOORS = """
 2 compiler.measuring · compiler.pairs · compiler.machine_code
 2 views.wire
 2 views.words
-2 views.tables · views.job_queue
+2 views.tables · views.kit.job_queue
 2 views.kit · views.source_marks
 2 views.static_html
 2 views.answers · views.overview
@@ -75,7 +75,7 @@ FLOORS = """
 2 compiler.aot_files.variants
 2 compiler.captured_graphs
 2 compiler.recording
-3 compiler.pipeline · compiler.running · compiler.session
+3 compiler.pipeline · compiler.running
 4 compiler.packaging · compiler.cpp_project · compiler.model_servers
 4 compiler.kernels
 4 compiler.virtual_gpu.device
@@ -121,6 +121,12 @@ FLOORS = """
 6 worlds.numerics.questions
 6 worlds.numerics.views
 6 worlds.numerics
+6 worlds.sessions.rows
+6 worlds.sessions.findings
+6 worlds.sessions.recording
+6 worlds.sessions.views
+6 worlds.sessions.handles
+6 worlds.sessions
 7 api · machine · demo
 8 notebook · command_line · pytest_plugin
 8 __main__

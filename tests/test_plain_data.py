@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import gzip
-import io
 import os
 import sqlite3
 import subprocess
 import sys
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -34,13 +32,6 @@ def wbr(*parts: bytes) -> bytes:
     return b"".join(gzip.compress(part) for part in parts)
 
 
-def wbs(content: bytes) -> bytes:
-    made = io.BytesIO()
-    with zipfile.ZipFile(made, "w") as archive:
-        archive.writestr("session.json", content)
-    return made.getvalue()
-
-
 def gpus(file: Path) -> object:
     folder = file.parent / "gpus"
     folder.mkdir()
@@ -59,7 +50,6 @@ READERS: dict[str, tuple[str, Callable[[bytes], bytes], Callable[[Path], object]
         ),
         lambda path: wb.Report.load(path).kernels,
     ),
-    "session": ("s.wbs", wbs, wb.Session.load),
     "machine": ("m.json", bytes, Machine.of),
     "GPU, JSON": ("g.json", bytes, gpus),
     "GPU, TOML": ("g.toml", lambda deep: b"a = " + deep, gpus),

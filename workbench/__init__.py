@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from workbench.handles.packages.package import Package as Package
     from workbench.report.presenter import Presenter
     from workbench.report.record import Report as Report
-    from workbench.report.session.session_record import Session as Session
     from workbench.settings import options as options
 
 __version__ = "0.1.0"
@@ -34,7 +33,6 @@ __version__ = "0.1.0"
 _HOMES = {
     "Package": "workbench.handles.packages.package",
     "Report": "workbench.report.record",
-    "Session": "workbench.report.session.session_record",
     "options": "workbench.settings",
 }
 """Where names are defined that no `__all__` of the errors or of the API lists."""

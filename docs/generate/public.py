@@ -16,7 +16,6 @@ from workbench.api import (
     compilation,
     evaluation,
     files,
-    programs,
     views,
 )
 from workbench.worlds.world import list_worlds
@@ -26,11 +25,10 @@ _MODULES = {
     evaluation: ("measure", "Check and measure"),
     clusters: ("clusters", "Clusters"),
     files: ("files", "Files"),
-    programs: ("programs", "Running programs"),
     views: ("look", "Look and compare"),
 }
 """By module of the API: the name and the title of its page."""
-_CLASSES = ("Package", "Report", "RunProfile", "Sweep")
+_CLASSES = ("Package", "Report", "Sweep")
 _HEAD = """# Python API
 
 ```python
@@ -55,7 +53,6 @@ class Named:
 
 _ALONE = {
     "Report": Named("wb.Report", "workbench.report.record.Report"),
-    "Session": Named("wb.Session", "workbench.report.session.session_record.Session"),
     "Options": Named("wb.options", "workbench.settings.Options"),
 }
 """By title of their page, what no module of the API gives."""
@@ -64,6 +61,7 @@ _ALONE = {
 def pages() -> list[Page]:
     """The names at a glance, then a page for each module of the API."""
     rows, made, seen = [], [], set()
+    of_worlds = _list_world_classes()
     for module, (name, title) in (_MODULES | _list_world_modules()).items():
         functions = [Named(f"wb.{n}", f"{module.__name__}.{n}") for n in module.__all__]
         classes = [each for each in _given(module) if each.path not in seen]
@@ -72,7 +70,8 @@ def pages() -> list[Page]:
         entries = "\n\n".join(map(_entry, (*functions, *classes)))
         about = inspect.getdoc(module)
         made.append(Page(f"reference/{name}.md", title, f"# {title}\n\n{about}\n\n{entries}\n"))
-    for title, named in _ALONE.items():
+    alone = {title: named for title, named in of_worlds.items() if named.path not in seen}
+    for title, named in (_ALONE | alone).items():
         place = f"{title.lower()}.md"
         rows.append(_row(named, place))
         made.append(Page(f"reference/{place}", title, f"# {title}\n\n{_entry(named)}\n"))
@@ -93,6 +92,16 @@ def _list_world_modules() -> dict[ModuleType, tuple[str, str]]:
     return {module: page for module, page in modules.items() if hasattr(module, "__all__")}
 
 
+def _list_world_classes() -> dict[str, Named]:
+    """The public classes of the worlds by name: their modules list no functions."""
+    return {
+        name: Named(f"wb.{name}", f"{module}.{name}")
+        for world in list_worlds()
+        for name, module in world.names.items()
+        if not hasattr(import_module(module), "__all__")
+    }
+
+
 def _given(module: ModuleType) -> Iterable[Named]:
     """The classes that the functions of a module give, as their annotations name them."""
     tree = ast.parse(inspect.getsource(module))
@@ -108,7 +117,8 @@ def _given(module: ModuleType) -> Iterable[Named]:
             for part in ast.walk(node.returns):
                 home = homes.get(part.id, "") if isinstance(part, ast.Name) else ""
                 if isinstance(part, ast.Name) and home.startswith("workbench."):
-                    name = f"wb.{part.id}" if part.id in _CLASSES else part.id
+                    is_public = part.id in (*_CLASSES, *_list_world_classes())
+                    name = f"wb.{part.id}" if is_public else part.id
                     found[part.id] = Named(name, f"{home}.{part.id}")
     return found.values()
 

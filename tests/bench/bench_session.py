@@ -135,7 +135,7 @@ def _followed(measure: Callable[..., float], shares: list[float]) -> Callable[[]
     `shares` takes the percents of the CPU time that went into drawing.
     """
     import workbench as wb
-    from workbench.views.session.session_view import Following, SessionView
+    from workbench.worlds.sessions.views.session_view import Following, SessionView
 
     def inside() -> float:
         drawing: list[float] = []

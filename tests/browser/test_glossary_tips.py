@@ -10,7 +10,7 @@ import pytest
 
 from tests.browser.panes import addresses, show
 from tests.diffs import diff
-from tests.report.session.sample import session
+from tests.worlds.sessions.rows.sample import session
 from tests.worlds.sweeps.views.test_sweep_views import sweep
 from workbench.report import Report
 

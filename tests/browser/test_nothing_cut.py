@@ -14,11 +14,11 @@ from PIL import Image
 
 import workbench as wb
 from tests.browser.panes import addresses, show
-from tests.report.session.sample import session
+from tests.worlds.sessions.rows.sample import session
 from tests.worlds.sweeps.views.test_sweep_views import sweep
 from workbench.report import Report
-from workbench.report.session.session_record import Session
 from workbench.report.table import Table
+from workbench.worlds.sessions.rows.session_record import Session
 from workbench.worlds.sweeps.sweep import Sweep
 
 RECORDS = Path(__file__).parents[1] / "records"
@@ -149,7 +149,7 @@ def test_what_took_longest_and_why_is_read_in_whole(
     page.goto((tmp_path / "session.html").as_uri())
     said = page.get_by_role("group", name="Timeline").get_by_role("status")
     assert said.evaluate("e => e.scrollWidth - e.clientWidth") == 0
-    for words in page.locator(".ses-chart > span").all():
+    for words in page.locator(".steps-chart > span").all():
         assert words.evaluate(LEFT_OF_BARS), words.inner_text()
     page.get_by_role("tab", name="Compiled again").click()
     guard = page.get_by_role("columnheader", name="Guard", exact=True).bounding_box()

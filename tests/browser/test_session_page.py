@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from tests.browser.axe import violations
-from tests.report.session.sample import session
-from workbench.report.session.session_record import Session
-from workbench.report.session.session_rows import SessionRecompile
+from tests.worlds.sessions.rows.sample import session
+from workbench.report.program.program_rows import ProgramRecompile
 from workbench.report.table import Table
+from workbench.worlds.sessions.rows.session_record import Session
 
 TABLES = 7
 
@@ -57,7 +57,7 @@ def test_a_compile_that_had_two_reasons_shows_both(
     again, *others = own.tables["recompiles"]
     rows = [replace(again, also=("len(L['self'].log) == 2",)), *others]
     path = tmp_path / "session.html"
-    tables = {**own.tables, "recompiles": Table.of(SessionRecompile, rows)}
+    tables = {**own.tables, "recompiles": Table.of(ProgramRecompile, rows)}
     Session(own.header, tables, {}).to_html(path)
     watched = open_page(width=width)
     watched.page.goto(path.as_uri())

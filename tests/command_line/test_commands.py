@@ -13,11 +13,9 @@ from typing import Any
 import pytest
 
 from tests.made_profile import make_profile
-from tests.report.session.sample import session
 from workbench.command_line import PLAIN, WITH_JSON
 from workbench.command_line.commands import SCHEMA
 from workbench.command_line.main import build_command_parser, main
-from workbench.report.session.session_record import Session, make_empty_tables
 from workbench.worlds.world import list_commands
 
 RECORDS = Path(__file__).parents[1] / "records"
@@ -93,25 +91,6 @@ def test_a_report_is_printed_and_written_as_a_page(
     assert {one["name"] for one in first["quantities"]} >= {"calls", "bytes_read"}
     assert all({"value", "unit", "source"} <= {*one} for one in first["quantities"])
     assert all(re.fullmatch(r".+:\d+", place) for place in first["lines"])
-
-
-def test_a_session_is_a_record(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = str(tmp_path / "run.wbs")
-    session().save(path)
-    found = in_json(capsys, "report", path)
-    assert {one["name"]: one["value"] for one in found["quantities"]}["recompiles"] == 1
-    assert "kernels" not in found
-    assert main(["diff", path, path]) == 0
-    assert main(["diff", path, str(STATIC)]) == 2
-    assert main(["report", path]) == 0
-    assert "- Net.forward was compiled 1 more time" in capsys.readouterr().out
-    assert main(["inspect", path]) == 2
-    assert "is a record, not an artifact: open it with wb.Session" in capsys.readouterr().err
-    other = str(tmp_path / "empty.wbs")
-    Session(session().header, make_empty_tables(), {}).save(other)
-    found = in_json(capsys, "diff", path, other)
-    assert found["sentences"][:2] == ["compiles: 3 → 0", "recompiles: 1 → 0"]
-    assert "gone: break of Net.forward (train.py:14): print(y)" in found["sentences"]
 
 
 def test_a_difference_is_a_finding(capsys: pytest.CaptureFixture[str]) -> None:

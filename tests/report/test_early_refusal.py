@@ -13,7 +13,6 @@ import pytest
 
 import workbench as wb
 from workbench.report.record import Report
-from workbench.report.session.session_record import Session
 
 SIZE = 24 << 20  # bytes of each file
 MOST = 4 << 20  # bytes of memory that refusing it may take
@@ -30,7 +29,7 @@ def read_table(path: Path, ending: str) -> Any:
 LOADERS: dict[str, Callable[[Path], Any]] = {
     "Report.load": Report.load,
     "RunProfile.load": lambda path: wb.RunProfile.load(path),  # of a world, which may be gone
-    "Session.load": Session.load,
+    "wb.Session.load": lambda path: wb.Session.load(path),  # so is this
     "diff": lambda path: wb.diff(path, path),
     "opportunities": wb.opportunities,
     "Sweep.load": wb.Sweep.load,
@@ -102,7 +101,10 @@ def test_what_no_member_of_a_session_holds_is_not_read(tmp_path: Path) -> None:
     path = tmp_path / "large.wbs"
     with write_large(path, b"", b"\0").open("ab") as file:
         file.write(content)  # a zip is read from its end: what comes before does not matter
-    assert refuse(Session.load, path) < MOST
+    assert refuse(wb.Session.load, path) < MOST
     with pytest.raises(wb.ArtifactError, match="bytes belong to no part"):
-        Session.load(path)
-    assert Session.load(tmp_path / "small.wbs").header == Session.from_bytes(content, path).header
+        wb.Session.load(path)
+    assert (
+        wb.Session.load(tmp_path / "small.wbs").header
+        == wb.Session.from_bytes(content, path).header
+    )

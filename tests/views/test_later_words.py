@@ -10,9 +10,7 @@ from typing import Any
 import pytest
 from later_words import WORD, change_words, fill_row, list_text_columns
 
-from tests.report.session.sample import session
 from workbench.report import TABLES, Report, Table
-from workbench.report.session.session_record import Session
 from workbench.views.document import document
 from workbench.views.presenters import VIEWS
 from workbench.views.tables.data_frames import DERIVED
@@ -90,11 +88,3 @@ def test_a_later_word_anywhere_in_a_record_is_shown(path: Path) -> None:
         except Exception as error:
             error.add_note(name)
             raise
-
-
-def test_a_session_opens_with_words_of_a_later_release() -> None:
-    known = session()
-    for name, table in known.tables.items():
-        for column in list_text_columns(table.row_type) if len(table) else ():
-            changed = {**known.tables, name: change_words(table, [column], range(len(table)))}
-            VIEWS.page(Session(known.header, changed, known.reports), None)

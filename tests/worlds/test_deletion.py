@@ -38,6 +38,35 @@ shown = document(report)
 print(sorted(note["title"] for note in shown["missing"] if "not installed" in note["text"]))
 report.save(sys.argv[2])
 """
+SIZED = """
+import sys
+
+def sized(x):
+    y = x + 1
+    print("in the middle", file=sys.stderr)
+    return y * x.shape[0]
+"""
+SAVE = """
+import torch
+import workbench as wb
+from sized import sized
+variants = wb.variants(sized, [(torch.ones(3),)])
+variants.session.save("run.wbs")
+variants.save("sized.aotv")
+"""
+ASK = """
+import torch
+import workbench as wb
+from sized import sized
+loaded = wb.load("sized.aotv", sized, trust=True)
+for ask in (lambda: wb.expect("run.wbs", breaks=0), lambda: loaded.session):
+    try:
+        ask()
+    except wb.UsageError as error:
+        print(error)
+print(*(note for note in wb.inspect("sized.aotv").notes if "installed" in note))
+print(loaded(torch.ones(3)).tolist(), wb.variants(lambda x: x + 1, [(torch.ones(3),)]).session)
+"""
 
 
 @pytest.fixture(scope="module", params=list_worlds(), ids=lambda world: str(world.name))
@@ -100,3 +129,19 @@ def test_a_record_with_numbers_is_opened_and_keeps_them(tmp_path: Path) -> None:
     before, after = (wb.Report.load(path) for path in (RECORDS / "numerics.wbr", again))
     assert after.to_json() == before.to_json()
     assert len(after.frame("numerics")) == len(before.frame("numerics")) > 0
+
+
+@pytest.mark.world("sessions")
+def test_the_file_of_a_session_says_what_is_missing(tmp_path: Path) -> None:
+    """What was compiled is called all the same, and saved without one."""
+    shutil.copytree(PACKAGE, tmp_path / "workbench", ignore=shutil.ignore_patterns("__pycache__"))
+    (tmp_path / "sized.py").write_text(SIZED)
+    run(tmp_path, SAVE)
+    shutil.rmtree(tmp_path / "workbench" / "worlds" / "sessions")
+    missing = "what records programs and reads such records is not installed."
+    assert run(tmp_path, ASK).splitlines() == [
+        f"run.wbs: {missing}",
+        f"sized.aotv: {missing}",
+        "what reads the reports of sized is not installed",
+        "[6.0, 6.0, 6.0] None",
+    ]

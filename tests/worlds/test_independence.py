@@ -21,8 +21,8 @@ CENTRE = [
     and file.parent.name != "internals"
     and file != PACKAGE / "artifacts" / "trials" / "store.py"
 ]
-"""Files of no world. Two places are left out: torch's own names stand in `internals`, such as its option
-`numerics`; `sweeps` is a table of the databases that users have."""
+"""Files of no world. Two places are left out: torch's own names stand in `internals`, such as its
+option `numerics`; `sweeps` is a table of the databases that users have."""
 MOST_IMPORTS = 10  # of one world by another
 ALL = [world for world in list_worlds() if world.is_own]
 

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from workbench.api.compilation import *  # noqa: F403
     from workbench.api.evaluation import *  # noqa: F403
     from workbench.api.files import *  # noqa: F403
-    from workbench.api.programs import *  # noqa: F403
     from workbench.api.views import *  # noqa: F403
     from workbench.worlds.names import *  # noqa: F403
 
@@ -23,7 +22,6 @@ MODULES = (
     "workbench.api.files",
     "workbench.api.compilation",
     "workbench.api.evaluation",
-    "workbench.api.programs",
     "workbench.api.views",
 )
 """Modules whose `__all__` is public, searched in this order: a server only loads files."""

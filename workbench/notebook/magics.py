@@ -13,7 +13,6 @@ from typing import Any
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.magic import (
     Magics,
-    cell_magic,
     line_cell_magic,
     line_magic,
     magics_class,
@@ -31,7 +30,6 @@ from workbench.cells.call import (
     read_cell,
     read_line,
     read_path,
-    run_cell,
 )
 from workbench.cells.option_magics import (
     CALL,
@@ -46,7 +44,6 @@ from workbench.cells.progress_display import ProgressDisplay, is_interactive, sh
 from workbench.errors import UsageError, WorkbenchError, describe_error
 from workbench.notebook import options
 from workbench.notebook.completion import build_matcher
-from workbench.notebook.following_views import recorded
 from workbench.notebook.options import dynamic, parse_fits_options, parse_packaging_options
 from workbench.number_text import join_words
 from workbench.report import Report
@@ -67,7 +64,6 @@ def list_compilations(names: Mapping[str, Any]) -> Iterator[str]:
 
 
 _PAIR = Operand("pair", "two names, or paths of .wbr, .aot or .pt2 files", 2, list_compilations)
-_NOTHING = Operand("rest", "nothing: the code stands in the cell", 0)
 
 
 @magics_class
@@ -196,31 +192,6 @@ class WorkbenchMagics(OptionMagics):
                 made = call.function, call.args, call.kwargs
                 fit = api.fits(*made, progress=shown, **asked)
             return self.bind(fit, chosen.output)
-
-    @magic_arguments()
-    @with_options(options.SESSION, _NOTHING)
-    @cell_magic
-    def aot_session(self, line: str, cell: str) -> Any:
-        """Run a cell and record what plain torch.compile does in it.
-
-        With -o the name is bound before the cell runs, which can end a step with NAME.step() or
-        go through NAME.steps(loader). A cell that raises or is interrupted keeps what there is:
-
-            %%aot_session -o run
-            for batch in run.steps(loader):
-                train(batch)
-        """
-        with show_plain_errors(self.shell, "%%aot_session"):
-            chosen, rest = self.parse_line(self.aot_session, line)
-            if rest:
-                raise UsageError(f"the code stands in the cell, not beside %%aot_session: {rest}")
-            session = api.session(
-                "full" if chosen.full else "light", chosen.steps, profile=chosen.profile
-            )
-            self.bind(session, chosen.output)
-            variable = chosen.output or find_last_output(self.shell)
-            with recorded(self.shell, session, variable, is_viewed=not chosen.no_view):
-                return run_cell(self.shell, cell)
 
     def _start(self, call: WrittenCall, chosen: Namespace) -> Any:
         """Compile in the background; what needs the result has to wait for it."""

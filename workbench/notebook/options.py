@@ -94,18 +94,6 @@ DIFF = (
     Option(("--html",), "also write a page that opens without a kernel", "PATH"),
     NO_VIEW,
 )
-SESSION = (
-    OUTPUT,
-    Option(("--full",), "compile everything again, past torch's caches, so that reports are whole"),
-    Option(
-        ("--steps",),
-        "optimizer: every step of an optimizer ends a step",
-        "WHAT",
-        choices=("optimizer",),
-    ),
-    Option(("--profile",), "run torch's profiler with it: NAME.profile has what it saw"),
-    NO_VIEW,
-)
 FITS = (
     Option(
         ("-t", "--target"),

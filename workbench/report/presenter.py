@@ -48,8 +48,8 @@ class Presenter(Protocol):
     def why_apart(self, record: Any, a: str, b: str) -> Any:
         """Why two things of a report are apart; raises `UsageError` for one it does not have."""
 
-    def explain_recompile(self, session: Any, compile: Any) -> str:
-        """Why a session compiled once more, in a sentence with the line that changed the value."""
+    def explain(self, record: Any, row: Any) -> str:
+        """Why a row of its tables came about, in a sentence; raises `UsageError` without one."""
 
     def terminal(self, record: Any) -> str:
         """What the commands print of it."""

@@ -56,8 +56,6 @@ def find_file(kind: str) -> Kinds | None:  # noqa: C901 (a table, and its import
             from workbench.views.answers.fragments import SHOWN
         case "Diff":
             from workbench.views.diff.diff_text import SHOWN
-        case "Session":
-            from workbench.views.session.session_page import SHOWN
         case _:
             return None
     return SHOWN
@@ -172,11 +170,10 @@ class _Views:
 
         return explain_apart(record, a, b)
 
-    def explain_recompile(self, session: Any, compile: Any) -> str:
-        """Why a session compiled once more, in a sentence with the line that changed the value."""
-        from workbench.analysis.session.advice import explain_recompile
-
-        return explain_recompile(session, compile)
+    def explain(self, record: Any, row: Any) -> str:
+        """Why a row of its tables came about, in a sentence; raises `UsageError` without one."""
+        sentence: str = find_shown(record).explain(record, row)
+        return sentence
 
     def terminal(self, record: Any) -> str:
         """What the commands print of it."""

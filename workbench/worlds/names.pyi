@@ -12,5 +12,7 @@ from workbench.worlds.numerics.calls import numerics as numerics
 from workbench.worlds.own_kernels.calls import kernel as kernel
 from workbench.worlds.profiles.calls import read_profile as read_profile
 from workbench.worlds.profiles.rows.run_profile import RunProfile as RunProfile
+from workbench.worlds.sessions.calls import session as session
+from workbench.worlds.sessions.rows.session_record import Session as Session
 from workbench.worlds.sweeps.calls import sweep as sweep
 from workbench.worlds.sweeps.sweep import Sweep as Sweep

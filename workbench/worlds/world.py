@@ -105,6 +105,10 @@ class World:
         """A `LiveAction` for each action that a compiled call offers, with the reason if not."""
         return ()
 
+    def find_program_records(self) -> Any:
+        """A `ProgramRecords`, which records programs while they run; None for none."""
+        return None
+
     def take_kernel(self, report: Any, name: str, gpu: Any) -> Any:
         """One kernel of a report for a GPU as a call by itself; None where it takes none."""
         return None

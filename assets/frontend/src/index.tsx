@@ -12,21 +12,12 @@ import { liveHost, unpack } from "./live";
 import type { Model } from "./model";
 import { liveRecords, readRecords, type RecordsHost } from "./opened/host";
 import { PANES } from "./panes";
-import { openRecords, type RecordsState, type RecordsView } from "./opened/view";
-import { SessionShell } from "./session/shell";
-import { SessionState } from "./session/state";
+import type { RecordsState, RecordsView } from "./opened/view";
 import { quiet } from "./shell/keys";
 import { Shell } from "./shell/shell";
 import { type Place, Store } from "./store";
 import { tips } from "./ui/tip";
-import type {
-  CostKind,
-  DiffDocument,
-  Embedded,
-  EmbeddedBlocks,
-  EmbeddedSession,
-  PaneId,
-} from "./wire";
+import type { CostKind, DiffDocument, Embedded, EmbeddedBlocks, PaneId } from "./wire";
 import { RECORDS as RECORDS_OF_WORLDS } from "./worldrecords";
 
 export interface View {
@@ -51,7 +42,7 @@ interface EmbeddedRecords {
   [key: string]: unknown;
 }
 
-type Embedding = Embedded | EmbeddedBlocks | EmbeddedDiff | EmbeddedSession;
+type Embedding = Embedded | EmbeddedBlocks | EmbeddedDiff;
 type Mounted = View | BlocksState | DiffState | RecordsState;
 
 /** Draws a view with its tips, until the function that comes back is called. */
@@ -191,10 +182,9 @@ function renderDiff(model: Model, el: HTMLElement, packed: DataView): () => void
 }
 
 /** Views of records by the trait of a model, or the key of a page, that holds what they show. */
-const RECORDS: ReadonlyMap<string, RecordsView> = new Map([
-  ["session", openRecords(SessionState, SessionShell)],
-  ...RECORDS_OF_WORLDS.flatMap((records) => Object.entries(records)),
-]);
+const RECORDS: ReadonlyMap<string, RecordsView> = new Map(
+  RECORDS_OF_WORLDS.flatMap((records) => Object.entries(records)),
+);
 
 function openView(
   el: HTMLElement,

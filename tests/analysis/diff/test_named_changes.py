@@ -8,10 +8,8 @@ import pytest
 import torch
 
 import workbench as wb
-from tests.report.session.sample import session
 from workbench.report import Table
 from workbench.report.rows import CacheEvent
-from workbench.report.session.session_record import Session
 
 
 def twice(x: torch.Tensor) -> torch.Tensor:
@@ -65,23 +63,3 @@ def test_caches_that_answered_differently_are_named() -> None:
     ]
     said = " ".join(wb.diff(*asked).sentences)
     assert "Torch's caches answered differently: FX graph cache miss → hit" in said
-
-
-def test_a_session_that_found_its_graphs_in_a_cache_says_so() -> None:
-    before = session()
-    rows = [replace(row, cache="FX graph miss") for row in before.tables["compiles"]]
-    found = [replace(row, cache="FX graph hit, AOTAutograd hit") for row in rows]
-    kind = type(rows[0])
-    pair = [
-        Session(before.header, {**before.tables, "compiles": Table.of(kind, each)}, {})
-        for each in (rows, found)
-    ]
-    assert f"graphs from a cache: 0 → {len(rows)}" in wb.diff(*pair).sentences
-
-
-def test_a_constant_that_changed_between_sessions_is_named() -> None:
-    reports = [wb.explain(function, (torch.ones(3),)).report for function in (twice, thrice)]
-    before = session()
-    pair = [Session(before.header, before.tables, {0: report}) for report in reports]
-    (change,) = wb.diff(*pair).places
-    assert (change.kind, change.text, change.is_gone) == ("graph", "mul: … * 2 → … * 3", False)

@@ -8,7 +8,6 @@ import pytest
 import torch
 
 import workbench as wb
-from workbench.views.session.session_facts import notes as session_notes
 
 
 def factored(a: torch.Tensor) -> torch.Tensor:
@@ -83,22 +82,6 @@ def test_every_kind_of_operator_that_may_raise_is_known() -> None:
 
 def test_what_raises_in_eager_code_too_is_not_named() -> None:
     assert notes(wb.explain(elsewhere, (torch.eye(3),)).report) == ()
-
-
-@pytest.mark.parametrize("backend", ["eager", "inductor"])
-def test_a_session_says_so_without_making_a_report(backend: str) -> None:
-    torch._dynamo.reset()
-    compiled = torch.compile(caught, backend=backend)
-    with wb.session() as session:
-        for size in (3, 4):
-            compiled(torch.eye(size) + torch.ones(size, size) / 9)
-        torch.compile(elsewhere, backend="eager")(torch.eye(3))
-    (said,) = (note for note in session_notes(session) if "eager code catches" in note)
-    assert said.startswith("cholesky at ")
-    assert "may raise in the `try` of line" in said
-    assert len(session.frame("compiles")) == 3
-    kept = wb.Session.from_bytes(session.to_bytes(), "kept.wbs")
-    assert said in session_notes(kept)
 
 
 def drawn(a: torch.Tensor) -> torch.Tensor:

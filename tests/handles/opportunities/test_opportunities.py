@@ -14,10 +14,10 @@ from opportunity_cases import Copying, Pictures, best, copied, scaled
 import workbench as wb
 from workbench.analysis.opportunities.operator_rules import rewrite_topk
 from workbench.compiler.comparison.judgement import Judge, LeafPair
-from workbench.handles.changed_copy import rewrite_callable
 from workbench.handles.opportunities import opportunity_trial
 from workbench.handles.opportunities.opportunities import Opportunities
 from workbench.handles.opportunities.opportunity_trial import _verdict
+from workbench.handles.repeating.changed_copy import rewrite_callable
 from workbench.report.paired import PairedTimes
 from workbench.views.answers.alternatives_text import format_saved
 

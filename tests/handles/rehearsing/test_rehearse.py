@@ -18,8 +18,8 @@ import workbench as wb
 from workbench.analysis.breaks.broken_statement import Cure
 from workbench.analysis.changes.change import Change, Edit
 from workbench.analysis.changes.tried_change import TriedChange
-from workbench.handles.rehearsing.outcomes import Inputs
 from workbench.handles.rehearsing.rehearse import BrokenCall
+from workbench.handles.repeating.outcomes import Inputs
 from workbench.report import Break
 
 

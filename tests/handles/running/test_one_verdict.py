@@ -14,7 +14,7 @@ from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.request.compile_request import CompileRequest
 from workbench.handles.memory.checkpoint import check_gradients
 from workbench.handles.opportunities.opportunity_trial import _compare
-from workbench.handles.rehearsing.outcomes import (
+from workbench.handles.repeating.outcomes import (
     Inputs,
     difference,
     judge_by_original,

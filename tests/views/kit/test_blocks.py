@@ -46,7 +46,6 @@ from workbench.views.kit.blocks import (
 )
 from workbench.views.kit.sheet import HeatCell, HeatMap, HeatRow
 from workbench.views.kit.shown import Shown
-from workbench.views.session import session_timeline
 from workbench.views.static_html.render import keep, summarize, write_page
 from workbench.views.tables.column import Column
 from workbench.views.widgets import display
@@ -55,7 +54,9 @@ from workbench.views.wire.report_messages import Source
 COLUMNS = (Column("Name", "name", "code"), Column("Calls", "calls", "count"))
 ROWS = [{"name": f"k{n}", "calls": n + 1} for n in range(200)]
 HEAT = HeatMap("times", ("1 warp",), (HeatRow("a", (HeatCell(0.5, "3 µs"),)),), "best on top")
-DRAWN = session_timeline.Timeline((), ((10.0, "1 ms"),), 1, 9)
+DRAWN = SimpleNamespace(
+    bars=(), ticks=((10.0, "1 ms"),), first=1, last=9, width=900, height=160, parts=()
+)
 LINES: Source = {
     "id": "s0",
     "file": "f.py",

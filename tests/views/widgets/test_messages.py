@@ -7,12 +7,10 @@ from typing import Any
 
 import pytest
 
-from tests.report.session.sample import session
 from tests.views.diff.test_diff_views import diff
 from workbench.report import Report
 from workbench.views.diff.diff_view import DiffView
 from workbench.views.kit.request_widget import RequestWidget
-from workbench.views.session.session_view import SessionView
 from workbench.views.widgets.report_view import View
 
 VIEWS: dict[str, Callable[[Report], RequestWidget]] = {
@@ -21,7 +19,6 @@ VIEWS: dict[str, Callable[[Report], RequestWidget]] = {
         check_guards=lambda question: {"ok": True, "failed": None, "guard": None, "checked": 0},
     ),
     "unfinished": lambda report: View(),
-    "session": lambda report: SessionView(session()),
 }
 ASKS = (
     *("guard-check", "retarget", "compare-targets", "row", "compare-rows", "try", "budget", "cure"),

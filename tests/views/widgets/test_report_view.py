@@ -11,7 +11,7 @@ from wire_types import mismatches
 from tests.diffs import diff
 from workbench.report import Report
 from workbench.views.document import ViewContext
-from workbench.views.job_queue import IDLE
+from workbench.views.kit.job_queue import IDLE
 from workbench.views.widgets.report_view import View
 from workbench.views.wire import report_messages as wire
 from workbench.views.wire.codec import read_bundle_bytes

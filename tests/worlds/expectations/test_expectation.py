@@ -12,9 +12,9 @@ from tests.handles.memory.programs import MLP
 from workbench.analysis.memory import memory as memory_module
 from workbench.analysis.quantities.quantities import QUANTITIES, read_quantities
 from workbench.report import Capability, Table
+from workbench.report.program.program_record import require_program_records
+from workbench.report.program.program_rows import ProgramHeader
 from workbench.report.report_header import Outcome
-from workbench.report.session.session_record import make_empty_tables
-from workbench.report.session.session_rows import SessionHeader
 from workbench.worlds.expectations.expectation import Limit, limit
 
 
@@ -79,14 +79,15 @@ def test_what_was_only_captured_has_no_kernels_to_count() -> None:
     wb.expect(explained, breaks=0, graphs=1)
 
 
+@pytest.mark.world("sessions")
 def test_parts_that_a_record_misses_are_not_known(report: wb.Report) -> None:
     rows = [Capability("kernels", False, "this torch has no such hook")]
     blind = replace(report, tables={**report.tables, "capabilities": Table.of(Capability, rows)})
     with pytest.raises(wb.ExpectationError, match="kernels is not known: this torch has no such"):
         wb.expect(blind, kernels=99)
-    header = replace(SessionHeader(), missing=(("breaks", "this torch has no such hook"),))
+    header = replace(ProgramHeader(), missing=(("breaks", "this torch has no such hook"),))
     with pytest.raises(wb.ExpectationError, match="breaks is not known: this torch has no such"):
-        wb.expect(wb.Session(header, make_empty_tables(), {}), breaks=0)
+        wb.expect(require_program_records("a test").make(header, {}), breaks=0)
 
 
 def test_a_peak_that_may_be_higher_than_counted_is_not_known(report: wb.Report) -> None:

@@ -8,8 +8,8 @@ import pytest
 import torch
 
 import workbench as wb
-from workbench.report.session.session_record import Session, make_empty_tables
-from workbench.report.session.session_rows import SessionHeader
+from workbench.report.program.program_record import ProgramRecord, require_program_records
+from workbench.report.program.program_rows import ProgramHeader
 from workbench.worlds.expectations.pytest_plugin import Compiles
 
 pytest_plugins = ["pytester"]
@@ -255,9 +255,10 @@ def test_named(first, name): ...
     run(pytester, body).assert_outcomes(passed=5)
 
 
+@pytest.mark.world("sessions")
 def test_the_file_of_a_session_is_a_record(tmp_path: Path) -> None:
-    Session(SessionHeader(), make_empty_tables(), {}).save(tmp_path / "run.wbs")
+    require_program_records("a test").make(ProgramHeader(), {}).save(tmp_path / "run.wbs")
     compiles = Compiles()
     compiles(tmp_path / "run.wbs")
-    assert isinstance(compiles.records[0], Session)
+    assert isinstance(compiles.records[0], ProgramRecord)
     wb.expect(tmp_path / "run.wbs", graphs=0)

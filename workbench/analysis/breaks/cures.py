@@ -20,9 +20,9 @@ from workbench.analysis.breaks.broken_statement import (
 from workbench.analysis.breaks.host_calls import COMPILING, is_message, join_dotted
 from workbench.analysis.breaks.rewrites import find_rewrites
 from workbench.analysis.changes.change import Change, Setting
+from workbench.compiler.sources.dynamo_messages import OWN_CALL
 from workbench.report import Break, Report
 from workbench.report.rows import REFUSED_CALL, REFUSED_GRAPH
-from workbench.report.session.session_rows import OWN_CALL
 
 _SCALARS = "capture_scalar_outputs"
 _SHAPES = "capture_dynamic_output_shape_ops"

@@ -7,15 +7,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 from workbench.analysis.memory.memory import memory
-from workbench.analysis.session.eager_code import explain_nothing_compiled
 from workbench.errors import UsageError, suggest
 from workbench.number_text import plural
 from workbench.report import Report
 from workbench.report.measures import measure_compile_seconds
-from workbench.report.session.session_record import Session, list_recompiles
-from workbench.report.session.session_rows import find_own_breaks
+from workbench.report.program.program_record import ProgramRecord, require_program_records
 
-Record = Report | Session
+Record = Report | ProgramRecord
 Source = Literal["counted", "measured", "model"]
 
 
@@ -38,7 +36,11 @@ class Quantity:
 def read_quantity(record: Record, name: str) -> Quantity:
     """One number of a record by its name; raises `UsageError` for another name."""
     check_name(name)
-    return _OF_SESSION[name](record) if isinstance(record, Session) else _OF_REPORT[name](record)
+    if isinstance(record, Report):
+        return _OF_REPORT[name](record)
+    what = f"{name} of a {type(record).__name__}"
+    quantity: Quantity = require_program_records(what).read_quantity(record, name)
+    return quantity
 
 
 def check_name(name: str) -> None:
@@ -55,7 +57,7 @@ def read_quantities(record: Record) -> tuple[Quantity, ...]:
     return tuple(read_quantity(record, name) for name in QUANTITIES)
 
 
-def _counted(name: str, evidence: Iterable[str], why: str | None = None) -> Quantity:
+def count_evidence(name: str, evidence: Iterable[str], why: str | None = None) -> Quantity:
     """As many as there are pieces of evidence; not known where `why` says so."""
     pieces = tuple(evidence)
     if why:
@@ -65,14 +67,16 @@ def _counted(name: str, evidence: Iterable[str], why: str | None = None) -> Quan
 
 def _report_breaks(report: Report) -> Quantity:
     rows = (f"{b.function} (line {b.line}): {b.text} ({b.reason})" for b in report.breaks)
-    return _counted("breaks", rows, report.why_missing("breaks"))
+    return count_evidence("breaks", rows, report.why_missing("breaks"))
 
 
 def _report_recompiles(report: Report) -> Quantity:
     """Captured graphs of a frame that had one: `0/1` follows `0/0`."""
     ids = {g.compile_id for g in report.graphs if g.stage == "dynamo" and g.compile_id}
     again = sorted(id for id in ids if id.rpartition("/")[2].partition("_")[0] != "0")
-    return _counted("recompiles", (f"compile {id}" for id in again), _no_captured_graph(report))
+    return count_evidence(
+        "recompiles", (f"compile {id}" for id in again), _no_captured_graph(report)
+    )
 
 
 def _report_fallbacks(report: Report) -> Quantity:
@@ -88,7 +92,7 @@ def _report_fallbacks(report: Report) -> Quantity:
 def _report_graphs(report: Report) -> Quantity:
     rows = (g for g in report.graphs if g.stage == "dynamo")
     rows_text = (f"{g.id}: {plural(g.node_count, 'node')}" for g in rows)
-    return _counted("graphs", rows_text, _no_captured_graph(report))
+    return count_evidence("graphs", rows_text, _no_captured_graph(report))
 
 
 def _no_captured_graph(report: Report) -> str | None:
@@ -102,7 +106,7 @@ def _report_kernels(report: Report) -> Quantity:
     why = report.why_missing("kernels")
     if not report.kernels and not report.wrappers:
         why = why or "it holds no generated program: what was only captured has no kernels yet"
-    return _counted("kernels", (f"{k.id} ({k.name})" for k in report.kernels), why)
+    return count_evidence("kernels", (f"{k.id} ({k.name})" for k in report.kernels), why)
 
 
 def _report_peak(report: Report) -> Quantity:
@@ -125,75 +129,6 @@ def _report_seconds(report: Report) -> Quantity:
     return Quantity("compile_s", took, "s", "measured")
 
 
-def _session_breaks(session: Session) -> Quantity:
-    rows = find_own_breaks(session.tables)
-    texts = (f"{b.function} (line {b.line}): {b.text} ({b.reason})" for b in rows)
-    return _counted("breaks", texts, _unseen(session, "breaks"))
-
-
-def _unseen(session: Session, table: str) -> str | None:
-    """Why a session does not tell what a table would hold: where nothing ran, nothing is told."""
-    missing = dict(session.header.missing)
-    return (
-        missing.get(table) or missing.get("compiles") or explain_nothing_compiled(session) or None
-    )
-
-
-def _session_recompiles(session: Session) -> Quantity:
-    rows = list_recompiles(session.tables)
-    texts = (f"{row.function} ({row.id}): {row.why}" for row in rows)
-    return _counted("recompiles", texts, _unseen(session, "compiles"))
-
-
-def _session_fallbacks(session: Session) -> Quantity:
-    rows = session.tables["fallbacks"]
-    texts = (f"{row.function} (line {row.line}): {row.why}" for row in rows)
-    return _counted("fallbacks", texts, _unseen(session, "fallbacks"))
-
-
-def _session_graphs(session: Session) -> Quantity:
-    """Captured graphs: a backward that was compiled later belongs to that of its forward."""
-    compiles = session.tables["compiles"]
-    rows = (row for row in compiles if row.outcome == "graph" and row.kind != "backward")
-    texts = (f"{row.function} ({row.id})" for row in rows)
-    return _counted("graphs", texts, dict(session.header.missing).get("compiles"))
-
-
-def _session_kernels(session: Session) -> Quantity:
-    if why := _not_kept(session):
-        return Quantity("kernels", None, "1", "counted", why=why)
-    own = {id(report): report for report in session.reports.values()}  # one with its backward
-    counts = [_report_kernels(report) for report in own.values()]
-    why = next((one.why for one in counts if one.value is None), "")
-    return _counted("kernels", (text for one in counts for text in one.evidence), why)
-
-
-def _session_peak(session: Session) -> Quantity:
-    """The largest of any compile."""
-    if why := _not_kept(session):
-        return Quantity("peak_bytes", None, "bytes", "counted", why=why)
-    peaks = [_report_peak(report) for report in session.reports.values()]
-    unknown = next((q for q in peaks if q.value is None), None)
-    if unknown is not None:
-        return unknown
-    if not peaks:
-        return Quantity("peak_bytes", 0, "bytes", "counted")
-    return max(peaks, key=lambda q: q.value or 0)
-
-
-def _session_seconds(session: Session) -> Quantity:
-    seconds = sum(row.total_s for row in session.tables["compiles"])
-    return Quantity("compile_s", seconds, "s", "measured")
-
-
-def _not_kept(session: Session) -> str:
-    """Why not all compiles can be looked into; nothing where they can."""
-    rows = [row for row in session.tables["compiles"] if row.outcome == "graph"]
-    missing = sum(not row.has_report for row in rows)
-    of = f"{missing} of {plural(len(rows), 'compile')}"
-    return f"the session kept no report of {of}" if missing else ""
-
-
 _OF_REPORT: Mapping[str, Callable[[Report], Quantity]] = {
     "breaks": _report_breaks,
     "recompiles": _report_recompiles,
@@ -202,15 +137,6 @@ _OF_REPORT: Mapping[str, Callable[[Report], Quantity]] = {
     "kernels": _report_kernels,
     "peak_bytes": _report_peak,
     "compile_s": _report_seconds,
-}
-_OF_SESSION: Mapping[str, Callable[[Session], Quantity]] = {
-    "breaks": _session_breaks,
-    "recompiles": _session_recompiles,
-    "fallbacks": _session_fallbacks,
-    "graphs": _session_graphs,
-    "kernels": _session_kernels,
-    "peak_bytes": _session_peak,
-    "compile_s": _session_seconds,
 }
 QUANTITIES = tuple(_OF_REPORT)
 """The names of what can be expected."""

@@ -71,7 +71,7 @@ _KINDS = (
 
 @dataclass(frozen=True)
 class Reason:
-    """One guard that failed; `against` is the variant, `kind` as in `SessionRecompile`.
+    """One guard that failed; `against` is the variant, `kind` as in `ProgramRecompile`.
 
     `tensor` and `dim` are set where a dimension had another size.
     """

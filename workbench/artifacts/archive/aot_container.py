@@ -28,7 +28,7 @@ from workbench.artifacts.zip_files.members import (
 from workbench.errors import ArtifactError
 
 MANIFEST, PAYLOAD, REPORT = "manifest.json", "payload", "report.wbr"
-SESSION = "session.wbs"
+PROGRAM_RECORD = "session.wbs"
 WEIGHTS, SKELETON = "weights.safetensors", "skeleton"
 _NAME = re.compile(
     r"(manifest\.json|payload|report\.wbr|session\.wbs|weights\.safetensors|skeleton"

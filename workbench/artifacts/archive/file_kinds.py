@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 TORCH_HEADER = b"PT2AOT\x01"
 _PAYLOAD_LIMIT = 4 << 30
-_GZIP, _SESSION = b"\x1f\x8b", b"session.json"  # how a .wbr begins, the first member of a .wbs
+_GZIP, _PROGRAM = b"\x1f\x8b", b"session.json"  # how a .wbr begins, the first member of a .wbs
 _MOST_PLAIN = 1 << 22  # bytes of a pickle that are looked through for classes
 _HEAD = 4096  # bytes; of a compressed file, the first that can be unpacked begin after hundreds
 _NAME_AT = 30  # of the first member of a zip
@@ -47,17 +47,17 @@ FRAMES = "frames"  # what only the contract of a file of variants has
 class LoadableKind:
     """A kind of file that can be called: how its names end, what only its loader takes.
 
-    `handles.files.loaders` has the loaders; of a file that `has_session` the record is one.
+    `handles.files.loaders` has the loaders; some hold the record of a program.
     """
 
     suffix: str
     options: tuple[str, ...]
-    has_session: bool = False
+    has_program: bool = False
 
 
 FUNCTION = LoadableKind(".aot", ("external_data", "f_globals"))
 PACKAGE = LoadableKind(".pt2", ("num_runners", "variant"))
-VARIANTS = LoadableKind(".aotv", ("on_miss",), has_session=True)
+VARIANTS = LoadableKind(".aotv", ("on_miss",), has_program=True)
 LOADABLE = (FUNCTION, PACKAGE, VARIANTS)
 
 
@@ -218,7 +218,7 @@ def _refuse_records(name: str, head: bytes) -> None:
         refuse_text(name, head)
         how = "wb.Report.load, a log with wb.read_trace"
         command = ", into a profile with `workbench profile`"
-    if head.startswith(b"PK") and head[_NAME_AT:].startswith(_SESSION):
+    if head.startswith(b"PK") and head[_NAME_AT:].startswith(_PROGRAM):
         how = "wb.Session.load"
     if how:
         raise ArtifactError(

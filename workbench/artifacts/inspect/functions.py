@@ -7,7 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from workbench.artifacts.archive.aot_container import PAYLOAD, REPORT, SESSION, WEIGHTS, Opened
+from workbench.artifacts.archive.aot_container import (
+    PAYLOAD,
+    PROGRAM_RECORD,
+    REPORT,
+    WEIGHTS,
+    Opened,
+)
 from workbench.artifacts.inspect.artifact_rows import (
     ConstantFacts,
     GuardFacts,
@@ -84,14 +90,17 @@ def _reports(name: str, opened: Opened) -> tuple[Mapping[str, bytes], list[str]]
     """
     if REPORT in opened.entries and opened.size(REPORT) <= REPORT_LIMIT:
         return {name: opened.raw(REPORT)}, []
-    if SESSION not in opened.entries or opened.size(SESSION) > REPORT_LIMIT:
+    if PROGRAM_RECORD not in opened.entries or opened.size(PROGRAM_RECORD) > REPORT_LIMIT:
         return {}, ["the file holds no report"]
-    from workbench.report.session.session_record import Session  # as for a report
+    from workbench.report.program.program_record import find_program_records  # as for a report
 
+    records = find_program_records()
+    if records is None:
+        return {}, [f"what reads the reports of {name} is not installed"]
     try:
-        session = Session.from_bytes(opened.raw(SESSION), f"of {name}")
-        rows = list(session.tables["compiles"])
-        named = ((f"{rows[at].function} {rows[at].id}", r) for at, r in session.reports.items())
+        program = records.read(opened.raw(PROGRAM_RECORD), f"of {name}")
+        rows = list(program.tables["compiles"])
+        named = ((f"{rows[at].function} {rows[at].id}", r) for at, r in program.reports.items())
         return {title: report.to_bytes() for title, report in named}, []
     except ArtifactError as error:
         return {}, [f"the session of {name} cannot be read: {error}"]
@@ -219,7 +228,7 @@ class _Baked:
 def _guards(name: str, manifest: Manifest, facts: Facts, faults: list[str]) -> Iterator[GuardFacts]:
     """Guards as the reports have them, and those that the manifest says were dropped.
 
-    The reports of a session speak of the process that recorded, in which none was dropped.
+    The reports of variants speak of the process that recorded, in which none was dropped.
     """
     rows = read_shown(list[_Dropped], manifest.guards.get("dropped", []), [], faults)
     dropped = {(row.kind, row.name): (row.why, row.frozen or "") for row in rows}

@@ -6,20 +6,20 @@ import os
 from pathlib import Path
 from typing import Any
 
-from workbench.artifacts.archive.aot_container import REPORT, SESSION
+from workbench.artifacts.archive.aot_container import PROGRAM_RECORD, REPORT
 from workbench.artifacts.archive.file_kinds import LOADABLE, OpenedFile, open_any, open_file
 from workbench.artifacts.archive.package_container import REPORT_SUFFIX, decode_report
 from workbench.artifacts.manifest.package_manifest import PackageManifest
 from workbench.artifacts.zip_files.members import Members
 from workbench.errors import ArtifactError, UsageError, WorkbenchError, describe_error
 from workbench.report import Report
-from workbench.report.session.session_record import Session
+from workbench.report.program.program_record import ProgramRecord, require_program_records
 from workbench.report.wbr_file import LARGEST, check_start
 from workbench.worlds.world import list_worlds
 
 _GZIP = b"\x1f\x8b"
-SESSION_SUFFIX = ".wbs"
-_WITH_SESSION = tuple(kind.suffix for kind in LOADABLE if kind.has_session)
+PROGRAM_SUFFIX = ".wbs"
+_WITH_PROGRAM = tuple(kind.suffix for kind in LOADABLE if kind.has_program)
 
 
 def report_of(x: Any) -> Report:
@@ -42,16 +42,19 @@ def report_of(x: Any) -> Report:
     return report
 
 
-def record_of(x: Any) -> Report | Session:
-    """A session, that in `.session` or in a `.wbs` or `.aotv` file, else what `report_of` finds."""
-    session = getattr(x, "session", x)
-    if isinstance(session, Session):
-        return session
+def record_of(x: Any) -> Report | ProgramRecord:
+    """The record of a program, also in `.session` and in files, else what `report_of` finds.
+
+    The files are `.wbs` and `.aotv`; raises `UsageError` where nothing here reads such a record.
+    """
+    record = getattr(x, "session", x)
+    if isinstance(record, ProgramRecord):
+        return record
     if isinstance(x, str | os.PathLike):
-        if os.fspath(x).endswith(SESSION_SUFFIX):
-            return Session.load(x)
-        if os.fspath(x).endswith(_WITH_SESSION):
-            return read_session_file(x)
+        if os.fspath(x).endswith(PROGRAM_SUFFIX):
+            return require_program_records(os.fspath(x)).load(x)
+        if os.fspath(x).endswith(_WITH_PROGRAM):
+            return read_variants_record(x)
     return report_of(x)
 
 
@@ -73,14 +76,17 @@ def read_record(path: str) -> Any:
     return None
 
 
-def read_session_file(path: str | os.PathLike[str]) -> Session:
-    """The session in an `.aotv` file; raises `ArtifactError` where there is none."""
+def read_variants_record(path: str | os.PathLike[str]) -> ProgramRecord:
+    """How the code of an `.aotv` file was compiled; raises `ArtifactError` where it says nothing.
+
+    Raises `UsageError` where nothing here reads such a record.
+    """
     with open_any(path) as opened:
         artifact = opened.artifact
-        if artifact is None or SESSION not in artifact.entries:
+        if artifact is None or PROGRAM_RECORD not in artifact.entries:
             raise ArtifactError(f"{os.fspath(path)} holds no session: it was saved without one.")
         _check_whole(opened, path)
-        return Session.from_bytes(artifact.raw(SESSION), path)
+        return require_program_records(os.fspath(path)).read(artifact.raw(PROGRAM_RECORD), path)
 
 
 def report_in(path: str | os.PathLike[str]) -> Report:

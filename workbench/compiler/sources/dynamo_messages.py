@@ -17,6 +17,8 @@ from workbench.plain_data import parse_json
 RESUMED = re.compile(r"torch_dynamo_resume_in_(.+)_at_(\d+)$")
 ANOTHER = "*** While handling this graph break, another graph break occurred: ***"
 IN_LOOP = "graph break in loop"
+OWN_CALL = "Call to `torch._dynamo.graph_break()`"
+"""The kind of a break that a program asks for."""
 _URL = re.compile(r"gb(\d{4})\.html")
 _IDLE_HINT = re.compile(
     r"(?:report|file|open) an issue|fullgraph=False|may result in an error when running in eager"

@@ -23,7 +23,9 @@ from workbench.report import Link, Node, Source, Table, TextWriter
 _FRAME = re.compile(r'File "(.+)", line (\d+), in (.+)')
 CELLS: ContextVar[Mapping[str, int]] = ContextVar("CELLS", default=MappingProxyType({}))
 """Execution count by file name of the notebook that this process works for."""
-_COMPILER = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+_COMPILER = tuple(os.path.join(_PACKAGE, part, "") for part in ("compiler", "worlds"))
+"""Folders of what stands on the stack while torch compiles: a world may watch it, too."""
 _LARGEST = 400  # lines of a module or a function that are kept
 _GAP = "⋮"  # a line that nobody quotes; no Python, so that the rest is not taken for a function
 
@@ -93,7 +95,7 @@ class Places(ShownNames):
         """Whether a file is neither torch's nor made up by torch, nor of this compiler."""
         is_torch = self._is_torch.get(file)
         if is_torch is None:
-            is_torch = file.startswith((self._torch_folder, "<eval_with_key>", _COMPILER))
+            is_torch = file.startswith((self._torch_folder, "<eval_with_key>", *_COMPILER))
             self._is_torch[file] = is_torch
         return not is_torch
 

@@ -37,7 +37,7 @@ from workbench.compiler.request.compile_request import (
 from workbench.device_kinds import TARGETS
 from workbench.errors import UsageError, WorkbenchError
 from workbench.handles.base.compared_call import try_call
-from workbench.handles.changed_copy import rewrite_callable
+from workbench.handles.repeating.changed_copy import rewrite_callable
 from workbench.report import Report
 from workbench.report.collectives.collective_rows import CLUSTER, NOTHING_SENT, has_fake_collectives
 from workbench.report.paired import PairedTimes

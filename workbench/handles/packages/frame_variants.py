@@ -14,7 +14,7 @@ import torch
 
 from workbench.arguments import checked
 from workbench.artifacts.archive.file_kinds import OpenedFile, open_any
-from workbench.artifacts.records.report_in import read_session_file
+from workbench.artifacts.records.report_in import read_variants_record
 from workbench.compiler.aot_files.variants.recorded_variants import (
     Call,
     NothingCompiled,
@@ -30,13 +30,11 @@ from workbench.compiler.aot_files.variants.variant_files import (
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import ProcessPatches
 from workbench.compiler.request.compile_request import require_one_of
-from workbench.compiler.session.session_recorder import is_recording
 from workbench.errors import ArtifactError, UsageError, WorkbenchError, wrap_failed_call
 from workbench.file_path import check_file_path
-from workbench.handles.programs.session import LiveSession
 from workbench.live_only import CompiledCode, LiveOnly
 from workbench.number_text import plural
-from workbench.report.session.session_record import Session
+from workbench.report.program.program_record import ProgramRecord, find_program_records
 
 _AROUND_COMPILED = "torch/_functorch/_aot_autograd/"
 _COMPILES = "torch/_dynamo/convert_frame.py"
@@ -49,19 +47,20 @@ Refusal = Callable[[str], Exception]
 def record_variants(fn: Callable[..., Any], calls: Sequence[Call]) -> Variants:
     """Record a function with its breaks; raises as `workbench.variants` does."""
     _check_calls(calls)
-    if is_recording():
+    records = find_program_records()
+    if records is None or records.is_recording():
         return Variants(fn, record(fn, calls), None)
-    with LiveSession() as session:
+    with records.record() as program:
         try:
             recorded = record(fn, calls)
         except NothingCompiled as error:
-            raise ArtifactError(f"{error} {_why_nothing(fn, session.so_far())}") from error
-    return Variants(fn, recorded, Session(session.header, session.tables, session.reports))
+            raise ArtifactError(f"{error} {_why_nothing(fn, program.so_far())}") from error
+    return Variants(fn, recorded, program.so_far())
 
 
-def _why_nothing(fn: Callable[..., Any], session: Session) -> str:
+def _why_nothing(fn: Callable[..., Any], program: ProgramRecord) -> str:
     """The break that made torch.compile give a function up, with what to do."""
-    row = next(iter(session.tables["breaks"]), None)
+    row = next(iter(program.tables["breaks"]), None)
     if row is not None:
         return (
             f'The graph breaks at {row.file}:{row.line} in {row.function}: "{row.text.strip()}" '
@@ -87,12 +86,14 @@ def _check_calls(calls: Sequence[Call]) -> None:
 class Variants(LiveOnly):
     """What `wb.variants` recorded: a function in parts between its breaks, each with variants."""
 
-    def __init__(self, fn: Callable[..., Any], recorded: Recorded, session: Session | None) -> None:
+    def __init__(
+        self, fn: Callable[..., Any], recorded: Recorded, session: ProgramRecord | None
+    ) -> None:
         self.fn = fn
         """The function, method or module that was recorded."""
         self._recorded = recorded
         self.session = session
-        """How it was compiled, to be shown; None where another session records it."""
+        """How it was compiled, to be shown; None where another session, or nothing, records it."""
 
     @property
     def name(self) -> str:
@@ -178,7 +179,7 @@ class LoadedVariants(CompiledCode):
         return None if self._on_miss == "eager" else self._missed.count
 
     @property
-    def session(self) -> Session:
+    def session(self) -> ProgramRecord:
         """How it was compiled, from the file.
 
         Raises `ArtifactError` where the file holds none, or is another one by now.
@@ -187,7 +188,7 @@ class LoadedVariants(CompiledCode):
         with open_any(path) as opened:
             if opened.digest != self.digest:
                 raise ArtifactError(f"{path} is another file now than the one that was loaded.")
-        return read_session_file(path)
+        return read_variants_record(path)
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Call the function.

@@ -11,7 +11,7 @@ from workbench.compiler.internals.dynamo_state import preserved
 from workbench.compiler.measuring.silence import silent
 from workbench.compiler.request.compile_request import CompileRequest
 from workbench.errors import RefusedCall, UsageError
-from workbench.handles.rehearsing.outcomes import restore_unchanged
+from workbench.handles.repeating.outcomes import restore_unchanged
 
 
 def try_without_compiler(request: CompileRequest, refused: RefusedCall) -> RefusedCall:

@@ -27,8 +27,8 @@ from workbench.compiler.measuring.silence import silent
 from workbench.compiler.pipeline.explain import Captured, Explanation, capture, explain
 from workbench.compiler.request.callables import resolve, uncompiled
 from workbench.errors import UsageError, WorkbenchError
-from workbench.handles.changed_copy import holder, read_dynamo_options, rewrite_callable
-from workbench.handles.rehearsing.outcomes import (
+from workbench.handles.repeating.changed_copy import holder, read_dynamo_options, rewrite_callable
+from workbench.handles.repeating.outcomes import (
     Inputs,
     Leaves,
     difference,

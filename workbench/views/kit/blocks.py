@@ -260,7 +260,7 @@ class Waterfall(Block):
 
 @dataclass(frozen=True)
 class Timeline(Block):
-    """The steps of a session as bars; see `session_timeline.Timeline`."""
+    """Steps as bars over the lines of a scale; see `wire.TimelineBlock`."""
 
     title: str
     call: str

@@ -14,7 +14,7 @@ from workbench.live_only import LivePart
 from workbench.report import Report
 from workbench.specs import Catalogue
 from workbench.tasks.live_action import LiveAction
-from workbench.views.job_queue import AskedJob, JobQueue
+from workbench.views.kit.job_queue import AskedJob, JobQueue
 from workbench.views.wire.advice_messages import CureQuestion, TrialQuestion
 from workbench.views.wire.artifact_messages import FileQuestion, MachineQuestion
 from workbench.views.wire.gpu_messages import TargetChoice, TargetQuestion, Targets

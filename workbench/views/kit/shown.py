@@ -56,6 +56,7 @@ class Shown:
     Its `document` of blocks is drawn as its page and as what a notebook keeps. A notebook that runs
     shows its `live` view, else its `view`; of what is a `pane` of a compilation, that one. The
     commands print its `numbers` and `tables` as JSON, and in a terminal its `terminal` text.
+    `explain` takes the record and a row of its tables, and says why that came about.
     `compare` takes two of the kind, and may get another record as one of them; `add_times` takes
     the record and the report that gets its times, `join` the record and a report to learn from.
     """
@@ -69,6 +70,7 @@ class Shown:
     view: Callable[..., Any] | None = None
     live: Callable[..., Any] | None = None
     pane: PaneId | None = None
+    explain: Callable[..., str] = refuse
     numbers: Callable[..., Iterable[Quantity]] = list_no_numbers
     tables: Callable[..., Mapping[str, Table[Any]]] | None = None
     terminal: Callable[..., str] | None = None

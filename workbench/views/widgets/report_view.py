@@ -15,7 +15,7 @@ from workbench.artifacts.preflight.check import Check
 from workbench.errors import UsageError
 from workbench.report import Report
 from workbench.views.document import ViewContext, document
-from workbench.views.job_queue import IDLE
+from workbench.views.kit.job_queue import IDLE
 from workbench.views.kit.live_actions import LiveActions, choose_opportunity, list_actions
 from workbench.views.kit.request_widget import RequestWidget
 from workbench.views.pages.report_page import make_saved_page

@@ -17,7 +17,7 @@ class TrialQuestion(TypedDict):
 
 
 class PatchQuestion(TypedDict):
-    """The patch of a session's recompiles to try, by its id."""
+    """The patch to try, by its id."""
 
     id: str
 

@@ -161,7 +161,7 @@ class StepBar(TypedDict):
 
 
 class TimelineBlock(TypedDict):
-    """The steps of a session as bars, over the lines of a scale: how high, and their words."""
+    """The steps of a program as bars, over the lines of a scale: how high, and their words."""
 
     kind: Literal["timeline"]
     title: str

@@ -6,11 +6,10 @@ from pathlib import Path
 
 from workbench.analysis.diff.report_comparison import compare
 from workbench.analysis.quantities.quantities import QUANTITIES, Quantity, Record, read_quantity
-from workbench.analysis.session.session_comparison import compare_sessions
 from workbench.errors import ExpectationError, UsageError
 from workbench.report import Report
 from workbench.report.presenter import presenter
-from workbench.report.session.session_record import Session
+from workbench.report.program.program_record import require_program_records
 
 _NAMES = ("baseline", "now")
 _TIMES = ("compile_s",)  # another machine's time is no limit
@@ -19,7 +18,7 @@ _SLACK = 0.01  # of bytes: alignment differs between machines
 
 def get_suffix(record: Record) -> str:
     """The suffix of the file of a record."""
-    return "wbs" if isinstance(record, Session) else "wbr"
+    return "wbr" if isinstance(record, Report) else "wbs"
 
 
 def check_baseline(record: Record, path: Path) -> None:
@@ -32,7 +31,8 @@ def check_baseline(record: Record, path: Path) -> None:
             f"There is no baseline {path.parent.name}/{path.name}: run pytest once with "
             "--compiles-update, and commit what it writes."
         )
-    before: Record = Session.load(path) if get_suffix(record) == "wbs" else Report.load(path)
+    is_report = isinstance(record, Report)
+    before = Report.load(path) if is_report else require_program_records(str(path)).load(path)
     pairs = [
         (read_quantity(before, name), read_quantity(record, name))
         for name in QUANTITIES
@@ -58,8 +58,6 @@ def _sentence(old: Quantity, new: Quantity) -> str:
 
 
 def _differences(before: Record, now: Record) -> list[str]:
-    if isinstance(before, Session) and isinstance(now, Session):
-        return repr(compare_sessions(before, now, _NAMES)).splitlines()[1:]
-    assert isinstance(before, Report)
-    assert isinstance(now, Report)
-    return list(presenter().sentences(compare(before, now, _NAMES)))
+    if isinstance(before, Report) and isinstance(now, Report):
+        return list(presenter().sentences(compare(before, now, _NAMES)))
+    return repr(presenter().compare(before, now, _NAMES)).splitlines()[1:]

@@ -19,7 +19,6 @@ from workbench.arguments import checked
 from workbench.errors import ExpectationError, UsageError
 from workbench.number_text import number_text
 from workbench.report import Report
-from workbench.report.session.session_record import Session
 
 _HOLDS: Mapping[str, Callable[[float, float], bool]] = {
     "<=": operator.le,
@@ -142,7 +141,7 @@ class Expectation:
 
     def compiled_something(self) -> Expectation:
         """At least one graph: a limit on a program that compiled nothing says nothing."""
-        if read_quantity(self.record, "graphs").value or not isinstance(self.record, Session):
+        if read_quantity(self.record, "graphs").value or isinstance(self.record, Report):
             return self
         raise ExpectationError(
             "Nothing was compiled: a limit on that says nothing. What was compiled before is not "
@@ -212,4 +211,4 @@ def _evidence(quantity: Quantity) -> list[str]:
 
 
 def _name(record: Record) -> str:
-    return "This session" if isinstance(record, Session) else record.request.name
+    return record.request.name if isinstance(record, Report) else "This session"

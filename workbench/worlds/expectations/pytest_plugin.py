@@ -10,13 +10,13 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
     from workbench.analysis.quantities.quantities import Record
-    from workbench.report.session.session_record import Session
+    from workbench.report.program.program_record import Capture, ProgramRecord, Steps
 
 _MARKER = "compiles"
 _FOLDER = "__compiles__"
@@ -49,13 +49,14 @@ class Compiles:
     @contextmanager
     def session(
         self,
-        capture: Literal["light", "full"] = "full",
-        steps: Literal["optimizer"] | None = None,
-    ) -> Iterator[Session]:
+        capture: Capture = "full",
+        steps: Steps = None,
+    ) -> Iterator[ProgramRecord]:
         """A `wb.session` that is checked when the test has passed."""
-        from workbench.handles.programs.session import LiveSession
+        from workbench.report.program.program_record import require_program_records
 
-        with LiveSession(capture, steps) as recorded:
+        records = require_program_records("compiles.session()")
+        with records.record(capture, steps) as recorded:
             yield recorded
         self.records.append(recorded)
 

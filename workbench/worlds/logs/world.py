@@ -32,9 +32,9 @@ class LogsWorld(World):
     def read_record(self, path: str) -> Report | Trace | None:
         """Any file or folder that nothing else reads; it raises where there is no log."""
         from workbench.artifacts.archive.file_kinds import LOADABLE
-        from workbench.artifacts.records.report_in import SESSION_SUFFIX
+        from workbench.artifacts.records.report_in import PROGRAM_SUFFIX
 
-        if path.endswith((".wbr", SESSION_SUFFIX, *(kind.suffix for kind in LOADABLE))):
+        if path.endswith((".wbr", PROGRAM_SUFFIX, *(kind.suffix for kind in LOADABLE))):
             return None
         from workbench.worlds.logs.calls import read_trace, read_tritonparse
 

@@ -256,7 +256,11 @@ function Timeline({ block: { title, first, last, scale, bars } }: { block: Kind<
         <h2>{title}</h2>
         <span class="mut">{first === last ? `step ${first}` : `step ${first} to ${last}`}</span>
       </div>
-      <div class="ses-chart" role="img" aria-label={`${title}; the table of steps has the numbers`}>
+      <div
+        class="steps-chart"
+        role="img"
+        aria-label={`${title}; the table of steps has the numbers`}
+      >
         {scale.map(([height, words]) => (
           <span key={words} aria-hidden="true" style={{ bottom: `${height * 100}%` }}>
             {words}
@@ -272,9 +276,9 @@ function Timeline({ block: { title, first, last, scale, bars } }: { block: Kind<
 
 function TimelineBar({ bar: { words, marks, heights } }: { bar: StepBar }) {
   return (
-    <div class="ses-bar" data-tip={words}>
+    <div class="steps-bar" data-tip={words}>
       {heights.map((height, at) => (
-        <i key={at} class={`ses-${at}`} style={{ height: `${height * 100}%` }} />
+        <i key={at} class={`steps-${at}`} style={{ height: `${height * 100}%` }} />
       ))}
       {marks && <b aria-hidden="true">{marks}</b>}
     </div>

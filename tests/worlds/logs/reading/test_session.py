@@ -9,8 +9,8 @@ import pytest
 
 import workbench as wb
 from workbench.errors import UsageError
-from workbench.views.session.session_document import document
 from workbench.worlds.logs.reading.log_report import Trace
+from workbench.worlds.sessions.views.session_document import document
 
 Log = Callable[[str], Path]
 

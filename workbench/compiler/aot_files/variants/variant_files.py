@@ -83,18 +83,18 @@ class Installed:
 def write_variants(
     path: str | PathLike[str],
     recorded: Recorded,
-    session: bytes | None = None,
+    program: bytes | None = None,
     store: TrustStore | None = None,
 ) -> str:
     """Write one file atomically, signed as an artifact is, and return its digest.
 
-    `session` is the record of how it was compiled, as `Session.to_bytes` gives it. Raises
+    `program` is the record of how it was compiled, as `ProgramRecord.to_bytes` gives it. Raises
     `ArtifactError` for what cannot be read back: code, graphs, and the values that guards look at.
     """
     _require_readable(recorded)
     members: dict[str, aot_container.Content] = {aot_container.PAYLOAD: recorded.payload}
-    if session is not None:
-        members[aot_container.SESSION] = session
+    if program is not None:
+        members[aot_container.PROGRAM_RECORD] = program
     build = recorded.build
     for kernel in recorded.kernels if build else ():
         assert build is not None

@@ -19,8 +19,8 @@ from workbench.errors import UsageError
 from workbench.file_path import check_file_path
 from workbench.report import Report
 from workbench.report.collectives.collective_rows import Collective
-from workbench.report.session.session_record import Session
-from workbench.report.session.session_rows import Compile
+from workbench.report.program.program_record import ProgramRecord
+from workbench.report.program.program_rows import Compile
 from workbench.report.wbr_file import Lazy, LazyTexts, is_kernel_log
 from workbench.worlds.logs.reading import log_summary
 from workbench.worlds.logs.reading.content import LogContent, read_content
@@ -34,7 +34,7 @@ from workbench.worlds.logs.reading.logged_ranks import (
     LoggedRanks,
     compare_logs,
 )
-from workbench.worlds.logs.reading.session_tables import build_session
+from workbench.worlds.logs.reading.program_tables import build_program_record, list_compiles
 
 _NAMES = ("*.log", "*.log.gz")
 _MOST_PACKED = 200  # times; logs of torch are packed to a tenth or a thirtieth
@@ -104,10 +104,12 @@ class Trace(Report):
     """
 
     logs: Mapping[str, Report] = field(default_factory=dict, repr=False)
-    as_session: Callable[[Report], Session] | None = field(default=None, repr=False, compare=False)
+    as_session: Callable[[Report], ProgramRecord] | None = field(
+        default=None, repr=False, compare=False
+    )
     as_ranks: Callable[[Trace], LoggedRanks] | None = field(default=None, repr=False, compare=False)
 
-    def session(self) -> Session:
+    def session(self) -> ProgramRecord:
         """The same as a session: what was compiled, again, why, and what was given up.
 
         A log tells neither steps nor calls of compiled graphs, nor which earlier variant came
@@ -196,7 +198,7 @@ def _trace(contents: Sequence[LogContent], logs: Mapping[str, Report]) -> Trace:
         texts=LazyTexts(building.texts),
         extra=_extra(contents),
         logs=logs,
-        as_session=partial(build_session, contents=contents, places=building.places),
+        as_session=partial(build_program_record, contents=contents, places=building.places),
         as_ranks=partial(compare_ranks, contents=contents, building=building),
     )
 
@@ -237,7 +239,7 @@ def compare_ranks(
         )
     rank_of = {building.prefix(content): int(content.rank or 0) for content in contents}
     compiles: dict[str, list[Compile]] = defaultdict(list)
-    for row in build_session(report, contents, building.places).tables["compiles"]:
+    for row in list_compiles(contents, building.places):
         compiles[row.id].append(row)
     code: dict[str, dict[str, str]] = defaultdict(dict)
     starts: dict[str, list[Collective]] = defaultdict(list)

@@ -2,7 +2,14 @@ import { gzipSync } from "node:zlib";
 import { expect, test } from "vitest";
 import { liveRecords, readRecords } from "../../../src/opened/host";
 import type { Model } from "../../../src/model";
-import { cellKey, cells, frontsOf, place, tickTexts, ticks } from "../../../src/worlds/sweeps/geometry";
+import {
+  cellKey,
+  cells,
+  frontsOf,
+  place,
+  tickTexts,
+  ticks,
+} from "../../../src/worlds/sweeps/geometry";
 import { bySize, constantOf, shortName } from "../../../src/worlds/sweeps/constant";
 import { counted, SweepState } from "../../../src/worlds/sweeps/state";
 import type { Ask } from "../../../src/wire";
