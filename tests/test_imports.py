@@ -86,7 +86,13 @@ FLOORS = """
 4 compiler.kernel_checks
 4 compiler.sectors
 5 handles.base
+5 handles.running · handles.devices · handles.repeating
+5 handles.memory · handles.kernels · handles.opportunities · handles.saving
+5 handles.packages
+5 handles.rehearsing
 5 handles
+5 handles.loading
+5 handles.compiling
 5 cells
 6 roundtrips
 6 worlds.expectations

@@ -52,7 +52,7 @@ def test_the_walk_of_a_compilation_does_not_get_longer() -> None:
     found = walk(compile_small)
     assert ("api/compilation.py", "aot_compile") in found.stops
     assert len(found.stops) <= 56, found.stops
-    assert found.rooms <= 18  # small rooms: the base of the handles is one, too
+    assert found.rooms <= 19  # small rooms: the base of the handles is one, too, and what compiles
     assert found.depth <= 10
 
 

@@ -126,7 +126,7 @@ def test_profile_measures_in_place_and_the_view_shows_times(view: Any) -> None:
 WORKER = """import os, psutil
 for each in psutil.process_iter(["ppid", "cmdline"]):
     program = " ".join(each.info["cmdline"] or ())
-    if each.info["ppid"] == os.getpid() and "workbench.handles.background" in program:
+    if each.info["ppid"] == os.getpid() and "workbench.handles.compiling.background" in program:
         print("worker", each.pid)"""
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from tests.browser.axe import violations
 from tests.worlds.sessions.rows.sample import session
-from workbench.report.program.program_rows import ProgramRecompile
+from workbench.report.program.record_rows import ProgramRecompile
 from workbench.report.table import Table
 from workbench.worlds.sessions.rows.session_record import Session
 

@@ -180,7 +180,7 @@ def test_the_view_cancels_it(run: Run, user: dict[str, Any]) -> None:
     assert view.revision == 0
 
 
-@pytest.mark.slow  # without a notebook: tests/handles/test_background.py
+@pytest.mark.slow  # without a notebook: tests/handles/compiling/test_background.py
 def test_a_virtual_gpu_is_compiled_for_in_the_background(run: Run, user: dict[str, Any]) -> None:
     run("%aot_compile --bg -t h100 -o job f(x)")
     job, view = user["job"], View()

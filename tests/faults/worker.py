@@ -22,7 +22,7 @@ from tests.faults.watching import Watch
 from workbench.artifacts.archive.file_kinds import LOADABLE
 from workbench.artifacts.machine.machine_description import describe_current_machine
 from workbench.artifacts.manifest import manifest, package_manifest
-from workbench.handles.files.loaders import find_loader
+from workbench.handles.loading.loaders import find_loader
 from workbench.typed_data import _list_parts
 
 _SECONDS = 10  # of the processor, for one call; what waits for ever meets the timeout of the job

@@ -14,7 +14,7 @@ import workbench as wb
 from workbench.compiler.request.compile_request import CompileRequest
 from workbench.errors import UsageError
 from workbench.handles.base.compiled_base import Recipe
-from workbench.handles.dispatch import build_recipe
+from workbench.handles.compiling.dispatch import build_recipe
 from workbench.handles.recompilable import Retarget
 from workbench.report import Report, Request
 

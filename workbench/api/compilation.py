@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from workbench.compiler.pipeline.explain import Explanation
     from workbench.handles.compiled import Compiled
     from workbench.handles.cross_compiled import CrossCompiled
-    from workbench.handles.packages.frame_variants import Variants
+    from workbench.handles.loading.frame_variants import Variants
     from workbench.handles.packages.package import Package
     from workbench.tasks.background_task import Job
     from workbench.tasks.progress_events import ProgressCallback
@@ -108,7 +108,7 @@ def aot_compile(
     """
     from workbench.compiler.request.compile_request import CompileRequest
     from workbench.compiler.request.composition import choose_options
-    from workbench.handles.dispatch import compile_for_target
+    from workbench.handles.compiling.dispatch import compile_for_target
 
     settings = backend, mode, options, dynamic, dynamic_shapes
     chosen = choose_options(fn, *settings, grad=grad, target=target, guards=guards, capture=capture)
@@ -151,7 +151,7 @@ def compile_async(
     """
     from workbench.compiler.request.compile_request import CompileRequest
     from workbench.compiler.request.composition import choose_options
-    from workbench.handles.dispatch import compile_in_background
+    from workbench.handles.compiling.dispatch import compile_in_background
 
     settings = backend, mode, options, dynamic, dynamic_shapes
     chosen = choose_options(fn, *settings, grad=grad, target=target, guards=guards, capture=capture)
@@ -314,7 +314,7 @@ def recompile(path: str | PathLike[str], module: Any | None = None) -> Compiled 
     >>> wb.recompile("f.aot", f)  # what can be imported by its name need not be passed
     Compiled(f(x: float32 [64, 64] on cpu), host, 1 kernel)
     """
-    from workbench.handles.dispatch import recompile as run
+    from workbench.handles.compiling.dispatch import recompile as run
 
     return run(path, module)
 
@@ -382,6 +382,6 @@ def variants(
     >>> digest = recorded.save("f.aotv")  # doctest: +SKIP
     >>> loaded = wb.load("f.aotv", f)  # doctest: +SKIP
     """
-    from workbench.handles.packages.frame_variants import record_variants
+    from workbench.handles.loading.frame_variants import record_variants
 
     return record_variants(fn, calls)

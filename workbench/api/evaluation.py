@@ -91,7 +91,7 @@ def fits(
     >>> wb.fits(torch.nn.Linear(8, 8), (torch.randn(4, 8),), grad=False).fits
     True
     """
-    from workbench.handles.memory.fits import FitRequest, fit_model
+    from workbench.handles.compiling.fits import FitRequest, fit_model
     from workbench.handles.running.progress_line import follow_in_a_line
 
     with follow_in_a_line(progress, f"Does it fit into {target}?") as callback:
@@ -312,7 +312,7 @@ def matrix(
     kernel
     k0           12    12
     """
-    from workbench.handles.dispatch import matrix as run
+    from workbench.handles.compiling.dispatch import matrix as run
     from workbench.handles.running.progress_line import follow_in_a_line
 
     with follow_in_a_line(progress, "Kernels on several GPUs") as callback:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from workbench.artifacts.machine.machine_description import Machine
     from workbench.artifacts.preflight.check import Check
     from workbench.handles.compiled import Compiled
-    from workbench.handles.packages.frame_variants import LoadedVariants
+    from workbench.handles.loading.frame_variants import LoadedVariants
     from workbench.handles.packages.package import Package
 
 
@@ -92,7 +92,7 @@ def load(
     True
     """
     from workbench.artifacts.archive.file_kinds import LOADABLE, open_any
-    from workbench.handles.files.loaders import find_loader
+    from workbench.handles.loading.loaders import find_loader
 
     own = {
         "external_data": external_data,

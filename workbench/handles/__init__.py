@@ -3,6 +3,5 @@
 DOORS = {
     "compiled": "A compiled function: called like the original, checked on every call.",
     "cross_compiled": "What was compiled for a virtual GPU: looked at, not called here.",
-    "dispatch": "Compiles for what is asked, and a file again.",
 }
 """What other rooms import of this one."""

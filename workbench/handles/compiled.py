@@ -64,7 +64,7 @@ class Compiled(CheckedCall, Recompilable):
         at load. Raises `ArtifactError` when something cannot be saved.
         """
         from workbench.compiler.aot_files.file_tables import add_saved_file
-        from workbench.handles.files.save import save_compiled
+        from workbench.handles.saving.save import save_compiled
 
         path = check_file_path(path)
         digest = save_compiled(self, path, weights=weights, isa=isa, external_data=external_data)

@@ -97,7 +97,7 @@ class CrossCompiled(Recompilable):
         saved, `UsageError` when the machine could never load it.
         """
         from workbench.compiler.aot_files.file_tables import add_saved_file
-        from workbench.handles.files.save import save_cross_compiled
+        from workbench.handles.saving.save import save_cross_compiled
 
         path = check_file_path(path)
         digest = save_cross_compiled(

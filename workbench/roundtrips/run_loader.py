@@ -20,7 +20,7 @@ from workbench.artifacts.archive.file_kinds import FUNCTION, PACKAGE, LoadableKi
 from workbench.compiler.call_state.random_states import moved, read_random_states
 from workbench.compiler.call_state.reachable import LeftValue, Marks, Reached, Root, walk_reachable
 from workbench.compiler.internals.local_device import has_used_gpu, seed_gpus, wait_where_used
-from workbench.handles.files.loaders import find_loader
+from workbench.handles.loading.loaders import find_loader
 from workbench.load_steps import Stopwatch
 from workbench.process_memory import read_peak_rss
 

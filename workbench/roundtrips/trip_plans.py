@@ -29,10 +29,10 @@ from workbench.compiler.internals import torch_private as tp
 from workbench.errors import ArtifactError, UsageError, WorkbenchError, read_first_line
 from workbench.handles.compiled import Compiled
 from workbench.handles.cross_compiled import CrossCompiled
-from workbench.handles.files.save import save_compiled
-from workbench.handles.packages.frame_variants import LoadedVariants, Variants
+from workbench.handles.loading.frame_variants import LoadedVariants, Variants
 from workbench.handles.packages.package import Package
 from workbench.handles.running.verify import has_other_draws
+from workbench.handles.saving.save import save_compiled
 from workbench.report import Report, Request
 from workbench.report.file_rows import CPP
 from workbench.roundtrips.subject import (

@@ -19,8 +19,8 @@ from workbench.compiler.request.compile_request import CompileOptions, CompileRe
 from workbench.compiler.virtual_gpu.device.virtual import enter_virtual_gpu
 from workbench.device_kinds import AMD, NVIDIA
 from workbench.errors import CaptureError
+from workbench.handles.compiling.dispatch import compile_for_target
 from workbench.handles.devices.local_gpu import Reported, find_relative
-from workbench.handles.dispatch import compile_for_target
 from workbench.report import Report
 from workbench.specs import Catalogue
 from workbench.specs.device import Device

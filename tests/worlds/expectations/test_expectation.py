@@ -13,7 +13,7 @@ from workbench.analysis.memory import memory as memory_module
 from workbench.analysis.quantities.quantities import QUANTITIES, read_quantities
 from workbench.report import Capability, Table
 from workbench.report.program.program_record import require_program_records
-from workbench.report.program.program_rows import ProgramHeader
+from workbench.report.program.record_rows import ProgramHeader
 from workbench.report.report_header import Outcome
 from workbench.worlds.expectations.expectation import Limit, limit
 

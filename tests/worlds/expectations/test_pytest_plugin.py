@@ -9,7 +9,7 @@ import torch
 
 import workbench as wb
 from workbench.report.program.program_record import ProgramRecord, require_program_records
-from workbench.report.program.program_rows import ProgramHeader
+from workbench.report.program.record_rows import ProgramHeader
 from workbench.worlds.expectations.pytest_plugin import Compiles
 
 pytest_plugins = ["pytester"]

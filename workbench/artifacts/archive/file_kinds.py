@@ -47,7 +47,7 @@ FRAMES = "frames"  # what only the contract of a file of variants has
 class LoadableKind:
     """A kind of file that can be called: how its names end, what only its loader takes.
 
-    `handles.files.loaders` has the loaders; some hold the record of a program.
+    `handles.loading.loaders` has the loaders; some hold the record of a program.
     """
 
     suffix: str

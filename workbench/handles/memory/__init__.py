@@ -2,7 +2,6 @@
 
 DOORS = {
     "checkpoint": "What other activation memory budgets would bring a training step.",
-    "fits": "Whether a model fits into a GPU, from two shallow ones.",
     "measured": "The memory of a call, measured on the CPU, and what eager would hold.",
 }
 """What other rooms import of this one."""

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
 DOORS = {
     "comparisons": "A package compared with its original, and its memory with what was counted.",
-    "frame_variants": "Code with graph breaks and several variants, recorded or from a file.",
     "package": "A package in this process, called like its model; how one is made.",
 }
 """What other rooms import of this one."""

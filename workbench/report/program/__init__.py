@@ -2,6 +2,6 @@
 
 DOORS = {
     "program_record": "The record of a program, and the world that makes and reads such records.",
-    "program_rows": "What a program compiled, as a recorder or a log tells it.",
+    "record_rows": "What a program compiled, as a recorder or a log tells it.",
 }
 """What other rooms import of this one."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from workbench.errors import UsageError
 from workbench.report.presenter import Presented
-from workbench.report.program.program_rows import ProgramHeader
+from workbench.report.program.record_rows import ProgramHeader
 from workbench.report.record import Report
 from workbench.report.table import Table
 from workbench.worlds.world import ask, list_worlds

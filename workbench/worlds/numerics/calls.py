@@ -132,8 +132,8 @@ def numerics(
     from workbench.compiler.request.compile_request import CompileRequest, check_args
     from workbench.compiler.request.composition import choose_options
     from workbench.handles.compiled import Compiled
+    from workbench.handles.compiling.dispatch import compile_for_target
     from workbench.handles.cross_compiled import CrossCompiled
-    from workbench.handles.dispatch import compile_for_target
     from workbench.handles.packages.comparisons import find_packaged_reference
     from workbench.handles.packages.package import Package
     from workbench.handles.running.progress_line import follow_in_a_line
@@ -230,7 +230,7 @@ def minify(
     True
     """
     from workbench.compiler.request.compile_request import check_args
-    from workbench.handles.dispatch import compile_for_target
+    from workbench.handles.compiling.dispatch import compile_for_target
     from workbench.handles.running.progress_line import follow_in_a_line
     from workbench.worlds.numerics.questions.numerics_questions import minify as run
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from workbench.report.collectives.collective_rows import Collective
-from workbench.report.program.program_rows import Compile
+from workbench.report.program.record_rows import Compile
 from workbench.worlds.logs.reading.logged_ranks import LoggedProgram, compare_logs
 
 

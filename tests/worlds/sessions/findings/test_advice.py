@@ -3,7 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tests.worlds.sessions.rows.sample import session
-from workbench.report.program.program_rows import Compile, Fallback, ProgramRecompile
+from workbench.report.program.record_rows import Compile, Fallback, ProgramRecompile
 from workbench.report.table import Table
 from workbench.worlds.sessions.findings.advice import advice, why_slow
 from workbench.worlds.sessions.rows.session_record import Session

@@ -12,7 +12,7 @@ from torch import nn
 
 import workbench as wb
 from tests.worlds.sessions.recording.programs import Factor, scaled
-from workbench.report.program.program_rows import ProgramHeader
+from workbench.report.program.record_rows import ProgramHeader
 from workbench.report.table import Table
 from workbench.worlds.sessions.rows.session_record import Session, make_empty_tables
 from workbench.worlds.sessions.rows.session_rows import Region

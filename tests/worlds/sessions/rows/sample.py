@@ -7,7 +7,7 @@ from typing import Any
 
 from sample_report import make
 
-from workbench.report.program.program_rows import (
+from workbench.report.program.record_rows import (
     Compile,
     Event,
     Fallback,

@@ -14,7 +14,7 @@ from view_mail import Mailbox
 from wire_types import mismatches
 
 from tests.worlds.sessions.rows.sample import session
-from workbench.report.program.program_rows import Compile, Event
+from workbench.report.program.record_rows import Compile, Event
 from workbench.report.table import Table
 from workbench.tasks.background_task import BackgroundTask
 from workbench.views.static_html.render import keep

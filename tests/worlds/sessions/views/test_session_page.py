@@ -7,7 +7,7 @@ import pytest
 
 from tests.worlds.sessions.rows.sample import session
 from workbench.errors import UsageError
-from workbench.report.program.program_rows import Event
+from workbench.report.program.record_rows import Event
 from workbench.worlds.sessions.rows.session_record import Session, make_empty_tables
 from workbench.worlds.sessions.rows.session_rows import Step
 from workbench.worlds.sessions.views.session_answer import bars

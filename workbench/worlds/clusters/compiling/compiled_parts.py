@@ -18,8 +18,8 @@ from workbench.compiler.process_groups.cluster import Cluster, Topology, find_cl
 from workbench.compiler.request.callables import resolve
 from workbench.compiler.request.compile_request import CompileOptions, CompileRequest
 from workbench.errors import CaptureError, UsageError, WorkbenchError, read_first_line
-from workbench.handles.dispatch import compile_for_target
-from workbench.handles.memory.fits import call_shape, copy_without_data, cut_layers
+from workbench.handles.compiling.dispatch import compile_for_target
+from workbench.handles.compiling.fits import call_shape, copy_without_data, cut_layers
 from workbench.processes.child import Child
 from workbench.processes.parent import Failed, Parent, Start, whole
 from workbench.processes.shipping.shipped_values import Parcel, packed, unpacked

@@ -12,7 +12,7 @@ from workbench.compiler.process_groups.cluster import Cluster, Topology, find_cl
 from workbench.compiler.request.callables import resolve
 from workbench.compiler.request.compile_request import CompileOptions, CompileRequest
 from workbench.errors import UsageError, WorkbenchError
-from workbench.handles.dispatch import compile_for_target
+from workbench.handles.compiling.dispatch import compile_for_target
 from workbench.number_text import join_words, plural
 from workbench.tasks.progress_events import ProgressCallback, step, tell_count
 from workbench.worlds.clusters.compiling.shards import (

@@ -20,7 +20,7 @@ from workbench.file_path import check_file_path
 from workbench.report import Report
 from workbench.report.collectives.collective_rows import Collective
 from workbench.report.program.program_record import ProgramRecord
-from workbench.report.program.program_rows import Compile
+from workbench.report.program.record_rows import Compile
 from workbench.report.wbr_file import Lazy, LazyTexts, is_kernel_log
 from workbench.worlds.logs.reading import log_summary
 from workbench.worlds.logs.reading.content import LogContent, read_content

@@ -14,7 +14,7 @@ from workbench.number_text import join_words, number_text, plural
 from workbench.report.collectives.collective_rows import Collective, CollectiveOrder
 from workbench.report.measures import number
 from workbench.report.presenter import Presented, presenter
-from workbench.report.program.program_rows import Compile
+from workbench.report.program.record_rows import Compile
 
 if TYPE_CHECKING:
     import pandas

@@ -10,7 +10,7 @@ from workbench.analysis.source.recompile_reasons import read_reason
 from workbench.compiler.sources.dynamo_messages import RESUMED, recompile_reasons
 from workbench.report import Break, Report
 from workbench.report.program.program_record import ProgramRecord, require_program_records
-from workbench.report.program.program_rows import (
+from workbench.report.program.record_rows import (
     Compile,
     Event,
     Fallback,

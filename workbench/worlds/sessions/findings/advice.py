@@ -9,7 +9,7 @@ from pathlib import PurePath
 from typing import Any
 
 from workbench.number_text import number_text, plural
-from workbench.report.program.program_rows import Compile, Fallback, ProgramBreak, ProgramRecompile
+from workbench.report.program.record_rows import Compile, Fallback, ProgramBreak, ProgramRecompile
 from workbench.worlds.sessions.findings.eager_code import (
     CURE_OF_GENERATOR,
     UNTRIED,

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from workbench.analysis.breaks.cures import advise
 from workbench.number_text import plural
 from workbench.report import Break, Report
-from workbench.report.program.program_rows import Compile, ProgramBreak
+from workbench.report.program.record_rows import Compile, ProgramBreak
 from workbench.worlds.sessions.rows.session_record import Session, has_run_nothing
 from workbench.worlds.sessions.rows.session_rows import NO_GENERATOR, find_step, place
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from workbench.analysis.source.recompile_reasons import PARAMETER, Reason, read_reason
-from workbench.report.program.program_rows import ProgramRecompile, Trial
+from workbench.report.program.record_rows import ProgramRecompile, Trial
 from workbench.worlds.sessions.rows.session_rows import place
 
 DTYPES = {

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from workbench.analysis.changes.change import Change, Edit, Setting
 from workbench.number_text import plural
-from workbench.report.program.program_rows import Compile, ProgramRecompile, Spot
+from workbench.report.program.record_rows import Compile, ProgramRecompile, Spot
 from workbench.worlds.sessions.findings.recompile_cures import (
     DYNAMIC,
     GOOD,

@@ -12,7 +12,7 @@ from workbench.analysis.diff.report_comparison import compare_captured
 from workbench.number_text import Quantity, number_text
 from workbench.report import Report
 from workbench.report.presenter import Presented, presenter
-from workbench.report.program.program_rows import Compile
+from workbench.report.program.record_rows import Compile
 from workbench.worlds.sessions.rows.session_record import Session, list_compiled, list_recompiles
 from workbench.worlds.sessions.rows.session_rows import place
 

@@ -20,7 +20,7 @@ from workbench.errors import UsageError
 from workbench.live_only import LiveOnly
 from workbench.report.presenter import presenter
 from workbench.report.program.program_record import Capture, Steps
-from workbench.report.program.program_rows import ProgramHeader
+from workbench.report.program.record_rows import ProgramHeader
 from workbench.report.record import Report
 from workbench.report.table import Table
 from workbench.tasks.background_task import BackgroundTask

@@ -42,7 +42,7 @@ from workbench.handles.repeating.outcomes import (
     restore_unchanged,
 )
 from workbench.number_text import plural
-from workbench.report.program.program_rows import ProgramRecompile, Trial
+from workbench.report.program.record_rows import ProgramRecompile, Trial
 from workbench.tasks.background_task import BackgroundTask, Steps
 from workbench.worlds.sessions.findings.advice import (
     RecompilePatch,

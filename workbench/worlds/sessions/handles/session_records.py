@@ -7,7 +7,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from workbench.report.program.program_record import Capture, Steps
-from workbench.report.program.program_rows import ProgramHeader
+from workbench.report.program.record_rows import ProgramHeader
 from workbench.report.table import Table
 from workbench.worlds.sessions.rows.session_record import Session, make_empty_tables
 

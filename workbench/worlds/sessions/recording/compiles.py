@@ -24,7 +24,7 @@ from workbench.compiler.recording.recorder import Recorder
 from workbench.compiler.sources.dynamo_messages import RESUMED, explain_own_error, strip_reason
 from workbench.compiler.sources.sources import Places
 from workbench.errors import UsageError, describe_error
-from workbench.report.program.program_rows import Compile, ProgramRecompile
+from workbench.report.program.record_rows import Compile, ProgramRecompile
 from workbench.report.report_header import Request
 from workbench.worlds.sessions.recording.evidence import find_evidence
 from workbench.worlds.sessions.recording.frame_names import (

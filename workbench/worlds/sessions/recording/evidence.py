@@ -16,7 +16,7 @@ from types import CodeType
 
 from workbench.analysis.source.recompile_reasons import Changed, find_set, is_cell, list_changes
 from workbench.compiler.sources.sources import Places
-from workbench.report.program.program_rows import NOWHERE, Spot
+from workbench.report.program.record_rows import NOWHERE, Spot
 from workbench.worlds.sessions.recording.frame_names import Frame
 
 _OURS = f"{Path(__file__).parents[3]}{os.sep}"

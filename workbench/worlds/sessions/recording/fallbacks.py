@@ -13,7 +13,7 @@ from typing import Any
 
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Patches
-from workbench.report.program.program_rows import Fallback
+from workbench.report.program.record_rows import Fallback
 from workbench.worlds.sessions.recording.compiles import Compiles
 from workbench.worlds.sessions.recording.frame_names import (
     Frame,

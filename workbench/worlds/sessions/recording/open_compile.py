@@ -18,7 +18,7 @@ from workbench.compiler.calls.paths import Path, leaves
 from workbench.compiler.internals.trace import Record
 from workbench.compiler.recording.recorder import Recorder
 from workbench.errors import UsageError
-from workbench.report.program.program_rows import Trial
+from workbench.report.program.record_rows import Trial
 from workbench.report.record import Report
 from workbench.report.report_header import Outcome, Request
 from workbench.worlds.sessions.recording.evidence import Evidence

@@ -14,7 +14,7 @@ from workbench.compiler.internals.patches import Patches
 from workbench.compiler.recording.graph_breaks import BreakRecorder
 from workbench.compiler.recording.recorder import read_environment
 from workbench.errors import UsageError
-from workbench.report.program.program_rows import ProgramBreak, ProgramHeader, Trial
+from workbench.report.program.record_rows import ProgramBreak, ProgramHeader, Trial
 from workbench.report.record import Report
 from workbench.report.table import Table
 from workbench.worlds.sessions.recording.compiles import Compiles

@@ -12,7 +12,7 @@ from typing import Any
 
 from workbench.compiler.internals import torch_private as tp
 from workbench.compiler.internals.patches import Link, Patches
-from workbench.report.program.program_rows import Event
+from workbench.report.program.record_rows import Event
 from workbench.worlds.sessions.rows.session_rows import Region, Step
 
 HOOK = "workbench_step_ended"

@@ -20,7 +20,7 @@ from workbench.plain_data import parse_json, read_file
 from workbench.report.atomic import write_saved_file
 from workbench.report.presenter import presenter
 from workbench.report.program.program_record import ProgramRecord
-from workbench.report.program.program_rows import Compile, ProgramHeader
+from workbench.report.program.record_rows import Compile, ProgramHeader
 from workbench.report.record import Report
 from workbench.report.table import Table
 from workbench.typed_data import read_row

@@ -9,7 +9,7 @@ from pathlib import PurePath
 from typing import Any
 
 from workbench.compiler.sources.dynamo_messages import OWN_CALL
-from workbench.report.program.program_rows import (
+from workbench.report.program.record_rows import (
     Compile,
     Event,
     Fallback,

@@ -10,7 +10,7 @@ import pandas
 
 from workbench.errors import UsageError
 from workbench.number_text import plural
-from workbench.report.program.program_rows import Event
+from workbench.report.program.record_rows import Event
 from workbench.views.kit.sheet import INK, KERNEL_COLOURS, PALE, sheet
 from workbench.worlds.sessions.findings.advice import advice
 from workbench.worlds.sessions.rows.session_record import (

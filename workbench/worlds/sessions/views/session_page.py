@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.analysis.quantities.quantities import read_quantities
 from workbench.errors import UsageError
-from workbench.report.program.program_rows import NOWHERE
+from workbench.report.program.record_rows import NOWHERE
 from workbench.report.table import Table
 from workbench.report.texts import HIDDEN
 from workbench.views.kit.blocks import Block, Document, Items, OnPage, Sentence, Timeline

@@ -34,7 +34,7 @@ from workbench.compiler.request.compile_request import CompileRequest
 from workbench.compiler.virtual_gpu.kernel_choice import find_kernel, list_triton_kernels
 from workbench.errors import UsageError, WorkbenchError, describe_error, read_first_line
 from workbench.handles.compiled import Compiled
-from workbench.handles.dispatch import compile_for_target
+from workbench.handles.compiling.dispatch import compile_for_target
 from workbench.handles.kernels.ranked import list_changeable, rank_changed
 from workbench.handles.running.verify import try_call
 from workbench.number_text import number_text, plural

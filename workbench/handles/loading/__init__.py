@@ -1,8 +1,8 @@
-"""Compilations written to `.aot` files, and made from them."""
+"""Opens files that can be called, and functions with several variants."""
 
 DOORS = {
+    "frame_variants": "Code with graph breaks and several variants, recorded or from a file.",
     "load": "A `Compiled` made from an `.aot` file.",
     "loaders": "What opens each kind of file that can be called.",
-    "save": "Writes a compilation, for this machine or for one that has the GPU.",
 }
 """What other rooms import of this one."""

@@ -19,8 +19,8 @@ from workbench.handles.base.compiled_base import Recipe
 from workbench.handles.compiled import Compiled
 from workbench.handles.compiled_module import make_compiled, wrap_compiled
 from workbench.handles.cross_compiled import CrossCompiled
-from workbench.handles.files.load import load_compiled
-from workbench.handles.files.save import save_compiled
+from workbench.handles.loading.load import load_compiled
+from workbench.handles.saving.save import save_compiled
 from workbench.processes.child import Child
 from workbench.processes.parent import Failed, Parent, Ready
 from workbench.processes.shipping.caller_context import CallerContext
@@ -44,7 +44,7 @@ def compile_in_background(
     parcel = {**vars(request), "state": TorchState.current()}
     context, folder = CallerContext.current(), pack(parcel, callee.name)
     try:
-        child = Child("workbench.handles.background", temporary=(os.fspath(folder),))
+        child = Child("workbench.handles.compiling.background", temporary=(os.fspath(folder),))
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise

@@ -25,7 +25,7 @@ from workbench.compiler.request.compile_request import CompileRequest, list_know
 from workbench.compiler.request.composition import choose_options
 from workbench.device_kinds import TARGETS
 from workbench.errors import UsageError
-from workbench.handles.dispatch import compile_for_target
+from workbench.handles.compiling.dispatch import compile_for_target
 from workbench.number_text import number_text, plural
 from workbench.tasks.progress_events import ProgressCallback, step, tell_count
 

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 import workbench as wb
-from workbench.handles.memory.fits import copy_with_layers, layer_list
+from workbench.handles.compiling.fits import copy_with_layers, layer_list
 
 WIDE, WORDS = 64, 100
 
@@ -134,7 +134,7 @@ def test_a_model_without_a_loss_is_refused_before_anything_is_compiled(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     asked: list[object] = []
-    monkeypatch.setattr("workbench.handles.memory.fits.compile_for_target", asked.append)
+    monkeypatch.setattr("workbench.handles.compiling.fits.compile_for_target", asked.append)
     with pytest.raises(wb.UsageError, match="Model gives no loss"):
         wb.fits(Model(2), (IDS,))
     assert asked == []

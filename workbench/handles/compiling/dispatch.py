@@ -121,7 +121,7 @@ def compile_in_background(request: CompileRequest) -> Job[Compiled] | Job[CrossC
 
     Raises `UsageError` for a request that cannot be, naming what cannot be sent to another process.
     """
-    from workbench.handles import background
+    from workbench.handles.compiling import background
 
     request = _with_original(request)
     call, recipe = _require_traceable(request), build_recipe(request)

@@ -16,8 +16,8 @@ from workbench.analysis.gpu_model.matrix import Matrix
 from workbench.compiler.request.compile_request import CompileOptions, CompileRequest
 from workbench.compiler.virtual_gpu.client import CrossCompiler, keep_warm_worker
 from workbench.errors import UsageError
+from workbench.handles.compiling.dispatch import matrix as matrix_of
 from workbench.handles.cross_compiled import CrossCompiled, compile_for_gpu
-from workbench.handles.dispatch import matrix as matrix_of
 from workbench.report import Report
 from workbench.specs import Catalogue
 

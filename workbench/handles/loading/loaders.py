@@ -14,7 +14,7 @@ def find_loader(kind: LoadableKind) -> Callable[..., Any]:
 
 
 def _find_function_loader() -> Callable[..., Any]:
-    from workbench.handles.files.load import load_compiled
+    from workbench.handles.loading.load import load_compiled
 
     return load_compiled
 
@@ -26,7 +26,7 @@ def _find_package_loader() -> Callable[..., Any]:
 
 
 def _find_variants_loader() -> Callable[..., Any]:
-    from workbench.handles.packages.frame_variants import load_variants
+    from workbench.handles.loading.frame_variants import load_variants
 
     return load_variants
 
