@@ -12,7 +12,6 @@ from types import ModuleType
 from docs.generate.pages import Page
 from workbench import errors
 from workbench.api import (
-    clusters,
     compilation,
     evaluation,
     files,
@@ -23,7 +22,6 @@ from workbench.worlds.world import list_worlds
 _MODULES = {
     compilation: ("compile", "Compile"),
     evaluation: ("measure", "Check and measure"),
-    clusters: ("clusters", "Clusters"),
     files: ("files", "Files"),
     views: ("look", "Look and compare"),
 }

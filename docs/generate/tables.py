@@ -18,19 +18,15 @@ from workbench.artifacts.machine.machine_description import Requirement
 from workbench.compiler.comparison.output_comparison import Comparison, KernelComparison
 from workbench.report import Kernel
 from workbench.report.cache_keys import KeyPart
-from workbench.report.collectives.collective_rows import CollectiveOrder
 from workbench.report.file_rows import RoundTripLeaf, RoundTripPhase, RoundTripWay
 from workbench.report.machine_rows import MatrixCell, RankedConfig, Resources
 from workbench.report.measures import measures
 from workbench.report.profile_record import KernelTime, OperatorTime
 from workbench.report.tables import TABLES, list_tables
-from workbench.report.trials import Trial
 from workbench.specs import Gpu
 from workbench.views.tables.columns import FIRST_COLUMNS
 from workbench.views.tables.data_frames import DERIVED
-from workbench.worlds.clusters.rows import RankRow, ScalingRow, Shard
-from workbench.worlds.logs.reading.logged_ranks import RankCompile
-from workbench.worlds.profiles.rows.profile_rows import PROFILE_TABLES
+from workbench.worlds.world import list_worlds
 
 _IDS = """Ids are short and stable within a report: `s0` source, `g0` graph, `g0:add_1` node, `i0`
 scheduler graph, `i0:op1` scheduler node, `i0:buf1` buffer, `k0` kernel, `w0` wrapper, `b0` break,
@@ -125,11 +121,6 @@ def of_others() -> Iterator[Frame]:
         ('profile.frame("kernels")', "What `wb.profile` measured.", KernelTime),
         ('profile.frame("operators")', "What the eager original ran.", OperatorTime),
         ("diff.frame(part)", parts, Change),
-        ("scaling.frame()", "The meshes of `wb.scaling`, a row for each.", ScalingRow),
-        ("ranks.frame()", "The ranks of a cluster that `wb.ranks` compiled.", RankRow),
-        ('ranks.frame("shards")', "What they hold, after the `rank`.", Shard),
-        ('ranks.frame("order")', "Their collectives, group by group.", CollectiveOrder),
-        ("trace.ranks().frame()", "What the ranks of a run compiled, by their logs.", RankCompile),
         ("check.frame()", "What a file needs of a machine, of `wb.check`.", Requirement),
         ("why.frame()", "The parts of two cache keys, of `wb.why_recompiled`.", KeyPart),
         ('roundtrip.frame("ways")', "The ways of `wb.roundtrip` to a result.", RoundTripWay),
@@ -142,14 +133,10 @@ def of_others() -> Iterator[Frame]:
         ('verification.frame("kernels")', "With `per_kernel=True`.", KernelComparison),
     ):
         yield Frame(call, about, row, (*_fields(row), *compared))
-    about = "Of `wb.read_profile`: what a trace of torch.profiler has."
-    for name, row in PROFILE_TABLES.items():
-        yield Frame(f'trace.frame("{name}")', about, row, _fields(row))
-    if "sweep" in wb.__all__:
-        from workbench.worlds.sweeps.views.sweep_tables import FIGURES
-
-        about = "A row for each setting of `wb.sweep`; in front a column for each axis."
-        yield Frame("sweep.frame()", about, Trial, ("status", "reason", *FIGURES))
+    for world in list_worlds():
+        for frame in world.list_frames():
+            columns = frame.columns or _fields(frame.row)
+            yield Frame(frame.call, frame.about, frame.row, columns)
     about = "The GPUs that can be a target; a peak rate is in TFLOP/s, of integers in TOPS."
     yield Frame("wb.targets()", about, Gpu, tuple(map(str, wb.targets().columns)))
 

@@ -27,6 +27,19 @@ Part = TypeVar("Part")
 
 
 @dataclass(frozen=True)
+class Frame:
+    """A table of a record for the reference: the call that gives it, and its rows.
+
+    `columns` are those of its columns that are told of, in order; every field where it is empty.
+    """
+
+    call: str
+    about: str
+    row: type
+    columns: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Command:
     """A command of `workbench` that shows a record: its name, what `--help` says of it.
 
@@ -138,6 +151,10 @@ class World:
 
     def list_commands(self) -> Sequence[Command]:
         """Commands of `workbench`, each of which shows a record."""
+        return ()
+
+    def list_frames(self) -> Sequence[Frame]:
+        """Tables of its own records, for the reference of this package."""
         return ()
 
     def find_pytest_plugin(self) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from workbench.worlds.world import World
+from workbench.worlds.world import Frame, World
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -72,6 +72,18 @@ class ClustersWorld(World):
         from workbench.worlds.clusters.running.verification import verify_ranks
 
         return verify_ranks(compiled, args, kwargs, **wanted)
+
+    def list_frames(self) -> Sequence[Frame]:
+        """Of ranks and of meshes."""
+        from workbench.report.collectives.collective_rows import CollectiveOrder
+        from workbench.worlds.clusters.rows import RankRow, ScalingRow, Shard
+
+        return (
+            Frame("scaling.frame()", "The meshes of `wb.scaling`, a row for each.", ScalingRow),
+            Frame("ranks.frame()", "The ranks of a cluster that `wb.ranks` compiled.", RankRow),
+            Frame('ranks.frame("shards")', "What they hold, after the `rank`.", Shard),
+            Frame('ranks.frame("order")', "Their collectives, group by group.", CollectiveOrder),
+        )
 
 
 WORLD = ClustersWorld()

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from workbench.worlds.world import World
+from workbench.worlds.world import Frame, World
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from workbench.report import Report
     from workbench.views.kit.shown import Shown
     from workbench.worlds.logs.reading.log_report import Trace
@@ -39,6 +41,13 @@ class LogsWorld(World):
         from workbench.worlds.logs.calls import read_trace, read_tritonparse
 
         return read_tritonparse(path) if path.endswith(_KERNEL_LOGS) else read_trace(path)
+
+    def list_frames(self) -> Sequence[Frame]:
+        """Of the ranks of a run."""
+        from workbench.worlds.logs.reading.logged_ranks import RankCompile
+
+        about = "What the ranks of a run compiled, by their logs."
+        return (Frame("trace.ranks().frame()", about, RankCompile),)
 
 
 WORLD = LogsWorld()

@@ -6,7 +6,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from workbench.worlds.world import Command, World
+from workbench.worlds.world import Command, Frame, World
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -60,6 +60,14 @@ class ProfilesWorld(World):
         from workbench.worlds.profiles.magics import ProfileMagics
 
         return (ProfileMagics,)
+
+    def list_frames(self) -> Sequence[Frame]:
+        """Those of a profile."""
+        from workbench.worlds.profiles.rows.profile_rows import PROFILE_TABLES
+
+        about = "Of `wb.read_profile`: what a trace of torch.profiler has."
+        tables = PROFILE_TABLES.items()
+        return [Frame(f'trace.frame("{name}")', about, row) for name, row in tables]
 
 
 def _is_saved(path: Path) -> bool:

@@ -6,7 +6,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from workbench.worlds.world import World
+from workbench.worlds.world import Frame, World
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -51,6 +51,14 @@ class SweepsWorld(World):
         from workbench.worlds.sweeps.magics import SweepMagics
 
         return (SweepMagics,)
+
+    def list_frames(self) -> Sequence[Frame]:
+        """That of a sweep."""
+        from workbench.report.trials import Trial
+        from workbench.worlds.sweeps.views.sweep_tables import FIGURES
+
+        about = "A row for each setting of `wb.sweep`; in front a column for each axis."
+        return (Frame("sweep.frame()", about, Trial, ("status", "reason", *FIGURES)),)
 
 
 WORLD = SweepsWorld()
