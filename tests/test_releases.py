@@ -73,6 +73,16 @@ def test_a_sweep_opens_with_its_rows(folder: Path, name: str) -> None:
 
 
 @by_release
+def test_a_session_opens_with_its_compiles_and_breaks(folder: Path) -> None:
+    session = wb.Session.load(folder / "parted.wbs")
+    kinds = list(session.frame("compiles")["kind"])
+    assert kinds == ["first", "resume", "recompile", "recompile"]
+    assert list(session.frame("breaks")["text"]) == ["torch._dynamo.graph_break()"]
+    assert session.frame("recompiles")["guard"].str.endswith("expected 3, actual 4").all()
+    assert "graph_break" in session.to_html()
+
+
+@by_release
 @pytest.mark.parametrize("name", ["block.aot", "block.pt2"])
 def test_what_is_inside_can_be_told(folder: Path, name: str) -> None:
     found = wb.inspect(folder / name)

@@ -31,8 +31,15 @@ def sums(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     return torch.softmax(x + y, -1).sum(0)
 
 
+def parted(x: torch.Tensor) -> torch.Tensor:
+    """A function with a graph break in the middle."""
+    y = torch.relu(x) + 1
+    torch._dynamo.graph_break()
+    return torch.softmax(y, -1)
+
+
 def write(folder: Path) -> None:
-    """A record, an artifact, a package, a sweep with its store; inputs and outputs beside them."""
+    """A record, an artifact, a package, a sweep, a session; inputs and outputs beside them."""
     folder.mkdir(parents=True, exist_ok=True)
     torch.manual_seed(0)
     model, x = Release().eval(), torch.randn(4, 8)
@@ -46,6 +53,11 @@ def write(folder: Path) -> None:
     found = wb.sweep(sums, (x, x), over={"mode": ["default", "max-autotune"]}, measure_s=0.05)
     found.export(folder / "sums.csv")
     found.export(folder / "sums.sqlite")
+    with wb.session() as session:
+        compiled_parts = torch.compile(parted)
+        for size in session.steps([3, 4]):
+            compiled_parts(torch.ones(size))
+    session.save(folder / "parted.wbs")
 
 
 if __name__ == "__main__":
