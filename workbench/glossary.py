@@ -4,12 +4,14 @@ A world says its own in the `terms.json` of its folder.
 
 The tips of the view, the page of the documentation, the reference of the tables and the command
 `workbench words` read it. A section is the table, the card or the page that a word stands on; `*`
-stands for the words that a record brings, such as names of GPUs.
+stands for the words that a record brings, such as names of GPUs. `field_terms.json` has words that
+our texts do not use, each with the term of the field.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -20,6 +22,7 @@ from workbench.worlds.world import World, gather, list_worlds
 
 ANYWHERE, ANY_WORD = "anywhere", "*"
 FILE = Path(__file__).with_name("terms.json")
+FIELD_FILE = Path(__file__).with_name("field_terms.json")
 Section = dict[str, list[str]]
 """The words of a place, each with the parts of its `Term` from `what` on."""
 
@@ -47,6 +50,33 @@ class Term:
         """All of it, a line for each part."""
         lines = (f"{self.what}.", self.unit and f"Unit: {self.unit}.")
         return "\n".join(filter(None, (*lines, self.source and f"Source: {self.source}.")))
+
+
+@dataclass(frozen=True, slots=True)
+class FieldTerm:
+    """A word that texts of the workbench do not use, and the field's own in its place.
+
+    `exceptions` are phrases with the word that are the field's.
+    """
+
+    word: str
+    instead: str
+    exceptions: tuple[str, ...] = ()
+
+    def is_in(self, text: str) -> bool:
+        """Whether a text has the word, also in the plural, outside of its exceptions."""
+        for phrase in self.exceptions:
+            text = text.replace(phrase, "")
+        return re.search(rf"\b{re.escape(self.word)}s?\b", text, re.IGNORECASE) is not None
+
+
+@cache
+def list_field_terms() -> tuple[FieldTerm, ...]:
+    """All of them, in the order of their file."""
+    rows = json.loads(FIELD_FILE.read_text(encoding="utf-8"))
+    return tuple(
+        FieldTerm(row["word"], row["instead"], tuple(row.get("except", ()))) for row in rows
+    )
 
 
 @cache

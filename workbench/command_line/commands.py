@@ -22,7 +22,7 @@ from workbench.artifacts.records.report_in import read_record, record_of
 from workbench.command_line import FINDING, FINE, PLAIN, WITH_JSON
 from workbench.compiler.internals.signatures import signature_of
 from workbench.errors import UsageError, describe_error
-from workbench.glossary import read_glossary
+from workbench.glossary import list_field_terms, read_glossary
 from workbench.report import Kernel, Report
 from workbench.report.measures import measures
 from workbench.report.presenter import Presented, presenter
@@ -170,7 +170,10 @@ def words(chosen: Namespace) -> int:
     terms = [term for term in read_glossary().values() if part in term.word.casefold()]
     for term in terms:
         print(f"{term.word} ({term.place})", textwrap.indent(term.text, "  "), sep="\n")
-    if not terms:
+    others = [other for other in list_field_terms() if part and part in other.word]
+    for other in others:
+        print(f"{other.word}: the field's term is {other.instead}.")
+    if not (terms or others):
         raise UsageError(
             f"No word of the view is like {chosen.word!r}; without one all are listed."
         )

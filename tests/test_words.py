@@ -1,0 +1,97 @@
+"""Sentences are written as a PyTorch engineer writes: few break a rule, and never more."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import pytest
+
+from tests.words.rules import list_hits
+from tests.words.sentences import Sentence, list_sentences, read_markdown
+from workbench.command_line.main import main
+
+REWRITTEN: tuple[str, ...] = ()
+"""Pages without a hit."""
+MOST = {
+    "README": 0.23,
+    "CHANGELOG": 0.44,
+    "CONTRIBUTING": 0.39,
+    "about": 0.38,
+    "guide": 0.40,
+    "notebook": 0.20,
+    "output": 0.50,
+    "error": 0.23,
+    "sentence": 0.21,
+    "docstring": 0.36,
+    "term": 0.20,
+    "front end": 0.09,
+}
+"""The share of the sentences of a kind that breaks a rule; it only goes down."""
+
+
+@pytest.fixture(scope="module")
+def sentences() -> list[Sentence]:
+    """Every sentence of this checkout."""
+    return list_sentences()
+
+
+@pytest.mark.parametrize("kind", MOST)
+def test_few_sentences_break_a_rule(kind: str, sentences: list[Sentence]) -> None:
+    own = [sentence for sentence in sentences if sentence.kind == kind]
+    hits = sum(any(list_hits(sentence)) for sentence in own)
+    assert hits / len(own) <= MOST[kind]
+
+
+@pytest.mark.parametrize("file", REWRITTEN)
+def test_a_page_that_was_rewritten_breaks_none(file: str, sentences: list[Sentence]) -> None:
+    own = [sentence for sentence in sentences if sentence.file == file]
+    assert own
+    assert {s.text: hits for s in own if (hits := [*list_hits(s)])} == {}
+
+
+def test_every_kind_of_text_is_read(sentences: list[Sentence]) -> None:
+    counts = defaultdict[str, int](int)
+    for sentence in sentences:
+        counts[sentence.kind] += 1
+    assert {*counts} == {*MOST}
+    assert min(counts.values()) > 20
+
+
+@pytest.mark.parametrize(
+    ("text", "hit"),
+    [
+        ("Of the graphs three are not compiled at all.", "opens with Of"),
+        ("Chosen were the first rank and the last one.", "opens with its predicate"),
+        ("What the kernels wait for is modelled by their links.", "opens with a What clause"),
+        ("This argument is no function of the package.", "is no"),
+        ("The log tells which kernels were compiled by it.", "told"),
+        ("The table stands above the figures of the kernels.", "stands, lies"),
+        ("It is not compiled any more after that call.", "no more"),
+        ("It is compiled for each size anew, which takes time.", "archaic"),
+        ("Read a log of tritonparse with the second function.", "tool after of"),
+        ("One: two; and then a third part of it.", "two semicolons or colons"),
+        ("Each product of the layer takes a microsecond.", "product: matmul (GEMM)"),
+    ],
+)
+def test_a_rule_finds_what_it_is_for(text: str, hit: str) -> None:
+    assert [*list_hits(Sentence("guide", "page.md", text))] == [hit]
+
+
+def test_code_tables_and_short_parts_are_no_sentences() -> None:
+    page = """# A heading that nobody checks
+
+    code = that + is + no + sentence + here
+
+One sentence that has six words. Short one.
+
+| name | a cell that has as many as seven words |
+"""
+    texts = [sentence.text for sentence in read_markdown("guide", "page.md", page)]
+    assert texts == ["One sentence that has six words.", "a cell that has as many as seven words"]
+
+
+def test_the_command_answers_with_the_term_of_the_field(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["words", "in the middle"]) == 0
+    assert capsys.readouterr().out == "in the middle: the field's term is median.\n"
