@@ -107,9 +107,8 @@ def _read_code(root: Path) -> Iterator[Sentence]:
     for path in sorted((root / "workbench").rglob("*.py")):
         tree, file = ast.parse(path.read_text("utf-8")), str(path.relative_to(root))
         for node in ast.walk(tree):
-            is_named = isinstance(node, ast.ClassDef | ast.FunctionDef)
-            if is_named and not node.name.startswith("_") and _is_of_users(file):
-                text = ast.get_docstring(node) or ""
+            if _is_of_users(file) and isinstance(node, ast.ClassDef | ast.FunctionDef):
+                text = "" if node.name.startswith("_") else ast.get_docstring(node) or ""
                 yield from read_markdown("docstring", file, _strip_examples(text))
         for raised, node in _list_texts(tree):
             for sentence in _split("error" if raised else "sentence", file, _flatten(node)):
