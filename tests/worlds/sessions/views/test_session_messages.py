@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.views.widgets.test_messages import check_answers
+from tests.views.widgets.test_messages import refuse_each_message
 from tests.worlds.sessions.rows.sample import session
 from workbench.glossary import find_term
 from workbench.worlds.sessions.views.session_lists import tables
@@ -10,7 +10,7 @@ from workbench.worlds.sessions.views.session_view import SessionView
 
 
 def test_each_message_has_one_answer_in_a_sentence() -> None:
-    check_answers(SessionView(session()))
+    refuse_each_message(SessionView(session()))
 
 
 def test_every_column_of_every_table_has_a_word() -> None:
