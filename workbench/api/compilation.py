@@ -71,7 +71,7 @@ def aot_compile(
     dynamic_shapes
         As in torch.export.export: Dims by parameter name or position, nested as the inputs are. A
         Dim without a minimum includes the sizes 0 and 1 if torch can compile one graph for all
-        sizes. Otherwise it starts at 2, and a note in the report says it. An int is dynamic with
+        sizes. Otherwise it starts at 2, and a note in the report says so. An int is dynamic with
         Dim.DYNAMIC or Dim.AUTO.
     grad
         None compiles for the current grad mode, True or False for that mode. With False, a call
