@@ -62,7 +62,7 @@ def refuse_for_other_torch(path: str, made_with: str) -> None:
 
 
 def compile_again(made: Any, choice: FusionChoice) -> Any:
-    """Return a recompiled file with its choice of fusion noted; raises `UsageError` if it failed."""
+    """Return a recompiled file with its choice of fusion noted; raises `UsageError` if unmet."""
     forbid, force = (
         [(_names(a), _names(b)) for a, b in pairs] for pairs in (choice.forbid, choice.force)
     )
