@@ -293,9 +293,9 @@ def _literal(text: str) -> str:
 
 @dataclass(frozen=True)
 class Recommendation(Presented):
-    """What to take, why, and how to write it down.
+    """Hold a recommended configuration, its reason, and its code.
 
-    `code` is empty where no setting is faster than the original beyond the noise.
+    `code` is empty if no configuration is faster than eager beyond the noise.
     """
 
     choice: Choice
@@ -331,10 +331,10 @@ Overall = Verdict | Literal["mixed"]
 
 @dataclass(frozen=True)
 class Setting:
-    """One setting without its sizes: its rows, one for each size, and its score (less is better).
+    """One configuration without its sizes: a row for each size, and its score (less is better).
 
-    The score is a geometric mean over the sizes, in µs, seconds or bytes of one call; for the
-    throughput µs for one item. `same` are the settings that generate the same code.
+    The score is a geometric mean over the sizes, in µs, seconds or bytes of one call; for
+    throughput, µs per item. `same` are the configurations that generate the same code.
     """
 
     settings: tuple[tuple[str, str], ...]
