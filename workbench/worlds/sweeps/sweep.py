@@ -86,7 +86,7 @@ class Sweep(Presented):
 
     @checked
     def rivals(self, row: int | Trial) -> tuple[Rivals, ...]:
-        """Return best and second-best choice of each tuned operation of one row, with their code."""
+        """Return the two best choices of each tuned operation of one row, with their code."""
         return self.report(row).rivals()
 
     @checked

@@ -108,7 +108,7 @@ class Session(ProgramRecord):
 
     @checked
     def start_patch(self, id: str) -> Any:
-        """Start to try a patch of the advice, by its id; raises `UsageError` if none is possible."""
+        """Start to try a patch of the advice, by its id; raises `UsageError` if none can run."""
         raise UsageError(self.why_no_trial or f"There is no patch {id!r} in this session.")
 
     @checked
