@@ -365,7 +365,7 @@ def variants(
     ----------
     fn
         A function, method or module, not compiled before. It may be defined in a script or a
-        notebook cell: whoever loads the file passes it to `load`.
+        notebook cell: pass it to `load` again.
     calls
         For each call, the tuple of its positional arguments. For keywords or a backward pass, a
         function that receives the compiled `fn` and calls it.

@@ -167,9 +167,9 @@ def launches(
         (`report.frame("cuda_graphs")`). After `profile`, kernel times are measured. Or a list of
         kernel times in µs.
     kernel_us, library_us, graph_us, shortest_us
-        Costs in the model in µs; pass your own measurements. They are the CPU's cost of a Triton
-        kernel launch (default 6.8), of a library call (8) and of a replay (3.5), and the shortest
-        time of any kernel (0.9).
+        Costs in the model in µs; pass your own measurements. The first three are CPU time: a Triton
+        kernel launch (default 6.8), a library call (8) and a replay (3.5). The last one is the
+        shortest time of any kernel on the GPU (0.9).
 
     Raises
     ------

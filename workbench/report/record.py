@@ -266,7 +266,7 @@ class Report(ReportBase):
 
 
 def describe_state(report: Report) -> str:
-    """What became of it, in words: "ok" says that it was compiled, not that it was checked."""
+    """Describe the outcome in words: "ok" says that it was compiled, not that it was checked."""
     if not report.outcome.ok:
         return f"{report.outcome.verb}{report.outcome.place}"
     is_compiled = report.request.kind != OWN_KERNEL or len(report.kernels)

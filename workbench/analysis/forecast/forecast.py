@@ -79,10 +79,10 @@ class NetworkWaits:
 
 
 def find_waits(report: Report, kernels_us: float, error: float | None) -> NetworkWaits:
-    """The waits of a record whose kernels take `kernels_us`, off by the relative `error`.
+    """Find a report's exposed communication; kernels take `kernels_us`, with relative `error`.
 
-    A collective that takes longer is waited for longer by no more than that, and kernels that take
-    less hide less of it by no more than they take less: the ends follow from both together.
+    A slower collective adds at most its own extra time to the exposed time. Faster kernels hide
+    less of it, by at most the time that they save. The bounds follow from both together.
     """
     rows = list(report.collectives)
     if not rows:

@@ -99,10 +99,10 @@ class Depth:
 
 @dataclass(frozen=True)
 class Place:
-    """A step of a program, counted from the start or from the end of its forward or backward.
+    """A step of a program, counted from the start or end of its forward or backward pass.
 
-    Programs of several depths are the same before their first and behind their last layers, so
-    that a step counted from an end does the same in each of them.
+    Programs of several depths are the same before their first and after their last layers. A step
+    counted from an end therefore does the same in each of them.
     """
 
     is_backward: bool
@@ -381,7 +381,7 @@ class Fit(LiveOnly, Presented):
 
     @checked
     def frame(self, name: str = "parts") -> pandas.DataFrame:
-        """Return the `"parts"` of the peak or its `"modules"` as a DataFrame; raises `UsageError`."""
+        """Return the `"parts"` of the peak, or its `"modules"`, as a table; raises `UsageError`."""
         if name == "parts":
             return presenter().rows_frame(self.parts, FitPart)
         if name != "modules":

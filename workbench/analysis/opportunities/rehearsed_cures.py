@@ -92,7 +92,7 @@ class Rehearsal(Presented):
 
     @checked
     def frame(self, name: str = "cures") -> pandas.DataFrame:
-        """Return the `cures` or the `breaks` as a DataFrame; raises `UsageError` for another name."""
+        """Return the `cures` or `breaks` as a DataFrame; raises `UsageError` for another name."""
         if name == "cures":
             return presenter().rows_frame(self.cures, RehearsedCure)
         if name == "breaks":

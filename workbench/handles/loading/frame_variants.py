@@ -229,12 +229,12 @@ class _Missed:
         self.count = 0
 
     def compile(self, graph: Any, inputs: Any) -> Any:
-        """A backend: Inductor."""
+        """Compile a graph with Inductor, as a backend."""
         self._add()
         return tp.GET_COMPILER_FN.get()("inductor")(graph, inputs)
 
     def refuse(self, guards: str) -> ArtifactError:
-        """The error for a call whose first guards that do not hold are these."""
+        """Return the error for a call, given its first failed guards."""
         self._add()
         why = f" (does not hold: {guards})" if guards else ""
         return ArtifactError(
@@ -277,10 +277,10 @@ def load_variants(
 
 
 def called(fn: Function, on_miss: str, backend: Backend, refusal: Refusal) -> Function:
-    """The function over its compiled code; it holds for the thread of a call and no other.
+    """Return the function with its compiled code, valid only for the thread of a call.
 
-    What no variant fits is compiled by `backend` ("compile"), run as it is ("eager"), or raises
-    what `refusal` makes of the guards that do not hold ("error").
+    If no variant matches, `backend` compiles the call ("compile"), it runs in eager ("eager"), or
+    it raises the error that `refusal` makes from the failed guards ("error").
     """
     with ProcessPatches() as patches:  # torch's own wrapper imports what compiles
         patches.name(tp.GET_COMPILER_FN, lambda backend: backend)

@@ -59,7 +59,7 @@ class MeasuredMemory:
 
 
 def make_measurable(compiled: CheckedCall, usage: Memory) -> Memory:
-    """Return the memory of a compilation, which can be measured if all of it is on the CPU."""
+    """Return the memory of a compilation, which can be measured if it is entirely on the CPU."""
     if not is_on_cpu(usage.report):
         return usage
     return replace(usage, measurer=partial(_measure, compiled, usage))

@@ -93,7 +93,7 @@ def find_packaged_reference(
 
 
 def read_package_memory(package: OpenPackage, model: str | None) -> Memory:
-    """Return the memory of one model, which can be measured if all of it is on the CPU."""
+    """Return the memory of one model, which can be measured if it is entirely on the CPU."""
     usage = memory(package.report if model is None else package.report_of(model))
     if not is_on_cpu(usage.report):
         return usage

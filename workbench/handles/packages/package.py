@@ -110,7 +110,8 @@ class Package(OpenPackage):
         harmless
             Assume without a test that padding (and splitting) changes nothing.
         options, mode, weights, capture, progress
-            As in `package`. With weights inside or beside, the file holds them once for each size.
+            As in `package`. With weights "inside" or "beside", the file holds one copy for each
+            size.
 
         Raises
         ------

@@ -107,7 +107,7 @@ class BrokenCompilation:
 
     @classmethod
     def of(cls, report: Report, fn: Any, args: Any, kwargs: Mapping[str, Any]) -> BrokenCompilation:
-        """The record of this call."""
+        """Return the report of this call."""
         return cls(report, LiveCures(explain_call(fn, tuple(args), kwargs)).actions())
 
 

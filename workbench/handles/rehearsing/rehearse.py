@@ -231,7 +231,7 @@ class BrokenCall:
                     raise UsageError(f"{cure.outside} is a class; write a function that calls it.")
 
     def patch(self, cures: Sequence[Cure]) -> str:
-        """The lines that cures change as a unified diff, file by file."""
+        """Return the lines that fixes change as a unified diff, file by file."""
 
         def find_path(edit: Edit) -> str | None:
             try:
