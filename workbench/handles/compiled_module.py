@@ -99,7 +99,7 @@ class CompiledModule(Compiled, torch.nn.Module):
 
     @property
     def sent_as(self) -> torch.nn.Module:
-        """Return the replacement for a process that compiles a model which holds this module."""
+        """The replacement for a process that compiles a model which holds this module."""
         return self._plan.receiver[0]  # type: ignore[no-any-return]
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:

@@ -165,7 +165,7 @@ class Recompilable(CompiledBase, ABC):
 
     @cached_property
     def retarget(self) -> Retarget:
-        """Recompile the same call for other targets."""
+        """The other targets that the same call can be compiled for."""
         return Retarget(self, self.recipe)
 
     @property
@@ -179,7 +179,7 @@ class Recompilable(CompiledBase, ABC):
 
     @property
     def live_actions(self) -> tuple[LiveAction, ...]:
-        """List the actions of a live view while this is alive, with a reason if one is blocked."""
+        """The actions of a live view while this is alive, with a reason if one is blocked."""
         from workbench.handles.devices import watched_kernels
         from workbench.handles.running.profile import describe_profile, start_profile
         from workbench.tasks.live_action import LiveAction, add_starters
@@ -300,7 +300,7 @@ class Recompilable(CompiledBase, ABC):
 
     @cached_property
     def live_budgets(self) -> LiveBudgets:
-        """Try memory budgets from a live view of this."""
+        """The memory budgets that a live view of this can try."""
         from workbench.handles.memory.checkpoint import LiveBudgets
 
         return LiveBudgets(self)

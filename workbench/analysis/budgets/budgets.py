@@ -103,7 +103,7 @@ class Budgets(Presented):
 
     @property
     def best(self) -> BudgetPoint:
-        """Return the lowest peak of the compiled budgets; for equal peaks the largest budget.
+        """The lowest peak of the compiled budgets; for equal peaks the largest budget.
 
         Budgets that must not be used are left out. If nothing else is known, it is the own budget.
         """

@@ -169,7 +169,7 @@ class CheckedCall(CompiledBase):
 
     @cached_property
     def guard_sandbox(self) -> GuardSandbox:
-        """Return a sandbox to try other inputs against the guards; nothing runs."""
+        """A sandbox to try other inputs against the guards; nothing runs."""
         from workbench.compiler.call_plan.guard_sandbox import GuardSandbox
 
         return GuardSandbox(tp.artifacts_of(self._aot_fn), self._plan, self._example)

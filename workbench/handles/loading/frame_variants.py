@@ -180,7 +180,7 @@ class LoadedVariants(CompiledCode):
 
     @property
     def session(self) -> ProgramRecord:
-        """Read the session of its compilation from the file.
+        """The session of its compilation, read from the file.
 
         Raises `ArtifactError` if the file holds none, or has changed since.
         """

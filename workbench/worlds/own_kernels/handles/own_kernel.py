@@ -88,7 +88,7 @@ class OwnKernel(LiveOnly, ReportHolder):
 
     @property
     def live_actions(self) -> tuple[LiveAction, ...]:
-        """List the actions of a live view while this is alive, with a reason if one is blocked."""
+        """The actions of a live view while this is alive, with a reason if one is blocked."""
         from workbench.worlds.own_kernels.handles.kernel_actions import list_kernel_actions
 
         def compile_for(target: str, steps: ProgressCallback) -> OwnKernel:
