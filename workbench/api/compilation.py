@@ -96,7 +96,7 @@ def aot_compile(
     UsageError
         The request is invalid: wrong inputs, unknown option or mode.
     CaptureError
-        The compilation failed; `error.report` holds the record until then. If torch refused the
+        The compilation failed; `error.report` has the partial report. If torch refused the
         call during tracing, the call runs once in eager, on copies. The error then says which of
         the two fails.
 
@@ -223,7 +223,7 @@ def package(
         A variant is added to a file that is not trusted.
     CaptureError
         The model cannot be exported or compiled. The message has the line, the reason and the fix;
-        `error.report` holds the record until then.
+        `error.report` has the partial report.
     ArtifactError
         The file cannot be written.
 

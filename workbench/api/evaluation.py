@@ -41,14 +41,14 @@ def fits(
     capacity: int | None = None,
     progress: ProgressCallback | None = None,
 ) -> Fit:
-    """Estimate whether a training step or a call of a model fits into a GPU, without the GPU.
+    """Estimate whether a training step or a call of a model fits into a GPU; needs no GPU.
 
     The model is compiled at two depths, without weights. The memory of these programs is counted
     and extrapolated linearly to all layers. The result has `.fits`, `.peak` (bytes), `.sentence`,
     `.parts` and `.frame()`, `.largest_batch()` and `.largest_length()`; `.missing` lists what is
     not included. In a deeper model torch may keep or place other tensors, which linear
-    extrapolation misses. It is 2.6 % off in a ViT of six layers (more) and 8 % in a decoding step
-    (less); larger `layers` come closer.
+    extrapolation misses: 2.6 % more in a ViT of six layers, 8 % less in a decoding step. Larger
+    `layers` come closer.
 
     Parameters
     ----------

@@ -163,8 +163,8 @@ def check(path: str | PathLike[str] | BinaryIO, machine: Any = None) -> Check:
     ----------
     machine
         None for this machine, or a description of another one: the result of `machine()` there, or
-        a dict with some of its fields. Or the path of a JSON file that `python -m workbench.machine
-        > target.json` wrote.
+        a dict with some of its fields. Or the path of a JSON file, written there with
+        `python -m workbench.machine > target.json`.
 
     Examples
     --------

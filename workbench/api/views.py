@@ -34,7 +34,7 @@ __all__ = [
 
 @checked
 def show(x: Any) -> Any:
-    """Show a compilation, report, diff, fit or another report as a notebook displays it.
+    """Show a compilation, report, diff, fit or other result as a notebook displays it.
 
     For variants, it shows the session in which they were compiled.
 
