@@ -51,10 +51,10 @@ def load(
     path
         A path, or a binary file-like object such as io.BytesIO, read from its beginning.
     module
-        For an `.aot` file without weights: the module (or other object) that it is called on. A
-        module on the meta device is filled from bundled weights. For a `.pt2`, the module or
-        state_dict whose weights replace those of the file. For an `.aotv`, the function or module
-        that was recorded; it then runs the compiled code.
+        For an `.aot`: the module (or other object) that it is called on, if the file has no
+        weights. A module on the meta device is filled from bundled weights. For a `.pt2`, the
+        module or state_dict whose weights replace those of the file. For an `.aotv`, the function
+        or module that was recorded; it then runs the compiled code.
     external_data
         For `.aot`: objects that were left out when saving, under the same names.
     f_globals

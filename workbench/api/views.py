@@ -112,7 +112,7 @@ def diff(a: Any, b: Any, *, names: tuple[str, str] | None = None) -> Any:
 
 @checked
 def why_recompiled(a: Any, b: Any) -> WhyRecompiled:
-    """Explain why the second compilation missed torch's cache although the first filled it.
+    """Explain why torch's cache missed for the second compilation, although it had the first.
 
     Compares the keys of the FX graph cache part by part: graph, inputs, constants, options, torch,
     device. The result is a sentence; `.frame()` has every part.

@@ -37,9 +37,9 @@ def virtual_cluster(
 
     Inside the block, parallelize a model with the given mesh as on a real cluster. `aot_compile`
     then compiles the code of this rank: collectives, shards and the kernels between them. The
-    process group is torch's fake one, which sends nothing. Results of a call inside the block are
-    therefore the values of no real rank, and `verify` says so. A real process group needs no block,
-    for example one rank started by torchrun: `aot_compile` finds it.
+    process group is torch's fake one, which sends nothing. Results of a call inside the block
+    therefore do not belong to any real rank, and `verify` says so. A real process group needs no
+    block, for example one rank started by torchrun: `aot_compile` finds it.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ def ranks(
     grad: bool | None = None,
     progress: ProgressCallback | None = None,
 ) -> Ranks:
-    """Compile several ranks of a cluster, and report where they differ and deadlock.
+    """Compile several ranks of a cluster, and report where they differ or deadlock.
 
     `build` runs once for each rank, inside a virtual cluster as that rank. Nothing is sent or
     computed. Each rank is compiled separately: no two are assumed to run the same code. The result
@@ -160,7 +160,7 @@ def ranks(
 @require_torch
 @checked
 def overlap_estimator(gpu: str) -> Any:
-    """Return runtimes for torch's passes over collectives, from the links of this cluster.
+    """Return a runtime estimator for torch's collective passes, from this cluster's links.
 
     torch's own formulas rate an H100 at 0.5 TFLOPS, on the real cluster too. They also assume the
     fewest nodes that a group of its size can span. Pass this as Inductor's option
@@ -240,8 +240,8 @@ def scaling(
         The depths to compile, such as `(2, 4)`, for a model with a list of identical layers (one
         class, parameters of the same sizes). Figures are extrapolated linearly to all layers, as if
         each further layer had the same time, exposed communication and memory. If two depths hold
-        different temporaries, memory is left out. A third depth shows how far it is from linear.
-        None compiles the whole model, however long that takes.
+        different temporaries, memory is left out. A third depth shows how far memory is from
+        linear. None compiles the whole model, however long that takes.
     optimizer, moments
         Optimizer state in addition to the step's program, as in `fits`. It is counted if the step
         has a backward pass.

@@ -15,7 +15,7 @@ __all__ = ["expect"]
 
 @checked
 def expect(x: Any, **limits: Any) -> Expectation:
-    """Check a compilation against limits, and raise with every violation.
+    """Check a compilation against limits; raises one error with all violations.
 
     `breaks`, `recompiles`, `fallbacks`, `graphs` and `kernels` are counts. `peak_bytes` is counted
     as in `memory`; `compile_s` is measured. A number is a maximum; a string has a comparison, such
