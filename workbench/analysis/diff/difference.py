@@ -75,10 +75,10 @@ class Change:
     """One difference; `a` and `b` are the values in either compilation.
 
     `change` is "added" or "removed" (b has it, b lacks it), "changed", for numbers "more" or
-    "less". For nodes it may also be "symbolic" or "fixed" (a size), "arguments" and "inputs"; for
-    guards "kept" or "dropped". For kernels it may be "split", "merged" or "regrouped"; for fusion
-    "fused", "apart" or "reason". `unit` is that of two numbers: "bytes", "s", "us", "share" or
-    none. `id_a` and `id_b` are ids in the reports, several with a comma.
+    "less". For nodes, `change` may also be "symbolic" or "fixed" (a size), "arguments" and
+    "inputs"; for guards "kept" or "dropped". For kernels, `change` may be "split", "merged" or
+    "regrouped"; for fusion "fused", "apart" or "reason". `unit` is that of two numbers: "bytes",
+    "s", "us", "share" or none. `id_a` and `id_b` are ids in the reports, several with a comma.
     """
 
     part: str  # the part that it belongs to

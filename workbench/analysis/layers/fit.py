@@ -37,8 +37,8 @@ class FitPart:
 
     `part` is a kind of storage or "optimizer", `place` the position of the peak in the call,
     `source` the source of the number. `bytes` is `once`, independent of the number of layers, plus
-    `each_layer` for each layer. Both are None if only one depth was compiled, which cannot separate
-    them.
+    `each_layer` for each layer. `once` and `each_layer` are None if only one depth was compiled,
+    which cannot separate them.
     """
 
     part: str

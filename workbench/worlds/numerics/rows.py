@@ -53,7 +53,8 @@ class NumericsStage:
     """The effect of one compilation stage on the outputs, inherited and its own.
 
     `end_off` is the distance of its outputs from float64, in part inherited. `own_off` is the
-    largest error of its own. Both are in eps at the scale of a tensor, None if not computed.
+    largest error of its own. `end_off` and `own_off` are in eps at the scale of a tensor, None if
+    not computed.
     """
 
     stage: str  # "eager", a stage of graphs, or "program"
@@ -70,10 +71,11 @@ class NumericsOutput:
     """One output of the call, or an input that it writes to: program and eager against float64.
 
     `noise` is the effect on eager's output of one ulp of noise on all float inputs and weights: the
-    maximum of three draws, in eps. The other figures are for outputs that may be logits (the last
-    dimension is the classes). `rows` counts positions. `arg_max` counts positions with another
-    largest value, `top5` those with another top-5 set. `kl` is the mean divergence of eager's
-    distribution from the program's in nats. The three with `noise_` are the maxima under the noise.
+    maximum of three draws, in eps. `rows`, `arg_max`, `top5` and `kl` are for outputs that may be
+    logits (the last dimension is the classes). `rows` counts positions. `arg_max` counts positions
+    with another largest value, `top5` those with another top-5 set. `kl` is the mean divergence of
+    eager's distribution from the program's in nats. The three with `noise_` are the maxima under
+    the noise.
     """
 
     output: str  # the output, by its place in what is returned
