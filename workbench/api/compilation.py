@@ -57,47 +57,48 @@ def aot_compile(
     Parameters
     ----------
     fn
-        A function, closure, lambda, bound method, functools.partial, callable object or nn.Module;
-        what torch.compile returned is unwrapped, DistributedDataParallel too.
+        A function, closure, lambda, bound method, functools.partial, callable object or nn.Module.
+        Wrappers of torch.compile and DistributedDataParallel are unwrapped.
     args, kwargs
-        Example inputs; they fix shapes, dtypes and devices of later calls.
+        Example inputs. They fix the shapes, dtypes and devices of later calls.
     backend, mode, options
-        As in torch.compile; mode and options may be given together, an option wins. What is not
-        given here is taken over from the torch.compile around `fn`, else it is "inductor"; a note
-        in the report says what was taken over and what an argument given here replaces.
+        As in torch.compile. Mode and options may be combined; an option overrides the mode. Unset
+        arguments are inherited from an enclosing torch.compile (default backend: "inductor"). A
+        note in the report lists what was inherited and what was overridden.
     dynamic
-        True lets every size of 2 or more vary where torch can keep it so, False and None compile
-        for the sizes of the example; taken over in the same way.
+        True makes every size of 2 or more dynamic where torch can keep it dynamic. False and None
+        specialize on the sizes of the example. It is inherited in the same way.
     dynamic_shapes
         As in torch.export.export: Dims by parameter name or position, nested as the inputs are. A
-        Dim without a minimum takes the sizes 0 and 1 too, where torch can compile one code for
-        all; else it starts at 2, and a note in the report says so. An int may vary by Dim.DYNAMIC
-        or Dim.AUTO.
+        Dim without a minimum includes the sizes 0 and 1 if torch can compile one graph for all
+        sizes. Otherwise it starts at 2, and a note in the report says so. An int is dynamic with
+        Dim.DYNAMIC or Dim.AUTO.
     grad
-        None compiles for the current grad mode, True or False for that one; with False a call
-        switches gradients off by itself.
+        None compiles for the current grad mode, True or False for that mode. With False, a call
+        disables gradients itself.
     target
-        "host" (wherever the inputs are), "cpu", "cuda", or a virtual GPU by its name
-        in `targets()`, such as "h100": inputs and parameters stay where they are, the report has
-        the code and resources of every kernel, and what is returned cannot be called.
+        "host" (wherever the inputs are), "cpu", "cuda", or the name of a virtual GPU in
+        `targets()`, such as "h100". For a virtual GPU, inputs and parameters stay on their device.
+        The report then has the code and resource usage of every kernel; the result cannot be
+        called.
     guards
-        "portable" drops and reports what a file cannot hold, "strict" refuses it; a filter
+        "portable" drops and reports guards that a file cannot hold, "strict" refuses them. A filter
         function of torch.compiler is accepted.
     capture
         "full" records every step; "light" keeps torch's caches on and records less.
     progress
-        Called with the name of each phase and the seconds since the start. Where it has methods,
-        `end(name, seconds)` hears of the end of a phase and `kernel(name)` of each kernel. On an
-        interrupt the record of what was done is the `report` attribute of the KeyboardInterrupt.
+        Called with the name of each phase and the seconds since the start. If it has methods
+        `end(name, seconds)` and `kernel(name)`, they are called after each phase and for each
+        kernel. After an interrupt, the KeyboardInterrupt has the partial report as `report`.
 
     Raises
     ------
     UsageError
-        The request cannot be: wrong inputs, unknown option or mode.
+        The request is invalid: wrong inputs, unknown option or mode.
     CaptureError
-        The compilation failed; `error.report` holds the record until then. A call that torch
-        refuses while it traces it is run once without the compiler, on copies, so that the error
-        says which of the two fails.
+        The compilation failed; `error.report` has the partial report. If torch refused the
+        call during tracing, the call runs once in eager, on copies. The error then says which of
+        the two fails.
 
     Examples
     --------
@@ -132,16 +133,16 @@ def compile_async(
     guards: str | Callable[..., Any] = "portable",
     capture: str = "full",
 ) -> Job[Compiled] | Job[CrossCompiled]:
-    """Compile in a worker process; the arguments are those of `aot_compile`.
+    """Compile in a worker process; takes the arguments of `aot_compile`.
 
-    Returns at once. The job has `.progress`, `.cancel()`, `.result(timeout=None)`, `.done()` and
-    can be awaited; its result is called on the live module, whose weights stay where they are, or
-    for a virtual GPU looked at, as that of `aot_compile`.
+    Returns immediately. The job has `.progress`, `.cancel()`, `.result(timeout=None)` and
+    `.done()`, and can be awaited. Its result runs on the live module, whose weights stay in place.
+    For a virtual GPU the result cannot be called, as with `aot_compile`.
 
     Raises
     ------
     UsageError
-        The request cannot be, or something cannot be sent to another process: which one is named.
+        The request is invalid, or an object cannot be sent to another process; the error names it.
 
     Examples
     --------
@@ -177,36 +178,37 @@ def package(
 ) -> Package:
     """Export a model, compile it with AOTInductor and write a `.pt2` package.
 
-    The file is torch's own archive: `torch._inductor.aoti_load_package` and C++ load it too. The
-    report, the input contract and what the library needs travel in it.
+    The file is torch's own archive: `torch._inductor.aoti_load_package` and C++ also load it. It
+    contains the report, the input contract and the requirements of the library.
 
     Parameters
     ----------
     model
         A module, a function of tensors, or a torch.export.ExportedProgram, whose range constraints
-        are its dynamic dimensions. Several go into one file as a mapping by name; `args`,
-        `kwargs` and `dynamic_shapes` are then mappings by the same names, `options`, `mode` and
-        `weights` one value for all or a mapping.
+        are its dynamic dimensions. A mapping by name puts several models into one file. `args`,
+        `kwargs` and `dynamic_shapes` are then mappings by the same names. `options`, `mode` and
+        `weights` are one value for all models or a mapping.
     args, kwargs
-        Example inputs, as in torch.export.export; an exported program brings its own.
+        Example inputs, as in torch.export.export. An exported program brings its own.
     path
-        The file to write, ending in `.pt2`; it appears whole or not at all.
+        The file to write, ending in `.pt2`. It is written atomically.
     dynamic_shapes
         As in torch.export.export; not for an exported program. Minima are as in `aot_compile`.
     options, mode
-        Of Inductor, as in torch.compile; they may be given together, an option wins.
+        Inductor's, as in torch.compile. They may be combined; an option overrides the mode.
     weights
-        "inside" the library; "beside" it, mapped from the file without a copy, which starts the
-        fastest; "later": none are in the file, `update_weights` gives them before the first call.
+        "inside" puts them into the library. "beside" maps them from the file without a copy, which
+        starts the fastest. "later" leaves them out of the file: call `update_weights` before the
+        first call.
     variant
-        A name under which this compilation is added to the variants of one model in the file, or
-        replaces the one of that name: for other devices, processors, dtypes or sizes. Each holds
-        its own weights. `load` takes what the machine can run, and a call the first variant that
-        takes its inputs. (Not the variants of `wb.variants`, which are recompiled frames.)
+        Add this compilation to the file as a named variant of one model, or replace the variant of
+        that name. Variants are for other devices, processors, dtypes or sizes; each holds its own
+        weights. `load` keeps the variants that the machine can run, and a call runs the first one
+        that accepts its inputs. (Not the variants of `wb.variants`, which are recompiled frames.)
     target
-        "host", where the model's tensors are, or a virtual NVIDIA GPU by its name in
-        `targets()`, such as "h100": one model, whose weights lie beside its library. What is
-        returned cannot be called here; its report, the preflight and the X-ray know the GPU.
+        "host", where the model's tensors are, or the name of a virtual NVIDIA GPU in `targets()`,
+        such as "h100". A virtual GPU takes one model, with its weights next to the library. The
+        result cannot be called here; its report, the preflight and the X-ray know the GPU.
     capture
         "full" records every step in the report; "light" keeps torch's caches on and records less.
     progress
@@ -215,13 +217,13 @@ def package(
     Raises
     ------
     UsageError
-        The request cannot be: inputs that do not fit, an unknown option, mode or model name, a
-        file that holds something else than variants of this model.
+        The request is invalid: wrong inputs, an unknown option, mode or model name, or a file that
+        holds anything but variants of this model.
     TrustError
-        A variant is added to a file that nobody vouched for.
+        A variant is added to a file that is not trusted.
     CaptureError
-        The model cannot be exported or compiled; the message has the line, the reason and the
-        cure, `error.report` the record until then.
+        The model cannot be exported or compiled. The message has the line, the reason and the fix;
+        `error.report` has the partial report.
     ArtifactError
         The file cannot be written.
 
@@ -254,9 +256,9 @@ def package(
 def explain(
     fn: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any] | None = None
 ) -> Explanation:
-    """Find every graph break of a function and of what it calls; this runs the function.
+    """Find every graph break of a function and of its callees; this runs the function.
 
-    Where there are breaks it runs once or twice more, silently and on copies of the inputs.
+    If there are breaks, it runs once or twice more, silently and on copies of the inputs.
 
     Examples
     --------
@@ -282,12 +284,12 @@ def explain(
 def rehearse(
     fn: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any] | None = None
 ) -> Rehearsal:
-    """Try the cures of every graph break of a call in copies: which help, with the same results.
+    """Try the fixes of every graph break of a call in copies, and compare the results.
 
-    Each is captured again, compiled by Inductor and run on copies of the inputs; one that raises,
-    or whose outputs, gradients or inputs after the call differ, is refused. One "cures" when all is
-    one graph then; it "helps" when breaks stay. Random state, inputs and modules stay as they were,
-    but not files and objects that the function changes. Raises what the function raises.
+    Each fix is captured again, compiled by Inductor and run on copies of the inputs. A fix is
+    refused if it raises, or if outputs, gradients or inputs after the call differ. A fix "cures" if
+    it leaves one graph, and "helps" if breaks remain. Random state, inputs and modules are
+    restored, but not files and objects that the function changes. Raises what the function raises.
 
     Examples
     --------
@@ -307,7 +309,7 @@ def rehearse(
 @require_torch
 @checked
 def recompile(path: str | PathLike[str], module: Any | None = None) -> Compiled | CrossCompiled:
-    """Compile again, on this torch, what the file was made from: for the same target.
+    """Recompile the source of a file with this torch, for the same target.
 
     Examples
     --------
@@ -322,11 +324,11 @@ def recompile(path: str | PathLike[str], module: Any | None = None) -> Compiled 
 @require_torch
 @checked
 def roofline_estimator(gpu: str) -> Any:
-    """What has torch part a training step by the roofline of a GPU, under a memory budget.
+    """Return a roofline runtime estimator for torch's partitioner under a memory budget.
 
-    torch's own estimator counts operations, so that what only moves memory is computed again for
-    nothing. Times are a model: bytes once at full bandwidth, unfused. Raises `UsageError` for a
-    GPU that is not known.
+    torch's own estimator counts FLOPs, which makes recomputing memory-bound operators look free.
+    Times are modelled: each byte is moved once at full bandwidth, unfused. Raises `UsageError` for
+    an unknown GPU.
 
     Examples
     --------
@@ -343,7 +345,7 @@ def roofline_estimator(gpu: str) -> Any:
 @require_torch
 @checked
 def warm_up() -> WarmUp:
-    """Fill the compiler's cache in the background, so that the first compilation is short."""
+    """Fill the compiler's cache in the background to shorten the first compilation."""
     from workbench.compiler.cold_start.warm_up import start_warming
 
     return start_warming()
@@ -354,27 +356,26 @@ def warm_up() -> WarmUp:
 def variants(
     fn: Callable[..., Any], calls: Sequence[tuple[Any, ...] | Callable[..., Any]]
 ) -> Variants:
-    """Compile a function with graph breaks for several calls, to be saved as one `.aotv` file.
+    """Compile a function with graph breaks for several calls, for one `.aotv` file.
 
-    The function is run on each call. What is kept are the code before and after each break and, of
-    each, one variant for each set of guards, as torch.compile makes them: the second batch size
-    gives a variant for any size.
+    The function runs on each call. The code before and after each break is kept, with one variant
+    for each set of guards. As in torch.compile, the second batch size gives a variant for any size.
 
     Parameters
     ----------
     fn
-        A function, method or module, not compiled before. It may stand in a script or a notebook's
-        cell: who loads the file hands it over.
+        A function, method or module, not compiled before. It may be defined in a script or a
+        notebook cell: pass it to `load` again.
     calls
-        For each call the tuple of its positional arguments, or a function that is given the
-        compiled `fn` and calls it: with keywords, or with a backward.
+        For each call, the tuple of its positional arguments. For keywords or a backward pass, a
+        function that receives the compiled `fn` and calls it.
 
     Raises
     ------
     UsageError
         No call is given, or `fn` was compiled in this process before.
     ArtifactError
-        A part of it cannot be kept: its guards cannot be written, or its backward never ran.
+        A part cannot be kept: its guards cannot be written, or its backward pass never ran.
 
     Examples
     --------

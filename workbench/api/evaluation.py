@@ -41,48 +41,49 @@ def fits(
     capacity: int | None = None,
     progress: ProgressCallback | None = None,
 ) -> Fit:
-    """Whether a training step or a call of a model fits into a GPU, which need not be there.
+    """Estimate whether a training step or a call of a model fits into a GPU; needs no GPU.
 
-    The model is compiled at two depths, without weights; what their programs hold is counted and
-    extended on a line to all layers. The result has `.fits`, `.peak` (bytes), `.sentence`,
-    `.parts` and `.frame()`, `.largest_batch()` and `.largest_length()`; `.missing` says what comes
-    on top. torch may keep or place other tensors in a deeper model, which no line shows: 2.6 % more
-    in a ViT of six layers, 8 % less in a decoding step; larger `layers` come closer.
+    The model is compiled at two depths, without weights. The memory of these programs is counted
+    and extrapolated linearly to all layers. The result has `.fits`, `.peak` (bytes), `.sentence`,
+    `.parts` and `.frame()`, `.largest_batch()` and `.largest_length()`; `.missing` lists what is
+    not included. In a deeper model torch may keep or place other tensors, which linear
+    extrapolation misses: 2.6 % more in a ViT of six layers, 8 % less in a decoding step. Larger
+    `layers` come closer.
 
     Parameters
     ----------
     model
-        A module, whose longest list of equal layers is shortened; on the meta device it needs no
-        memory. Equal are layers of one class with parameters of the same sizes; without such a list
-        the whole is compiled. Or a function that makes one for a number of layers. For training it
-        returns its loss.
+        A module, whose longest list of identical layers is shortened. On the meta device it needs
+        no memory. Layers are identical if they have one class and parameters of the same sizes.
+        Without such a list the whole model is compiled. Or a function that makes a model with a
+        given number of layers. For training, the model returns its loss.
     args, kwargs
-        Example inputs, `[batch, length, …]`; they may be on the meta device. Where each layer has
-        some, such as a cache `[batch, heads, length, width]`, a function that makes them for a
-        number of layers.
+        Example inputs, `[batch, length, …]`; they may be on the meta device. If each layer has its
+        own inputs, such as a cache `[batch, heads, length, width]`, pass a function that makes them
+        for a number of layers.
     target
         A GPU of `targets()`.
     grad
-        A training step; False: a call without gradients.
+        True for a training step, False for a call without gradients.
     optimizer, moments
-        An optimizer of torch.optim by its name in small letters, and the type of what it keeps;
-        None; or a number of bytes for each element of a parameter.
+        The lowercase name of an optimizer of torch.optim, and the dtype of its state. Or None, or a
+        number of bytes for each element of a parameter.
     layers
-        The depths that are compiled, and a third to compare with where the shallower one holds
-        other temporaries; None compiles the whole.
+        The depths to compile, and optionally a third one as a check: the shallower depth may hold
+        other temporaries. None compiles the whole model.
     total
-        The layers of the whole, where the model has fewer or is made by a function.
+        The total number of layers, if the model has fewer or is made by a function.
     capacity
-        Bytes, in place of those of the GPU.
+        Capacity in bytes, instead of the GPU's.
     progress
-        Called with the name of each phase and the seconds since the start; without it a line says
-        how far it is, in a terminal and a person's notebook.
+        Called with the name of each phase and the seconds since the start. By default a progress
+        line is shown in terminals and interactive notebooks.
 
     Raises
     ------
     UsageError
-        No loss, an unknown optimizer, a target without a capacity, depths that the model does not
-        have.
+        No loss, an unknown optimizer, a target without a capacity, or depths that the model does
+        not have.
     CaptureError
         The compilation failed.
 
@@ -127,53 +128,54 @@ def verify(
     build: Callable[..., Any] | None = None,
     loss: str = "mean",
 ) -> Verification:
-    """Compare compiled code with the original, run now, on copies of these inputs.
+    """Compare compiled code with eager, run now, on copies of these inputs.
 
-    Outputs, inputs after the call, parameters, buffers and other values that it changes, gradients
-    and random state are compared; what cannot be is listed as not checked, and never ok. What was
-    compiled for a virtual GPU is run as a whole on the CPU, its kernels by Triton's interpreter.
+    Compares outputs, inputs after the call, parameters, buffers and other values that it changes,
+    gradients and random state. A value that cannot be compared is listed as not checked, never as
+    ok. Code for a virtual GPU runs as a whole on the CPU, with its kernels in Triton's interpreter.
 
-    With `ranks` every rank of a small virtual cluster is run in this process, each in a thread,
-    with collectives that send: the graphs after AOTAutograd of each rank, captured there, against
-    the program without a compiler on that rank, forward and backward. What Inductor makes of these
-    graphs is run only with `per_kernel`, for a virtual GPU. The record holds graphs with the sizes
-    of its own cluster, so `ranks` is the size of that: to check a program of 512 ranks, compile it
-    on a mesh of 4 or 8, too. Ranks that start other collectives, or wait for one another, are
-    named. Torch's process group is afterwards as before.
+    With `ranks`, every rank of a small virtual cluster runs in this process, each in a thread, with
+    working collectives. The graphs after AOTAutograd of each rank are captured there and compared
+    with eager on that rank, in the forward and backward pass. The code that Inductor generates from
+    these graphs runs only with `per_kernel`, for a virtual GPU. The report holds graphs with the
+    sizes of its own cluster, and `ranks` is the size of that cluster. To check a program of 512
+    ranks, also compile it on a mesh of 4 or 8. Ranks that launch different collectives or deadlock
+    are named. Torch's process group is restored afterwards.
 
     Parameters
     ----------
     reference
-        What to compare with, in place of the original. With `ranks` the unsharded model, which
-        `args` are for: outputs of each rank, and gradients of its parameters by their names, are
-        held against their part of what that gives, as well.
+        Compare with this instead of the compiled function or module. With `ranks`, the unsharded
+        model, which takes `args`. Each rank's outputs, and gradients by parameter name, are then
+        also compared with their part of its results.
     per_kernel
-        Compare after every kernel with the captured graph, so that the first wrong one is named.
-        With `ranks` the generated program of each rank is run, its kernels in the interpreter and
-        its collectives sending, and the first wrong kernel is named with its rank.
+        Compare with the captured graph after every kernel, to name the first wrong kernel. With
+        `ranks`, the generated program of each rank runs, with its kernels in the interpreter and
+        working collectives. The first wrong kernel is named with its rank.
     float64
-        Compare with the original in double precision, on a virtual GPU.
+        Compare with eager in double precision, on a virtual GPU.
     rtol, atol
-        In place of the tolerance of each dtype; without an atol that of a virtual GPU grows with
+        Replace the tolerance of each dtype. Without an atol, a virtual GPU's tolerance grows with
         the root mean square of the value, where that is above 1.
     ranks
-        How many ranks the virtual cluster has that `x` was compiled in, at most 16.
+        The number of ranks in the virtual cluster that `x` was compiled in, at most 16.
     build
-        With `ranks`: makes the program on a mesh. `build(mesh)` gives the model or function, or a
-        pair of it and the tuple of this rank's inputs, and is called on every rank, with real
-        values on the CPU: nothing else has those of the other ranks. Without it nothing is checked.
+        With `ranks`: makes the program on a mesh. `build(mesh)` returns the model or function, or a
+        pair of it and the tuple of this rank's inputs. It is called on every rank, with real values
+        on the CPU, because the other ranks' values exist nowhere else. Without it nothing is
+        checked.
     loss
-        With `ranks` and `reference`: how the losses of ranks that hold different parts of an output
-        make up that of the whole. "mean" fits gradients that are averaged over ranks, as data
-        parallel does, "sum" those that are added, as for parts of one sequence.
+        With `ranks` and `reference`: how to combine the losses of ranks that hold different parts
+        of an output. "mean" fits gradients averaged over ranks, as in data parallel. "sum" fits
+        gradients that are added, as for parts of one sequence.
 
     Raises
     ------
     UsageError
-        There is nothing to compare with, or no numbers to compute with. `build` makes another
-        program than the one that was compiled.
+        No reference, or no values to compute with. `build` makes a program other than the compiled
+        one.
     ContractError
-        The call is not the one that was compiled, or a value that was compiled in has changed.
+        The call differs from the compiled one, or a value that was compiled in has changed.
 
     Examples
     --------
@@ -246,7 +248,7 @@ def profile(
 ) -> Profile:
     """Measure every kernel and library call of the unchanged generated code.
 
-    From then on the report of `x`, and the views that show it, have the times.
+    The report of `x`, and the views that show it, then include the times.
 
     Examples
     --------
@@ -280,30 +282,30 @@ def matrix(
     configs: Mapping[str, str] | None = None,
     progress: ProgressCallback | None = None,
 ) -> Matrix:
-    """Compile every Triton kernel for several GPUs, none of which has to be here, and compare.
+    """Compile every Triton kernel for several GPUs and compare; needs no GPU.
 
-    What is compared is one source: the kernels as they were generated for the target of the
-    compilation. A kernel that cannot be compiled for a GPU has a note there.
+    All GPUs compile the same source: the kernels as generated for the target of the compilation. A
+    kernel that cannot be compiled for a GPU has a note there.
 
     Parameters
     ----------
     x
-        What `aot_compile` returned for a GPU, a report of it, or a function or module, which is
-        compiled for the first target. Of a report the TTIR is compiled, never its source.
+        The result of `aot_compile` for a GPU, a report of it, or a function or module, which is
+        compiled for the first target. For a report, the TTIR is compiled, never the source.
     args
         The example inputs of a function.
     targets
         Names of GPUs in `targets()`.
     configs
-        Which configuration is compared, by kernel: `{"k0": "k0:c1"}`; the first by default.
+        The configuration to compare, by kernel: `{"k0": "k0:c1"}`. Default: the first.
     progress
-        Called with what was just compiled and the seconds since the start; without it a line says
-        how far it is, in a terminal and a person's notebook.
+        Called after each compilation with its name and the seconds since the start. By default a
+        progress line is shown in terminals and interactive notebooks.
 
     Raises
     ------
     UsageError
-        A target does not exist, or there is no Triton kernel; the message says what to do.
+        A target does not exist, or there are no Triton kernels; the message suggests a fix.
 
     Examples
     --------
@@ -331,34 +333,36 @@ def roundtrip(
     model: str | None = None,
     progress: ProgressCallback | None = None,
 ) -> RoundTrip:
-    """Save, load in a fresh process, call, and compare with eager: times of every phase.
+    """Save, load in a fresh process, call, and compare with eager, with times of every phase.
 
-    Each way runs the same call in a process of its own, one after the other, with an empty cache
-    folder. An interrupt ends the process that runs and removes every file.
+    Each start-up mode runs the same call in its own process, one after the other, with an empty
+    cache folder. An interrupt ends the running process and removes every file.
 
     Parameters
     ----------
     x
-        What `aot_compile`, `package`, `variants` or `load` returned.
+        The result of `aot_compile`, `package`, `variants` or `load`.
     args, kwargs
-        The inputs of the call; they are copied into every process.
+        The inputs of the call. They are copied into every process.
     ways
-        "eager" and "ours", unless others are named: "compile_cold" (torch.compile with an empty
-        cache), "compile_warm" (again, with the cache that a process before it has filled) and
-        "torch" (torch's own loader of the same file) take 10 to 30 seconds each. For a package also
-        "cpp": a program in C++ without Python, which is built for it (about a minute) where CMake
-        and a C++20 compiler are.
+        The start-up modes, by default "eager" and "ours". "compile_cold" is torch.compile with an
+        empty cache; "compile_warm" repeats it with the cache that an earlier process filled.
+        "torch" is torch's own loader of the same file. These three take 10 to 30 seconds each. For
+        a package also "cpp", a C++ program without Python. It is built for the package (about a
+        minute) and needs CMake and a C++20 compiler.
     reference
-        What to compare with and to run as eager, in place of the original.
+        Compare with this, and run it as eager, instead of the compiled function or module.
     model
-        Which model is called, of several in a package.
+        The model to call, if a package holds several.
     progress
-        Called with each way and the seconds since the start; without it a line says which runs.
+        Called with each start-up mode and the seconds since the start. By default a line shows
+        which one runs.
 
     Raises
     ------
     UsageError
-        The inputs cannot be sent to another process; `.ways` has why a loader cannot run.
+        The inputs cannot be sent to another process. If a loader cannot run, `.ways` has the reason
+        instead.
     ArtifactError
         It cannot be saved.
 

@@ -51,37 +51,37 @@ def load(
     path
         A path, or a binary file-like object such as io.BytesIO, read from its beginning.
     module
-        The module (or other object) that an `.aot` file is called on, when its weights are not in
-        the file; one on the meta device is filled from bundled weights. For a `.pt2` the module or
-        state_dict whose weights replace those of the file. For an `.aotv` the function or module
-        that was recorded: its compiled code is put under it.
+        For an `.aot`: the module (or other object) that it is called on, if the file has no
+        weights. A module on the meta device is filled from bundled weights. For a `.pt2`, the
+        module or state_dict whose weights replace those of the file. For an `.aotv`, the function
+        or module that was recorded; it then runs the compiled code.
     external_data
         For `.aot`: objects that were left out when saving, under the same names.
     f_globals
-        For `.aot`: the globals that the original function would see here.
+        For `.aot`: the globals that the compiled function would see here.
     trust
-        True runs a file that nobody vouched for, with a warning; `"sha256:…"` vouches for exactly
-        one content.
+        True runs an untrusted file, with a warning. `"sha256:…"` trusts exactly one content.
     num_runners
-        For `.pt2`: how many calls run at once, from several threads; more wait for their turn.
+        For `.pt2`: the number of concurrent calls from several threads. Further calls queue.
     check
-        False gives up the comparison of each call with the input contract. It saves less than a
-        microsecond for each tensor; wrong shapes, strides, dtypes or devices then give wrong
-        numbers, or read and write memory that is not theirs.
+        False skips the check of each call against the input contract. It saves less than a
+        microsecond for each tensor. Wrong shapes, strides, dtypes or devices then give wrong
+        results, or out-of-bounds reads and writes.
     variant
-        For `.pt2` that holds variants of one model: the only one to use. Without it those that
-        the machine can run are used, and a call runs the first that takes its inputs:
-        `package.variants` and `package.variant_of(x)` say which and why.
+        For a `.pt2` with variants of one model: the only one to use. By default, a call runs the
+        first variant that the machine can run and that accepts its inputs. `package.variants` and
+        `package.variant_of(x)` say which and why.
     on_miss
-        For `.aotv`: what a call does that no variant fits. "compile", unless given, compiles one as
-        torch.compile does; "eager" runs it without compiling; "error" raises `ArtifactError`.
+        For `.aotv`: what to do when no variant matches the call. "compile" (default) compiles one
+        as torch.compile does; "eager" runs it without compiling; "error" raises `ArtifactError`.
 
     Raises
     ------
     ArtifactError
-        The file is damaged, foreign or does not fit this machine, or has no such variant.
+        The file is damaged, not written by this workbench or torch, does not fit this machine, or
+        has no such variant.
     TrustError
-        The file was made elsewhere and nobody vouched for it.
+        The file was made elsewhere and is not trusted.
     UsageError
         An argument belongs to the other kind of file.
 
@@ -124,18 +124,19 @@ def load(
 def inspect(path: str | PathLike[str] | BinaryIO, *, verify: bool = False) -> ArtifactReport:
     """Look inside a file of any kind; nothing from it is executed.
 
-    Members with sizes, inputs and outputs, constants, guards kept and dropped, what it needs of a
-    machine, sources, sections and symbols of libraries, names that its pickles import: each is a
-    table, `inspect(path).frame("members")`.
+    Tables cover members with sizes, inputs and outputs, constants, guards kept and dropped, and
+    machine requirements. Others list sources, the sections and symbols of libraries, and the names
+    that its pickles import. Each is a table, such as `inspect(path).frame("members")`.
 
     Parameters
     ----------
     path
-        A path or a binary file-like object: an `.aot` or `.pt2` file of this workbench, or what
-        torch's `save_compiled_function`, `aoti_compile_and_package` or `torch.export.save` wrote.
+        A path or a binary file-like object: an `.aot` or `.pt2` file of this workbench. Files of
+        torch's `save_compiled_function`, `aoti_compile_and_package` and `torch.export.save` work
+        too.
     verify
-        Compare every byte with its hash; without it members beyond 64 MiB, the smallest first,
-        are said to be "not hashed".
+        Compare every byte with its hash. Without it, members beyond 64 MiB, the smallest first, are
+        reported as "not hashed".
 
     Raises
     ------
@@ -156,14 +157,14 @@ def inspect(path: str | PathLike[str] | BinaryIO, *, verify: bool = False) -> Ar
 def check(path: str | PathLike[str] | BinaryIO, machine: Any = None) -> Check:
     """Compare what a file needs with a machine: each requirement pass, warn or fail.
 
-    Takes every kind of file that `inspect` takes; nothing from it is executed.
+    Accepts every kind of file that `inspect` accepts; nothing from it is executed.
 
     Parameters
     ----------
     machine
-        None for this machine, or a description of another: what `machine()` returned there, a
-        dict with some of its fields, or the path of a JSON file that
-        `python -m workbench.machine > target.json` wrote.
+        None for this machine, or a description of another one: the result of `machine()` there, or
+        a dict with some of its fields. Or the path of a JSON file, written there with
+        `python -m workbench.machine > target.json`.
 
     Examples
     --------
@@ -179,7 +180,7 @@ def check(path: str | PathLike[str] | BinaryIO, machine: Any = None) -> Check:
 
 @checked
 def machine() -> Machine:
-    """What matters about this machine for artifacts, as data that can be written as JSON.
+    """Describe this machine for artifacts, as data that can be written as JSON.
 
     Imports no torch and starts no GPU.
 
@@ -196,7 +197,7 @@ def machine() -> Machine:
 
 @checked
 def trust(path: str | PathLike[str]) -> str:
-    """Vouch for a file on this account and return its digest; look at `inspect(path)` first.
+    """Trust a file on this account and return its digest; check `inspect(path)` first.
 
     Examples
     --------
@@ -212,8 +213,8 @@ def trust(path: str | PathLike[str]) -> str:
 def sign(path: str | PathLike[str], key: Any, *, password: str | None = None) -> str:
     """Sign an `.aot` file or a package with a team's ed25519 key and return its digest.
 
-    The signature is added to the manifest in place; everything else in the file, and its digest,
-    stay as they are. A pair of keys is made with::
+    The signature is added to the manifest in place. Everything else in the file, and its digest,
+    stay unchanged. Make a pair of keys with::
 
         openssl genpkey -algorithm ed25519 -out team.pem
         openssl pkey -in team.pem -pubout -out team.pub.pem
@@ -223,7 +224,7 @@ def sign(path: str | PathLike[str], key: Any, *, password: str | None = None) ->
     key
         The path of the private key in PEM form, or an `Ed25519PrivateKey` of `cryptography`.
     password
-        What the private key is encrypted with.
+        The password of the private key.
 
     Raises
     ------
@@ -245,11 +246,11 @@ def sign(path: str | PathLike[str], key: Any, *, password: str | None = None) ->
 
 @checked
 def trust_key(key: Any, *, name: str | None = None, revoke: bool = False) -> str:
-    """Trust what the owner of an ed25519 key signs, on this account; returns the key as a word.
+    """Trust files signed with an ed25519 key, on this account; returns the key as text.
 
-    A policy file can demand a signature, or forbid `trust=True`: `policy.toml` in the data folder
-    (`~/.local/share/aot-workbench`, or `$AOT_WORKBENCH_DATA`), or the file that
-    `$AOT_WORKBENCH_POLICY` names. It beats whatever `load` is given::
+    A policy file can demand a signature, or forbid `trust=True`. It is `policy.toml` in the data
+    folder (`~/.local/share/aot-workbench`, or `$AOT_WORKBENCH_DATA`), or the file that
+    `$AOT_WORKBENCH_POLICY` names. It overrides the arguments of `load`::
 
         signed_by = ["release.pub.pem", "ed25519:9c0e…", "user"]
         forbid_trust_true = true
@@ -260,14 +261,14 @@ def trust_key(key: Any, *, name: str | None = None, revoke: bool = False) -> str
         A public key: the path of a PEM file, its text, `"ed25519:…"` as returned here, or an
         `Ed25519PublicKey` of `cryptography`.
     name
-        What `inspect` and errors call the key; the name of the file unless given.
+        The name of the key in `inspect` and in errors. Default: the file's name.
     revoke
-        Trust the key no longer, also where a policy names it; `key` may be its name.
+        Stop trusting the key, even if a policy names it; `key` may be its name.
 
     Raises
     ------
     UsageError
-        It is no public key, or another key has that name.
+        It is not a public key, or another key has that name.
 
     Examples
     --------

@@ -34,9 +34,9 @@ __all__ = [
 
 @checked
 def show(x: Any) -> Any:
-    """What a notebook displays for a compilation, report, diff, fit or another record.
+    """Show a compilation, report, diff, fit or other result as a notebook displays it.
 
-    Of variants it is the session in which they were compiled.
+    For variants, it shows the session in which they were compiled.
 
     Examples
     --------
@@ -68,22 +68,22 @@ def diff(a: Any, b: Any, *, names: tuple[str, str] | None = None) -> Diff: ...
 
 @checked
 def diff(a: Any, b: Any, *, names: tuple[str, str] | None = None) -> Any:
-    """Compare two compilations: what was asked for, graphs, guards, fusion, kernels, traffic.
+    """Compare two compilations: request, graphs, guards, fusion, kernels, traffic.
 
-    Graphs are matched by structure and shapes, kernels by what they compute. The result prints
-    what matters most first; it has `.frame(part)`, `.source(kernel)` and `.to_html(path)`. Of two
-    sessions it says what is compiled, waited for and given up: `.frame()`, `.place_frame()`. Of two
-    profiles of `read_profile` it has the times by module and operator: `.frame("modules")`.
+    Graphs are matched by structure and shapes, kernels by their computation. The result prints the
+    most important differences first; it has `.frame(part)`, `.source(kernel)` and `.to_html(path)`.
+    For two sessions, it compares compiles, time spent waiting for them and functions skipped by
+    Dynamo: `.frame()`, `.place_frame()`. For two profiles of `read_profile`, it compares times by
+    module and operator: `.frame("modules")`.
 
     Parameters
     ----------
     a, b
-        What `aot_compile`, `package`, `load`, `inspect` or `explain` returned, a report, or the
-        path of a `.wbr`, `.aot` or `.pt2` file, of which nothing is executed. What `profile`
-        returned has measured times of kernels to compare as well. Or two sessions, or two
-        profiles.
+        The result of `aot_compile`, `package`, `load`, `inspect` or `explain`, a report, or the
+        path of a `.wbr`, `.aot` or `.pt2` file. Nothing from a file is executed. After `profile`,
+        measured kernel times are compared too. Or two sessions, or two profiles.
     names
-        What the two are called; by default their files or what was compiled.
+        The names of the two. Default: their files or the compiled functions.
 
     Raises
     ------
@@ -112,7 +112,7 @@ def diff(a: Any, b: Any, *, names: tuple[str, str] | None = None) -> Any:
 
 @checked
 def why_recompiled(a: Any, b: Any) -> WhyRecompiled:
-    """Why torch's cache had no code for the second compilation, though it had for the first.
+    """Explain why torch's cache missed for the second compilation, although it had the first.
 
     Compares the keys of the FX graph cache part by part: graph, inputs, constants, options, torch,
     device. The result is a sentence; `.frame()` has every part.
@@ -120,13 +120,13 @@ def why_recompiled(a: Any, b: Any) -> WhyRecompiled:
     Parameters
     ----------
     a, b
-        What `aot_compile`, `package` or `load` returned, a report, or the path of an `.aot`,
-        `.pt2` or `.wbr` file, also of another machine; nothing from it is executed.
+        The result of `aot_compile`, `package` or `load`, a report, or the path of an `.aot`, `.pt2`
+        or `.wbr` file. Files may be from another machine; nothing from them is executed.
 
     Raises
     ------
     UsageError
-        One of them holds no record of a cache key.
+        One of them has no recorded cache key.
 
     Examples
     --------
@@ -148,27 +148,28 @@ def launches(
     graph_us: float | None = None,
     shortest_us: float | None = None,
 ) -> Launches:
-    """What starting the kernels one by one costs a call on a GPU, and what CUDA graphs save.
+    """Model the launch overhead of a call on a GPU, and the time that CUDA graphs save.
 
-    A model: nothing is run, and the GPU need not be here. The CPU starts kernels without waiting
-    for them, so that launches cost time only where the GPU has to wait. The result prints its
-    figures; `.frame()` has a row for each launch, `.plot()` draws both ways.
-    `workbench.analysis.gpu_model.launches` says what is in the model, what is not, and where the
-    costs are from; they were measured on other machines, and a host may take several times as long:
-    that of an H100 took 16 to 22 µs a launch. What `profile` returned has a note with the measured
-    time of the call.
+    Nothing runs, and no GPU is needed. The CPU launches kernels asynchronously: launches cost time
+    only where the GPU has to wait. The result prints its figures; `.frame()` has a row for each
+    launch, `.plot()` draws both timelines.
+
+    `workbench.analysis.gpu_model.launches` says what the model includes and omits, and the source
+    of each cost. The costs were measured on other machines, and a host may take several times as
+    long: that of an H100 took 16 to 22 µs a launch. After `profile`, a note has the measured time
+    of the call.
 
     Parameters
     ----------
     x
-        What `aot_compile` returned for a GPU, one that is here or not, a report or its file;
-        compiled with `mode="reduce-overhead"`, the record says which parts torch turns into CUDA
-        graphs (`report.frame("cuda_graphs")`). What `profile` returned has measured times of
-        kernels. Or a list of times of kernels in µs.
+        The result of `aot_compile` for a GPU, local or virtual, a report or its file. If compiled
+        with `mode="reduce-overhead"`, the report says which parts torch turns into CUDA graphs
+        (`report.frame("cuda_graphs")`). After `profile`, kernel times are measured. Or a list of
+        kernel times in µs.
     kernel_us, library_us, graph_us, shortest_us
-        What the model charges in µs, where you have measured it: the CPU's cost of a launch of a
-        Triton kernel (default 6.8), of a library call (8), of a replay (3.5); the least time of any
-        kernel (0.9).
+        Costs in the model in µs; pass your own measurements. The first three are CPU time: a Triton
+        kernel launch (default 6.8), a library call (8) and a replay (3.5). The last one is the
+        shortest time of any kernel on the GPU (0.9).
 
     Raises
     ------
@@ -194,28 +195,29 @@ def launches(
 
 @checked
 def forecast(x: Any) -> Forecast:
-    """What one call takes on the GPU that it was compiled for, by a model with its measured error.
+    """Model the time of one call on the GPU that it was compiled for, with a measured error.
 
-    Nothing is run, and the GPU need not be here. Kernels are modelled by their work, with
-    parameters that were fitted to traces of real GPUs; those that `profile` or
-    `Report.with_profile` measured keep their times. A GPU of another generation takes the nearest
-    that was measured, and its error is not: `.most_us` is then None. Launches are those of
-    `launches`, one by one or as the CUDA graphs that torch records.
+    Nothing runs, and no GPU is needed. Kernels are modelled from their work, with parameters fitted
+    to traces of real GPUs. Kernels measured by `profile` or `Report.with_profile` keep their times.
+    A GPU of another generation uses the nearest measured one; its error is then unknown, and
+    `.most_us` is None. Launches are those of `launches`, one by one or as the CUDA graphs that
+    torch records.
 
-    `.sentence` says it; `.call_us` lies between `.least_us` and `.most_us`, `.graph_us` is with
-    CUDA graphs, `.kernels_us` the kernels alone with their relative `.error`, `.missing` what is
-    not in it. `.frame()` has a row for each kernel and library call, `.frame("lines")` and
-    `.frame("modules")` their shares, `.to_html(path)` a page.
+    `.sentence` summarizes it. `.call_us` is between `.least_us` and `.most_us`; `.graph_us` is the
+    time with CUDA graphs. `.kernels_us` is the time of the kernels alone, with their relative
+    `.error`; `.missing` lists what is not included. `.frame()` has a row for each kernel and
+    library call, `.frame("lines")` and `.frame("modules")` their shares. `.to_html(path)` writes a
+    page.
 
     Parameters
     ----------
     x
-        What `aot_compile` returned for a GPU, a report or its file.
+        The result of `aot_compile` for a GPU, a report or its file.
 
     Raises
     ------
     UsageError
-        There are no kernels on a GPU, as in what was compiled for the CPU, or the GPU is none of
+        There are no kernels on a GPU, for example after compiling for the CPU, or the GPU is not in
         `targets()`.
 
     Examples
@@ -233,26 +235,27 @@ def forecast(x: Any) -> Forecast:
 
 @checked
 def memory(x: Any) -> Memory:
-    """What a compiled call holds in memory at each of its steps, and what its peak is made of.
+    """Count the live memory of a compiled call at each step, and break down its peak.
 
-    Counted from the text of the generated program: nothing is run, the GPU need not be here, and
-    records of other machines do. `.peak` and `.base` are bytes, `.sentence` says what to know,
-    `.frame()` has a row for each storage (also "memory_steps", "memory_peaks", "saved"),
-    `.at_peak(by="line")` takes the peak apart, `.without("buf3")` is the peak without one of them,
-    `.plot()` draws live bytes over the steps. `.missing` says what is left out: what library calls
-    take and give back inside, the optimizer. `.eager` is the peak without a compiler, where that
-    was counted or measured.
+    Counted from the text of the generated program. Nothing runs, no GPU is needed, and reports from
+    other machines work. `.peak` and `.base` are bytes; `.sentence` summarizes them. `.frame()` has
+    a row for each storage (also "memory_steps", "memory_peaks", "saved"). `.at_peak(by="line")`
+    breaks down the peak, `.without("buf3")` is the peak without one of them, and `.plot()` draws
+    live bytes over the steps. `.missing` lists what is left out: memory that library calls allocate
+    and free inside, and the optimizer. `.eager` is the peak of eager, where it was counted or
+    measured.
 
     Parameters
     ----------
     x
-        What `aot_compile`, `package`, `load`, `read_trace` or `inspect` returned, a report, or the
-        path of its file. Of what can be called, `.measure(*args)` compares with a call on the CPU.
+        The result of `aot_compile`, `package`, `load`, `read_trace` or `inspect`, a report, or the
+        path of its file. If the result can be called, `.measure(*args)` compares with a call on the
+        CPU.
 
     Raises
     ------
     UsageError
-        It has no report, or none with a generated program.
+        It has no report, or a report without a generated program.
 
     Examples
     --------
@@ -272,17 +275,17 @@ def memory(x: Any) -> Memory:
 
 @checked
 def opportunities(x: Any) -> Opportunities:
-    """What to change in a compilation, biggest saving first, each with the source of its number.
+    """List possible changes to a compilation, biggest saving first, each with the number's source.
 
-    A sequence; an item has the fields of `report.frame("opportunities")`, and `try_()` compiles a
-    copy with the change, compares its outputs and measures both. How sure a saving is:
-    `workbench.analysis.opportunities.opportunity.SURE` says what each word means.
+    The result is a sequence. An item has the fields of `report.frame("opportunities")`. Its
+    `try_()` compiles a copy with the change, compares its outputs and measures both. Each saving
+    has a confidence, explained in `workbench.analysis.opportunities.opportunity.SURE`.
 
     Parameters
     ----------
     x
-        What `aot_compile`, `package`, `load`, `inspect`, `explain` or `read_trace` returned, a
-        report, or the path of its file. With what `profile` returned, times are those measured.
+        The result of `aot_compile`, `package`, `load`, `inspect`, `explain` or `read_trace`, a
+        report, or the path of its file. After `profile`, times are measured.
 
     Raises
     ------
@@ -302,9 +305,9 @@ def opportunities(x: Any) -> Opportunities:
 
 @checked
 def targets(name: str | None = None) -> pandas.DataFrame:
-    """The GPUs that can be a target, a row for each; of one GPU, each number with its source.
+    """List the GPUs that can be a target; for one GPU, each number with its source.
 
-    Own GPUs are tables in `*.toml` or `*.json` files of the folder `gpus` in the data folder
+    To add GPUs, put tables in `*.toml` or `*.json` files in the folder `gpus` of the data folder
     (`~/.local/share/aot-workbench`, or `$AOT_WORKBENCH_DATA`), for example::
 
         [h100-half]
@@ -328,11 +331,11 @@ def targets(name: str | None = None) -> pandas.DataFrame:
 
 @checked
 def aotinductor_names() -> pandas.DataFrame:
-    """How articles write AOTInductor, and what that is in torch now: a row per way of writing.
+    """List how articles spell AOTInductor APIs and options, with the current torch equivalents.
 
     Columns: `written`, `language` (Python, C++ or option), `verdict` (works, renamed, different or
-    gone), `instead` (what to write with torch), `here` (what to write with this package), `why`,
-    and `holds`: whether the installed torch is as the row says.
+    gone), `instead` (what to write with torch) and `here` (what to write with this package). `why`
+    has the reason, and `holds` says whether the installed torch agrees with the row.
 
     Examples
     --------

@@ -52,7 +52,7 @@ def with_fusion(
 
 
 def refuse_for_other_torch(path: str, made_with: str) -> None:
-    """Raise `UsageError` where the operations of a file may have other names here."""
+    """Raise `UsageError` if the operations of a file may have other names here."""
     if made_with != torch.__version__:
         raise UsageError(
             f"{path} was compiled with with_fusion by torch {made_with}, and here is torch "
@@ -62,7 +62,7 @@ def refuse_for_other_torch(path: str, made_with: str) -> None:
 
 
 def compile_again(made: Any, choice: FusionChoice) -> Any:
-    """What a file was compiled to, with its choice; raises `UsageError` where it does not hold."""
+    """Return a recompiled file with its choice of fusion noted; raises `UsageError` if unmet."""
     forbid, force = (
         [(_names(a), _names(b)) for a, b in pairs] for pairs in (choice.forbid, choice.force)
     )

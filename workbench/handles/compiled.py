@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 
 class Compiled(CheckedCall, Recompilable):
-    """What `aot_compile` and `load` return.
+    """Call compiled code; `aot_compile` and `load` return this.
 
-    Call it exactly like the thing that was compiled; for a module the module itself is not
-    passed. A call that does not fit raises `ContractError` listing each mismatching leaf.
+    Call it exactly like the compiled function; a compiled module is not passed itself. A call that
+    does not fit raises `ContractError`, which lists each mismatching leaf.
     """
 
     def _verify_here(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Verification:
@@ -41,7 +41,7 @@ class Compiled(CheckedCall, Recompilable):
     def memory(
         self, *, eager: bool | None = None, progress: ProgressCallback | None = None
     ) -> Memory:
-        """As for every compilation; on the CPU it can be measured, too."""
+        """Count live memory as for every compilation; on the CPU it can also be measured."""
         from workbench.handles.memory.measured import make_measurable
 
         return make_measurable(self, super().memory(eager=eager, progress=progress))
@@ -55,13 +55,13 @@ class Compiled(CheckedCall, Recompilable):
         isa: str | list[str] = "native",
         external_data: Mapping[str, Any] | None = None,
     ) -> str:
-        """Write one `.aot` file, atomically, and return its sha256 to vouch for it elsewhere.
+        """Write one `.aot` file atomically, and return its sha256 to trust it elsewhere.
 
-        `weights` is "inside" for the module's tensors and skeleton in the file, so that
-        `load(path)` alone works ("beside" is the same here), or "later" for a file without them,
-        whose module is handed to `load`. None is "inside" wherever there are weights that can be
-        stored. `external_data` names objects that are left out and handed back
-        at load. Raises `ArtifactError` when something cannot be saved.
+        `weights` "inside" stores the module's tensors and skeleton, and `load(path)` alone works
+        ("beside" does the same here). "later" leaves them out; pass the module to `load`. None
+        means "inside" wherever there are weights that can be stored. `external_data` names objects
+        that are left out and passed again at load. Raises `ArtifactError` when something cannot be
+        saved.
         """
         from workbench.compiler.aot_files.file_tables import add_saved_file
         from workbench.handles.saving.save import save_compiled

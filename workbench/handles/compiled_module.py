@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 
 class CompiledModule(Compiled, torch.nn.Module):
-    """What `aot_compile` returns for a module, and `load` where the module is known.
+    """Call a compiled module; `aot_compile` returns this, and `load` if the module is known.
 
-    Its parameters, buffers, submodules and hooks are those of the original, under the same names,
-    so that it can stand where the original stood and a state_dict of either fits the other.
+    Its parameters, buffers, submodules and hooks are those of the original module, under the same
+    names. It can replace that module, and a state_dict of either fits the other.
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class CompiledModule(Compiled, torch.nn.Module):
         super().__init__(aot_fn, plan, report, **rest)
 
     def forward(self, /, *args: Any, **kwargs: Any) -> Any:
-        """The same as a call."""
+        """Run the compiled code, as a call does."""
         if isinstance(args, torch.fx.Proxy):  # torch.fx calls a copy that takes no *args
             raise UsageError(f"{refuse_fx_trace(self.name)}.")
         return self(*args, **kwargs)
@@ -76,14 +76,14 @@ class CompiledModule(Compiled, torch.nn.Module):
         return self
 
     def state_dict(self, /, *args: Any, **kwargs: Any) -> Any:
-        """That of the original, with what its class adds to it."""
+        """Return the original module's state_dict, with the additions of its class."""
         return self._plan.receiver[0].state_dict(*args, **kwargs)
 
     def _load_from_state_dict(self, /, *args: Any, **kwargs: Any) -> None:
         self._plan.receiver[0]._load_from_state_dict(*args, **kwargs)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """What the handle itself does not have goes to the original, whose guards then see it."""
+        """Set attributes that the handle lacks on the original module; its guards see them."""
         is_made = "_traced" in vars(self)
         if not is_made or name in vars(self) or hasattr(type(self), name):
             object.__setattr__(self, name, value)
@@ -91,7 +91,7 @@ class CompiledModule(Compiled, torch.nn.Module):
             setattr(self._plan.receiver[0], name, value)
 
     def __getattr__(self, name: str) -> Any:
-        """What else the original module has, such as its `config`."""
+        """Return other attributes of the original module, such as its `config`."""
         plan = vars(self).get("_plan")
         if plan is None or name.startswith("__"):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
@@ -99,11 +99,11 @@ class CompiledModule(Compiled, torch.nn.Module):
 
     @property
     def sent_as(self) -> torch.nn.Module:
-        """What a process that compiles a model which holds this one gets in its place."""
+        """The replacement for a process that compiles a model which holds this module."""
         return self._plan.receiver[0]  # type: ignore[no-any-return]
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
-        """Refuse: machine code is no value that can be copied or pickled."""
+        """Refuse: machine code cannot be copied or pickled."""
         raise UsageError(
             f"{self.name} is compiled code, which pickle and copy cannot hold. Write it with "
             ".save(path), and in a bigger model save state_dict() instead of the model."
@@ -113,14 +113,14 @@ class CompiledModule(Compiled, torch.nn.Module):
 def wrap_compiled(
     aot_fn: Any, plan: CallPlan, report: Report | LateReport, **rest: Any
 ) -> Compiled:
-    """A `CompiledModule` for a module that is called itself, else a plain `Compiled`."""
+    """Return a `CompiledModule` for a module that is called itself, otherwise a `Compiled`."""
     is_module = plan.kind == "module" and bool(plan.receiver)
     chosen = CompiledModule if is_module else Compiled
     return chosen(aot_fn, plan, report, **rest)
 
 
 def make_compiled(code: CompiledCode, recipe: Recipe | None = None) -> Compiled:
-    """What a compilation left behind, made callable."""
+    """Return a callable for the results of a compilation."""
     rest = {
         "original": code.original,
         "example": code.example,
@@ -131,7 +131,7 @@ def make_compiled(code: CompiledCode, recipe: Recipe | None = None) -> Compiled:
 
 
 def unwrap_originals(target: Any) -> tuple[Any, tuple[str, ...]]:
-    """What is compiled where `target` is, or holds, what was compiled before; with notes of it."""
+    """Return the original of a compiled `target`, or of compiled parts in it, with notes on it."""
     if isinstance(target, Compiled):
         if target.original is None:
             raise UsageError(

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class CrossCompiled(Recompilable):
-    """A compilation for a virtual GPU: a full report, and code that cannot run here."""
+    """Hold a compilation for a virtual GPU: a full report, and code that cannot run here."""
 
     def __init__(
         self,
@@ -65,13 +65,13 @@ class CrossCompiled(Recompilable):
 
     @checked
     def check_kernels(self, /, *args: Any, time_limit: float = 60.0, **kwargs: Any) -> KernelCheck:
-        """Run the program on the CPU and watch each launch of a Triton kernel in it.
+        """Run the program on the CPU and instrument each launch of a Triton kernel in it.
 
-        Inductor's own kernels and those of the user, each with the arguments that it has in this
-        call, those of the backward too: accesses out of bounds, races between programs, lanes that
-        disagree, missing barriers. Values are compared by `wb.verify`. `time_limit` is in seconds,
-        for each launch. Raises `UsageError` where the program cannot be run here, `ContractError`
-        for a call that does not fit.
+        This covers Inductor's kernels and the user's, each with its arguments in this call, and
+        those of the backward pass. It detects out-of-bounds accesses, races between program
+        instances, conflicting lanes, and missing barriers. `wb.verify` compares values.
+        `time_limit` is in seconds for each launch. Raises `UsageError` if the program cannot run
+        here, `ContractError` for a call that does not fit.
         """
         from workbench.handles.devices.watched_kernels import watch_kernels
 
@@ -88,13 +88,13 @@ class CrossCompiled(Recompilable):
     ) -> str:
         """Write one `.aot` file for machines with the GPU, atomically, and return its sha256.
 
-        `machine` describes where it will be loaded: what `wb.machine()` returns there, a dict such
-        as `{"torch": "2.13.0+cu130", "cuda": "13.0", "triton": "3.7.1"}`, or the path of the JSON
-        that `print(wb.machine())` writes there. Without one, any build of this release of torch
-        for the GPU will do, with this Triton; only torch's own loader, which the workbench does
-        not use, then refuses the payload. `weights` is as in `Compiled.save`; the tensors of
-        the live module arrive on the GPU. Raises `ArtifactError` when something cannot be
-        saved, `UsageError` when the machine could never load it.
+        `machine` describes the machine that will load it. It is the result of `wb.machine()` there,
+        a dict such as `{"torch": "2.13.0+cu130", "cuda": "13.0", "triton": "3.7.1"}`, or the path
+        of the JSON that `print(wb.machine())` writes there. Without one, any build of this torch
+        release for the GPU works, with this Triton. Only torch's own loader, which the workbench
+        does not use, then refuses the payload. `weights` is as in `Compiled.save`; the tensors of
+        the live module arrive on the GPU. Raises `ArtifactError` when something cannot be saved,
+        `UsageError` when the machine could never load it.
         """
         from workbench.compiler.aot_files.file_tables import add_saved_file
         from workbench.handles.saving.save import save_cross_compiled
@@ -108,7 +108,7 @@ class CrossCompiled(Recompilable):
 
     @property
     def why_no_profile(self) -> str:
-        """Why its kernels cannot be measured from a view."""
+        """The reason why its kernels cannot be measured from a view."""
         return (
             f"{self.gpu.device_name} is not in this machine, so nothing can be measured: the bound "
             "is a model's."
@@ -131,9 +131,9 @@ def compile_for_gpu(
     worker: CrossCompiler | None = None,
     recipe: Recipe | None = None,
 ) -> CrossCompiled:
-    """Compile for a virtual GPU, in the warm worker unless another is given.
+    """Compile for a virtual GPU, by default in the warm worker.
 
-    Raises `UsageError` for what cannot be asked of a virtual GPU, `CaptureError` as any
+    Raises `UsageError` for requests that a virtual GPU does not support, and `CaptureError` as any
     compilation does.
     """
     worker = worker or keep_warm_worker()

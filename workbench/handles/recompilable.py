@@ -44,10 +44,10 @@ _GONE = (
 
 
 class Retarget(LivePart):
-    """The targets that a compilation can be made for again, and how.
+    """Recompile a call for other targets.
 
-    `why_not` says why it cannot. A recompilation for a target is kept, so that `on` answers at
-    once where somebody has already chosen that target in a view.
+    `why_not` has the reason why it cannot. A recompilation for a target is kept: `on` returns it
+    immediately if a view has already chosen that target.
     """
 
     def __init__(self, x: CompiledBase, recipe: Recipe | None):
@@ -63,7 +63,7 @@ class Retarget(LivePart):
         return ("host", *(gpu.name for gpu in list_known_gpus()))
 
     def on(self, target: str) -> Any:
-        """The same call compiled for another target; raises what a compilation raises."""
+        """Compile the same call for another target; raises what a compilation raises."""
         if target == self._x.report.request.target:
             return self._x
         job = self._jobs.get(target)
@@ -74,9 +74,9 @@ class Retarget(LivePart):
         return self._made[target]
 
     def start(self, target: str) -> Any:
-        """Compile for a target in the background; the job's result is what `on` then returns.
+        """Compile for a target in the background; `on` then returns the job's result.
 
-        Raises `UsageError` for a target that does not exist and for inputs that are gone.
+        Raises `UsageError` for an unknown target and for inputs that no longer exist.
         """
         job = self._jobs[target] = self._known.compile_in_background(target)
         return job
@@ -84,8 +84,8 @@ class Retarget(LivePart):
     def compare(self, targets: Sequence[str]) -> BackgroundTask[Matrix]:
         """Compile every Triton kernel for several GPUs in the background.
 
-        Code for a CPU, which has no kernel that a GPU could run, is compiled for the first before.
-        Raises `UsageError` for what is no GPU.
+        CPU code has no kernel that a GPU could run; it is first compiled for the first GPU. Raises
+        `UsageError` for an unknown GPU.
         """
         from workbench.compiler.virtual_gpu.client import keep_warm_worker
         from workbench.handles.kernels.compare_targets import compare, find_target_gpus
@@ -114,11 +114,11 @@ class Retarget(LivePart):
 
 
 class Recompilable(CompiledBase, ABC):
-    """Base of what `aot_compile` returns: called or refused, and compiled again in other ways."""
+    """Base of the results of `aot_compile`, which can be recompiled in other ways."""
 
     @abstractmethod
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        """Run it; raises `UsageError` for what cannot run here."""
+        """Run it; raises `UsageError` if it cannot run here."""
 
     @checked
     def verify(
@@ -130,11 +130,12 @@ class Recompilable(CompiledBase, ABC):
         reference: Any = None,
         **kwargs: Any,
     ) -> Verification:
-        """Compare with the original on these inputs; short for `workbench.verify`.
+        """Compare with eager on these inputs; short for `workbench.verify`.
 
-        With `ranks` every rank of a virtual cluster: `build` and `reference` are then those of
-        `workbench.verify` too, which takes the arguments of the call apart, for a function whose
-        own have these names.
+        With `ranks`, it compares every rank of a virtual cluster. `build` and `reference` are then
+        those of `workbench.verify`; otherwise they are arguments of the call. If the function has
+        arguments of these names, use `workbench.verify`, which takes the call's arguments
+        separately.
         """
         if ranks is None:  # names of the function's own, then
             own = {"build": build, "reference": reference}
@@ -150,7 +151,7 @@ class Recompilable(CompiledBase, ABC):
 
     @abstractmethod
     def profile(self, /, *args: Any, **kwargs: Any) -> Profile:
-        """Measure every kernel; raises `UsageError` for what cannot run here."""
+        """Measure every kernel; raises `UsageError` if it cannot run here."""
 
     @abstractmethod
     def save(
@@ -164,12 +165,12 @@ class Recompilable(CompiledBase, ABC):
 
     @cached_property
     def retarget(self) -> Retarget:
-        """Other targets to compile the same call for."""
+        """The other targets that the same call can be compiled for."""
         return Retarget(self, self.recipe)
 
     @property
     def why_no_profile(self) -> str | None:
-        """Why its kernels cannot be measured from a view, in a sentence; None where they can."""
+        """The reason why a view cannot measure its kernels, in a sentence; None if it can."""
         if self.recipe is None:
             return _NO_INPUTS
         if not len(self.report.kernels):
@@ -178,7 +179,7 @@ class Recompilable(CompiledBase, ABC):
 
     @property
     def live_actions(self) -> tuple[LiveAction, ...]:
-        """What a live view can start while this is alive, each with the reason where it cannot."""
+        """The actions of a live view while this is alive, with a reason if one is blocked."""
         from workbench.handles.devices import watched_kernels
         from workbench.handles.running.profile import describe_profile, start_profile
         from workbench.tasks.live_action import LiveAction, add_starters
@@ -233,13 +234,12 @@ class Recompilable(CompiledBase, ABC):
         force: Sequence[tuple[str, str]] = (),
         unfused: Sequence[str] = (),
     ) -> Recompilable:
-        """The same call compiled with pairs kept apart, or fused against Inductor's heuristics.
+        """Compile the same call with pairs kept unfused, or fused against Inductor's heuristics.
 
         A pair names kernels ("k0"), scheduler nodes ("op1") or FX nodes ("relu"), as in
-        `report.frame("not_fused")`. `unfused` are kernels of which every operator writes its value
-        to memory, as eager does. `workbench.diff` then says what that changes. Raises
-        `UsageError` for a name that is not in the report, and with the reason for a pair that
-        cannot be fused.
+        `report.frame("not_fused")`. `unfused` are kernels in which every operator writes its value
+        to memory, as in eager. `workbench.diff` then shows the effect. Raises `UsageError` for an
+        unknown name, and with the reason for a pair that cannot be fused.
         """
         from workbench.handles.chosen_fusion import with_fusion
 
@@ -248,7 +248,7 @@ class Recompilable(CompiledBase, ABC):
 
     @checked
     def on(self, target: str) -> Recompilable:
-        """The same call compiled for another target, such as "h100"; compiled once, then kept."""
+        """Compile the same call for another target, such as "h100"; compiled once, then kept."""
         retargeted: Recompilable = self.retarget.on(target)
         return retargeted
 
@@ -256,15 +256,14 @@ class Recompilable(CompiledBase, ABC):
     def memory(
         self, *, eager: bool | None = None, progress: ProgressCallback | None = None
     ) -> Memory:
-        """What the call holds in memory at each step, what its peak is made of; nothing is run.
+        """Count the live memory of the call at each step, and break down its peak; nothing runs.
 
-        `.measure(*args)` of the result compares with what a call allocates, for what runs on this
-        CPU. With `eager=True` the peak of the call without a compiler is counted beside it, once,
-        on tensors without data; it stays in the record. By default that is done for a GPU that is
-        not here: a copy of the call runs there, in a fraction of a second. On the host Dynamo
-        captures the call once more, whose graph lets go of values earlier than Python does;
-        `.measure` has the true figure. Raises `UsageError` for a compilation without a generated
-        program.
+        `.measure(*args)` of the result compares with the allocations of a call, for code that runs
+        on this CPU. With `eager=True`, the eager peak is counted too, once, on tensors without
+        data, and kept in the report. By default this is done for a GPU that is not here: a copy of
+        the call runs there, in a fraction of a second. On the host, Dynamo captures the call once
+        more. Its graph frees values earlier than Python does; `.measure` has the true figure.
+        Raises `UsageError` for a compilation without a generated program.
         """
         from workbench.analysis.memory.memory import memory
         from workbench.analysis.memory.timeline import explain_unknown_memory
@@ -285,14 +284,14 @@ class Recompilable(CompiledBase, ABC):
         *,
         estimator: Literal["flops", "roofline"] = "flops",
     ) -> Checkpoint:
-        """What other activation memory budgets of a training step would save and compute again.
+        """Count what other activation memory budgets of a training step would save and recompute.
 
-        The step is compiled once more, for its joint graph; `.at(0.5)` of the result compiles a
-        budget and reads its peak, `.best()` is the lowest peak of those. It is the same when it is
-        asked for again. `estimator` says by which times torch chooses what is kept: "flops" is
-        torch's own, "roofline" counts memory, too, on the GPU that was compiled for. Raises
-        `UsageError` for what has no backward or was loaded from a file, and for the roofline of a
-        CPU.
+        The step is compiled once more, for its joint graph. `.at(0.5)` of the result compiles a
+        budget and reads its peak; `.best()` is the lowest of those peaks. Further calls return the
+        same object. `estimator` selects the times by which torch chooses saved activations. "flops"
+        is torch's own; "roofline" includes memory traffic, on the GPU of the compilation. Raises
+        `UsageError` for calls without a backward pass or loaded from a file, and for the roofline
+        of a CPU.
         """
         from workbench.handles.running.progress_line import follow_in_a_line
 
@@ -301,18 +300,18 @@ class Recompilable(CompiledBase, ABC):
 
     @cached_property
     def live_budgets(self) -> LiveBudgets:
-        """What tries memory budgets where a live view shows this."""
+        """The memory budgets that a live view of this can try."""
         from workbench.handles.memory.checkpoint import LiveBudgets
 
         return LiveBudgets(self)
 
     @checked
     def kernel(self, name: str) -> Any:
-        """One Triton kernel as a call by itself: Inductor's own, or one that you wrote.
+        """Return one Triton kernel as a separate call: Inductor's own, or one that you wrote.
 
-        `name` is an id such as "k3", or its name. It has what `wb.kernel` gives. Its inputs are
-        drawn: floating point numbers between 0 and 1, zeros where they are whole numbers. Raises
-        `UsageError` for what does not exist, for a symbolic size, and for what a file holds.
+        `name` is an id such as "k3", or its name. The result is that of `wb.kernel`. Its inputs are
+        random: floating-point values between 0 and 1, and zeros for integers. Raises `UsageError`
+        for an unknown kernel, for a symbolic size, and for a compilation loaded from a file.
         """
         from workbench.handles.kernels.ranked import get_gpu
         from workbench.worlds.world import ask, list_worlds
@@ -341,20 +340,22 @@ class Recompilable(CompiledBase, ABC):
         """Compile the configurations of one Triton kernel and rank them by a model; none is run.
 
         Time the first few: of four kernels on an H200 the model's first took 1.00 to 2.95 times the
-        fastest, the best of its first five 1.00 to 1.09 times. For products that you wrote in
-        Triton, `docs/pages/about/ranked-configurations.md` says how often the configuration that
-        won on a device is among the first. A step along K that reaches over a block of scales is
-        refused where an argument is called `SCALE_K`, `group_k` or alike, or `sizes` has `SCALE_K`.
+        fastest, the best of its first five 1.00 to 1.09 times. For matmuls that you wrote in
+        Triton, `docs/pages/about/ranked-configurations.md` says how often the best config of a
+        device is ranked near the top. A K-loop iteration that spans more than one block of scales
+        is refused. This check needs an argument called `SCALE_K`, `group_k` or alike, or `SCALE_K`
+        in `sizes`.
 
-        `kernel` is an id or a name. `blocks` are powers of two by parameter, such as
-        `{"XBLOCK": (64, 128)}`; what is not given derives from the kernel. For such products
-        `sizes` are M, N and K where the call does not give them as numbers, and E (experts) and TOP
-        (those of a token, M then counts tokens) for a fused mixture of experts. `prior` are files
-        or folders of configurations that won on GPUs, as vLLM and sglang write them: what is near a
-        winner of a like problem on a like GPU is ranked higher. By default published winners are
-        taken where they are known to rank better than the model alone; `[]` takes none. Raises
-        `UsageError` for a kernel, parameter, size or file that does not exist; the message lists
-        those that do.
+        `kernel` is an id or a name. `blocks` are powers of two by parameter, such as `{"XBLOCK":
+        (64, 128)}`; missing values derive from the kernel. For such matmuls, `sizes` are M, N and K
+        if the call does not give them as numbers. A fused MoE also takes E (experts) and TOP
+        (experts of a token; M then counts tokens).
+
+        `prior` are files or folders with best configs of GPUs, as vLLM and sglang write them.
+        Configurations near a best config for a similar problem on a similar GPU are ranked higher.
+        By default, published best configs are used where they are known to rank better than the
+        model alone; `[]` uses none. Raises `UsageError` for an unknown kernel, parameter, size or
+        file; the message lists the known ones.
         """
         from workbench.handles.kernels.ranked import get_gpu, rank_configs
         from workbench.handles.running.progress_line import follow_in_a_line
@@ -378,7 +379,7 @@ COST = "Compiles it once more and times each choice on top."
 
 
 def start_autotune(compiled: CompiledBase) -> BackgroundTask[Any]:
-    """Compile with `mode="max-autotune"` in a thread; what is cancelled ends at the next phase."""
+    """Compile with `mode="max-autotune"` in a thread; cancelling ends it at the next phase."""
     recipe: Any = compiled.recipe
 
     def autotuned(call: CompileRequest) -> CompileRequest:
@@ -398,7 +399,7 @@ def start_autotune(compiled: CompiledBase) -> BackgroundTask[Any]:
 
 
 def explain_no_autotune(compiled: CompiledBase, gone: str | None) -> str | None:
-    """Why nothing could be timed, in a sentence; None where something could."""
+    """Return the reason why nothing could be timed, in a sentence; None if something could."""
     if gone is not None:
         return gone
     request = compiled.report.request
@@ -415,9 +416,9 @@ _UNSAVED = "There is no file yet to be compared with a machine: save one first."
 
 
 def start_save(compiled: Any, path: str) -> BackgroundTask[str]:
-    """Write one `.aot` file in a thread; the result is its digest, the report knows it thereafter.
+    """Write one `.aot` file in a thread; the result is its digest, which the report then includes.
 
-    Raises `UsageError` for a path without a name, and for one where something is already.
+    Raises `UsageError` for a path without a name, and if the path already exists.
     """
     name = path.strip()
     if not os.path.basename(name):
@@ -437,7 +438,7 @@ def start_save(compiled: Any, path: str) -> BackgroundTask[str]:
 def start_check(compiled: Any, machine: str) -> BackgroundTask[Check]:
     """Compare the file of a compilation with this machine, or with one that a file describes.
 
-    Raises `UsageError` where nothing was saved.
+    Raises `UsageError` if nothing was saved.
     """
     path = _find_file(compiled)
 
@@ -451,7 +452,7 @@ def start_check(compiled: Any, machine: str) -> BackgroundTask[Check]:
 
 
 def describe_saving(compiled: Any) -> str:
-    """What saving takes, in a sentence."""
+    """Describe the cost of saving, in a sentence."""
     module = getattr(compiled, "module", None)
     size = sum(p.nbytes for p in module.parameters()) if module is not None else 0
     weights = f", {number_text(size, 'bytes')} of it weights" if size else ""

@@ -27,9 +27,9 @@ _Parts = Mapping[str, CachePart]
 
 @dataclass(frozen=True, slots=True)
 class KeyPart:
-    """One part of two keys; None where a key has nothing there, `same` None where it is unknown.
+    """One part of two keys; None if a key lacks it, `same` None if it is unknown.
 
-    `graph` is "forward" or "backward". Long values are cut, what is compared is all of them.
+    `graph` is "forward" or "backward". Long values are shortened, but compared in full.
     """
 
     graph: str
@@ -41,7 +41,7 @@ class KeyPart:
 
 @dataclass(frozen=True)
 class WhyRecompiled(Presented):
-    """The comparison of two compilations' cache keys; `differences` are sentences."""
+    """Compare the cache keys of two compilations; `differences` are sentences."""
 
     a: str
     b: str
@@ -50,12 +50,12 @@ class WhyRecompiled(Presented):
 
     @property
     def same(self) -> bool:
-        """Whether torch would take the second from its cache, as far as the parts tell."""
+        """Whether the second would be a cache hit in torch, as far as the parts show."""
         return not self.differences
 
     @property
     def text(self) -> str:
-        """What differed, in a sentence or a few lines."""
+        """The differences, in a sentence or a few lines."""
         unknown = sum(row.same is None for row in self.rows)
         note = (
             f" {plural(unknown, 'part')} {'is' if unknown == 1 else 'are'} not recorded in both."
@@ -79,7 +79,7 @@ class WhyRecompiled(Presented):
     table = FormerTable()
 
     def frame(self) -> pandas.DataFrame:
-        """A row for each part: graph, part, a, b, same; what differs comes first."""
+        """Return a row for each part: graph, part, a, b, same; differences come first."""
         ordered = sorted(self.rows, key=lambda row: (row.same is not False, row.same is not None))
         return presenter().rows_frame(ordered, KeyPart)
 

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Machine:
-    """What this machine was measured to do; bandwidth is a triad over arrays beyond its caches.
+    """Measured rates of this machine; bandwidth is a triad over arrays larger than its caches.
 
-    `flops_per_s` is the rate of a product of float32 matrices on the host, None on a GPU, whose
-    data sheet has it.
+    `flops_per_s` is the rate of a float32 matmul on the host; None on a GPU, whose data sheet has
+    it.
     """
 
     bytes_per_s: float
@@ -53,7 +53,7 @@ class KernelTime:
 
 @dataclass(frozen=True)
 class OperatorTime:
-    """One operator of the eager original, over all its calls."""
+    """One operator of the eager call, over all its calls."""
 
     name: str  # the operator's name
     is_backward: bool  # whether it belongs to the backward
@@ -110,12 +110,12 @@ def add_measured_call(report: Report, call: MeasuredCall) -> Report:
 
 @dataclass(frozen=True)
 class Profile:
-    """Measured times of one call of the unchanged generated code.
+    """Hold measured times of one call of the unchanged generated code.
 
-    `call_us` is the whole call, checks included, measured without any proxy in place; `eager_us`
-    is the same of the original, None when there is none. `against_eager` are both in turn, the
-    original before, with what may be said of them. `kernels_us` is the sum of `kernels`; the
-    rest of the call is Python: checks, allocation, and the program between the kernels.
+    `call_us` is the whole call, including checks, measured without proxies. `eager_us` is the same
+    of eager, None without one. `against_eager` has both in interleaved runs, eager first, with the
+    verdict. `kernels_us` is the sum of `kernels`. The rest of the call is Python: checks,
+    allocation, and the program between the kernels.
     """
 
     kernels: tuple[KernelTime, ...]
@@ -141,7 +141,7 @@ class Profile:
 
     @checked
     def frame(self, name: str = "kernels") -> pandas.DataFrame:
-        """The `kernels` or the `operators` as a DataFrame, in the order of the first call."""
+        """Return the `kernels` or the `operators` as a DataFrame, ordered by first call."""
         if name == "kernels":
             return presenter().rows_frame(self.kernels, KernelTime)
         if name == "operators":

@@ -41,9 +41,9 @@ Made = TypeVar("Made")
 
 @dataclass(frozen=True)
 class Report(ReportBase):
-    """A compilation as plain data: nested records, tables by name, texts by content hash.
+    """Hold a compilation as plain data: nested records, tables by name, texts by content hash.
 
-    `extra["unknown_tables"]` keeps tables that nothing installed reads.
+    `extra["unknown_tables"]` keeps tables that no installed package reads.
 
     Examples
     --------
@@ -61,7 +61,7 @@ class Report(ReportBase):
     schema: int = SCHEMA
 
     def __getstate__(self) -> dict[str, Any]:
-        """Pickled and copied without what was found out about it since."""
+        """Return its state without cached derived values, for pickling and copying."""
         return {part.name: getattr(self, part.name) for part in fields(self)}
 
     @cached_property
@@ -74,7 +74,7 @@ class Report(ReportBase):
 
     @cached_property
     def node_rows(self) -> Mapping[str, list[int]]:
-        """The rows of the table of nodes by graph id."""
+        """The rows of the node table by graph id."""
         by_graph: dict[str, list[int]] = {graph.id: [] for graph in self.graphs}
         for index, graph in enumerate(self.nodes.columns.get("graph", ())):
             by_graph.setdefault(graph, []).append(index)
@@ -82,7 +82,7 @@ class Report(ReportBase):
 
     @cached_property
     def lowered(self) -> Mapping[str, str]:
-        """By FX graph (`g7`): what the scheduler got of it (`i0`)."""
+        """The scheduler's graph (`i0`) for each FX graph (`g7`)."""
         columns = self.links.columns
         a, b, relations = (columns.get(name, ()) for name in ("a", "b", "relation"))
         is_one = map("graph-lowered".__eq__, relations)
@@ -90,7 +90,7 @@ class Report(ReportBase):
 
     @cached_property
     def own_roofline(self) -> tuple[KernelRoofline, ...]:
-        """The rows of its own GPU: `roofline` also has those that kernels were compared for."""
+        """The rows of its own GPU; `roofline` also has the GPUs that kernels were compared for."""
         rows = tuple(self.roofline)
         return tuple(row for row in rows if row.target == rows[0].target)
 
@@ -101,7 +101,7 @@ class Report(ReportBase):
 
     @cached_property
     def node_pairs(self) -> Mapping[str, list[tuple[str, str]]]:
-        """Nodes with the nodes that were made from them, by the later node's graph id."""
+        """Pairs of nodes and the nodes made from them, by the later node's graph id."""
         columns = self.links.columns
         by_graph: dict[str, list[tuple[str, str]]] = {graph.id: [] for graph in self.graphs}
         names = ("a", "b", "relation")
@@ -130,19 +130,19 @@ class Report(ReportBase):
 
     @checked
     def once(self, make: Callable[[Report], Made]) -> Made:
-        """What `make` makes of this record, made by the first who asks; it is not to be changed."""
+        """Return the result of `make` for this report, computed once; do not modify it."""
         if make not in self._made:
             self._made[make] = make(self)
         return cast(Made, self._made[make])
 
     @checked
     def linked(self, id: str) -> tuple[str, ...]:
-        """The ids tied to `id`, whichever side of the link it stands on."""
+        """Return the ids linked to `id`, on either side of the link."""
         return tuple(self._neighbours.get(id, ()))
 
     @checked
     def why_missing(self, name: str) -> str | None:
-        """The reason why the part `name` was not captured, or None when it was."""
+        """Return the reason why the part `name` was not captured, or None if it was."""
         lost = (row for row in self.capabilities if row.name == name and not row.available)
         return next((row.reason or "not captured" for row in lost), None)
 
@@ -156,13 +156,13 @@ class Report(ReportBase):
         return f"Report({', '.join(words)})"
 
     def __str__(self) -> str:
-        """What a terminal shows of it: at most 25 lines of at most 80 columns."""
+        """Show it for a terminal: at most 25 lines of at most 80 columns."""
         return presenter().text(self)
 
     @classmethod
     @checked
     def from_json(cls, data: Mapping[str, Any]) -> Report:
-        """Read what `to_json` wrote; raises `ArtifactError` for a newer schema."""
+        """Read the output of `to_json`; raises `ArtifactError` for a newer schema."""
         return cls(**read_json(data))
 
     @checked
@@ -174,7 +174,7 @@ class Report(ReportBase):
     @classmethod
     @checked
     def load(cls, path: str | PathLike[str]) -> Report:
-        """Open a `.wbr` file; big parts are read when first used.
+        """Open a `.wbr` file; big parts are read on first use.
 
         Raises `ArtifactError` when the file is missing, damaged or of a newer schema.
         """
@@ -186,51 +186,51 @@ class Report(ReportBase):
         return cls.from_bytes(content)
 
     def to_bytes(self) -> bytes:
-        """The content of a `.wbr` file; any gzip tool shows it as lines of JSON."""
+        """Return the content of a `.wbr` file; any gzip tool shows it as lines of JSON."""
         return write_bytes(self.to_json())
 
     @classmethod
     @checked
     def from_bytes(cls, content: bytes) -> Report:
-        """Read what `to_bytes` wrote; raises `ArtifactError` when it cannot."""
+        """Read the output of `to_bytes`; raises `ArtifactError` when it cannot."""
         return cls(**read_bytes(content))
 
     @checked
     def frame(self, name: str) -> pandas.DataFrame:
-        """One table as a DataFrame: those of `TABLES`, and those that are derived from them.
+        """Return one table as a DataFrame: one of `TABLES`, or one derived from them.
 
-        `costs`: what each kernel costs, measured or by a model, with its source and share.
-        `identical_kernels`: the same with a row for all that are identical, as in equal layers.
+        `costs`: the cost of each kernel, measured or modelled, with its source and share.
+        `identical_kernels`: the same with one row for identical kernels, as in identical layers.
         `traffic`: each kernel's bytes before and after fusion. `not_fused`: each pair of groups
-        that stayed apart, with the reason and what may help. `opportunities`: what to change, by
-        saving. Raises `UsageError` for another name.
+        that was not fused, with the reason and possible fixes. `opportunities`: possible changes,
+        by saving. Raises `UsageError` for another name.
         """
         return presenter().frame(self, name)
 
     @checked
     def kernel_script(self, kernel: str) -> str:
-        """A Python script that runs one kernel alone, such as "k3", against eager, and times it.
+        """Return a Python script that compares one kernel, such as "k3", with eager, and times it.
 
-        It needs torch alone, and a C++ compiler or the GPU that the kernel was compiled for; with
-        TRITON_INTERPRET=1 a Triton kernel runs on a CPU, by this package. Raises `UsageError` with
-        the reason where a kernel cannot stand alone, such as a call of a library.
+        It needs only torch, and a C++ compiler or the GPU that the kernel was compiled for. With
+        TRITON_INTERPRET=1, a Triton kernel runs on a CPU, using this package. Raises `UsageError`
+        with the reason for a kernel that cannot run alone, such as a library call.
         """
         return presenter().script(self, kernel)
 
     @checked
     def with_profile(self, profile: Any) -> Report:
-        """The report with the times that its kernels took in a profile; see `wb.read_profile`.
+        """Return the report with its kernels' times in a profile; see `wb.read_profile`.
 
-        Kernels that Inductor generated are found by the hash of their source. Raises `UsageError`
-        when the profile has none of them.
+        Inductor's kernels are found by the hash of their source. Raises `UsageError` if the profile
+        has none of them.
         """
         return cast("Report", presenter().add_times(self, profile))
 
     @checked
     def why_apart(self, a: str, b: str) -> WhyApart:
-        """Why one kernel does not compute two things: ids of lines, nodes or kernels.
+        """Explain why one kernel does not compute two things, given ids of lines, nodes or kernels.
 
-        Such as "L:s0:12", "g7:add" and "k3". Raises `UsageError` for one that is not there.
+        Ids are, for example, "L:s0:12", "g7:add" and "k3". Raises `UsageError` for an unknown id.
 
         Examples
         --------
@@ -241,12 +241,12 @@ class Report(ReportBase):
 
     @checked
     def plot(self, name: str) -> matplotlib.figure.Figure:
-        """One chart as a matplotlib figure."""
+        """Draw one chart as a matplotlib figure."""
         return presenter().plot(self, name)
 
     @checked
     def to_html(self, path: str | PathLike[str] | None = None, *, redact: bool = False) -> str:
-        """A self-contained page, written to `path` when given.
+        """Return a self-contained page, written to `path` when given.
 
         `redact` drops sources and constants.
         """
@@ -256,9 +256,9 @@ class Report(ReportBase):
     def to_perfetto(self, path: str | PathLike[str]) -> str:
         """Write a trace that Perfetto and chrome://tracing open; returns the path.
 
-        The phases of the compilation, of several logs a process for each; of a program with
-        collectives that were timed also one call by the model, a lane for each group.
-        Raises `UsageError` where it has none, `ArtifactError` where it cannot be written.
+        It has the phases of the compilation; for several logs, one process for each. For a program
+        with modelled collectives, it also has one modelled call, with a lane for each group. Raises
+        `UsageError` if there is nothing to write, `ArtifactError` if it cannot be written.
         """
         chosen = check_file_path(path)
         presenter().export(self, chosen)
@@ -266,7 +266,7 @@ class Report(ReportBase):
 
 
 def describe_state(report: Report) -> str:
-    """What became of it, in words: "ok" says that it was compiled, not that it was checked."""
+    """Describe the outcome in words: "ok" says that it was compiled, not that it was checked."""
     if not report.outcome.ok:
         return f"{report.outcome.verb}{report.outcome.place}"
     is_compiled = report.request.kind != OWN_KERNEL or len(report.kernels)
@@ -288,7 +288,7 @@ Row = TypeVar("Row")
 
 
 def select_rows(table: Table[Row], column: str, wanted: Collection[Any]) -> Iterator[Row]:
-    """The rows whose value in a column is one of those wanted, in the order of the table."""
+    """Return the rows with one of the wanted values in a column, in the order of the table."""
     picked = dict(zip(table.columns, _picked(table, column, wanted, table.columns), strict=True))
     return iter(Table(table.row_type, picked))
 
@@ -296,14 +296,14 @@ def select_rows(table: Table[Row], column: str, wanted: Collection[Any]) -> Iter
 def read_parts_at(
     table: Table[Any], rows: Collection[int], names: Iterable[str]
 ) -> Iterator[tuple[Any, ...]]:
-    """The rows at these positions, only the named columns of each."""
+    """Return the rows at these positions, with only the named columns."""
     return zip(*_columns_at(table, rows, names), strict=True)
 
 
 def select_parts(
     table: Table[Any], column: str, wanted: Collection[Any], names: Iterable[str]
 ) -> Iterator[tuple[Any, ...]]:
-    """The same rows, only the named columns of each: seven times as fast as whole rows."""
+    """Return the same rows with only the named columns: seven times as fast as whole rows."""
     return zip(*_picked(table, column, wanted, names), strict=True)
 
 
@@ -324,7 +324,7 @@ def _columns_at(
 
 
 def list_linked_pairs(report: Report, relation: str) -> Iterator[tuple[str, str]]:
-    """Both ends of every link of one relation."""
+    """Return both ends of every link of one relation."""
     columns = report.links.columns
     a, b, relations = (columns.get(name, ()) for name in ("a", "b", "relation"))
     count = relations.count(relation)

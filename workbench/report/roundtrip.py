@@ -54,12 +54,12 @@ def parse_seconds(name: str, value: str | float) -> float:
 
 @dataclass(frozen=True, repr=False)
 class RoundTrip(Presented):
-    """What became of a file in fresh processes: times by way and phase, outputs beside eager's.
+    """Hold the results of a file in fresh processes: times and outputs, compared with eager's.
 
-    Every way runs the same call in a process of its own with an empty cache folder (that of
-    torch.compile with a warm cache has the folder which another process has filled). Times are
-    seconds of one run: repeat it before comparing small differences. `saved_s` is what writing
-    the file took here, None for a package that was there.
+    Every start-up mode runs the same call in its own process with an empty cache folder. Only
+    torch.compile with a warm cache uses a folder that another process has filled. Times are seconds
+    of one run: repeat it before comparing small differences. `saved_s` is the time to write the
+    file here, None for an existing package.
     """
 
     name: str
@@ -75,16 +75,16 @@ class RoundTrip(Presented):
 
     @property
     def ok(self) -> bool:
-        """Whether ours ran (where it was asked for) and what a way gives and changes fits eager's.
+        """Whether ours ran (if requested), and outputs and effects agree with eager's.
 
-        Never true when nothing could be compared, or something was not checked.
+        Never true if nothing could be compared, or something was not checked.
         """
         ran = all(way.ran for way in self.ways if way.way == "ours")
         return ran and bool(self.leaves) and all(leaf.ok for leaf in self.leaves)
 
     @checked
     def way(self, name: str) -> RoundTripWay:
-        """One way; raises `UsageError` for one that was not asked for."""
+        """Return one start-up mode; raises `UsageError` if it was not requested."""
         for way in self.ways:
             if way.way == name:
                 return way
@@ -95,9 +95,9 @@ class RoundTrip(Presented):
 
     @checked
     def frame(self, name: str = "phases") -> pandas.DataFrame:
-        """The `ways`, their `phases` or the `leaves` of their outputs as a DataFrame.
+        """Return the `ways`, their `phases` or the `leaves` of their outputs as a DataFrame.
 
-        `ways` has a row for each way: times in seconds, errors, why it did not run.
+        `ways` has a row for each start-up mode: times in seconds, errors, why it did not run.
         """
         if name not in _TABLES:
             raise UsageError(
@@ -108,7 +108,7 @@ class RoundTrip(Presented):
 
     @checked
     def seconds(self, name: str, way: str = "ours") -> float | None:
-        """A time of a way, one of `FIGURES` or a phase; None for what the way does not do.
+        """Return a time of a start-up mode: one of `FIGURES` or a phase; None if it has none.
 
         Raises `UsageError` when there is no such time.
         """
@@ -122,10 +122,11 @@ class RoundTrip(Presented):
 
     @checked
     def require(self, way: str = "ours", **budgets: str | float) -> RoundTrip:
-        """Hold a way to budgets such as `first_call="100ms"`, `load=0.05`; returns itself.
+        """Check a start-up mode against budgets such as `first_call="100ms"`; returns itself.
 
-        The names are those that `seconds` takes. Raises `BudgetError` naming each budget that was
-        missed and by how much, also when the way did not run or its outputs differ from eager's.
+        The names are those that `seconds` takes; a number such as `load=0.05` is in seconds. Raises
+        `BudgetError` with each missed budget and by how much. It also raises if the start-up mode
+        did not run or its outputs differ from eager's.
         """
         limits = {name: parse_seconds(name, value) for name, value in budgets.items()}
         seconds = {name: self.seconds(name, way) for name in limits}
@@ -155,7 +156,7 @@ class RoundTrip(Presented):
         return self
 
     def filled(self) -> Report:
-        """The report with the tables of this round trip."""
+        """Return the report with the tables of this round trip."""
         tables: dict[str, Table[Any]] = {
             "roundtrip": Table.of(RoundTripWay, self.ways),
             "roundtrip_phases": Table.of(RoundTripPhase, self.phases),
@@ -164,7 +165,7 @@ class RoundTrip(Presented):
         return replace(self.report, tables={**self.report.tables, **tables})
 
     def to_json(self) -> dict[str, Any]:
-        """JSON-ready data, without the report."""
+        """Return JSON-ready data, without the report."""
         plain = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "report"}
         rows = {name: [asdict(row) for row in plain[name]] for name in _TABLES}
         return {"schema": SCHEMA, **plain, "notes": list(self.notes), **rows}

@@ -137,7 +137,7 @@ class BackgroundTask(Generic[Result]):
 
     @property
     def progress(self) -> dict[str, Any]:
-        """What it is doing, as the front end shows it."""
+        """The current activity, in the form that the front end shows."""
         error = None if self._error is None else str(self._error)
         return {
             "status": self._status,
@@ -154,18 +154,18 @@ class BackgroundTask(Generic[Result]):
         return self._status
 
     def done(self) -> bool:
-        """Whether it has ended, in whatever way."""
+        """Whether it has ended, in any state."""
         return self._finished.is_set()
 
     @checked
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait until it has ended, at most `timeout` seconds; whether it has."""
+        """Wait until it has ended, at most `timeout` seconds; returns whether it has."""
         return self._finished.wait(_seconds(timeout))
 
     def cancel(self) -> bool:
-        """End it before its next step; False when it had ended before.
+        """End it before its next step; returns False if it had ended before.
 
-        What has no step left ends as it would, and nobody is given its result.
+        Work without further steps runs to its end, and its result is dropped.
         """
         with self._lock:
             if self._status != "running":
@@ -177,9 +177,9 @@ class BackgroundTask(Generic[Result]):
 
     @checked
     def result(self, timeout: float | None = None) -> Result:
-        """What the work gave.
+        """Return the result of the work.
 
-        Raises what it raised, `TimeoutError` when it has not ended after `timeout` seconds, and
+        Raises the work's error, `TimeoutError` if it has not ended after `timeout` seconds, and
         `Cancelled`.
         """
         if not self._finished.wait(_seconds(timeout)):
@@ -238,8 +238,8 @@ class BackgroundTask(Generic[Result]):
 class Job(LiveOnly, BackgroundTask[Result]):
     """A running or ended compilation; `await` it, or ask for its `result`.
 
-    `on_change`, when set, is called without arguments, from another thread, whenever `progress`
-    has changed. Its worker ends with this process, and with `cancel`, together with its compilers.
+    `on_change`, when set, is called without arguments, from another thread, whenever `progress` has
+    changed. Its worker and compilers end with this process, and with `cancel`.
     """
 
     instead = "Take its result() where it runs, and save that."

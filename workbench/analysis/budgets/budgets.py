@@ -35,16 +35,18 @@ three steps that were looked at holds more at some smaller budget, the perceptro
 class BudgetPoint:
     """One activation memory budget of a training step.
 
-    `saved_bytes` are counted by parting the joint graph, `flops` of what is computed again by
-    torch's formulas. `least_us` and `most_us` are a model: its products, convolutions and attention
-    at the full rates of the GPU, and its operators one by one with their traffic; None on the host,
-    and `most_us` where data decide a size. `unsized` counts tensors and operators of which that is
-    so: they are in no sum. `peak_bytes` is that of the compiled program, None until the budget was
-    compiled. `preview_bytes` is a model of it: the peak of the step's own budget, and by how much a
-    walk over the operators differs from that of the own one; None in older records. The peak lies
-    from `least_bytes` to `most_bytes`, as far off as the model was on ten steps. `why_not` says
-    why a budget must not be used, `checked` what the gradients of the compiled program were
-    compared with; both are empty where there is nothing to say.
+    `saved_bytes` are counted by partitioning the joint graph, `flops` of the recomputation by
+    torch's formulas. `least_us` and `most_us` are modelled: matmuls, convolutions and attention at
+    the full rates of the GPU, and the operators one by one with their traffic. They are None on the
+    host; `most_us` is None where data decide a size. `unsized` counts tensors and operators with
+    such a size: they are in no sum.
+
+    `peak_bytes` is that of the compiled program, None until the budget was compiled.
+    `preview_bytes` is modelled: the peak of the step's own budget, plus the difference of both
+    budgets in a walk over the operators; None in older reports. The peak is between `least_bytes`
+    and `most_bytes`, by the model's error on ten steps. `why_not` has the reason why a budget must
+    not be used. `checked` names the reference for the gradients of the compiled program. Both are
+    empty if there is nothing to say.
     """
 
     budget: float
@@ -62,12 +64,12 @@ class BudgetPoint:
 
     @property
     def least_bytes(self) -> int | None:
-        """The lowest peak that the preview leaves possible; that of the program once compiled."""
+        """The lowest possible peak by the preview; once compiled, the peak of the program."""
         return self._bound(1 + PREVIEW_ERROR[1])
 
     @property
     def most_bytes(self) -> int | None:
-        """The highest peak that the preview leaves possible; that of the program once compiled."""
+        """The highest possible peak by the preview; once compiled, the peak of the program."""
         return self._bound(1 + PREVIEW_ERROR[0])
 
     def _bound(self, share: float) -> int | None:
@@ -78,9 +80,10 @@ class BudgetPoint:
 
 @dataclass(frozen=True, repr=False)
 class Budgets(Presented):
-    """The budgets of a training step that were looked at, the largest first; `own` is its own.
+    """Hold the analysed budgets of a training step, the largest first; `own` is its own.
 
-    `roofline_of` is the GPU whose roofline chose what is kept; None: torch's own choice.
+    `roofline_of` is the GPU whose roofline selected the saved activations; None: torch's own
+    choice.
     """
 
     name: str
@@ -91,7 +94,7 @@ class Budgets(Presented):
 
     @checked
     def at(self, budget: float) -> BudgetPoint:
-        """One of them; raises `UsageError` for one that was not looked at."""
+        """Return one of them; raises `UsageError` for a budget that was not analysed."""
         for point in self.points:
             if point.budget == budget:
                 return point
@@ -100,9 +103,9 @@ class Budgets(Presented):
 
     @property
     def best(self) -> BudgetPoint:
-        """The lowest peak among those that were compiled; of equal ones the largest budget.
+        """The lowest peak of the compiled budgets; for equal peaks the largest budget.
 
-        What must not be used is left out; the own budget where nothing else is known.
+        Budgets that must not be used are left out. If nothing else is known, it is the own budget.
         """
         compiled = [p for p in self.points if p.peak_bytes is not None and not p.why_not]
         own = self.at(self.own)
@@ -137,7 +140,7 @@ class Budgets(Presented):
 
     @property
     def sentence(self) -> str:
-        """The lowest peak that is known, with what it costs, beside that of the own budget."""
+        """The lowest known peak and its cost, compared with the peak of the step's own budget."""
         best, own = self.best, self.at(self.own)
         if own.why_not and best.budget == own.budget:
             return f"{self.name} has a budget of {own.budget:g}. {own.why_not}"
@@ -161,7 +164,7 @@ class Budgets(Presented):
 
     @checked
     def frame(self, name: str = "budgets") -> pandas.DataFrame:
-        """`"budgets"`, or `"recomputed"`: a row for each operator and budget."""
+        """Return `"budgets"`, or `"recomputed"`: a row for each operator and budget."""
         if name == "budgets":
             return presenter().rows_frame(self.points, BudgetPoint)
         if name != "recomputed":
@@ -169,7 +172,7 @@ class Budgets(Presented):
         return presenter().rows_frame(self.recomputed, RecomputedNode)
 
     def plot(self) -> Figure:
-        """Peaks that are known and bytes that are saved, over the budgets."""
+        """Plot known peaks and saved bytes over the budgets."""
         return presenter().plot(self)
 
 

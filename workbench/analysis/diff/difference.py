@@ -72,13 +72,13 @@ def name_relation(a: object, b: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One thing that differs; `a` and `b` are what stands there in either compilation.
+    """One difference; `a` and `b` are the values in either compilation.
 
     `change` is "added" or "removed" (b has it, b lacks it), "changed", for numbers "more" or
-    "less". Of nodes also "symbolic" or "fixed" (a size), "arguments" and "inputs"; of guards
-    "kept" or "dropped"; of kernels "split", "merged" or "regrouped"; of fusion "fused", "apart" or
-    "reason". `unit` is that of two numbers: "bytes", "s", "us", "share" or none. `id_a` and `id_b`
-    are ids in the reports, several with a comma.
+    "less". For nodes, `change` may also be "symbolic" or "fixed" (a size), "arguments" and
+    "inputs"; for guards "kept" or "dropped". For kernels, `change` may be "split", "merged" or
+    "regrouped"; for fusion "fused", "apart" or "reason". `unit` is that of two numbers: "bytes",
+    "s", "us", "share" or none. `id_a` and `id_b` are ids in the reports, several with a comma.
     """
 
     part: str  # the part that it belongs to
@@ -101,11 +101,11 @@ def counted(rows: Iterable[Change | None]) -> tuple[list[Change], int]:
 
 @dataclass(frozen=True, slots=True)
 class KernelMatch:
-    """Kernels of both compilations that compute the same: ids, in the order of the program.
+    """Kernels of both compilations with the same computation: ids, in the order of the program.
 
-    `relation` is "same", "changed", "split", "merged", "regrouped", "added" or "removed"; `alike`
-    is the share of operations in common, from 0 to 1; `why` says what differs; `lines` counts the
-    lines of source that do, None where one of them has no source.
+    `relation` is "same", "changed", "split", "merged", "regrouped", "added" or "removed". `alike`
+    is the share of operations in common, from 0 to 1; `why` has the differences. `lines` counts
+    differing lines of source, None if one of them has no source.
     """
 
     a: tuple[str, ...]
@@ -127,10 +127,10 @@ class KernelMatch:
 
 @dataclass(frozen=True, repr=False)
 class Diff(Presented):
-    """What differs between two compilations, and which kernels of one are which of the other.
+    """Compare two compilations, and match their kernels.
 
-    Everything is seen from `a` to `b`. `same` counts, by part, what is the same in both; `missing`
-    says, by part, why it could not be compared.
+    Changes are from `a` to `b`. `same` counts unchanged items by part; `missing` has the reason, by
+    part, if it could not be compared.
     """
 
     a: Report
@@ -148,17 +148,17 @@ class Diff(Presented):
 
     @property
     def is_same(self) -> bool:
-        """Whether nothing differs, besides what was measured."""
+        """Whether nothing differs, except for measured values."""
         return all(change.part in MEASURED for change in self.changes)
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What matters most, in plain words, the most important first; measured times included."""
+        """The differences in plain words, the most important first; includes measured times."""
         return presenter().sentences(self)
 
     @checked
     def frame(self, part: str | None = None) -> pandas.DataFrame:
-        """A row for each difference, of one part or of all.
+        """Return a row for each difference, of one part or of all.
 
         Parts: outcome, environment, request, graphs, nodes, breaks, guards, recompiles, fusion,
         kernels, traffic, autotune, resources, times, phases. Raises `UsageError` for another one.
@@ -167,9 +167,9 @@ class Diff(Presented):
 
     @checked
     def source(self, kernel: str) -> SourceDifference:
-        """The source of a kernel of `a` (or, if it is new, of `b`) beside what it became.
+        """Return the source of a kernel of `a` (or, if new, of `b`) next to its counterpart.
 
-        Numbers of temporaries and of kernels do not count, those of sizes (`ks0`) do. Raises
+        Numbers of temporaries and of kernels are ignored, those of sizes (`ks0`) are not. Raises
         `UsageError` for a kernel that does not exist or has no source.
         """
         match = _match_of(self, kernel)
@@ -183,10 +183,10 @@ class Diff(Presented):
 
     @checked
     def machine_code(self, kernel: str, stage: str | None = None) -> Difference:
-        """The code of a kernel of `a` for its GPU beside that of the kernel that it became.
+        """Return the GPU code of a kernel of `a` next to that of its counterpart.
 
-        `stage` is "ttir", "ttgir", "llir", "ptx", "sass" or "amdgcn"; by default the last that
-        both have. Raises `UsageError` where there is no such code.
+        `stage` is "ttir", "ttgir", "llir", "ptx", "sass" or "amdgcn"; by default the last that both
+        have. Raises `UsageError` if there is no such code.
         """
         match = _match_of(self, kernel)
         sides = [_stages(self.a, match.a), _stages(self.b, match.b)]
@@ -203,7 +203,7 @@ class Diff(Presented):
 
     @checked
     def to_html(self, path: str | PathLike[str] | None = None) -> str:
-        """A self-contained page, which needs no network; written to `path` when given."""
+        """Return a self-contained page, which needs no network; written to `path` when given."""
         return presenter().page(self, path)
 
     def view(self) -> anywidget.AnyWidget:

@@ -52,10 +52,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class NetworkWaits:
-    """µs that kernels wait, by the kernel that does; with `least_us` and `most_us` of them all.
+    """Exposed communication in µs, by the waiting kernel; `least_us` and `most_us` bound the total.
 
-    `most_us` is None where the time of a collective is not known, or was held against no
-    measurement. `est_us` is what all collectives take, waited for or not.
+    `most_us` is None if a collective's time is unknown, or was never compared with a measurement.
+    `est_us` is the total time of all collectives, exposed or not.
     """
 
     by_kernel: Mapping[str, float] = field(default_factory=dict)
@@ -79,10 +79,10 @@ class NetworkWaits:
 
 
 def find_waits(report: Report, kernels_us: float, error: float | None) -> NetworkWaits:
-    """The waits of a record whose kernels take `kernels_us`, off by the relative `error`.
+    """Find a report's exposed communication; kernels take `kernels_us`, with relative `error`.
 
-    A collective that takes longer is waited for longer by no more than that, and kernels that take
-    less hide less of it by no more than they take less: the ends follow from both together.
+    A slower collective adds at most its own extra time to the exposed time. Faster kernels hide
+    less of it, by at most the time that they save. The bounds follow from both together.
     """
     rows = list(report.collectives)
     if not rows:
@@ -147,16 +147,16 @@ _SLOW_HOST = LaunchCosts(kernel_us=22.0, library_us=22.0)
 
 @dataclass(frozen=True, repr=False)
 class Forecast(Presented):
-    """One call on a GPU by a model, in µs; nothing was run.
+    """Hold the modelled time of one call on a GPU, in µs; nothing was run.
 
-    `call_us` is until the last kernel ends, launched as the record says: one by one, or as the
-    CUDA graphs that torch records. It lies between `least_us` and `most_us` as often as the
-    measured errors say, about four times of five; `most_us` is None where the error of a kernel
-    is not known (its GPU was not measured, or the model does not know it), and `least_us` is
-    then by its bound. In both are the waits for collectives on the network, by NCCL's own model:
-    `waits` has them apart. `graph_us` is with CUDA graphs, `kernels_us` the device alone with its
-    relative `error`, `launches_us` what the CPU takes to start them. `missing` says what is not
-    in it.
+    `call_us` is until the last kernel ends, launched as the report says: one by one, or as the CUDA
+    graphs that torch records. By the measured errors, it is between `least_us` and `most_us` about
+    four times of five. `most_us` is None if a kernel's error is unknown (its GPU was not measured,
+    or the model does not cover it); `least_us` then uses its bound. Both include exposed
+    communication, by NCCL's own model; `waits` has it separately.
+
+    `graph_us` is with CUDA graphs, `kernels_us` the device alone with its relative `error`,
+    `launches_us` the CPU's launch time. `missing` lists what is not included.
     """
 
     target: str
@@ -174,17 +174,17 @@ class Forecast(Presented):
 
     @property
     def kernels_us(self) -> float:
-        """The kernels alone, added up."""
+        """The total time of the kernels alone."""
         return sum(row.us for row in self.rows)
 
     @property
     def bound_us(self) -> float:
-        """The least that the kernels can take by the roofline, as far as it is known."""
+        """The roofline time of the kernels, as far as it is known."""
         return sum(row.bound_us or 0.0 for row in self.rows)
 
     @property
     def error(self) -> float | None:
-        """The relative error of `kernels_us`; None where that of a kernel is not known."""
+        """The relative error of `kernels_us`; None if that of a kernel is unknown."""
         return join_errors((row, 1.0) for row in self.rows)
 
     @property
@@ -194,7 +194,7 @@ class Forecast(Presented):
 
     @checked
     def frame(self, name: str = "kernels") -> pandas.DataFrame:
-        """The `"kernels"` in their order, the `"lines"`, or the `"modules"`; raises `UsageError`.
+        """Return the `"kernels"` in order, the `"lines"`, or the `"modules"`; raises `UsageError`.
 
         A kernel is shared among its lines, and among its modules, in proportion to sizes.
         """
@@ -208,7 +208,7 @@ class Forecast(Presented):
 
     @property
     def lines(self) -> list[LineForecast]:
-        """The lines with what they call, the costliest first."""
+        """The lines with their callees, the costliest first."""
         return list_lines(self.report, self.rows)
 
     @property
@@ -422,12 +422,11 @@ NO_LINE = "no source line"
 class KernelForecast:
     """All calls of a kernel in one call of the program; µs on the device.
 
-    `us` is their time by the model, `bound_us` the least that the roofline allows. `source`:
-    "measured", "modelled", "bound" where the model knows nothing of it, or "network" for a
-    collective: `Forecast.waits` has what the kernels wait for it. `error` is relative, 0 of a
-    measured time, None where it was not measured; `kind` says whose error it is: "product",
-    "convolution", "attention", "mover".
-    `why` says what the time rests on.
+    `us` is their modelled time, `bound_us` their roofline time. `source` is "measured", "modelled",
+    "bound" if the model does not cover it, or "network" for a collective: `Forecast.waits` has its
+    exposed time. `error` is relative, 0 for a measured time, None if it was not measured. `kind`
+    says which error it is: "product", "convolution", "attention", "mover". `why` has the basis of
+    the time.
     """
 
     kernel: str  # the kernel, by its id
@@ -447,12 +446,12 @@ class KernelForecast:
 
 @dataclass(frozen=True, slots=True)
 class LineForecast:
-    """A source line: its share of the kernels that it ended in, an estimate; µs on the device.
+    """A source line: its estimated share of the kernels that it ended in; µs on the device.
 
-    `us` is with what the line calls, `own_us` without, `bound_us` the least that the roofline
-    allows, of all `kernels` that it has a share of. `line` is its number, `code` its text,
-    `line_id` its id. `error` is relative, None where that of a
-    kernel is not known. For work without a source line `file` is empty and `code` says so.
+    `us` includes callees, `own_us` does not. `bound_us` is the roofline time of all `kernels` that
+    it has a share of. `line` is its number, `code` its text, `line_id` its id. `error` is relative,
+    None if that of a kernel is unknown. For work without a source line, `file` is empty and `code`
+    says so.
     """
 
     file: str
@@ -471,12 +470,11 @@ class LineForecast:
 
 @dataclass(frozen=True, slots=True)
 class ModuleForecast:
-    """A module: its share of the kernels that it ended in, an estimate; µs on the device.
+    """A module: its estimated share of the kernels that it ended in; µs on the device.
 
-    `us` is with the modules in it, `own_us` without, `bound_us` the least that the roofline
-    allows, of all `kernels` that it has a share of; `module` is its path, empty for the call
-    with what belongs to no module, `depth` how many modules it is in. `error` is relative, None
-    where that of a kernel is not known.
+    `us` includes its submodules, `own_us` does not. `bound_us` is the roofline time of all
+    `kernels` that it has a share of. `module` is its path, empty for the call with work outside any
+    module; `depth` is its nesting depth. `error` is relative, None if that of a kernel is unknown.
     """
 
     module: str

@@ -262,11 +262,11 @@ def _measured(report: Report, simulated: Launches, *, is_graphed: bool) -> Itera
 
 @dataclass(frozen=True)
 class LaunchCosts:
-    """What the model charges, in microseconds; the module's docstring has the sources.
+    """Costs in the model, in microseconds; the module's docstring has the sources.
 
-    `kernel_us` and `library_us` are the CPU's for starting a Triton kernel from Inductor's program
-    in Python, and for a library call; `graph_us` for a replay of a CUDA graph. No kernel takes the
-    GPU less than `shortest_us`.
+    `kernel_us` and `library_us` are CPU time: to launch a Triton kernel from Inductor's Python
+    program, and for a library call. `graph_us` is for a replay of a CUDA graph. No kernel takes
+    less GPU time than `shortest_us`.
     """
 
     kernel_us: float = 6.8
@@ -277,12 +277,12 @@ class LaunchCosts:
 
 @dataclass(frozen=True, slots=True)
 class KernelLaunch:
-    """One start of a kernel; times are microseconds from the start of the call.
+    """One kernel launch; times are microseconds from the start of the call.
 
     `part` is that of the table `cuda_graphs`, `in_graph` whether that part is recorded. `source`
-    says where `device_us` is from: "measured", "bound" (the least time, by the roofline),
-    "shortest" (that of any kernel), or "given". The kernel starts at `start_us` when launched by
-    itself, at `graph_start_us` with CUDA graphs.
+    says where `device_us` is from: "measured", "bound" (roofline time), "shortest" (minimum of any
+    kernel), or "given". The kernel starts at `start_us` when launched separately, at
+    `graph_start_us` with CUDA graphs.
     """
 
     kernel: str  # the kernel that starts, by its id
@@ -299,12 +299,11 @@ class KernelLaunch:
 
 @dataclass(frozen=True, repr=False)
 class Launches(Presented):
-    """One call with its kernels launched one by one, and with CUDA graphs; by a model, not run.
+    """One call with its kernels launched one by one, and with CUDA graphs; modelled, not run.
 
-    `plain_us` and `graph_us` are the time until the last kernel ends, `host_us` and
-    `graph_host_us` what of it the CPU spends on starting them. `copied_bytes` are copied before
-    the replays; None where that is not known. The spans are when the CPU starts and ends each
-    launch; `replays` is the number of CUDA graphs.
+    `plain_us` and `graph_us` are the time until the last kernel ends. `host_us` and `graph_host_us`
+    are the CPU's launch time in it. `copied_bytes` are copied before the replays; None if unknown.
+    The spans are when the CPU starts and ends each launch; `replays` is the number of CUDA graphs.
     """
 
     target: str
@@ -322,23 +321,23 @@ class Launches(Presented):
 
     @property
     def device_us(self) -> float:
-        """The kernels alone."""
+        """The total time of the kernels alone."""
         return sum(row.device_us for row in self.rows)
 
     @property
     def in_a_row_us(self) -> float:
-        """Launches and kernels added up, as if each launch waited for the kernel before."""
+        """The sum of launches and kernels, as if each launch waited for the previous kernel."""
         return sum(row.launch_us + row.device_us for row in self.rows)
 
     @property
     def saved(self) -> float:
-        """The part of `plain_us` that CUDA graphs save; negative where they cost time."""
+        """The share of `plain_us` that CUDA graphs save; negative if they cost time."""
         return 1 - self.graph_us / self.plain_us if self.plain_us else 0.0
 
     def frame(self) -> pandas.DataFrame:
-        """A row for each start of a kernel, in their order."""
+        """Return a row for each kernel launch, in order."""
         return presenter().rows_frame(self.rows, KernelLaunch)
 
     def plot(self) -> matplotlib.figure.Figure:
-        """What CPU and GPU do during the call, without CUDA graphs and with them."""
+        """Plot CPU and GPU activity during the call, without and with CUDA graphs."""
         return presenter().plot(self)

@@ -37,12 +37,11 @@ COUNTED = tuple(metric for metric in METRICS if metric not in ("bound_us", "mode
 
 @dataclass(frozen=True, repr=False)
 class Matrix(Presented):
-    """Every Triton kernel of a compilation on several GPUs, none of which has to be here.
+    """Compare every Triton kernel of a compilation on several GPUs; needs no GPU.
 
-    `report` is the record of the compilation with the tables `matrix` and, for each cell, the rows
-    of `assembly`. Kernels come in the order of how far apart the GPUs are. Registers, spills,
-    shared memory and instructions are counted in compiled code; occupancy and bounds are those of
-    a model.
+    `report` is the report of the compilation with the tables `matrix` and, for each cell, the rows
+    of `assembly`. Kernels are ordered by the spread between GPUs. Registers, spills, shared memory
+    and instructions are counted in compiled code; occupancy and bounds are modelled.
     """
 
     report: Report
@@ -50,10 +49,11 @@ class Matrix(Presented):
 
     @checked
     def frame(self, metric: str | None = None, *, figure: str | None = None) -> pandas.DataFrame:
-        """A row for each kernel and GPU; of one metric, kernels × GPUs, by its own differences.
+        """Return a row for each kernel and GPU; for one metric, a table of kernels × GPUs.
 
-        Metrics: registers, spills, smem_bytes, occupancy, instructions, bound_us,
-        modelled_us. Raises `UsageError` for another one.
+        The table is ordered by the metric's own differences. Metrics: registers, spills,
+        smem_bytes, occupancy, instructions, bound_us, modelled_us. Raises `UsageError` for another
+        one.
         """
         return presenter().frame(self, by_former_name("figure", "metric", figure, metric))
 
@@ -61,19 +61,18 @@ class Matrix(Presented):
     def plot(
         self, metric: str = "registers", *, figure: str | None = None
     ) -> matplotlib.figure.Figure:
-        """One metric as a heat map, the kernels that differ most on top.
+        """Plot one metric as a heat map, the kernels that differ most on top.
 
-        Raises `UsageError` where there is no such metric or no value of it.
+        Raises `UsageError` for an unknown metric, or one without values.
         """
         return presenter().plot(self, by_former_name("figure", "metric", figure, metric))
 
     @checked
     def diff(self, kernel: str, a: str, b: str, stage: str | None = None) -> Difference:
-        """The code of a kernel on two GPUs, side by side.
+        """Return the code of a kernel on two GPUs, side by side.
 
-        `stage` is "ttir", "ttgir", "llir", "ptx", "sass" or "amdgcn"; by default the last that
-        both GPUs have. Raises `UsageError` for a kernel, GPU or stage that the matrix does not
-        have.
+        `stage` is "ttir", "ttgir", "llir", "ptx", "sass" or "amdgcn"; by default the last that both
+        GPUs have. Raises `UsageError` for a kernel, GPU or stage that the matrix does not have.
         """
         names = {row.name: row.id for row in self.report.kernels}
         kernel = names.get(kernel, kernel)
@@ -92,7 +91,7 @@ class Matrix(Presented):
 
     @checked
     def to_html(self, path: str | PathLike[str] | None = None) -> str:
-        """A page with a table for each metric, which needs no network; written to `path`."""
+        """Return a page with a table for each metric, written to `path`; it needs no network."""
         return presenter().page(self, path)
 
 

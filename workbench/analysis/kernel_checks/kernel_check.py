@@ -37,10 +37,11 @@ _ORDER = (
 
 @dataclass(frozen=True, repr=False)
 class KernelCheck(Presented):
-    """What is wrong with kernels, line by line, in the calls that were run.
+    """Hold the errors in kernels, line by line, in the calls that were run.
 
-    It says nothing of calls that were not: `cases` has a row for each that was, and one for what
-    another tool said `by` itself, which never makes it `ok`. `report` is the record that keeps it.
+    It proves nothing for other calls. `cases` has a row for each call that was run, and one for
+    another tool's results, marked with `by`, which never make it `ok`. `report` is the report that
+    keeps it.
     """
 
     report: Report
@@ -49,7 +50,7 @@ class KernelCheck(Presented):
 
     @property
     def ok(self) -> bool | None:
-        """False where anything was found; None where nothing was judged, or not every call."""
+        """False if anything was found; None if nothing, or not every call, could be checked."""
         if any(row.kind != NOT_JUDGED for row in self.findings):
             return False
         verdicts = {case.verdict for case in self.cases if not case.by}
@@ -57,7 +58,7 @@ class KernelCheck(Presented):
 
     @property
     def sentence(self) -> str:
-        """The worst finding first, in plain words; or what was run without one."""
+        """The worst finding first, in plain words; without one, the calls that were run."""
         faults = self.faults
         if faults:
             kernels = {row.kernel for row in faults}
@@ -88,7 +89,7 @@ class KernelCheck(Presented):
 
     @property
     def faults(self) -> list[KernelFinding]:
-        """The findings without what was not judged, the worst kind first."""
+        """The findings without unsupported cases, the worst kind first."""
         judged = [row for row in self.findings if row.kind != NOT_JUDGED]
         return sorted(
             judged,
@@ -100,7 +101,7 @@ class KernelCheck(Presented):
 
     @checked
     def frame(self, name: str = "findings") -> pandas.DataFrame:
-        """The `findings`, the worst kind first, or the `cases` that were run, as a DataFrame.
+        """Return the `findings` (worst kind first) or the `cases` that were run, as a DataFrame.
 
         Raises `UsageError` for another name.
         """
@@ -113,10 +114,10 @@ class KernelCheck(Presented):
 
     @checked
     def require(self, *, allow: Collection[str] = ()) -> KernelCheck:
-        """Itself, for CI, where every call was judged and nothing was found but kinds of `allow`.
+        """Return itself, for CI, if every call was checked and only kinds of `allow` were found.
 
-        `allow=("race, same value", "no barrier")` lets these pass. Raises `ExpectationError` with
-        the findings otherwise.
+        `allow=("race, same value", "no barrier")` accepts these kinds. Otherwise, raises
+        `ExpectationError` with the findings.
         """
         findings = [row for row in self.faults if row.kind not in allow]
         if findings:

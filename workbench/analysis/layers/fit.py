@@ -35,9 +35,10 @@ if TYPE_CHECKING:
 class FitPart:
     """A part of the peak of a call that has to fit into a GPU.
 
-    `part` is a kind of storage or "optimizer", `place` where in the call the peak is, `source`
-    where the number comes from. Of `bytes`, `once` are there with any number of layers and
-    `each_layer` with each of them; None where one depth was compiled, which does not tell.
+    `part` is a kind of storage or "optimizer", `place` the position of the peak in the call,
+    `source` the source of the number. `bytes` is `once`, independent of the number of layers, plus
+    `each_layer` for each layer. `once` and `each_layer` are None if only one depth was compiled,
+    which cannot separate them.
     """
 
     part: str
@@ -98,10 +99,10 @@ class Depth:
 
 @dataclass(frozen=True)
 class Place:
-    """A step of a program, counted from the start or from the end of its forward or backward.
+    """A step of a program, counted from the start or end of its forward or backward pass.
 
-    Programs of several depths are the same before their first and behind their last layers, so
-    that a step counted from an end does the same in each of them.
+    Programs of several depths are the same before their first and after their last layers. A step
+    counted from an end therefore does the same in each of them.
     """
 
     is_backward: bool
@@ -153,12 +154,12 @@ def _places(depths: Sequence[Depth]) -> Iterator[Place]:
 
 @dataclass(frozen=True, repr=False)
 class Fit(LiveOnly, Presented):
-    """What a call needs on a GPU and whether the GPU has it; bytes.
+    """Hold the memory of a call on a GPU, and whether it fits; in bytes.
 
-    Counted from the programs of `depths`, which were compiled, and extended on a line through them
-    to `layers`; the optimizer's state is arithmetic. `missing` says what is not in it. `doubled`
-    counts the shallowest depth with twice the batch, or the length, or each of the depths: what
-    grows and what is there once in every layer is only told apart by two.
+    Counted from the compiled programs of `depths`, and extrapolated linearly to `layers`; the
+    optimizer's state is computed. `missing` lists what is not included. `doubled` counts the
+    shallowest depth with twice the batch or the length, or each of the depths. Separating memory
+    that grows from a fixed part in every layer takes two depths.
     """
 
     name: str
@@ -181,7 +182,7 @@ class Fit(LiveOnly, Presented):
 
     @cached_property
     def parts(self) -> tuple[FitPart, ...]:
-        """What the peak is made of, most first."""
+        """The parts of the peak, largest first."""
         place, kinds = self._peak(self.layers, None, 1)
         per_layer = {
             kind: self._each([d.at(place).get(kind, 0) for d in self.depths]) for kind in kinds
@@ -199,11 +200,11 @@ class Fit(LiveOnly, Presented):
 
     @cached_property
     def modules(self) -> tuple[ModuleShare, ...]:
-        """What lives at the peak by module, most first; equal layers are one.
+        """Live bytes at the peak by module, largest first; identical layers share a row.
 
-        Weights and inputs, which the caller holds, and the optimizer are in `parts`. It is of the
-        deepest program that was compiled; further layers are like those that most of its layers are
-        equal to, so that the sum is not exactly that of `parts`.
+        Weights and inputs, which the caller holds, and the optimizer are in `parts`. It is for the
+        deepest compiled program. Further layers are taken as the most common of its layers, and the
+        sum is not exactly that of `parts`.
         """
         deepest = self.depths[-1]
         if deepest.modules is None:
@@ -225,19 +226,19 @@ class Fit(LiveOnly, Presented):
 
     @property
     def peak(self) -> int:
-        """The most bytes that live at once, the optimizer's state included."""
+        """The peak live bytes, including the optimizer's state."""
         return sum(row.bytes for row in self.parts)
 
     @property
     def saved(self) -> int:
-        """Bytes that the forward keeps for the backward."""
+        """Bytes of saved activations for the backward pass."""
         return round(extend_line([(d.layers, float(d.saved)) for d in self.depths], self.layers))
 
     @property
     def call_us(self) -> tuple[float, float, float | None] | None:
-        """µs of a call by a model, its least and its most: by the line through the depths.
+        """Modelled µs of a call, with its least and its most, extrapolated through the depths.
 
-        As in `wb.forecast`; the optimizer's step is not in it. None where there is no forecast.
+        As in `wb.forecast`; the optimizer's step is not included. None if there is no forecast.
         """
         calls = [(depth.layers, *depth.call_us) for depth in self.depths if depth.call_us]
         if len(calls) != len(self.depths):
@@ -249,7 +250,7 @@ class Fit(LiveOnly, Presented):
 
     @property
     def fits(self) -> bool:
-        """Whether the peak is within the capacity; what `missing` names comes on top."""
+        """Whether the peak is within the capacity; items in `missing` are not included."""
         return self.peak <= self.capacity
 
     @property
@@ -270,18 +271,18 @@ class Fit(LiveOnly, Presented):
         return True
 
     def largest_batch(self) -> int:
-        """The largest batch whose peak is within the capacity; 0 for none.
+        """Return the largest batch whose peak is within the capacity; 0 for none.
 
-        A model: linear between the example's batch and twice that, for which the shallowest depth
+        Modelled: linear between the example's batch and twice that, for which the shallowest depth
         is compiled once more.
         """
         return self._largest("batch")
 
     def largest_length(self) -> int:
-        """The largest length of a sequence, which is the second dimension of the inputs.
+        """Return the largest sequence length, which is the second dimension of the inputs.
 
-        As `largest_batch`; what grows with the square of the length is underestimated. Raises
-        `UsageError` for a call with one token: its cache is as long as it was made.
+        As `largest_batch`; memory that grows with the square of the length is underestimated.
+        Raises `UsageError` for a call with one token: its cache has a fixed length.
         """
         if self.shape[AXES["length"]] == 1:
             raise UsageError(
@@ -357,7 +358,7 @@ class Fit(LiveOnly, Presented):
 
     @cached_property
     def sentence(self) -> str:
-        """Whether it fits, what it needs and what most of that is."""
+        """Whether it fits, its peak, and the largest part of it."""
         verdict = "fits into" if self.fits else "does not fit into"
         call = f"a training step with {self.optimizer}" if self.is_training else "a call"
         largest = ", ".join(f"{number_text(r.bytes, 'bytes')} {r.part}" for r in self.parts[:3])
@@ -380,7 +381,7 @@ class Fit(LiveOnly, Presented):
 
     @checked
     def frame(self, name: str = "parts") -> pandas.DataFrame:
-        """The `"parts"` of the peak as a DataFrame, or its `"modules"`; raises `UsageError`."""
+        """Return the `"parts"` of the peak, or its `"modules"`, as a table; raises `UsageError`."""
         if name == "parts":
             return presenter().rows_frame(self.parts, FitPart)
         if name != "modules":
@@ -388,7 +389,7 @@ class Fit(LiveOnly, Presented):
         return presenter().rows_frame(rows_of(self.modules), LayerRow)
 
     def plot(self) -> Figure:
-        """The parts of the peak on one bar, beside the capacity."""
+        """Plot the parts of the peak on one bar, with the capacity."""
         return presenter().plot(self)
 
     @checked

@@ -73,11 +73,11 @@ def _counted(report: Report) -> Memory:
 
 @dataclass(frozen=True, repr=False)
 class Memory(Presented):
-    """What a compiled call holds in memory at each of its steps; counted from its program's text.
+    """Hold the live memory of a compiled call at each step, counted from its program's text.
 
-    Bytes are those of storages, as allocated: exact but for what `missing` names. The backward is
-    taken to follow the forward at once, with the outputs still held. `measure` runs the call and
-    compares, where it can be run.
+    Bytes are those of storages, as allocated: exact except for items in `missing`. The backward
+    pass is assumed to follow the forward pass at once, with the outputs still held. `measure` runs
+    the call and compares, if it can run.
     """
 
     report: Report
@@ -86,17 +86,17 @@ class Memory(Presented):
 
     @property
     def peak(self) -> int:
-        """The most bytes that live at once, weights and inputs included."""
+        """The peak live bytes, including weights and inputs."""
         return self.peaks[-1].bytes
 
     @property
     def base(self) -> int:
-        """Bytes of weights, constants and inputs, which the caller holds all the time."""
+        """Bytes of weights, constants and inputs, which the caller always holds."""
         return self.peaks[-1].base_bytes
 
     @cached_property
     def live(self) -> tuple[int, ...]:
-        """The most bytes that live while each step is prepared and runs."""
+        """The peak live bytes while each step is prepared and runs."""
         last = len(self.timeline.walk.steps) - 1
         live = [0] * (last + 1)
         for bytes_, step in self.timeline.walk.moments:
@@ -106,37 +106,37 @@ class Memory(Presented):
 
     @cached_property
     def peaks(self) -> tuple[MemoryPeak, ...]:
-        """The peak of each part of the call, that of the whole last; eager is not among them."""
+        """The peak of each part of the call, that of the whole last; eager is not included."""
         return find_peaks(self.timeline)
 
     @cached_property
     def eager(self) -> MemoryPeak | None:
-        """The peak of the call without a compiler; None where it was not counted."""
+        """The peak of the call in eager; None if it was not counted."""
         return read_eager_peak(self.report, self.base)
 
     @property
     def why_no_eager(self) -> str:
-        """Why eager's peak is not known, in a sentence; empty where it is."""
+        """The reason why eager's peak is unknown, in a sentence; empty if it is known."""
         return explain_no_eager(self.report)
 
     @cached_property
     def missing(self) -> str:
-        """What the figures leave out."""
+        """The items that the figures leave out."""
         return list_missing(self.timeline)
 
     @cached_property
     def also_missing(self) -> str:
-        """What they leave out besides the memory of library calls, which `sentence` names."""
+        """The items left out in addition to the memory of library calls, which `sentence` names."""
         return list_missing(self.timeline, with_scratch=False)
 
     @cached_property
     def scratch(self) -> tuple[Scratch, ...]:
-        """The library calls that take memory of their own while they run, with a bound if known."""
+        """The library calls that allocate workspace while they run, with a bound if known."""
         return list_scratch(self.timeline)
 
     @property
     def most(self) -> int | None:
-        """The peak in bytes with what library calls take; None where that cannot be told."""
+        """The peak in bytes including workspace of library calls; None if that is unknown."""
         if not self.timeline.is_whole or any(row.bytes is None for row in self.scratch):
             return None
         return max(self.peak, *(self._hold_while(row) for row in self.scratch), 0)
@@ -147,12 +147,12 @@ class Memory(Presented):
 
     @cached_property
     def allocations(self) -> tuple[Allocation, ...]:
-        """A row for each storage, in the order in which they were allocated."""
+        """A row for each storage, in the order of allocation."""
         return list_allocations(self.timeline)
 
     @cached_property
     def steps(self) -> tuple[MemoryStep, ...]:
-        """A row for each kernel and library call, in their order."""
+        """A row for each kernel and library call, in order."""
         lines = _kernel_lines(self.report)
         rows = []
         for number, (step, kernel) in enumerate(
@@ -178,7 +178,7 @@ class Memory(Presented):
 
     @cached_property
     def saved(self) -> tuple[SavedTensor, ...]:
-        """A row for each tensor that the forward keeps for the backward."""
+        """A row for each saved activation for the backward pass."""
         places = {id(s): n for n, s in enumerate(self.timeline.walk.storages)}
         places_of_nodes = self.report.node_rows.get(_last_forward(self.report) or "", [])
         nodes = {row.name: row for row in map(self.report.nodes.__getitem__, places_of_nodes)}
@@ -207,12 +207,12 @@ class Memory(Presented):
 
     @property
     def saved_bytes(self) -> int:
-        """Bytes that the forward keeps for the backward: each storage once, weights apart."""
+        """Bytes of saved activations: each storage once, without weights."""
         return sum(row.bytes for row in self.saved)
 
     @checked
     def at_peak(self, by: By = "line") -> dict[str, int]:
-        """Bytes that live at the peak by "line", "module", "kind" or "value", most first.
+        """Return the live bytes at the peak by "line", "module", "kind" or "value", largest first.
 
         Weights, constants and inputs are one entry each except by kind and value. Raises
         `UsageError` for another word.
@@ -228,10 +228,10 @@ class Memory(Presented):
 
     @checked
     def without(self, buffer: str) -> int:
-        """The peak in bytes if the storage of a buffer took none, by its name or its id.
+        """Return the peak in bytes if a buffer's storage were empty, by the buffer's name or id.
 
-        A name that several programs have is that of the one that matters most. Raises `UsageError`
-        for a name that is not in the table `allocations`.
+        If several programs have the name, it is the most important one. Raises `UsageError` for a
+        name that is not in the table `allocations`.
         """
         rows = [row for row in self.allocations if buffer == row.id or buffer in row.names]
         if not rows:
@@ -243,7 +243,7 @@ class Memory(Presented):
 
     @cached_property
     def sentence(self) -> str:
-        """What the peak is, where it is and what most of it is."""
+        """The peak, its position and its largest part."""
         whole = self.peaks[-1]
         above = whole.bytes - whole.base_bytes
         bound = "At most" if self.timeline.is_whole and not self.scratch else "At least"
@@ -289,9 +289,9 @@ class Memory(Presented):
 
     @checked
     def measure(self, /, *args: Any, **kwargs: Any) -> Any:
-        """Call it on these inputs under torch's profiler, and the original; see `MeasuredMemory`.
+        """Run it and eager on these inputs under torch's profiler; see `MeasuredMemory`.
 
-        Raises `UsageError` for a record, and for what does not run on the CPU of this machine.
+        Raises `UsageError` for a report, and if it does not run on the CPU of this machine.
         """
         if self.measurer is None:
             raise UsageError(
@@ -303,7 +303,7 @@ class Memory(Presented):
 
     @checked
     def frame(self, table: str = "allocations") -> pandas.DataFrame:
-        """A table: "allocations", "memory_steps", "memory_peaks" or "saved".
+        """Return a table: "allocations", "memory_steps", "memory_peaks" or "saved".
 
         Raises `UsageError` for another name.
         """
@@ -327,7 +327,7 @@ class Memory(Presented):
         return tables[table]
 
     def plot(self) -> matplotlib.figure.Figure:
-        """Live bytes over the steps, stacked by kind."""
+        """Plot live bytes over the steps, stacked by kind."""
         return presenter().plot(self)
 
 

@@ -56,13 +56,13 @@ _BY_HAND: Mapping[Kind, str] = {
 
 @dataclass(frozen=True)
 class Opportunity:
-    """One change, with a range of what it saves in one call, and where that number is from.
+    """One change, with a range of its saving in one call, and the source of the number.
 
-    Bytes are those of Inductor's traffic model, times microseconds, `fewer_kernels` launches; None
-    where nothing can be said. `settings` are the arguments that change, such as `("mode",
-    "max-autotune")`; `before` are the lines from `line` of `file`, `after` those in their place, or
-    without `before` an example of what to write. `kernels` are those concerned. `saved_memory` are
-    bytes that live less, at the peak or after the call.
+    Bytes are those of Inductor's traffic model, times are microseconds, `fewer_kernels` are
+    launches; unknown figures are None. `settings` are the changed arguments, such as `("mode",
+    "max-autotune")`. `before` are the lines from `line` of `file`, `after` their replacement;
+    without `before`, `after` is an example. `kernels` are the kernels concerned. `saved_memory` is
+    the reduction of live bytes, at the peak or after the call.
     """
 
     id: str  # its id
@@ -88,7 +88,7 @@ class Opportunity:
 
     @property
     def action(self) -> str:
-        """The change in code: what is passed, or the lines to write."""
+        """The change in code: the argument to pass, or the lines to write."""
         return self.change.arguments if self.settings else "\n".join(self.after)
 
     @property
@@ -106,7 +106,7 @@ class Opportunity:
 
     @property
     def why_not(self) -> str | None:
-        """Why nobody can try it by itself, in a sentence; None where it can be tried."""
+        """The reason why it cannot be tried automatically, in a sentence; None if it can."""
         if self.settings or self.before:
             return None
         if self.kind == "break cure" and self.after:
@@ -115,7 +115,7 @@ class Opportunity:
 
     @property
     def predicted_us(self) -> tuple[float, float, float] | None:
-        """Microseconds that a call may save: lowest, middle, highest; None: nobody can say."""
+        """Microseconds that a call may save: lowest, middle, highest; None if unknown."""
         low, high = self.saved_us_low, self.saved_us_high
         if high is None:
             return None
@@ -137,10 +137,10 @@ class Opportunity:
 
 @dataclass(frozen=True)
 class Cost:
-    """What one compilation costs a call; None is unknown.
+    """The cost of one call of a compilation; None is unknown.
 
-    Graph breaks, kernels and bytes are counted, `bound_us` is the least time on the GPU by the
-    roofline, `call_us` the median of calls that were measured in turn with the other one's.
+    Graph breaks, kernels and bytes are counted. `bound_us` is the roofline time on the GPU,
+    `call_us` the median of calls, measured interleaved with those of the other compilation.
     """
 
     kernels: int
@@ -152,12 +152,12 @@ class Cost:
 
 @dataclass(frozen=True, repr=False)
 class Tried(Presented):
-    """The compilation with the change beside the one without.
+    """Compare the compilation with the change to the one without.
 
-    `agrees` is None where the outputs were not compared; `checked` says what was compared, with
-    which tolerance, or why not. `diff` is what `workbench.diff` gives for the two. `times` are both
-    timed in turn, with the verdict that they allow; None where nothing runs here. `streams` are
-    both by the model of a rank with its collectives; None without them.
+    `agrees` is None if the outputs were not compared. `checked` describes the comparison and its
+    tolerance, or why there was none. `diff` is the result of `workbench.diff` for the two. `times`
+    has both, interleaved, with the resulting verdict; None if nothing runs here. `streams` has both
+    by the model of a rank with its collectives; None without them.
     """
 
     opportunity: Opportunity
@@ -172,22 +172,22 @@ class Tried(Presented):
 
     @property
     def saved_bytes(self) -> int | None:
-        """Bytes a call moves less; negative where it moves more."""
+        """Bytes that a call saves; negative if it moves more."""
         if self.before.bytes is None or self.after.bytes is None:
             return None
         return self.before.bytes - self.after.bytes
 
     @property
     def fewer_kernels(self) -> int:
-        """Kernels a call starts less."""
+        """Kernel launches that a call saves."""
         return self.before.kernels - self.after.kernels
 
     @property
     def saved_us(self) -> float | None:
-        """Microseconds a call takes less: by the pairs, where nothing was timed by the bounds.
+        """Microseconds that a call saves: measured in pairs, or by the bounds if nothing was timed.
 
-        With collectives by their model. None where the pairs are too noisy, or the model is not
-        exact enough, to say; 0 for identical code and for no difference.
+        With collectives, they are modelled. None if the pairs are too noisy, or the model is not
+        exact enough; 0 for identical code and for no difference.
         """
         if self.times is not None:
             if self.times.is_sure:

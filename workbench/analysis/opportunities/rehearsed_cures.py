@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RehearsedCure:
-    """A cure of one break: what was changed, and what was counted and compared after it.
+    """A fix of one break: the change, and the counts and comparisons with it.
 
-    Graphs and breaks are counted in one captured call; None where the copy could not be captured.
+    Graphs and breaks are counted in one captured call; None if the copy could not be captured.
     """
 
     id: str
@@ -49,10 +49,10 @@ def _takes_away(cure: RehearsedCure) -> bool:
 
 @dataclass(frozen=True, repr=False)
 class Rehearsal(Presented):
-    """The graph breaks of a call with their cures, each tried by itself and compared.
+    """Hold the graph breaks of a call with their fixes, each tried separately and compared.
 
-    `chosen` are the ids of the cures that were tried together, the first that helps of each break,
-    and `graphs_after` and `breaks_after` what is left with them.
+    `chosen` are the ids of the fixes that were tried together: the first of each break that helps.
+    `graphs_after` and `breaks_after` are the counts with them.
     """
 
     name: str
@@ -67,7 +67,7 @@ class Rehearsal(Presented):
 
     @property
     def advice(self) -> Mapping[str, str]:
-        """What to do about the breaks that no cure takes away, by their id, in words."""
+        """Advice on the breaks that no fix removes, by their id, in words."""
         if any(cure.verdict == "cures" for cure in self.cures) or not self.breaks_after:
             return {}
         solved = {cure.break_id for cure in self.cures if _takes_away(cure)}
@@ -75,10 +75,10 @@ class Rehearsal(Presented):
 
     @checked
     def patch(self, cure: str | None = None) -> str:
-        """A unified diff of one cure, by its id, or of those that were tried together.
+        """Return a unified diff of one fix, by its id, or of those that were tried together.
 
-        Options of Dynamo are no lines and not in it: their code is in the table of cures. Raises
-        `UsageError` for an id that there is not, and for a cure that was refused.
+        Dynamo options are not included: their code is in the table of fixes. Raises `UsageError`
+        for an unknown id, and for a fix that was refused.
         """
         if cure is None:
             return self.chosen_patch
@@ -92,7 +92,7 @@ class Rehearsal(Presented):
 
     @checked
     def frame(self, name: str = "cures") -> pandas.DataFrame:
-        """The `cures`, or the `breaks`, as a DataFrame; raises `UsageError` for another name."""
+        """Return the `cures` or `breaks` as a DataFrame; raises `UsageError` for another name."""
         if name == "cures":
             return presenter().rows_frame(self.cures, RehearsedCure)
         if name == "breaks":

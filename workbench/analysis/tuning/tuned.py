@@ -47,9 +47,9 @@ MANY = 8
 
 @dataclass(frozen=True, repr=False)
 class RankedConfigs(Presented):
-    """The configurations of one kernel on one GPU, compiled and ranked by a model: nothing was run.
+    """Hold one kernel's configurations on one GPU, compiled and ranked by a model; nothing was run.
 
-    `report` is the record of the compilation with the table `ranked_configs`.
+    `report` is the report of the compilation with the table `ranked_configs`.
     """
 
     report: Report
@@ -58,32 +58,32 @@ class RankedConfigs(Presented):
 
     @property
     def rows(self) -> tuple[RankedConfig, ...]:
-        """By rank, then those that cannot be compiled or launched."""
+        """The rows by position, then those that cannot be compiled or launched."""
         key = (self.kernel, self.target)
         return tuple(r for r in self.report.ranked_configs if (r.kernel, r.target) == key)
 
     def frame(self) -> pandas.DataFrame:
-        """A row for each configuration, the best by the model first."""
+        """Return a row for each configuration, the best modelled one first."""
         return presenter().frame(self)
 
     def plot(self) -> matplotlib.figure.Figure:
-        """What the model gives each configuration as a heat map, block sizes × warps and stages.
+        """Plot the modelled times as a heat map, block sizes × warps and stages.
 
-        Raises `UsageError` where no configuration could be compiled.
+        Raises `UsageError` if no configuration could be compiled.
         """
         return presenter().plot(self)
 
     @checked
     def to_html(self, path: str | PathLike[str] | None = None) -> str:
-        """A page with the heat map and every row, which needs no network; written to `path`."""
+        """Return a page with the heat map and every row, written to `path`; it needs no network."""
         return presenter().page(self, path)
 
 
 @dataclass(frozen=True)
 class TunedCase:
-    """One GPU and one size: its configurations by the model's order, then the discarded ones.
+    """One GPU and one size: its configurations in modelled order, then the discarded ones.
 
-    `sizes` are those of the product (M, N, K, …), empty for kernels of another kind.
+    `sizes` are those of the matmul (M, N, K, …), empty for kernels of another kind.
     """
 
     gpu: Gpu
@@ -92,12 +92,12 @@ class TunedCase:
 
     @property
     def ranked(self) -> tuple[Candidate, ...]:
-        """Those with a place, the best first."""
+        """The ranked configurations, the best first."""
         return tuple(candidate for candidate in self.candidates if candidate.verdict == RANKED)
 
     @property
     def doubt(self) -> str:
-        """How many others the model cannot tell from the first, in words; "" where it can."""
+        """How many others the model cannot separate from the first, in words; "" if it can."""
         times = [candidate.ranked_us for candidate in self.ranked if candidate.ranked_us < inf]
         alike = sum(us < ALIKE * times[0] for us in times[1:])
         return f"the model cannot tell it from {plural(alike, 'other')}" if alike else ""
@@ -110,11 +110,11 @@ class TunedCase:
 
 @dataclass(frozen=True, repr=False)
 class Tuned(Presented):
-    """A kernel's configurations for GPUs and sizes, compiled and ranked by a model.
+    """Hold a kernel's configurations for GPUs and sizes, compiled and ranked by a model.
 
-    `kind` is what the model takes the kernel for: "product", "product with scales", "reduction",
-    "pointwise". `remarks` say what was left out. `from_store` counts configurations that were not
-    compiled again.
+    `kind` is the kernel's kind in the model: "product", "product with scales", "reduction",
+    "pointwise". `remarks` list what was left out. `from_store` counts configurations that came from
+    the store.
     """
 
     kernel: str
@@ -145,7 +145,7 @@ class Tuned(Presented):
 
     @property
     def error(self) -> str:
-        """How far the model is known to be off for these GPUs: modelled, not measured."""
+        """The known model error for these GPUs, as text: modelled, not measured."""
         ranked = [candidate for case in self.cases for candidate in case.ranked]
         if ranked and all(candidate.model_us is None for candidate in ranked):
             return NO_MODEL
@@ -161,28 +161,28 @@ class Tuned(Presented):
         return f"{text} What the winners that you gave change was not compared." if placed else text
 
     def frame(self) -> pandas.DataFrame:
-        """A row for each configuration of each case: verdict, reason, resources, modelled time."""
+        """Return each configuration of each case: verdict, reason, resources, modelled time."""
         return presenter().frame(self)
 
     @checked
     def plot(self, *, target: str | None = None, **size: int) -> matplotlib.figure.Figure:
-        """The space of one case as a heat map: blocks × warps and stages, pale where it is best.
+        """Plot one case as a heat map: blocks × warps and stages, pale where it is best.
 
-        The first case where none is named. Raises `UsageError` where none of it can be used.
+        Default: the first case. Raises `UsageError` if none of its configurations can be used.
         """
         case = self.find_case(target, size) if target or size else self.cases[0]
         return presenter().plot(self, case)
 
     @checked
     def to_html(self, path: str | PathLike[str] | None = None) -> str:
-        """A page with the heat maps and every row, which needs no network; written to `path`."""
+        """Return a page with heat maps and every row, written to `path`; it needs no network."""
         return presenter().page(self, path)
 
     @checked
     def best(self, n: int = 1, *, target: str | None = None, **size: int) -> tuple[Candidate, ...]:
-        """The first `n` of one case, which `target` and sizes such as `M=16` name.
+        """Return the first `n` of one case, selected by `target` and sizes such as `M=16`.
 
-        Raises `UsageError` where several cases are meant, or none of it can be launched.
+        Raises `UsageError` if several cases match, or no configuration can be launched.
         """
         case = self.find_case(target, size)
         if not case.ranked:
@@ -193,10 +193,9 @@ class Tuned(Presented):
     def why(
         self, a: int | str = 1, b: int | str = 2, *, target: str | None = None, **size: int
     ) -> str:
-        """Why one configuration is before another, or has no place; by place or by its values.
+        """Explain why one configuration is ahead of another, or is not ranked.
 
-        `a` and `b` are places in the order, from 1, or values such as "BLOCK_M=64, BLOCK_N=128, 4
-        warps".
+        `a` and `b` are positions, from 1, or values such as "BLOCK_M=64, BLOCK_N=128, 4 warps".
         """
         case = self.find_case(target, size)
         return explain_order(case.gpu, *(_find(case, choice) for choice in (a, b)))
@@ -224,13 +223,13 @@ class Tuned(Presented):
         block_shape: Sequence[int] | None = None,
         **sizes: int,
     ) -> tuple[Path, ...]:
-        """Write the best of each M as vLLM reads it, a file for each GPU, N and K or E and N.
+        """Write the best of each M in vLLM's format, a file for each GPU, N and K or E and N.
 
-        Put files of experts where `VLLM_TUNED_CONFIG_FOLDER` points, those of block-scaled products
-        into vLLM's `quantization/utils/configs`. Beside each stands a text that says what it is
-        worth, for the format has no room for it. `dtype` and `block_shape` are those in the name,
-        such as "fp8_w8a8" and (128, 128); `sizes` replace what the files are named by: E, N, K. For
-        experts N is the inner width, half the columns of the first product.
+        Put files of experts into the folder that `VLLM_TUNED_CONFIG_FOLDER` names, those of
+        block-scaled GEMMs into vLLM's `quantization/utils/configs`. A text file next to each has
+        the model's error, for which the format has no field. `dtype` and `block_shape` are those in
+        the name, such as "fp8_w8a8" and (128, 128); `sizes` replace those in the file names: E, N,
+        K. For experts, N is the intermediate size, half the columns of the first matmul.
         """
         return self._write_served(Path(folder), dtype, block_shape, sizes, is_sglang=False)
 
@@ -243,10 +242,11 @@ class Tuned(Presented):
         block_shape: Sequence[int] | None = None,
         **sizes: int,
     ) -> tuple[Path, ...]:
-        """As `write_vllm`, with the names of sglang.
+        """Write them as `write_vllm` does, with the names of sglang.
 
-        It looks for files of experts in `configs/triton_3_5_1` and so on (`SGLANG_MOE_CONFIG_DIR`),
-        by the release of Triton, for products in `quantization/configs`.
+        sglang looks for files of experts in `configs/triton_3_5_1` and so on
+        (`SGLANG_MOE_CONFIG_DIR`), by the Triton release, and for files of matmuls in
+        `quantization/configs`.
         """
         return self._write_served(Path(folder), dtype, block_shape, sizes, is_sglang=True)
 
@@ -280,7 +280,7 @@ class Tuned(Presented):
     ) -> Path:
         """Write the first `n` of one case as Python with a list of `triton.Config`, `configs`.
 
-        `@triton.autotune(configs, key=[…])` then times these few on the device.
+        `@triton.autotune(configs, key=[…])` then times only these on the device.
         """
         text = formats.write_triton(self.best(n, target=target, **size), self.remark)
         file = Path(path)
@@ -297,21 +297,22 @@ class Tuned(Presented):
         target: str | None = None,
         **size: int,
     ) -> Path:
-        """Write the best of one case as `helion.Config.load` reads it.
+        """Write the best of one case for `helion.Config.load`.
 
-        For a kernel that Helion generated its blocks are known by their names; `order` names those
-        of another in the order of its `hl.tile`.
+        The blocks of a kernel that Helion generated are known by their names. For another kernel,
+        `order` names them in the order of its `hl.tile`.
         """
         (first,) = self.best(1, target=target, **size)
         return formats.write_beside(Path(path), formats.write_helion(first, order), self.remark)
 
     @checked
     def write_inductor(self, folder: str | PathLike[str], *, target: str | None = None) -> Path:
-        """Write the best for a kernel of a compiled program, as Inductor reads its own choice.
+        """Write the best for a kernel of a compiled program, as Inductor stores its own choice.
 
-        `folder` is what `TORCHINDUCTOR_CACHE_DIR` names where the program is compiled. Inductor
-        looks under the kernel's text, for the same torch and GPU; with another it finds nothing
-        and times its own. Raises `UsageError` for a kernel of no program, and where it reads none.
+        `folder` is the folder that `TORCHINDUCTOR_CACHE_DIR` names where the program is compiled.
+        Inductor finds it by the kernel's text, for the same torch and GPU. With another, it finds
+        nothing and times its own configurations. Raises `UsageError` for a kernel that no program
+        has, and if Inductor would not read the choice.
         """
         (first,), gpu = self.best(1, target=target), self.find_case(target, {}).gpu.name
         if not self.generated:

@@ -38,7 +38,7 @@ _AGAIN = "get the file again: loading it is refused"
 
 @dataclass(frozen=True)
 class Check(Presented):
-    """Every requirement of a file: each pass, warn, fail or not checked on one machine."""
+    """Hold every requirement of a file: each pass, warn, fail or not checked on one machine."""
 
     path: str
     machine: Machine
@@ -46,12 +46,12 @@ class Check(Presented):
 
     @property
     def ok(self) -> bool:
-        """Whether all was checked and nothing fails; a warning keeps no file from being loaded."""
+        """Whether everything was checked and nothing fails; a file with a warning can be loaded."""
         return all(row.verdict in ("pass", "warn") for row in self.requirements)
 
     @property
     def verdict(self) -> str:
-        """Whether it can be loaded, and where; that is not said where something was not checked."""
+        """Whether it can be loaded, and where; left out if something was not checked."""
         verdicts = [row.verdict for row in self.requirements]
         unknown = verdicts.count(NOT_CHECKED)
         there = f"a machine with {repr(self.machine).removeprefix('Machine(').removesuffix(')')}"
@@ -63,11 +63,11 @@ class Check(Presented):
     table = FormerTable()
 
     def frame(self) -> pandas.DataFrame:
-        """A row for each requirement: name, verdict, needed, found, advice."""
+        """Return a row for each requirement: name, verdict, needed, found, advice."""
         return presenter().rows_frame(self.requirements, Requirement)
 
     def __repr__(self) -> str:
-        """A line for each requirement."""
+        """Show a line for each requirement."""
         lines = [f"Check({os.path.basename(self.path)}: {self.verdict})"]
         width = max(len(row.name) for row in self.requirements)
         for row in self.requirements:

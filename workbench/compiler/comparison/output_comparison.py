@@ -63,10 +63,10 @@ class Comparison:
 
 @dataclass(frozen=True)
 class KernelComparison:
-    """A value that a kernel or library call gave, beside that of the captured graph.
+    """A result of a kernel or library call, compared with the captured graph.
 
-    `value` is the variable of the generated program, `node` the node of the graph. What is not
-    checked has no errors (NaN); `reason` says why, or why the kernel failed.
+    `value` is the variable of the generated program, `node` the node of the graph. Unchecked values
+    have no errors (NaN); `reason` says why, or why the kernel failed.
     """
 
     kernel: str  # the kernel, by its id
@@ -90,10 +90,10 @@ class KernelComparison:
 
 @dataclass(frozen=True)
 class Verification:
-    """Whether the compiled code and the original agree, leaf by leaf.
+    """Compare the compiled code with eager, leaf by leaf.
 
-    `kernels` are compared when it was asked for; `notes` say what a run on the CPU cannot show.
-    `cause` says of a difference which stage made it, and what was not judged.
+    `kernels` are compared if requested; `notes` list what a run on the CPU cannot show. `cause`
+    names the stage that made a difference, and what was not checked.
     """
 
     rows: tuple[Comparison, ...]
@@ -104,9 +104,9 @@ class Verification:
 
     @property
     def verdict(self) -> Verdict:
-        """The word "failed" where a leaf or kernel differs, "passed" where every leaf was compared.
+        """The word "failed" if a leaf or kernel differs, "passed" if every leaf was compared.
 
-        "not checked" is what there was nothing to compare with, or not for every leaf.
+        "not checked" if there was nothing to compare with, or not for every leaf.
         """
         rows = {row.verdict for row in self.rows}
         kernels = {row.verdict for row in self.kernels}
@@ -117,20 +117,20 @@ class Verification:
 
     @property
     def ok(self) -> bool:
-        """Whether every leaf was compared (and kernels, where it was asked for) and none differs.
+        """Whether every leaf was compared (and kernels, if requested) and none differs.
 
-        What was not checked is never ok: `unchecked` lists it.
+        Unchecked values are never ok: `unchecked` lists them.
         """
         return self.verdict == "passed"
 
     @property
     def wrong_kernel(self) -> str | None:
-        """The first kernel or library call that gave a wrong value, or None."""
+        """The first kernel or library call with a wrong value, or None."""
         return next((row.kernel for row in self.kernels if row.verdict == "failed"), None)
 
     @property
     def unchecked(self) -> Mapping[str, str]:
-        """The leaves, kernels and library calls with a value that was not checked, and why."""
+        """The leaves, kernels and library calls with an unchecked value, and why."""
         leaves = {row.leaf: row.reason for row in self.rows if row.verdict == "not checked"}
         return leaves | self._unchecked_kernels
 
@@ -143,10 +143,10 @@ class Verification:
 
     @checked
     def frame(self, name: str = "leaves") -> pandas.DataFrame:
-        """The `leaves` or the `kernels` as a DataFrame, with errors and tolerances.
+        """Return the `leaves` or the `kernels` as a DataFrame, with errors and tolerances.
 
         A row of `leaves` is an output, or an input, a value of a module or a gradient that the call
-        changed, one of `kernels` a value that a kernel or library call gave, in the order of the
+        changed. A row of `kernels` is a result of a kernel or library call, in the order of the
         program. The `verdict` is "passed", "failed" or "not checked", with the `reason`. Raises
         `UsageError` for another name.
         """

@@ -51,10 +51,10 @@ _OPS = ("call_function", "call_method", "call_module")
 
 @dataclass(frozen=True)
 class Explanation(LiveOnly):
-    """What stops a function from being one graph; `report` holds the graphs and their sources.
+    """Hold the graph breaks of a function; `report` has the graphs and their sources.
 
-    `recipe` is the call, to try a rewrite of it, None for one that is not alive; `live_actions` are
-    what a view can start then.
+    `recipe` is the call, to try a rewrite of it; None if it is not alive. `live_actions` are the
+    actions that a view can then start.
     """
 
     breaks: tuple[Break, ...]
@@ -80,7 +80,7 @@ class Explanation(LiveOnly):
         )
 
     def __str__(self) -> str:
-        """The summary and one paragraph for each break."""
+        """Show the summary and one paragraph for each break."""
         lines = [f"{plural(self.graph_count, 'graph')} with {plural(self.op_count, 'operator')}"]
         if not self.breaks:
             lines.append(f"no graph break; {NOT_LOWERED}")

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class CheckedCall(CompiledBase):
-    """Compiled code that runs here, behind the checks of its call; see `Compiled`."""
+    """Run compiled code behind the checks of its call; see `Compiled`."""
 
     def __init__(
         self,
@@ -66,8 +66,8 @@ class CheckedCall(CompiledBase):
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Run the compiled code on inputs that fit the contract.
 
-        Where another compilation traces the call, the original's code becomes a part of that one;
-        what was loaded without its original is a graph break there.
+        If another compilation traces the call, it inlines the original's code. A call loaded
+        without its original is a graph break there.
         """
         if is_compiling():
             return self._traced(*args, **kwargs)
@@ -123,17 +123,17 @@ class CheckedCall(CompiledBase):
 
     @property
     def __name__(self) -> str:
-        """The name of the original, for whatever takes a function."""
+        """The name of the original, as callers expect of a function."""
         return self.name
 
     def __copy__(self) -> Self:
-        """Itself, as a function's copy is; what is called on an object is refused."""
+        """Return itself, as a function's copy does; refuses if it is called on an object."""
         if self._plan.receiver:
             self.__reduce_ex__(4)
         return self
 
     def __deepcopy__(self, memo: Any) -> Self:
-        """Itself, as a function's copy is; what is called on an object is refused."""
+        """Return itself, as a function's copy does; refuses if it is called on an object."""
         return self.__copy__()
 
     @property
@@ -144,7 +144,7 @@ class CheckedCall(CompiledBase):
 
     @property
     def plan(self) -> CallPlan:
-        """How it is called and checked."""
+        """The plan of its calls and checks."""
         return self._plan
 
     @property
@@ -154,22 +154,22 @@ class CheckedCall(CompiledBase):
 
     @property
     def original(self) -> Callable[..., Any] | None:
-        """What was compiled, when it is alive in this process."""
+        """The compiled function or module, if it is alive in this process."""
         return self._original
 
     @property
     def reference_name(self) -> str | None:
-        """`module:qualified.name` of the original, when it can be imported."""
+        """`module:qualified.name` of the original, if it can be imported."""
         return self._plan.reference
 
     @property
     def enters_no_grad(self) -> bool:
-        """Whether a call switches gradients off by itself."""
+        """Whether a call disables gradients itself."""
         return self._plan.enters_no_grad
 
     @cached_property
     def guard_sandbox(self) -> GuardSandbox:
-        """Other inputs to try against the guards, without running anything."""
+        """A sandbox to try other inputs against the guards; nothing runs."""
         from workbench.compiler.call_plan.guard_sandbox import GuardSandbox
 
         return GuardSandbox(tp.artifacts_of(self._aot_fn), self._plan, self._example)
@@ -269,16 +269,16 @@ class CheckedCall(CompiledBase):
         return bool(is_read and not self._plan.mismatches(bound))
 
     def disable_guard_check(self) -> None:
-        """Give up every check of a call: wrong inputs then give wrong results or a crash."""
+        """Disable every check of a call: wrong inputs then give wrong results or a crash."""
         self._checked = False
         self._call = self._build_call()
 
     def check_globals(self) -> dict[str, str]:
-        """What is no input: "ok", "changed: …", "not compared: …" or "not reachable …" by its name.
+        """Return a state for each name: "ok", "changed: …", "not compared: …" or "not reachable …".
 
-        These are globals, what was inlined, what torch's guards look at, and states of torch, such
-        as the grad mode, where they are others now. What changed is also refused by every call.
-        Of a loaded file "frozen at capture: …" is what it goes on with and cannot compare.
+        Names are globals, inlined code, values that torch's guards read, and changed states of
+        torch, such as the grad mode. Every call also refuses changed values. For a loaded file,
+        "frozen at capture: …" is a value that it uses without comparing it.
         """
         specialized = self._plan.specialized
         inlined = self._plan.inlined

@@ -24,9 +24,9 @@ def try_call(
     made: Callable[..., Any] | None = None,
     tolerance: Tolerance | None = None,
 ) -> Trial:
-    """A trial of compiled code, or of what was `made` in its place, beside the original.
+    """Make a trial of compiled code, or of its replacement `made`, against eager.
 
-    `original_inputs` are those of the original where the compiled code takes others, such as casts.
+    `original_inputs` are eager's inputs if the compiled code takes others, such as casts.
     """
     return Trial.of(
         compiled if made is None else made,
@@ -42,7 +42,7 @@ def try_call(
 
 
 def list_roots(compiled: CheckedCall) -> Iterator[Root]:
-    """What the compiled code can write to: its module, what the original reads, its own cells."""
+    """List possible targets of writes: its module, the original's reads, the code's own cells."""
     if compiled.module is not None:
         yield "", compiled.module
     yield from (("", owner) for owner in compiled.plan.receiver)
@@ -63,7 +63,7 @@ def _is_filled(cell: Any) -> bool:
 
 
 def has_other_draws(report: Report) -> bool:
-    """Whether the generated code draws other random numbers than torch from the same state."""
+    """Return whether generated code draws other random numbers than torch from the same state."""
     request = report.request
     options = {name.replace("-", "_"): value for name, value in request.options}
     return request.backend == "inductor" and options.get("fallback_random") != "True"

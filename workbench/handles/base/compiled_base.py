@@ -73,7 +73,7 @@ class _Held:
 
 
 class Recipe(LivePart):
-    """A call that was compiled, ready to be compiled for another target."""
+    """Hold a compiled call, ready to be compiled for another target."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class Recipe(LivePart):
         compile: Callable[[CompileRequest, ProgressCallback | None], CompiledBase],
         compile_in_background: Callable[[CompileRequest], Any],
     ):
-        """`compile` and `compile_in_background` take a request with the inputs of then."""
+        """Keep a call; `compile` and `compile_in_background` take a request with its inputs."""
         self._target = request.target
         self._compile = compile
         self._compile_in_background = compile_in_background
@@ -102,9 +102,9 @@ class Recipe(LivePart):
         return self._target
 
     def inputs(self, *, has_numbers: bool = False) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The arguments by position and by name; raises `UsageError` for one that is gone.
+        """Return the arguments by position and name; raises `UsageError` if one no longer exists.
 
-        With `has_numbers` a gone tensor of floating point has numbers between 0 and 1, not zeros.
+        With `has_numbers`, a missing floating-point tensor has values between 0 and 1, not zeros.
         """
         made = self._example.bound(
             None, lambda path: self._held[str(path)].tensor(has_numbers=has_numbers)
@@ -112,7 +112,7 @@ class Recipe(LivePart):
         return made["args"], made["kwargs"]
 
     def gone(self) -> tuple[str, ...]:
-        """The inputs whose tensors the caller no longer holds: `inputs` makes zeros for them."""
+        """List the inputs whose tensors no longer exist; `inputs` makes zeros for them."""
         return tuple(held.path for held in self._held.values() if held.alive() is None)
 
     def called(
@@ -121,26 +121,26 @@ class Recipe(LivePart):
         *,
         has_numbers: bool = False,
     ) -> Made:
-        """What `work` makes of the `inputs`, under the modes of torch of the compilation."""
+        """Return the result of `work` for the `inputs`, under the compilation's torch modes."""
         args, kwargs = self.inputs(has_numbers=has_numbers)
         with self._as_then():
             return work(args, kwargs)
 
     def options(self, target: str) -> CompileOptions:
-        """The same request for another target; raises `UsageError` for one that does not exist."""
+        """Return the same request for another target; raises `UsageError` for an unknown one."""
         return replace(self._options, target=target)
 
     def option_then(self, module: str, name: str, default: Any) -> Any:
-        """An option of torch as it was when the call was first compiled.
+        """Return the value of a torch option when the call was first compiled.
 
         `module` is "dynamo", "inductor" or "functorch", `default` the option's own default.
         """
         return self._state.options.get(module, {}).get(name, default)
 
     def compile(self, target: str, progress: ProgressCallback | None = None) -> CompiledBase:
-        """Compile the call for a target, under the modes of torch that it was compiled under.
+        """Compile the call for a target, under the torch modes of the first compilation.
 
-        Raises what a compilation raises, and `UsageError` for an input that is gone.
+        Raises what a compilation raises, and `UsageError` for an input that no longer exists.
         """
         request = self._request(self.options(target))
         with self._as_then():
@@ -151,9 +151,9 @@ class Recipe(LivePart):
         change: Callable[[CompileRequest], CompileRequest],
         progress: ProgressCallback | None = None,
     ) -> tuple[CompiledBase, CompileRequest, CompileRequest]:
-        """Compile what `change` makes of the call; with the changed call, and the call as it was.
+        """Compile the call as changed by `change`, with the changed call and the unchanged one.
 
-        What `change` sets of torch's modes is undone afterwards.
+        Torch modes that `change` sets are restored afterwards.
         """
         request = self._request(self._options)
         with self._as_then():
@@ -163,12 +163,12 @@ class Recipe(LivePart):
     def compile_other(
         self, request: CompileRequest, progress: ProgressCallback | None = None
     ) -> CompiledBase:
-        """Compile another call under the modes of torch of this one; raises as a compilation."""
+        """Compile another call under the torch modes of this one; raises as a compilation does."""
         with self._as_then():
             return self._compile(request, progress)
 
     def compile_in_background(self, target: str) -> Any:
-        """Compile for a target in a process of its own; returns the job."""
+        """Compile for a target in its own process; returns the job."""
         request = self._request(self.options(target))
         with self._as_then():
             return self._compile_in_background(request)
@@ -189,21 +189,21 @@ class Recipe(LivePart):
 
 @dataclass(frozen=True)
 class LateReport:
-    """A report that is read when somebody looks; only its name is known before."""
+    """Read a report on first access; only its name is known before."""
 
     name: str
     read: Callable[[], Report]
 
 
 class CompiledBase(CompiledCode, ReportHolder):
-    """Base of what was compiled, which functions here take; `recipe` is None for a file's."""
+    """Base of compilations, which functions here accept; `recipe` is None for a file's."""
 
     _report: Report | LateReport
     recipe: Recipe | None
 
     @property
     def report(self) -> Report:
-        """The record of the compilation; that of a file is read at the first look."""
+        """The report of the compilation; that of a file is read at first access."""
         if isinstance(self._report, LateReport):
             self._report = self._report.read()
         return self._report
@@ -232,11 +232,11 @@ class CompiledBase(CompiledCode, ReportHolder):
 
     @property
     def target(self) -> str:
-        """What it was compiled for: "host", "cpu", "cuda" or a virtual GPU."""
+        """The target of the compilation: "host", "cpu", "cuda" or a virtual GPU."""
         return self.report.request.target
 
     @checked
     def update(self, report: Report) -> None:
-        """From now on this is the report, for instance with what became of it in a file."""
+        """Replace the report, for example with one that includes a saved file."""
         before, self._report = self.report, report
         self._notify(before, report)

@@ -37,8 +37,9 @@ def compile_in_background(
 ) -> Job[Compiled]:
     """Start a worker that compiles for this machine, and return at once.
 
-    The result is called on the live module: its weights are copied for the worker only. Raises
-    `UsageError` for a request that cannot be, naming what cannot be sent to another process.
+    The result runs on the live module; its weights are copied only for the worker. Raises
+    `UsageError` for an invalid request. If an object cannot be sent to another process, the error
+    names it.
     """
     callee, example = call.callee, Example(call.bound, call.receiver)
     parcel = {**vars(request), "state": TorchState.current()}
@@ -119,7 +120,7 @@ def start_cross_compile(request: CompileRequest, gpu: Gpu, recipe: Recipe) -> Jo
 
 
 def main(parent: Parent) -> None:
-    """The program of a worker: compiles what lies in a folder, and leaves the artifact there."""
+    """Run a worker: compile the request in a folder, and leave the artifact there."""
     place, context = parent.receive()
     folder = Path(place)
     try:

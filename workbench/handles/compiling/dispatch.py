@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 def compile_for_target(
     request: CompileRequest, progress: ProgressCallback | None = None
 ) -> Compiled | CrossCompiled:
-    """Compile for the request's target; raises `UsageError` and `CaptureError` as both ways do."""
+    """Compile for the request's target; raises `UsageError` and `CaptureError` as both paths do."""
     request = _with_original(request)
     if progress is not None and not callable(progress):
         raise UsageError(
@@ -79,17 +79,17 @@ def compile_for_target(
 
 
 class ModuleHooks(Protocol):
-    """What a world says of a module with hooks around its calls."""
+    """Describe the call hooks of a module."""
 
     @property
     def request(self) -> CompileRequest:
-        """What is compiled in the place of the module."""
+        """The request that is compiled in place of the module's."""
 
     def choose_repeated(self, request: CompileRequest) -> CompileRequest:
-        """The request that is compiled again, for another target: this or the one given."""
+        """Return the request to recompile for another target: this or the given one."""
 
     def add_rows(self, report: Report, gpu: Gpu | None) -> Report:
-        """The record with what the hooks send."""
+        """Return the report with the communication of the hooks."""
 
 
 def _find_hooks(request: CompileRequest) -> ModuleHooks | None:
@@ -117,9 +117,10 @@ def _refusals_tried(request: CompileRequest) -> Iterator[None]:
 
 
 def compile_in_background(request: CompileRequest) -> Job[Compiled] | Job[CrossCompiled]:
-    """Start the compilation in a process of its own and return at once.
+    """Start the compilation in its own process and return at once.
 
-    Raises `UsageError` for a request that cannot be, naming what cannot be sent to another process.
+    Raises `UsageError` for an invalid request. If an object cannot be sent to another process, the
+    error names it.
     """
     from workbench.handles.compiling import background
 
@@ -155,13 +156,11 @@ def _is_on_gpu(request: CompileRequest) -> bool:
 
 
 def recompile(path: str | PathLike[str], module: Any | None = None) -> Compiled | CrossCompiled:
-    """Compile again, on this torch, what a file was made from; nothing from it is executed.
+    """Recompile the source of a file with this torch; nothing from the file is executed.
 
-    What was compiled for a GPU that was not there is compiled for it again.
-
-    Raises `ArtifactError` when the original has no importable name and no module is given, and
-    `UsageError` for a package, with the call that makes it again, and for a choice of fusion that
-    was made with another torch.
+    A compilation for a virtual GPU is repeated for that GPU. Raises `ArtifactError` when the
+    original has no importable name and no module is given. Raises `UsageError` for a package, with
+    the call that makes it again, and for a choice of fusion made with another torch.
     """
     if module is not None and not callable(module):
         raise UsageError(

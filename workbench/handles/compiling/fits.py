@@ -43,7 +43,7 @@ _SCALAR = 16  # bytes of a number of the largest type
 
 @dataclass(frozen=True)
 class FitRequest:
-    """What `fits` was asked."""
+    """Hold the arguments of `fits`."""
 
     model: torch.nn.Module | Callable[[int], torch.nn.Module]
     args: tuple[Any, ...] | Callable[[int], tuple[Any, ...]]
@@ -58,7 +58,7 @@ class FitRequest:
     progress: ProgressCallback | None = None
 
     def inputs(self, layers: int) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The example inputs of a model with so many layers."""
+        """Return the example inputs of a model with this number of layers."""
         args = self.args(layers) if callable(self.args) else self.args
         kwargs = self.kwargs(layers) if callable(self.kwargs) else self.kwargs
         if not isinstance(args, tuple | list) or not isinstance(kwargs, Mapping):
@@ -221,10 +221,10 @@ def _refuse_no_loss(model: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[
 
 
 def layer_list(model: torch.nn.Module) -> str | None:
-    """The name of the longest list of equal layers; None where no list has two.
+    """Return the name of the longest list of identical layers; None if no list has two.
 
-    Equal are those of the same classes with the same tensors by name. A list inside of another one,
-    such as the experts of a layer, is a part of its layers.
+    Layers are identical if their classes and their tensors by name match. A list inside another
+    one, such as the experts of a layer, belongs to its layers.
     """
     lengths: dict[str, int] = {}
     for name, part in model.named_modules():
@@ -250,7 +250,7 @@ def _describe_layer(layer: torch.nn.Module) -> frozenset[tuple[Any, ...]]:
 def cut_layers(
     module: torch.nn.Module | None, name: str, layers: int | None
 ) -> Iterator[tuple[int, int]]:
-    """Leave so many of its equal layers to a model for a while; how many it has then, and has."""
+    """Shorten a model's identical layers temporarily; yields the shortened and the full number."""
     if layers is None:
         yield 1, 1
         return
@@ -271,9 +271,9 @@ def cut_layers(
 
 
 def copy_without_weights(model: torch.nn.Module) -> torch.nn.Module:
-    """A copy whose tensors are on the meta device: it has sizes and no memory.
+    """Copy a module to the meta device: with sizes, without memory.
 
-    Raises `UsageError` for what FSDP made, which torch does not copy.
+    Raises `UsageError` for FSDP modules, which torch does not copy.
     """
     refuse_shards(type(model).__name__, model)
     memo: dict[int, Any] = {}
@@ -288,7 +288,7 @@ def copy_without_weights(model: torch.nn.Module) -> torch.nn.Module:
 
 
 def copy_with_layers(model: torch.nn.Module, name: str, count: int) -> torch.nn.Module:
-    """A copy without weights that has the first layers of the list `name` only."""
+    """Copy a module without weights, with only the first layers of the list `name`."""
     cut = copy_without_weights(model)
     module_list: Any = cut.get_submodule(name)
     del module_list[count:]
@@ -296,7 +296,7 @@ def copy_with_layers(model: torch.nn.Module, name: str, count: int) -> torch.nn.
 
 
 def copy_without_data(value: Any, axis: int | None, shape: tuple[int, ...]) -> Any:
-    """Inputs on the meta device; a dimension `axis` of the size that `shape` has there doubled."""
+    """Copy inputs to the meta device; doubles dimension `axis` if its size is that of `shape`."""
 
     def changed(leaf: Any) -> Any:
         if not isinstance(leaf, torch.Tensor):
@@ -311,7 +311,7 @@ def copy_without_data(value: Any, axis: int | None, shape: tuple[int, ...]) -> A
 
 
 def call_shape(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[int, ...]:
-    """The shape of the first tensor of a call; raises `UsageError` where there is none."""
+    """Return the shape of the first tensor of a call; raises `UsageError` if there is none."""
     for _, leaf in leaves((args, dict(kwargs)), Path("call")):
         if isinstance(leaf, torch.Tensor) and leaf.ndim:
             return tuple(leaf.shape)

@@ -37,7 +37,7 @@ def compile_on_gpu(
 
 
 def describe_local_gpu() -> tuple[Device, str | None]:
-    """The current GPU as the catalogue has it, or made from what it says of itself, with a note."""
+    """Return the current GPU from the catalogue, or derived from its driver's data, with a note."""
     reported = _reported(read_properties())
     gpu, note = find_relative(list_known_gpus(), reported)
     return Device(gpu), note
@@ -78,7 +78,7 @@ def _reported(properties: Any) -> Reported:
 
 @dataclass(frozen=True)
 class Reported:
-    """What a driver says of its device; None where it says nothing. Sizes are bytes."""
+    """Hold a driver's data on its device; None where it reports nothing. Sizes are bytes."""
 
     name: str
     major: int
@@ -95,10 +95,10 @@ class Reported:
 
 
 def find_relative(gpus: Iterable[Gpu], reported: Reported) -> tuple[Gpu, str | None]:
-    """The GPU of that name, or one made from its nearest relative, and then a note that says so.
+    """Return the GPU of that name, or one derived from its nearest relative with a note.
 
-    Limits are those of the relative, rates are scaled by multiprocessors and clock. The bandwidth
-    follows from the memory clock (two transfers for each) and the bus, where they are known.
+    Limits are those of the relative; rates are scaled by multiprocessors and clock. If the memory
+    clock (two transfers for each) and the bus are known, the bandwidth follows from them.
     """
     known = list(gpus)
     for gpu in known:

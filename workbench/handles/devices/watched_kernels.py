@@ -29,7 +29,7 @@ _NOT_VIRTUAL = (
 
 
 def explain_no_check(compiled: Any) -> str | None:
-    """Why the kernels of a program cannot be checked from a view; None where they can."""
+    """Return the reason why a view cannot check a program's kernels; None if it can."""
     if compiled.recipe is None:
         return _FROM_FILE
     if compiled.target in TARGETS:
@@ -40,7 +40,7 @@ def explain_no_check(compiled: Any) -> str | None:
 
 
 def describe_check(compiled: Any) -> str:
-    """What the check of a program's kernels takes, in a sentence."""
+    """Describe the cost of checking a program's kernels, in a sentence."""
     count = _count_kernels(compiled)
     return f"Runs {plural(count, 'Triton kernel')} on the CPU, every program of each."
 
@@ -48,7 +48,7 @@ def describe_check(compiled: Any) -> str:
 def start_check(compiled: Any) -> BackgroundTask[Any]:
     """Check the kernels of a program on the inputs of its compilation, in the background.
 
-    Raises `UsageError` where the inputs are gone.
+    Raises `UsageError` if the inputs no longer exist.
     """
     if (why := explain_no_check(compiled)) is not None:
         raise UsageError(why)
@@ -69,7 +69,7 @@ def watch_kernels(
     time_limit: float = TIME_LIMIT,
     progress: ProgressCallback | None = None,
 ) -> KernelCheck:
-    """See `CrossCompiled.check_kernels`; tells how many kernels have run."""
+    """Run `CrossCompiled.check_kernels`, and report the number of kernels that have run."""
     callee = resolve(compiled.original)
     count = _count_kernels(compiled)
     found = check_program(compiled.program, callee, args, kwargs, time_limit, count, progress)
@@ -82,7 +82,7 @@ def _count_kernels(compiled: Any) -> int:
 
 
 def start_work(name: str, work: Callable[[Steps], Any]) -> BackgroundTask[Any]:
-    """Run what compiles or interprets kernels in the background; to stop it ends its workers."""
+    """Compile or interpret kernels in the background; cancelling ends the workers."""
 
     def stop(thread: threading.Thread) -> None:
         keep_warm_interpreter().kill_for(thread)

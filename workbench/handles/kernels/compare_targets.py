@@ -46,10 +46,10 @@ def compare(
     progress: ProgressCallback | None = None,
     worker: CrossCompiler | None = None,
 ) -> Matrix:
-    """Every Triton kernel of a report on several GPUs.
+    """Compile every Triton kernel of a report for several GPUs, and compare.
 
-    `is_ours` says that its sources were generated or vouched for in this process.
-    Raises `UsageError` for targets that do not exist and where there is no Triton kernel.
+    `is_ours` says that its sources were generated or trusted in this process. Raises `UsageError`
+    for unknown targets and if there are no Triton kernels.
     """
     gpus = find_target_gpus(targets)
     kernels = chosen(report, list_triton_kernels(report), configs or {})
@@ -59,7 +59,7 @@ def compare(
 
 
 def find_target_gpus(targets: Sequence[str]) -> tuple[Gpu, ...]:
-    """The GPUs of these names, each once; raises `UsageError` for what is no list of GPUs."""
+    """Return the GPUs of these names, each once; raises `UsageError` unless all are GPUs."""
     if isinstance(targets, str) or not all(isinstance(name, str) for name in targets):
         raise UsageError(
             f'targets is {targets!r}: expected a list of GPUs, such as ["a100", "h100"].'
@@ -102,7 +102,7 @@ def _built(
 def record_matrix(
     report: Report, gpus: Sequence[Gpu], builds: Mapping[str, Build], by_id: Mapping[str, Built]
 ) -> Report:
-    """The record with what was built: the tables `matrix`, `assembly` and `roofline`."""
+    """Return the report with the built kernels: the tables `matrix`, `assembly` and `roofline`."""
     texts = TextWriter()
     for text in report.texts.values():
         texts.add(text)

@@ -49,7 +49,7 @@ _WIDTHS = {"64": 8, "32": 4, "16": 2, "8": 1, "1": 1}
 def judge_built(
     candidate: Candidate, built: Built | None, gpu: Gpu, describe: Describe
 ) -> Candidate:
-    """The verdict of one configuration, and the model's time where it can be launched."""
+    """Return the verdict on one configuration, and its modelled time if it can be launched."""
     if built is None:
         return replace(candidate, reason="the budget was used up")
     if built.is_late:
@@ -90,9 +90,9 @@ def _time(candidate: Candidate, described: Described, gpu: Gpu) -> Candidate:
 
 
 def order_candidates(judged: Sequence[Candidate], place: Placing | None = None) -> list[Candidate]:
-    """Those that are ranked by the model's time, and by what won elsewhere; then the discarded.
+    """Order ranked configurations by modelled time and earlier best configs, then the discarded.
 
-    Where all spill, that is no reason against one.
+    If all configurations spill, spilling does not discard one.
     """
     if not any(candidate.verdict == RANKED for candidate in judged):
         judged = [
@@ -115,7 +115,7 @@ def order_candidates(judged: Sequence[Candidate], place: Placing | None = None) 
 def describe_loop(
     gpu: Gpu, source: TritonSource, recorded: RecordedWork, made: Candidate, taken: Resources
 ) -> Described:
-    """A loop or reduction that Inductor generated, in one configuration."""
+    """Describe an Inductor-generated loop or reduction, in one configuration."""
     division, work = find_division(source, made.config), recorded.work
     if division is None or work is None:
         return NO_MODEL
@@ -126,7 +126,7 @@ def describe_loop(
 
 
 def describe_template(source: TritonSource, recorded: RecordedWork, made: Candidate) -> Described:
-    """A template of Inductor for a product whose sizes stand in its text."""
+    """Describe an Inductor matmul template whose sizes are in its text."""
     sizes, roof = {**source.fixed, **dict(made.config.sizes)}, recorded.roof
     if roof is None or roof.rate_tflops is None or not {"M", "N", "K"} <= sizes.keys():
         return NO_MODEL
@@ -139,6 +139,6 @@ def describe_template(source: TritonSource, recorded: RecordedWork, made: Candid
 
 
 def count_bytes(kind: str) -> int:
-    """Bytes of a value of Triton's type: "bf16", "fp8e4nv", "i1"."""
+    """Return the bytes of a value of a Triton type: "bf16", "fp8e4nv", "i1"."""
     digits = kind.lstrip("abcdefghijklmnopqrstuvwxyz")
     return next((size for bits, size in _WIDTHS.items() if digits.startswith(bits)), 4)

@@ -85,9 +85,9 @@ def rank_configs(
 ) -> RankedConfigs:
     """Compile the configurations of a kernel for a GPU and rank them.
 
-    The report must be that of a compilation of this process: its source is run through Triton.
-    `sizes` and `prior` are for products that the user wrote: see `user_product.SIZES` and
-    `read_prior` there. Raises `UsageError` for what does not exist.
+    The report must be from a compilation in this process: its source is run through Triton. `sizes`
+    and `prior` are for user-written matmuls: see `user_product.SIZES` and `read_prior` there.
+    Raises `UsageError` for unknown names.
     """
     sweep = _sweep(report, gpu, kernel, blocks or ())
     if not sweep.source.is_user_product and (sizes or prior is not None):
@@ -116,7 +116,7 @@ def rank_changed(
 
 
 def list_changeable(report: Report, kernel: str) -> tuple[str, ...]:
-    """The block sizes of a kernel that a sweep may change."""
+    """List the block sizes of a kernel that a sweep may change."""
     text = report.texts.get(find_kernel(report, kernel).text or "")
     return () if text is None else find_tunable(read_source(text))
 
@@ -152,7 +152,7 @@ def _ranked(
 def keep_ranked(
     report: Report, kernel: str, target: str, rows: Sequence[RankedConfig]
 ) -> RankedConfigs:
-    """The record with these rows of a kernel on a GPU in its table `ranked_configs`."""
+    """Return the report with these rows of a kernel on a GPU in its table `ranked_configs`."""
     others = [row for row in report.ranked_configs if (row.kernel, row.target) != (kernel, target)]
     table = Table.of(RankedConfig, [*others, *rows])
     record = replace(report, tables={**report.tables, "ranked_configs": table})
@@ -160,12 +160,12 @@ def keep_ranked(
 
 
 def get_gpu(report: Report) -> Gpu:
-    """The GPU that a compilation of this machine was made for.
+    """Return the GPU that a compilation of this machine was made for.
 
     Raises
     ------
     UsageError
-        It has no Triton kernels, or there is no GPU in this machine.
+        It has no Triton kernels, or this machine has no GPU.
     """
     list_triton_kernels(report)
     catalogue = list_known_gpus()

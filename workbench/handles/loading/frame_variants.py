@@ -84,7 +84,7 @@ def _check_calls(calls: Sequence[Call]) -> None:
 
 
 class Variants(LiveOnly):
-    """What `wb.variants` recorded: a function in parts between its breaks, each with variants."""
+    """Hold the result of `wb.variants`: a function split at its breaks, each part with variants."""
 
     def __init__(
         self, fn: Callable[..., Any], recorded: Recorded, session: ProgramRecord | None
@@ -97,16 +97,16 @@ class Variants(LiveOnly):
 
     @property
     def name(self) -> str:
-        """The function that was recorded."""
+        """The name of the recorded function."""
         return self._recorded.name
 
     @checked
     def frame(self, name: str) -> Any:
-        """A table as a pandas.DataFrame.
+        """Return a table as a pandas.DataFrame.
 
-        "variants" has a row for each part of the function, "guards" one for each guard that no
-        file can hold: a loaded variant does not check it and goes on with what is `frozen`.
-        "breaks" and the other tables of a session tell how it was compiled.
+        "variants" has a row for each part of the function. "guards" has a row for each guard that
+        no file can hold: a loaded variant does not check it and uses the value in `frozen`.
+        "breaks" and the other tables of a session describe the compilation.
         """
         import pandas as pd
 
@@ -124,7 +124,7 @@ class Variants(LiveOnly):
     def save(self, path: str | PathLike[str]) -> str:
         """Write an `.aotv` file atomically and return its digest; weights stay with the module.
 
-        The session goes with it, for `wb.show` and `wb.inspect`.
+        The session is included, for `wb.show` and `wb.inspect`.
 
         Examples
         --------
@@ -140,10 +140,10 @@ class Variants(LiveOnly):
 
 
 class LoadedVariants(CompiledCode):
-    """A function whose compiled variants came from a file; it is called as the function is.
+    """Call a function through compiled variants from a file.
 
-    `misses` counts the graphs that were compiled because no variant fitted (`on_miss="compile"`) or
-    the calls that were refused (`"error"`); with `"eager"` torch does not tell, and it is None.
+    `misses` counts graphs compiled because no variant matched (`on_miss="compile"`), or refused
+    calls (`"error"`). With `"eager"` torch does not report them, and it is None.
     """
 
     instead = "Load its file where it is needed."
@@ -160,29 +160,29 @@ class LoadedVariants(CompiledCode):
 
     @property
     def name(self) -> str:
-        """The function that the file is of."""
+        """The name of the function in the file."""
         return self._installed.name
 
     @property
     def digest(self) -> str:
-        """The content of the file, as `trust=` takes it."""
+        """The digest of the content, as `trust=` takes it."""
         return self._installed.digest
 
     @property
     def path(self) -> str:
-        """The file that it came from."""
+        """The path of the file."""
         return self._installed.path
 
     @property
     def misses(self) -> int | None:
-        """How often no variant fitted; None where that is not counted."""
+        """The number of calls or graphs without a matching variant; None if it is not counted."""
         return None if self._on_miss == "eager" else self._missed.count
 
     @property
     def session(self) -> ProgramRecord:
-        """How it was compiled, from the file.
+        """The session of its compilation, read from the file.
 
-        Raises `ArtifactError` where the file holds none, or is another one by now.
+        Raises `ArtifactError` if the file holds none, or has changed since.
         """
         path = self.path
         with open_any(path) as opened:
@@ -193,9 +193,9 @@ class LoadedVariants(CompiledCode):
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Call the function.
 
-        Raises `ArtifactError` where a function that was compiled in is another one now, and with
-        `on_miss="error"` where nothing fits; `RunError` for what compiled code raises. What the
-        function's own Python raises between its breaks is raised as it is.
+        Raises `ArtifactError` if an inlined function has changed, and with `on_miss="error"` if no
+        variant matches. Raises `RunError` for errors in compiled code. Errors of the function's own
+        Python between its breaks are raised unchanged.
         """
         if self._is_same is not None and not self._is_same():
             changed = "; ".join(self._installed.inlined.mismatches())
@@ -210,7 +210,7 @@ class LoadedVariants(CompiledCode):
             raise wrap_failed_call(self.name, error) from error
 
     def close(self) -> None:
-        """Take the file's code away from the function, which is compiled as ever from then on."""
+        """Detach the file's code from the function, which torch then compiles as usual."""
         self._installed.uninstall()
 
     def __repr__(self) -> str:
@@ -229,12 +229,12 @@ class _Missed:
         self.count = 0
 
     def compile(self, graph: Any, inputs: Any) -> Any:
-        """A backend: Inductor."""
+        """Compile a graph with Inductor, as a backend."""
         self._add()
         return tp.GET_COMPILER_FN.get()("inductor")(graph, inputs)
 
     def refuse(self, guards: str) -> ArtifactError:
-        """The error for a call whose first guards that do not hold are these."""
+        """Return the error for a call, given its first failed guards."""
         self._add()
         why = f" (does not hold: {guards})" if guards else ""
         return ArtifactError(
@@ -264,7 +264,7 @@ def load_variants(
     on_miss: str = "compile",
     opened: OpenedFile | None = None,
 ) -> LoadedVariants:
-    """Open a file as something that is called like the function; see `workbench.load`."""
+    """Open a file as a callable with the function's signature; see `workbench.load`."""
     if module is None:
         raise UsageError(
             f"{path} holds the code of a function with breaks: hand that function or module over, "
@@ -277,10 +277,10 @@ def load_variants(
 
 
 def called(fn: Function, on_miss: str, backend: Backend, refusal: Refusal) -> Function:
-    """The function over its compiled code; it holds for the thread of a call and no other.
+    """Return the function with its compiled code, valid only for the thread of a call.
 
-    What no variant fits is compiled by `backend` ("compile"), run as it is ("eager"), or raises
-    what `refusal` makes of the guards that do not hold ("error").
+    If no variant matches, `backend` compiles the call ("compile"), it runs in eager ("eager"), or
+    it raises the error that `refusal` makes from the failed guards ("error").
     """
     with ProcessPatches() as patches:  # torch's own wrapper imports what compiles
         patches.name(tp.GET_COMPILER_FN, lambda backend: backend)

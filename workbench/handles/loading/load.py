@@ -33,9 +33,9 @@ def load_compiled(
     check: bool = True,
     opened: OpenedFile | None = None,
 ) -> Compiled:
-    """Open a file as something that is called like the original; see `workbench.load`.
+    """Open a file as a callable with the compiled function's signature; see `workbench.load`.
 
-    `opened` is the file where somebody has it open, to look what it is.
+    `opened` is the file, if the caller has already opened it to find its kind.
     """
     loaded = load_artifact(
         path,

@@ -9,7 +9,7 @@ from workbench.artifacts.archive.file_kinds import FUNCTION, PACKAGE, VARIANTS, 
 
 
 def find_loader(kind: LoadableKind) -> Callable[..., Any]:
-    """What is called with the path, `module`, `trust`, `check`, `opened` and its options."""
+    """Find a file's loader; it takes the path, `module`, `trust`, `check`, `opened` and options."""
     return _FINDERS[kind]()
 
 

@@ -64,14 +64,15 @@ Estimator = Literal["flops", "roofline"]
 
 
 class Checkpoint:
-    """The activation memory budgets of a training step.
+    """Compare the activation memory budgets of a training step.
 
-    What each would save and compute again is counted from its joint graph, which was made once
-    more for it; the peak is known of those that were compiled (`at`). A lower budget need not have
-    a lower peak: what is computed again lives, too. A budget whose backward would draw random
-    numbers again is refused, and one that was compiled is offered only if its gradients are right.
-    Programs stay in `compiled`, by budget; the record of the step has what is known, and so have
-    the views that show it.
+    Savings and recomputation of each budget are counted from the step's joint graph, which is made
+    once more. The peak is known only for compiled budgets (`at`). A lower budget may have a higher
+    peak, because recomputed values are live too. A budget whose backward pass would redraw random
+    numbers is refused. A compiled budget is offered only if its gradients are right.
+
+    Programs stay in `compiled`, by budget. The report of the step has all known figures, and so
+    have the views that show it.
     """
 
     def __init__(
@@ -116,7 +117,7 @@ class Checkpoint:
 
     @property
     def budgets(self) -> Budgets:
-        """What is known now, as data."""
+        """All figures known now, as data."""
         reports = (self.report, *self._more.values())
         points = (
             point for r in reports for point in list_points(r, self._gpu, self._peaks, self._checks)
@@ -127,10 +128,10 @@ class Checkpoint:
 
     @checked
     def at(self, budget: float, progress: ProgressCallback | None = None) -> BudgetPoint:
-        """Compile with a budget, compare its gradients with the original's, and read its peak.
+        """Compile with a budget, compare its gradients with eager's, and read its peak.
 
-        Raises `UsageError` for what is no number from 0 to 1 and for a budget with which gradients
-        are wrong, and what a compilation raises.
+        Raises `UsageError` unless the budget is a number from 0 to 1, and if its gradients are
+        wrong. Also raises what a compilation raises.
         """
         is_number = isinstance(budget, int | float) and not isinstance(budget, bool)
         if not is_number or not 0 <= budget <= 1:
@@ -161,7 +162,7 @@ class Checkpoint:
         raise UsageError(f"{self.name} cannot have a budget of {budget:g}. {why} {cure}")
 
     def start(self, budget: float) -> BackgroundTask[BudgetPoint]:
-        """As `at`, in a thread."""
+        """Run `at` in a thread."""
 
         def work(steps: Steps) -> BudgetPoint:
             return self.at(budget, steps)
@@ -170,37 +171,37 @@ class Checkpoint:
 
     @checked
     def code(self, budget: float) -> str:
-        """What to write for it, with torch.compile as well as here."""
+        """Return the code for it, with torch.compile as well as here."""
         return write_step_code(budget, self._by)
 
     @checked
     def snippets(self, budget: float) -> tuple[Snippet, ...]:
-        """Code to paste for it: for the step, for a region, for layers where the model has them.
+        """Return code to paste: for the step, for a region, and for layers if the model has them.
 
-        Raises `UsageError` for a budget that was not looked at.
+        Raises `UsageError` for a budget that was not analysed.
         """
         return snippets(self._holder.report, self.budgets, float(budget))
 
     @property
     def sentence(self) -> str:
-        """The lowest peak that is known, with what it costs, beside that of the own budget."""
+        """The lowest known peak and its cost, compared with the peak of the step's own budget."""
         return self.budgets.sentence
 
     def best(self) -> BudgetPoint:
-        """The lowest peak among those that were compiled; of equal ones the largest budget."""
+        """Return the lowest peak of the compiled budgets; for equal peaks the largest budget."""
         return self.budgets.best
 
     @checked
     def frame(self, name: str = "budgets") -> pandas.DataFrame:
-        """`"budgets"`, or `"recomputed"`: a row for each operator and budget."""
+        """Return `"budgets"`, or `"recomputed"`: a row for each operator and budget."""
         return self.budgets.frame(name)
 
     def plot(self) -> Figure:
-        """Peaks that are known and bytes that are saved, over the budgets."""
+        """Plot known peaks and saved bytes over the budgets."""
         return self.budgets.plot()
 
     def __repr__(self) -> str:
-        """A row for each budget, and the sentence."""
+        """Show a row for each budget, and the sentence."""
         return repr(self.budgets)
 
     def _compile(self, budget: float, progress: ProgressCallback | None) -> None:
@@ -228,7 +229,7 @@ class Checkpoint:
         self._checks = {**self._checks, budget: check}
 
     def keep(self) -> None:
-        """Write what is known into the record of the step."""
+        """Write all known figures into the report of the step."""
         points = {point.budget: point for point in self.budgets.points}
         reports = (self.report, *self._more.values())
         rows = [
@@ -280,7 +281,7 @@ def _estimator(name: Any) -> Estimator:
 
 
 def explain_no_budgets(compiled: CompiledBase) -> str | None:
-    """Why no budget can be tried for it, in a sentence; None where it can."""
+    """Return the reason why no budget can be tried, in a sentence; None if one can."""
     if compiled.recipe is None:
         return _GONE
     if not any(wrapper.is_backward for wrapper in compiled.report.wrappers):
@@ -293,7 +294,7 @@ def explain_no_budgets(compiled: CompiledBase) -> str | None:
 def in_background(
     compiled: CompiledBase, name: str, work: Callable[[Steps], BudgetPoint]
 ) -> BackgroundTask[BudgetPoint]:
-    """Compile in a thread; what is cancelled ends with the compiler's next word."""
+    """Compile in a thread; cancelling ends it at the compiler's next progress report."""
 
     def stop(thread: threading.Thread) -> None:
         if compiled.report.request.target not in TARGETS:
@@ -313,9 +314,9 @@ def _check_previews(report: Report) -> None:
 
 
 class LiveBudgets(LivePart):
-    """The budgets of one step, looked at when they are first asked for.
+    """Compute the budgets of one step on first request.
 
-    `why_not` says why none can be tried from here, or is None.
+    `why_not` has the reason why none can be tried from here, or is None.
     """
 
     def __init__(self, compiled: CompiledBase):
@@ -328,7 +329,7 @@ class LiveBudgets(LivePart):
     def checkpoint(
         self, progress: ProgressCallback | None = None, estimator: Estimator = "flops"
     ) -> Checkpoint:
-        """The same for all who ask; raises `UsageError` where there is none."""
+        """Return the one shared checkpoint; raises `UsageError` if there is none."""
         require_one_of("estimator", estimator, ESTIMATORS)
         with self._lock:
             if estimator not in self._found:
@@ -339,7 +340,7 @@ class LiveBudgets(LivePart):
             return self._found[estimator]
 
     def start(self, budget: float | None) -> BackgroundTask[BudgetPoint]:
-        """Look at all budgets in a thread, or compile one of them."""
+        """Analyse all budgets in a thread, or compile one of them."""
         if self.why_not is not None:
             raise UsageError(self.why_not)
         name = self._compiled.report.request.name
@@ -365,7 +366,7 @@ _BY_CHANCE = "eager draws other random numbers"
 
 @dataclass(frozen=True)
 class GradientCheck:
-    """What a comparison of gradients found; `ok` is None where there was none."""
+    """Hold the result of comparing gradients; `ok` is None if nothing was compared."""
 
     ok: bool | None
     text: str
@@ -381,8 +382,8 @@ def check_gradients(
 ) -> GradientCheck:
     """Compare every effect of `made` with the original of `own`, as `verify` does.
 
-    Where chance decides and eager draws other numbers, they are compared with those of `own`, if
-    that `is_sound`: its backward draws none again.
+    If the result is random and eager draws other numbers, gradients are compared with those of
+    `own`. This requires that `own` `is_sound`: its backward pass does not draw again.
     """
     if own.target not in TARGETS:
         return GradientCheck(None, _NOT_HERE)

@@ -34,10 +34,11 @@ WARM = 2  # the first calls allocate what stays, such as the weights that oneDNN
 
 @dataclass(frozen=True)
 class MeasuredMemory:
-    """What one call took at most, in bytes above its weights and inputs.
+    """Hold the peak memory of one call, in bytes above its weights and inputs.
 
-    `measured` is from torch's profiler, `counted` from the program's text, `eager` what the
-    original took in the same way; None without one. With gradients a call is forward and backward.
+    `measured` is from torch's profiler, `counted` from the program's text. `eager` is measured in
+    the same way on the original; None without one. With gradients, a call has a forward and a
+    backward pass.
     """
 
     counted: int
@@ -46,7 +47,7 @@ class MeasuredMemory:
 
     @property
     def error(self) -> float:
-        """By how much the count is off: −0.05 is 5 % too low."""
+        """The relative error of the count: −0.05 is 5 % too low."""
         return self.counted / self.measured - 1 if self.measured else 0.0
 
     def __str__(self) -> str:
@@ -58,7 +59,7 @@ class MeasuredMemory:
 
 
 def make_measurable(compiled: CheckedCall, usage: Memory) -> Memory:
-    """The memory of a compilation, which can be measured where all of it is on the CPU."""
+    """Return the memory of a compilation, which can be measured if it is entirely on the CPU."""
     if not is_on_cpu(usage.report):
         return usage
     return replace(usage, measurer=partial(_measure, compiled, usage))
@@ -85,7 +86,7 @@ def _measure(compiled: CheckedCall, usage: Memory, /, *args: Any, **kwargs: Any)
 
 
 def count_eager(compiled: CompiledBase, progress: ProgressCallback | None = None) -> None:
-    """Count it once, unless the record has it, or the reason why it cannot be had."""
+    """Count eager's memory once, unless the report has it, or the reason why it is missing."""
     report, recipe = compiled.report, compiled.recipe
     is_known = len(report.eager_memory) or report.why_missing(PANE)
     if recipe is None or is_known or SHARDS in report.extra:
@@ -105,13 +106,13 @@ def count_eager(compiled: CompiledBase, progress: ProgressCallback | None = None
 
 
 def keep_measured(compiled: CompiledBase, bytes_: int) -> None:
-    """Keep what was measured of the original in the record, in the place of a count."""
+    """Store eager's measured memory in the report, in place of a count."""
     row = EagerMemory(bytes_, "", False, 0, MEASURED, "", None)
     compiled.update(add_eager_memory(compiled.report, (row,), None))
 
 
 def check_sizes(usage: Memory, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-    """Raise `UsageError` for inputs of other sizes than those that were counted for."""
+    """Raise `UsageError` for inputs of other sizes than the counted ones."""
     sizes = Counter(
         tensor.untyped_storage().nbytes() for tensor in list_tensors(args, dict(kwargs))
     )

@@ -32,12 +32,12 @@ class Suggestion:
         return getattr(self.opportunity, name)
 
     def __repr__(self) -> str:
-        """The sentence, what it saves, and the change."""
+        """Show the sentence, the saving, and the change."""
         return presenter().text(self.opportunity)
 
     @property
     def why_not(self) -> str | None:
-        """Why it cannot be tried, in a sentence; None where it can."""
+        """The reason why it cannot be tried, in a sentence; None if it can."""
         from workbench.handles.opportunities.opportunity_trial import why_not
 
         return why_not(self.opportunity, self._subject)
@@ -46,10 +46,10 @@ class Suggestion:
     def try_(self, *, interpret: bool = False) -> Tried:
         """Compile a copy with the change, compare its outputs and measure both.
 
-        For a virtual GPU kernels, bytes and bounds are compared; `interpret` also runs the changed
-        program on the CPU, which takes tens of seconds, and compares its outputs. The rewrite of
-        a graph break is explained again, which runs the function. Raises
-        `UsageError` where it cannot be tried; `why_not` says so before.
+        For a virtual GPU, kernels, bytes and bounds are compared. `interpret` also runs the changed
+        program on the CPU and compares its outputs, which takes tens of seconds. The rewrite of a
+        graph break is explained again, which runs the function. Raises `UsageError` if it cannot be
+        tried; `why_not` has the reason beforehand.
         """
         from workbench.handles.opportunities.opportunity_trial import try_opportunity
 
@@ -57,7 +57,7 @@ class Suggestion:
 
 
 class Opportunities(Sequence[Suggestion]):
-    """What could be changed in one compilation, biggest saving first."""
+    """List possible changes to one compilation, biggest saving first."""
 
     def __init__(self, report: Report, subject: Any):
         self.report = report
@@ -83,7 +83,7 @@ class Opportunities(Sequence[Suggestion]):
 
     @checked
     def __getitem__(self, key: int | str | slice) -> Suggestion | Sequence[Suggestion]:
-        """By position, or by id or rule; raises `UsageError` for a name that there is not."""
+        """Return an item by position, id or rule; raises `UsageError` for an unknown name."""
         if not isinstance(key, str):
             return self._found[key]
         for suggestion in self._found:
@@ -93,11 +93,11 @@ class Opportunities(Sequence[Suggestion]):
         raise UsageError(f"There is no opportunity {key!r}. There are: {rules}.")
 
     def frame(self) -> pandas.DataFrame:
-        """A row for each opportunity: what `report.frame("opportunities")` gives."""
+        """Return a row for each opportunity: the table `report.frame("opportunities")`."""
         return self.report.frame("opportunities")
 
     def __repr__(self) -> str:
-        """Each with its saving and its change, for a terminal of 80 columns."""
+        """Show each with its saving and its change, for a terminal of 80 columns."""
         from workbench.views.answers.alternatives_text import describe_opportunities
 
         return describe_opportunities(

@@ -65,7 +65,7 @@ _NOT_HERE = (
 
 
 def why_not(change: Opportunity, compiled: Any) -> str | None:
-    """Why an opportunity cannot be tried, in a sentence; None where it can."""
+    """Return the reason why an opportunity cannot be tried, in a sentence; None if it can."""
     if change.why_not is not None:
         return change.why_not
     if getattr(compiled, "recipe", None) is None:
@@ -101,11 +101,11 @@ def try_opportunity(
     *,
     interpret: bool = False,
 ) -> Tried:
-    """Compile, or explain, a copy with the change and compare it with what there is.
+    """Compile, or explain, a copy with the change and compare it with the unchanged call.
 
-    `interpret` runs a program for a virtual GPU on the CPU, which takes tens of seconds. Of an
-    explanation original and copy run without being compiled. Raises `UsageError` where the change
-    cannot be made in a copy, what a compilation raises, and what an explained function raises.
+    `interpret` runs a program for a virtual GPU on the CPU, which takes tens of seconds. For an
+    explanation, both versions run in eager. Raises `UsageError` if the change cannot be made in a
+    copy, and the errors of the compilation or of the explained function.
     """
     if (why := why_not(change, subject)) is not None:
         raise UsageError(why)
@@ -145,7 +145,7 @@ def try_opportunity(
 
 
 def try_in_background(compiled: CompiledBase, change: Opportunity) -> BackgroundTask[Tried]:
-    """Start it in a thread; raises `UsageError` where it cannot be tried."""
+    """Start the trial in a thread; raises `UsageError` if it cannot be tried."""
     if (why := why_not(change, compiled)) is not None:
         raise UsageError(why)
 

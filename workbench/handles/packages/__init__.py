@@ -29,9 +29,9 @@ def load_package(
     is_elsewhere: bool = False,
     opened: OpenedFile | None = None,
 ) -> Package:
-    """Open a `.pt2` file as something that is called; see `workbench.load`.
+    """Open a `.pt2` file as a callable; see `workbench.load`.
 
-    `opened` is the file where somebody has it open, to look what it is.
+    `opened` is the file, if the caller has already opened it to find its kind.
     """
     from workbench.handles.packages.package_parts import open_package_parts
 

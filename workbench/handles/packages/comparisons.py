@@ -32,11 +32,11 @@ def verify_package(
     rtol: float | None = None,
     atol: float | None = None,
 ) -> Verification:
-    """Run the original and the package on copies of the inputs, without grad, and compare.
+    """Run eager and the package on copies of the inputs, without grad, and compare.
 
-    The reference is the model that it was made from in this process, else `reference=`, else what
-    the file names. Raises `UsageError` without any, where the package holds several models, and
-    where it writes its own buffers, which nobody can put back.
+    The reference is `reference=`, then the model that the package was made from in this process,
+    then the importable one that the file names. Raises `UsageError` without any, if the package
+    holds several models, or if it writes to its own buffers, which cannot be restored.
     """
     original, name = find_packaged_reference(package, reference, (args, kwargs or {}))
     written = {c.fqn for model in package.manifest.models for c in model.constants if c.mutated}
@@ -76,7 +76,7 @@ def find_packaged_reference(
     reference: Callable[..., Any] | None,
     call: tuple[tuple[Any, ...], Mapping[str, Any]],
 ) -> tuple[Callable[..., Any], str]:
-    """What a package is compared with, and its name; raises `UsageError` where there is nothing."""
+    """Return a package's reference and its name; raises `UsageError` if there is none."""
     models = package.manifest.models
     if package.manifest.are_variants:
         models = (package.manifest.model(package.variant_of(*call[0], **call[1]).name),)
@@ -93,7 +93,7 @@ def find_packaged_reference(
 
 
 def read_package_memory(package: OpenPackage, model: str | None) -> Memory:
-    """The memory of one model, which can be measured where all of it is on the CPU."""
+    """Return the memory of one model, which can be measured if it is entirely on the CPU."""
     usage = memory(package.report if model is None else package.report_of(model))
     if not is_on_cpu(usage.report):
         return usage

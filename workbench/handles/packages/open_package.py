@@ -27,7 +27,7 @@ if TYPE_CHECKING:  # imported when needed: a package starts in milliseconds
 
 
 class OpenPackage(CompiledCode, ReportHolder):
-    """The models of a package, loaded and called; see `Package`."""
+    """Load and call the models of a package; see `Package`."""
 
     instead = "Load its file where it is needed."
 
@@ -68,9 +68,9 @@ class OpenPackage(CompiledCode, ReportHolder):
         return PackagedVariants(self.manifest.models, usable, load, check=self._check)
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        """Run the only model on inputs that fit what was compiled; raises `ContractError`.
+        """Run the only model on inputs that fit the contract; otherwise raises `ContractError`.
 
-        Where another compilation traces the call, it is a graph break there.
+        If another compilation traces the call, it is a graph break there.
         """
         if is_compiling():
             return call_opaquely(self._only._call, args, kwargs)
@@ -83,11 +83,11 @@ class OpenPackage(CompiledCode, ReportHolder):
 
     @property
     def __name__(self) -> str:
-        """The name of its first model, for whatever takes a function."""
+        """The name of its first model, as callers expect of a function."""
         return self._variant or self.names[0]
 
     def __getitem__(self, name: str) -> LoadedModel:
-        """One of the models, loaded at its first use; raises `ArtifactError` for another name."""
+        """Return one model, loaded at its first use; raises `ArtifactError` for another name."""
         loaded = self._loaded.get(name)
         if loaded is not None:
             return loaded
@@ -109,7 +109,7 @@ class OpenPackage(CompiledCode, ReportHolder):
         return LoadedModel(self._opened, model, unpacking, runners=self._runners, check=self._check)
 
     def __enter__(self) -> Self:
-        """The package itself."""
+        """Return the package itself."""
         return self
 
     def __exit__(
@@ -142,9 +142,9 @@ class OpenPackage(CompiledCode, ReportHolder):
 
     @checked
     def variant_of(self, /, *args: Any, **kwargs: Any) -> VariantChoice:
-        """The variant that runs a call with these inputs, and why; nothing is run.
+        """Return the variant that would run a call with these inputs, and why; nothing runs.
 
-        Raises `UsageError` where the package holds no variants, `ContractError` where none takes
+        Raises `UsageError` if the package holds no variants, `ContractError` if no variant accepts
         the inputs.
         """
         if not self.manifest.are_variants:
@@ -157,12 +157,12 @@ class OpenPackage(CompiledCode, ReportHolder):
 
     @property
     def digest(self) -> str:
-        """What `trust=` takes for this content; of a package of torch, a hash of what is known."""
+        """The digest that `trust=` takes; for a package of torch, a hash of the known content."""
         return self.manifest.digest
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What is different from what one would expect, for each model."""
+        """Notes on unexpected properties of each model."""
         for model in self.manifest.models:
             if model.name not in self._said:
                 is_known = model.report is not None and not self._opened.file.closed
@@ -177,9 +177,9 @@ class OpenPackage(CompiledCode, ReportHolder):
 
     @property
     def report(self) -> Report:
-        """The record of the compilation; with several models that of the first.
+        """The report of the compilation; with several models, that of the first.
 
-        Of variants it is that of the first one that fits the machine.
+        For variants, it is the report of the first one that fits the machine.
         """
         from workbench.compiler.aot_files.file_tables import add_file_later
 
@@ -191,14 +191,14 @@ class OpenPackage(CompiledCode, ReportHolder):
 
     @checked
     def update(self, report: Report) -> None:
-        """From now on this is the report, for instance with a round trip."""
+        """Replace the report, for example with one that includes a round trip."""
         before, self._record = self._record, report
         if before is not None:
             self._notify(before, report)
 
     @checked
     def report_of(self, name: str) -> Report:
-        """The record of one model's compilation; raises `ArtifactError` where the file has none."""
+        """Return the report of one model's compilation; raises `ArtifactError` if there is none."""
         member = self.manifest.model(name).report
         if member is None:
             raise ArtifactError(f"{self.path} holds no report of {name}: torch itself wrote it.")
@@ -216,24 +216,24 @@ class OpenPackage(CompiledCode, ReportHolder):
     ) -> None:
         """Replace the weights while the package is being called.
 
-        The new ones are copied into a second set; then, between two calls, the sets are swapped: a
-        call computes with the old or with the new weights, never with a mixture.
+        The new weights are copied into a second set, and the sets are swapped between two calls. A
+        call therefore computes with the old or the new weights, never with a mixture.
 
         Parameters
         ----------
         weights
             A state_dict, or a module with the same weights. Names of tied weights mean one tensor.
         partial
-            Whether weights that are not given stay as they are; otherwise all have to be there,
-            and what the compiled code does not use is ignored.
+            Keep weights that are not given. Otherwise all weights are required, and weights that
+            the compiled code does not use are ignored.
         model
-            The name of the model, where the package holds several; of variants, without a name
-            all that fit the machine are given the weights.
+            The name of the model, if the package holds several. For variants, all that fit the
+            machine receive the weights if no name is given.
 
         Raises
         ------
         UsageError
-            A weight is missing or unknown, or has another shape or dtype: each one is named.
+            A weight is missing or unknown, or has another shape or dtype; the error names each one.
         """
         if model is None and not isinstance(self._only, _Several):
             self._only.update_weights(weights, partial=partial)

@@ -25,12 +25,13 @@ NO_KERNEL_TIMES = (
 
 
 class Package(OpenPackage):
-    """What `package` returns, and `load` for a `.pt2` file.
+    """Call the models of a `.pt2` file; `package` and `load` return this.
 
-    With one model it is called like that model; of several, `package[name]` is called. Where they
-    are variants of one model, the first in `variants` that takes the inputs runs. Every call is
-    checked against the input contract, and its outputs have no grad. As a context manager it is
-    closed at the end. `originals` are the models that it was made from in this process, by name.
+    A package with one model is called like that model; with several, call `package[name]`. If they
+    are variants of one model, the first in `variants` that accepts the inputs runs. Every call is
+    checked against the input contract, and its outputs have no grad. As a context manager, it
+    closes the package at the end. `originals` has the models that it was made from in this process,
+    by name.
 
     Examples
     --------
@@ -42,17 +43,17 @@ class Package(OpenPackage):
 
     @checked
     def verify(self, /, *args: Any, **kwargs: Any) -> Verification:
-        """Compare with the original on these inputs; short for `workbench.verify`."""
+        """Compare with eager on these inputs; short for `workbench.verify`."""
         from workbench.handles.packages.comparisons import verify_package
 
         return verify_package(self, args, kwargs)
 
     @checked
     def memory(self, model: str | None = None) -> Memory:
-        """What a call holds in memory at each step, what its peak is made of; nothing is run.
+        """Count the live memory of a call at each step, and break down its peak; nothing runs.
 
-        `model` names one of several. `.measure(*args)` of the result compares with what a call
-        allocates, on the CPU. Raises `ArtifactError` where the file has no report.
+        `model` names one of several. `.measure(*args)` of the result compares with the allocations
+        of a call on the CPU. Raises `ArtifactError` if the file has no report.
         """
         from workbench.handles.packages.comparisons import read_package_memory
 
@@ -60,7 +61,7 @@ class Package(OpenPackage):
 
     @checked
     def profile(self, /, *args: Any, **kwargs: Any) -> NoReturn:
-        """Raise `UsageError`: kernels inside of a library cannot be timed one by one."""
+        """Raise `UsageError`: kernels inside a library cannot be timed one by one."""
         raise UsageError(NO_KERNEL_TIMES)
 
     @classmethod
@@ -86,37 +87,37 @@ class Package(OpenPackage):
         """Compile a model for several fixed sizes of a dimension into one file, as one callable.
 
         A request runs in the smallest compiled size that holds it. Its inputs are padded at the end
-        of each such dimension, its outputs cut to what the request itself would give. That only
-        makes sense where padding does not change the rest of the results: this is tried with the
-        original model, for the least request of each size, before anything is compiled. `load`
-        gives the same callable back.
+        of each such dimension, and its outputs are cut to the request's own size. This requires
+        that padding does not change the remaining results. Before anything is compiled, this is
+        tested with the eager model, for the smallest request of each size. `load` returns the same
+        callable.
 
         Parameters
         ----------
         model, args, kwargs, path
             As in `package`.
         dynamic_shapes
-            As in `package`; the Dims that `sizes` names are fixed to these sizes, others stay
-            dynamic.
+            As in `package`. Dims named in `sizes` are fixed to these sizes, others stay dynamic.
         sizes
-            The sizes to compile by the name of a Dim, such as {"batch": [1, 4, 16]}; of several
-            Dims, every combination.
+            The sizes to compile by the name of a Dim, such as {"batch": [1, 4, 16]}. For several
+            Dims, every combination is compiled.
         pad
-            What to fill up with: a number, "repeat" for the last entry, or a mapping from an input,
+            The padding value: a number, "repeat" for the last entry, or a mapping from an input,
             such as "x" or "batch['ids']", to one of these.
         split
-            The Dim along which a request beyond the largest size is run in several parts, whose
-            outputs are joined. Without it such a request raises `ContractError`.
+            The Dim along which a request beyond the largest size is split into several calls, whose
+            outputs are joined. Without it, such a request raises `ContractError`.
         harmless
-            Take it as given that padding (and splitting) changes nothing, without a trial.
+            Assume without a test that padding (and splitting) changes nothing.
         options, mode, weights, capture, progress
-            As in `package`; with weights inside or beside, the file holds them once for each size.
+            As in `package`. With weights "inside" or "beside", the file holds one copy for each
+            size.
 
         Raises
         ------
         UsageError
             Padding changes the results, an output's size does not follow from the dimensions, or
-            the request cannot be.
+            the request is invalid.
         CaptureError, ArtifactError
             As `package`.
         """
@@ -153,21 +154,20 @@ class Package(OpenPackage):
     ) -> Path:
         """Write a small CMake project that runs one model of the package from C++, without Python.
 
-        It has a thread-safe client with the same input check, an example, a benchmark, a small
-        HTTP service and a README that says how to build it.
+        It has a thread-safe client with the same input check, an example, a benchmark, a small HTTP
+        service, and a README with build instructions.
 
         Parameters
         ----------
         folder
             A new or empty folder.
         args, kwargs
-            The inputs of the example, whose outputs are computed here; without them tensors that
-            fit the contract: random numbers, and zeros for whole numbers.
+            The inputs of the example, whose outputs are computed here. By default, tensors that fit
+            the contract: random values, and zeros for integers.
         model
-            The name of the model, where the package holds several.
+            The name of the model, if the package holds several.
         libraries
-            Shared libraries that register the custom operators which the model calls; they are
-            linked.
+            Shared libraries that register the custom operators of the model; they are linked.
         overwrite
             Whether the files of an earlier project in the folder may be replaced.
 
@@ -177,7 +177,7 @@ class Package(OpenPackage):
             The folder is not empty, the package has no contract (torch itself wrote it), or it
             calls a custom operator and no library is given.
         ContractError
-            `args` do not fit what was compiled.
+            `args` do not fit the contract.
         """
         from workbench.compiler.cpp_project.project import project_of
 
@@ -205,29 +205,29 @@ class Package(OpenPackage):
     ) -> Path:
         """Write the folder from which a model server serves one model, through Python.
 
-        It has a copy of the package, a configuration from its contract, code that loads and calls
-        it, and what the server needs is said in the code. Inputs are checked, and what does not
-        fit comes back as the server's error, in our words.
+        It has a copy of the package, a configuration from its contract, and code that loads and
+        calls it. Comments in the code name the server's requirements. Inputs are checked; a
+        mismatch is returned as an error of the server, with the workbench's message.
 
         Parameters
         ----------
         folder
-            Where the model's folder is written: for Triton the model repository.
+            The parent of the model's folder: for Triton the model repository.
         server
             "triton" (Triton Inference Server, Python backend) or "torchserve" (TorchServe; the
             folder's README says how torch-model-archiver packs it).
         name
-            What the server calls the model: by default the file's name.
+            The name of the model in the server. Default: the file's name.
         model
-            The name of the model in the package, where that holds several.
+            The name of the model in the package, if that holds several.
         overwrite
             Whether the files of an earlier folder of this name may be replaced.
 
         Raises
         ------
         UsageError
-            The folder is there, the package has no weights or no contract, or a dtype is not known
-            to the server.
+            The folder already exists, the package has no weights or no contract, or the server does
+            not support a dtype.
         """
         from workbench.compiler.model_servers.folders import write_model_folder
 

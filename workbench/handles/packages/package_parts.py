@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PackageParts:
-    """What a `Package` is made of; `refusal` says why nothing of it can be called here."""
+    """Hold the parts of a `Package`; `refusal` says why none of it can be called here."""
 
     opened: OpenedPackage
     manifest: PackageManifest
@@ -48,11 +48,11 @@ def open_package_parts(
     is_elsewhere: bool = False,
     opened: OpenedFile | None = None,
 ) -> Iterator[PackageParts]:
-    """Open a `.pt2` file; nothing of it runs before it is trusted, and code is verified first.
+    """Open a `.pt2` file; nothing from it runs before it is trusted and its code verified.
 
-    It is closed again where the block, which makes the package, raises. While the library of a
-    trusted file is copied, which takes as long, the file is compared with the machine. With
-    `is_elsewhere` a file that does not fit the machine is opened too: its calls say so.
+    The file is closed again if the block, which makes the package, raises. While the library of a
+    trusted file is copied, the file is compared with the machine in parallel. With `is_elsewhere`,
+    a file that does not fit the machine is opened too, and its calls raise.
     """
     if not isinstance(num_runners, int) or num_runners < 1:
         raise UsageError(f"num_runners is {num_runners!r}: it takes at least one.")

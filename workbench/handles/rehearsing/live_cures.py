@@ -30,7 +30,7 @@ _KEPT_BYTES = 16 << 20
 
 
 class LiveCures:
-    """Tries the cures of breaks that a record of this call has; small inputs are kept for it."""
+    """Try fixes for the breaks in a report of this call; small inputs are kept for it."""
 
     def __init__(self, recipe: Recipe):
         self._recipe = recipe
@@ -41,16 +41,16 @@ class LiveCures:
         self._kept = tensors if size <= _KEPT_BYTES else []
 
     def actions(self, explanation: Explanation | None = None) -> tuple[LiveAction, ...]:
-        """What a view can start: a cure and, of an explanation, the rewrite of a break."""
+        """List the actions for a view: a fix and, for an explanation, the rewrite of a break."""
         cure = LiveAction("cure", self.start)
         if explanation is None:
             return (cure,)
         return cure, LiveAction("try", partial(self.try_rewrite, explanation))
 
     def start(self, report: Report, break_id: str, number: int) -> BackgroundTask[RehearsedCure]:
-        """Start to try one cure of a break, by its place among `find_cures` it.
+        """Start to try one fix of a break, by its index among the results of `find_cures`.
 
-        Raises `UsageError` for one that there is not, and for inputs that are gone.
+        Raises `UsageError` for an unknown fix, and for inputs that no longer exist.
         """
         item = next((row for row in report.breaks if row.id == break_id), None)
         cures = () if item is None else tuple(find_cures(report, item))
@@ -100,14 +100,14 @@ def explain_call(fn: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> R
 
 @dataclass(frozen=True)
 class BrokenCompilation:
-    """The record of a compilation that a graph break ended, with its call."""
+    """The report of a compilation that a graph break ended, with its call."""
 
     report: Report
     live_actions: tuple[LiveAction, ...]
 
     @classmethod
     def of(cls, report: Report, fn: Any, args: Any, kwargs: Mapping[str, Any]) -> BrokenCompilation:
-        """The record of this call."""
+        """Return the report of this call."""
         return cls(report, LiveCures(explain_call(fn, tuple(args), kwargs)).actions())
 
 

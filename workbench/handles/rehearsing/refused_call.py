@@ -15,9 +15,9 @@ from workbench.handles.repeating.outcomes import restore_unchanged
 
 
 def try_without_compiler(request: CompileRequest, refused: RefusedCall) -> RefusedCall:
-    """The error with what became of the call without the compiler, run once on copies.
+    """Return the error with the outcome of one eager run of the call, on copies.
 
-    Nothing is run where an input or a weight has no values here, as on the meta device.
+    Nothing runs if an input or a weight has no values here, as on the meta device.
     """
     name, reason, where, eager = refused.parts
     tried = RefusedCall(name, reason, where, eager or _run(request))

@@ -58,7 +58,7 @@ class _Copy:
 
 
 def rehearse(fn: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Rehearsal:
-    """Explain a call, then try each cure in a copy; raises what the function raises."""
+    """Explain a call, then try each fix in a copy; raises what the function raises."""
     call = BrokenCall(fn, Inputs(args, kwargs))
     explanation = call.explained
     tried: list[tuple[RehearsedCure, Cure]] = []
@@ -80,9 +80,9 @@ def rehearse(fn: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Rehea
 
 
 class BrokenCall:
-    """A call with breaks, whose cures are tried in copies.
+    """Try fixes for the graph breaks of a call, in copies.
 
-    Raises `UsageError` for what is no function of Python.
+    Raises `UsageError` for anything but a Python function.
     """
 
     def __init__(self, fn: Any, inputs: Inputs):
@@ -97,7 +97,7 @@ class BrokenCall:
     def explained(self) -> Explanation:
         """The breaks of the call, run silently on copies of the inputs.
 
-        Raises what the function raises, and `UsageError` where only the captured one does.
+        Raises what the function raises, and `UsageError` if only the captured function raises.
         """
         try:
             return self._explain(self._target)
@@ -110,7 +110,7 @@ class BrokenCall:
             raise UsageError(_CAUGHT.format(name, describe_in_one_line(error))) from error
 
     def describe_compiled(self) -> str:
-        """What became of the call itself when Inductor compiled and ran it, without a full stop."""
+        """Describe how the call itself compiled and ran with Inductor, without a full stop."""
         try:
             compiled = run_compiled_outcome(self._target, self._inputs, fullgraph=True)
         except Exception as error:
@@ -120,7 +120,7 @@ class BrokenCall:
         return f"{head}. {checked}".rstrip(".")
 
     def rehearsed(self, id: str, item: Break, cure: Cure) -> RehearsedCure:
-        """Try one cure of a break by itself."""
+        """Try one fix of a break separately."""
         result = self.tried((cure,))
         return RehearsedCure(
             id=id,
@@ -149,7 +149,7 @@ class BrokenCall:
         return outcome(self._target, self._inputs), outcome(self._target, self._inputs)
 
     def tried(self, cures: Sequence[Cure]) -> TriedChange:
-        """Apply cures to a copy, capture, compile and run it, and compare with the original."""
+        """Apply fixes to a copy, capture, compile and run it, and compare with eager."""
         key = tuple(replace(cure, text="") for cure in cures)  # two breaks of a line have the same
         if key not in self._results:
             self._results[key] = self._tried(cures)
@@ -157,7 +157,7 @@ class BrokenCall:
 
     @cached_property
     def counts(self) -> Counts:
-        """Graphs and breaks of the call as it is."""
+        """The numbers of graphs and breaks of the unchanged call."""
         return Counts(self.explained.graph_count, len(self.explained.breaks))
 
     def _tried(self, cures: Sequence[Cure]) -> TriedChange:
@@ -231,7 +231,7 @@ class BrokenCall:
                     raise UsageError(f"{cure.outside} is a class; write a function that calls it.")
 
     def patch(self, cures: Sequence[Cure]) -> str:
-        """The lines that cures change as a unified diff, file by file."""
+        """Return the lines that fixes change as a unified diff, file by file."""
 
         def find_path(edit: Edit) -> str | None:
             try:

@@ -31,11 +31,11 @@ Way = tuple[types.FunctionType, ...]
 
 
 def rewrite_callable(target: Any, *changes: Change) -> Any:
-    """The callable with the lines of one or more changes in place, as a copy.
+    """Return a copy of the callable with the lines of one or more changes in place.
 
-    What stands above the functions sees the same globals. Raises `UsageError` where the lines are
-    not those of a plain function or method that this callable starts with, or of a function of the
-    same package that is called from there by its name.
+    Code above the functions sees the same globals. Raises `UsageError` unless the lines belong to a
+    plain function or method that this callable starts with. They may also belong to a function of
+    the same package that is called from there by its name.
     """
     if isinstance(target, functools.partial):
         inner = rewrite_callable(target.func, *changes)
@@ -52,7 +52,7 @@ def rewrite_callable(target: Any, *changes: Change) -> Any:
 
 
 def read_dynamo_options(changes: Iterable[Change]) -> dict[str, Any]:
-    """The options of Dynamo that changes set, with their values; raises what an import raises."""
+    """Return the Dynamo options that changes set, and their values; raises as an import does."""
     options: dict[str, Any] = {}
     config = tp.DYNAMO_CONFIG.get()
     own = (setting for change in changes for setting in change.settings)
@@ -68,7 +68,7 @@ def read_dynamo_options(changes: Iterable[Change]) -> dict[str, Any]:
 
 
 def holder(target: Any, change: Edit) -> types.FunctionType:
-    """The function that holds the lines of an edit; raises `UsageError` where none does."""
+    """Return the function that holds the lines of an edit; raises `UsageError` if none does."""
     while isinstance(target, functools.partial):
         target = target.func
     return _found(uncompiled(target) or target, change)[-1]

@@ -57,7 +57,7 @@ class Inputs:
 
 
 def private(target: Any) -> Any:
-    """A module of its own, so that nothing a call does to it is done to the user's."""
+    """Copy a module, to keep the effects of a call away from the user's module."""
     if isinstance(target, functools.partial):
         return functools.partial(private(target.func), *target.args, **target.keywords)
     if isinstance(target, types.MethodType) and isinstance(target.__self__, torch.nn.Module):
@@ -66,10 +66,11 @@ def private(target: Any) -> Any:
 
 
 def outcome(target: Any, inputs: Inputs, call: Callable[..., Any] | None = None) -> Leaves:
-    """What a call gives, by name: outputs, gradients, inputs and buffers after it, its print.
+    """Run a call, and return its results by name: outputs, gradients, printed text and effects.
 
-    It runs silently; random state, buffers and what the callable reads beside its inputs are put
-    back. `call` is what runs for the target, and is then not asked what it prints.
+    Effects are inputs and buffers after the call. It runs silently. Random state, buffers and other
+    values that the callable reads are restored. `call` runs for the target; its printed text is
+    then not recorded.
     """
     args, kwargs = copy_all_inputs(inputs.args, inputs.kwargs)
     with restore_unchanged(target) as state:
@@ -106,9 +107,9 @@ def _warned(is_asked: bool) -> Iterator[list[warnings.WarningMessage]]:
 def effects_of(
     target: Any, result: Any, inputs: tuple[Any, Any], objects: Iterable[Any] = ()
 ) -> Leaves:
-    """What a call gave and left in its inputs, the buffers, gradients and what shares memory.
+    """Return a call's outputs and its effects on inputs, buffers, gradients and shared memory.
 
-    `objects` are modules beside the callable whose buffers are a part of it.
+    `objects` are further modules whose buffers belong to the callable.
     """
     effects: Leaves = list(leaves_of(result))
     input_leaves = list(leaves_of(inputs))
@@ -126,10 +127,10 @@ def effects_of(
 
 
 def run_compiled_outcome(target: Any, inputs: Inputs, *, fullgraph: bool) -> Leaves:
-    """What a callable gives when torch.compile makes it with Inductor, as `outcome` has it.
+    """Run a callable under torch.compile with Inductor, and return the results as `outcome` does.
 
-    Random numbers are drawn as eager draws them. What Dynamo had compiled before stays. Raises
-    what compiling or running it raises.
+    Random numbers are drawn as eager draws them. Code that Dynamo had compiled before is kept.
+    Raises the errors of compiling or running it.
     """
     options: dict[str, Any] = {"fallback_random": True}
     with preserved(), start_fast(), hold_torch_warnings(), warnings.catch_warnings():
@@ -139,7 +140,7 @@ def run_compiled_outcome(target: Any, inputs: Inputs, *, fullgraph: bool) -> Lea
 
 
 def judge_by_original(target: Any, inputs: Inputs) -> Judge:
-    """A judge that runs the original in double precision, once `difference` asks for it."""
+    """Return a judge that runs eager in double precision when `difference` first needs it."""
     return Judge(again=follow(lambda: dict(outcome(target, inputs))))
 
 
@@ -151,12 +152,12 @@ def difference(
     *,
     judge: Judge | None = None,
 ) -> tuple[bool | None, str]:
-    """Whether what came out is what was expected, and a sentence of what was compared.
+    """Return whether results are as expected, and a sentence on the comparison.
 
-    A leaf that differs between two runs of the original, `expected` and `again`, is not checked. Of
-    what is printed, numbers are left out then. `rounded` is what the original gives when it is
-    compiled: what differs there as much is no matter of the change. `judge` knows what roundings of
-    the original decide; without it the tolerance of the dtype decides alone.
+    A leaf that differs between two eager runs, `expected` and `again`, is not checked; numbers in
+    printed text are then ignored. `rounded` has the results of the compiled original. An equally
+    large difference there is not attributed to the change. `judge` knows which differences rounding
+    in eager decides; without it, only the tolerance of the dtype counts.
     """
     rows = _complete([expected, again, actual], 2)
     notes = ""
@@ -218,9 +219,9 @@ def _errors(expected: Leaves, rounded: Leaves) -> dict[str, float]:
 
 @contextlib.contextmanager
 def restore_unchanged(target: Any) -> Iterator[Snapshot]:
-    """Put back random states, buffers, gradients, tensors that are read, values that are written.
+    """Restore random states, buffers, gradients, tensors that are read, values that are written.
 
-    Gives what Python's own values were: of lists, dicts, attributes, globals and closures.
+    Yields the earlier values of Python objects: lists, dicts, attributes, globals and closures.
     """
     module = resolve(target).module
     tensors = () if module is not None else tuple(list_tensors(target, code=True))

@@ -78,10 +78,10 @@ def profile_compiled(
     notes: tuple[str, ...] = (),
     progress: ProgressCallback | None = None,
 ) -> Profile:
-    """Measure a compiled function on copies of these inputs; its report has the times thereafter.
+    """Measure a compiled function on copies of these inputs, and add the times to its report.
 
-    With `seconds`, at most that long for each measurement, and none of the eager operators. `notes`
-    are what to know of the inputs.
+    `seconds` limits each measurement, and skips the eager operators. `notes` are notes on the
+    inputs.
     """
     module = compiled.module
     parameters = () if module is None else tuple(module.parameters())
@@ -107,7 +107,7 @@ def profile_compiled(
 
 
 def describe_profile(report: Report) -> str:
-    """What measuring from a view takes, in a sentence."""
+    """Describe the cost of measuring from a view, in a sentence."""
     fewest = _PARTS * (WARM_CALLS + 1)
     brief = number_text(_PARTS * 2 * _BRIEF_S, "seconds")
     kernels = plural(len(report.kernels), "kernel")
@@ -115,10 +115,10 @@ def describe_profile(report: Report) -> str:
 
 
 def start_profile(compiled: Any) -> BackgroundTask[Profile]:
-    """Measure in a thread of this process, where the module is alive; the report has the times.
+    """Measure in a thread of this process, where the module is alive, and add times to the report.
 
-    A call runs to its end: cancelling ends the job before its next step. Raises `UsageError` with
-    what `why_no_profile` says.
+    A running call is not interrupted: cancelling ends the job before its next step. Raises
+    `UsageError` with the text of `why_no_profile`.
     """
     if compiled.why_no_profile is not None:
         raise UsageError(compiled.why_no_profile)
@@ -152,14 +152,14 @@ def profile(
     progress: ProgressCallback | None = None,
     held: Sequence[torch.Tensor] = (),
 ) -> Profile:
-    """Measure one call: each kernel and library call, the whole, and the eager original.
+    """Measure one call: each kernel and library call, the whole call, and eager.
 
-    The generated code runs as it is; while it is measured the globals of its program are replaced
-    by proxies that read the clock, or on a GPU name each call in a trace of torch's profiler.
-    Inputs are copied, gradients are computed but not accumulated, the random state is restored.
-    `machine` takes the facts measured by an earlier profile. With `seconds`, that is the longest
-    for each measurement, and the operators of the original are not timed. `notes` are what to know
-    of the inputs; those that are `held` by the callable itself are not copied.
+    The generated code runs unchanged. During the measurement, proxies replace the globals of its
+    program. They read the clock, or on a GPU name each call in a torch.profiler trace. Inputs are
+    copied, gradients are computed but not accumulated, the random state is restored. `machine`
+    takes the facts measured by an earlier profile. `seconds` limits each measurement, and skips the
+    eager operators. `notes` are notes on the inputs. Inputs that are `held` by the callable itself
+    are not copied.
 
     Raises
     ------
@@ -309,7 +309,7 @@ def _by_kernel(rows: tuple[KernelTime, ...], field: str) -> dict[str, float]:
 def measure_machine(clock: Clock = HOST_CLOCK, longest_s: float = LONGEST_S) -> Machine:
     """Measure the memory bandwidth (a triad) of the device of a clock, and that clock.
 
-    On the host the rate of arithmetic too: a product of matrices, the fastest of a few.
+    On the host, also measure the arithmetic rate: a matmul, the fastest of a few runs.
     """
     device = CPU if clock is HOST_CLOCK else GPU
     a, b, c = (torch.ones(_TRIAD_ELEMENTS[device], device=device) for _ in range(3))

@@ -32,13 +32,13 @@ def verify(
     rtol: float | None = None,
     atol: float | None = None,
 ) -> Verification:
-    """Run the original and the compiled code on copies of the inputs and compare every effect.
+    """Run eager and the compiled code on copies of the inputs, and compare every effect.
 
-    These are outputs, inputs after the call, parameters, buffers and other values that the call
-    changes, gradients where it was compiled with them, and the random state. The reference is the
-    live function or module, else the importable one that the file names, else `reference=`;
-    without any `UsageError` is raised. Everything is put back afterwards. A leaf that differs is
-    not checked where another seed changes it too, nothing where collectives send nothing.
+    Effects are outputs, inputs after the call, parameters, buffers and other values that the call
+    changes, gradients if compiled with them, and the random state. The reference is `reference=`,
+    then the live function or module, then the importable one that the file names. Without any, it
+    raises `UsageError`. Everything is restored afterwards. A leaf that differs is reported as not
+    checked if another seed changes it too. Nothing is checked if collectives send nothing.
     """
     original, name = _reference(compiled, reference)
     if has_fake_collectives(compiled.report):
@@ -92,7 +92,7 @@ def _cause(compiled: CheckedCall, rows: list[Comparison], trial: Trial, referenc
 
 
 def refuse_for_host(**wanted: bool) -> None:
-    """Raise `UsageError` for what only a program of a virtual GPU can be asked."""
+    """Raise `UsageError` for requests that only a program of a virtual GPU supports."""
     for name in [name for name, is_wanted in wanted.items() if is_wanted]:
         raise UsageError(
             f"{name}=True is for programs of a virtual GPU, which are run in an interpreter. Leave "
@@ -111,7 +111,7 @@ def _reference(
 def name_reference(
     reference: Callable[..., Any] | None, place: str | None, name: str
 ) -> tuple[Callable[..., Any], str]:
-    """What is given, or what has an importable name, with what it is called."""
+    """Return the given reference, or the importable one, with its name."""
     if reference is not None:
         return reference, getattr(reference, "__name__", type(reference).__name__)
     if place is None:
@@ -131,9 +131,9 @@ def name_reference(
 def verify_ranks(
     compiled: CompiledBase, args: tuple[Any, ...], kwargs: Mapping[str, Any], **wanted: Any
 ) -> Verification:
-    """Compare a compiled call on every rank; `wanted` is what `wb.verify` takes for ranks.
+    """Compare a compiled call on every rank; `wanted` has the arguments of `wb.verify` for ranks.
 
-    Raises `UsageError` where no world runs ranks, and as `wb.verify` does.
+    Raises `UsageError` if no installed package runs ranks, and as `wb.verify` does.
     """
     for world in list_worlds():
         verification = ask(

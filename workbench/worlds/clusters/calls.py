@@ -33,38 +33,39 @@ def virtual_cluster(
     nvlink_gb_s: float | None = None,
     nic_gb_s: float | None = None,
 ) -> Iterator[DeviceMesh]:
-    """Be one rank of a cluster of any size, in this process and without a network.
+    """Run as one rank of a cluster of any size, in this process and without a network.
 
-    Inside the block a model is made parallel as on a real cluster, with the mesh that is given, and
-    `aot_compile` compiles what this rank would run: collectives, shards and the kernels between
-    them. Its process group is torch's fake one, which sends nothing: what a call gives inside the
-    block are numbers of no rank, and `verify` says so. A real process group, such as that of one
-    rank that torchrun started, needs no block: `aot_compile` finds it.
+    Inside the block, parallelize a model with the given mesh as on a real cluster. `aot_compile`
+    then compiles the code of this rank: collectives, shards and the kernels between them. The
+    process group is torch's fake one, which sends nothing. Results of a call inside the block
+    therefore do not belong to any real rank, and `verify` says so. A real process group needs no
+    block, for example one rank started by torchrun: `aot_compile` finds it.
 
     Parameters
     ----------
     mesh
         The dimensions of the mesh, each with its number of GPUs: `{"dp": 64, "tp": 8}` is 512.
-        Ranks are counted along the last one first, as `init_device_mesh` does.
+        Ranks are counted along the last dimension first, as `init_device_mesh` does.
     rank
-        Which of them this process is.
+        The rank of this process.
     gpus_per_node
-        GPUs that are linked with one another and not through the network.
+        GPUs that are linked directly with one another, not through the network.
     nvlink_gb_s, nic_gb_s
-        What one GPU sends to others of its node, and to other nodes, in GB/s, for the estimates by
-        which Inductor orders collectives. Left out, torch's table for the GPU holds.
+        Bandwidth in GB/s that one GPU sends within its node, and to other nodes. Inductor orders
+        collectives by these estimates. Default: torch's table for the GPU.
 
     Returns
     -------
     DeviceMesh
-        What `with` gives: the mesh of torch, on the CPU. Build models on meta, which takes no
-        memory, or on the CPU.
+        The value of `with`: torch's mesh, on the CPU. Build models on meta, which takes no memory,
+        or on the CPU.
 
     Raises
     ------
     UsageError
-        A size, the rank or a rate is none, a process group is there already, or this build of torch
-        has no `torch.distributed`. There is no process group afterwards, also after an error.
+        A size, the rank or a rate is invalid, a process group already exists, or this build of
+        torch lacks `torch.distributed`. The block removes its process group afterwards, also after
+        an error.
 
     Examples
     --------
@@ -101,37 +102,37 @@ def ranks(
     grad: bool | None = None,
     progress: ProgressCallback | None = None,
 ) -> Ranks:
-    """Compile what several ranks of a cluster run, and say where they differ and would hang.
+    """Compile several ranks of a cluster, and report where they differ or deadlock.
 
-    `build` is run once for each rank, inside a virtual cluster that is that rank; nothing is sent
-    or computed. Each rank is compiled by itself: no two are known to run the same before that. The
-    result has `.sentences`, `.frame()` with a row for each rank (also "shards", "order" and
-    "collectives"), `.diff()` between two of them, `.hangs`, `.reports` by rank, and `.errors` of
-    ranks that could not be built or compiled. Bytes are those of one rank.
+    `build` runs once for each rank, inside a virtual cluster as that rank. Nothing is sent or
+    computed. Each rank is compiled separately: no two are assumed to run the same code. The result
+    has `.sentences`, `.frame()` with a row for each rank (also "shards", "order" and
+    "collectives"), and `.diff()` between two of them. `.hangs` lists deadlocks, `.reports` is by
+    rank, and `.errors` has ranks that could not be built or compiled. Bytes are per rank.
 
     Parameters
     ----------
     build
-        A function of the mesh that makes the model for the rank that it runs as, and returns it
-        with the tuple of its example inputs: `return model, (x,)`. On meta it takes no memory.
+        A function of the mesh that makes the model for the current rank. It returns the model with
+        the tuple of its example inputs: `return model, (x,)`. On meta it takes no memory.
     mesh, gpus_per_node, nvlink_gb_s, nic_gb_s
         As in `virtual_cluster`.
     ranks
-        Which ranks. None compiles all of up to 8; of more, the first, the last along each
-        dimension, and the first of each set of shards of other sizes, at most 8 of these:
-        parameters and inputs that are DTensors tell. Name the ranks whose code asks which rank it
-        runs as, as stages of a pipeline do.
+        The ranks to compile. None compiles all ranks of a cluster of up to 8. In a larger one, it
+        compiles the first rank, the last along each dimension, and the first of each set of uneven
+        shards, at most 8 of these. Shard sizes are read from DTensor parameters and inputs. If the
+        code branches on its rank (pipeline stages), list those ranks.
     target, mode, options, grad
         As in `aot_compile`.
     progress
-        Called with each rank and its phases, and the seconds since the start; without it a line
-        says how far it is, in a terminal and a person's notebook.
+        Called with each rank and its phases, and the seconds since the start. By default a progress
+        line is shown in terminals and interactive notebooks.
 
     Raises
     ------
     UsageError
-        A size, a rank or a rate is none, `build` returns no such pair, a process group is there
-        already, or no rank could be built and compiled. There is no process group afterwards.
+        A size, a rank or a rate is invalid, `build` does not return such a pair, or a process group
+        already exists. Or no rank could be built and compiled. No process group is left behind.
 
     Examples
     --------
@@ -159,11 +160,11 @@ def ranks(
 @require_torch
 @checked
 def overlap_estimator(gpu: str) -> Any:
-    """Times for torch's passes over collectives, by the links of this cluster.
+    """Return a runtime estimator for torch's collective passes, from this cluster's links.
 
-    torch's own formulas take an H100 for 0.5 TFLOPS, as one is called on the cluster too, and each
-    group for as few nodes as its size can be on. This is a value of Inductor's option
-    `aten_distributed_optimizations.custom_runtime_estimation`, here and on the cluster alike.
+    torch's own formulas rate an H100 at 0.5 TFLOPS, on the real cluster too. They also assume the
+    fewest nodes that a group of its size can span. Pass this as Inductor's option
+    `aten_distributed_optimizations.custom_runtime_estimation`, here and on the real cluster.
 
     Parameters
     ----------
@@ -173,13 +174,13 @@ def overlap_estimator(gpu: str) -> Any:
     Returns
     -------
     Any
-        What gives the ms of a node. It knows the process groups that there are now.
+        A function that returns the time of a node in ms. It knows the process groups that exist
+        now.
 
     Raises
     ------
     UsageError
-        Where there is no process group, for a GPU that is not known, and for one of whose links
-        nothing is known.
+        No process group, an unknown GPU, or a GPU without data on its links.
 
     Examples
     --------
@@ -219,54 +220,54 @@ def scaling(
     executor: Executor | None = None,
     progress: ProgressCallback | None = None,
 ) -> Scaling:
-    """What a step takes, waits for and holds on meshes of several sizes, none of which is there.
+    """Estimate step time, exposed communication and peak memory per rank for several device meshes.
 
-    The first rank of each mesh is compiled, and nothing is run: times are modelled, kernel by
-    kernel, and memory is counted from the programs. The result has `.rows` and `.frame()` with a
-    row for each mesh, `.sentences`, `.plot()`, `.reports` in the order of the meshes, and
-    `.missing`, which says what no figure holds. A mesh on which `build` fails or that cannot be
-    compiled has a row that says why.
+    The first rank of each mesh is compiled, and nothing runs. Times are modelled, kernel by kernel;
+    memory is counted from the programs. The result has `.rows` and `.frame()` with a row for each
+    mesh, `.sentences`, `.plot()`, and `.reports` in the order of the meshes. `.missing` lists what
+    no figure includes. If `build` or the compilation fails on a mesh, its row has the reason.
 
     Parameters
     ----------
     build
-        As in `ranks`: a function of the mesh that makes the model for the rank that it runs as, and
-        returns it with the tuple of its example inputs. For training it returns its loss.
+        As in `ranks`: a function of the mesh that makes the model for the current rank. It returns
+        the model with the tuple of its example inputs. For training, the model returns its loss.
     meshes
         As in `virtual_cluster`, each of at most 4,096 GPUs.
     target
-        A GPU of `targets()` whose links are known.
+        A GPU of `targets()` with known links.
     layers
-        The depths that are compiled of a model with a list of equal layers, which are of one class
-        with parameters of the same sizes, such as `(2, 4)`: figures are extended on a line to all
-        layers, as if every further one ran, waited and held the same. Where two depths hold other
-        temporaries, no memory is told, and a third says how far it leaves the line. None compiles
-        the whole, however long that takes.
+        The depths to compile, such as `(2, 4)`, for a model with a list of identical layers (one
+        class, parameters of the same sizes). Figures are extrapolated linearly to all layers, as if
+        each further layer had the same time, exposed communication and memory. If two depths hold
+        different temporaries, memory is left out. A third depth shows how far memory is from
+        linear. None compiles the whole model, however long that takes.
     optimizer, moments
-        What is held beside the step's program, as in `fits`; counted where it has a backward.
+        Optimizer state in addition to the step's program, as in `fits`. It is counted if the step
+        has a backward pass.
     largest_batch
-        Compile all of it with twice the batch, too: memory is taken to grow on that line.
+        Also compile everything with twice the batch; memory is extrapolated linearly from both.
     gpus_per_node, nvlink_gb_s, nic_gb_s
         As in `virtual_cluster`.
     mode, options, grad
         As in `aot_compile`.
     executor
-        Where programs are compiled, each in a process of its own: any concurrent.futures.Executor,
-        such as Dask's `client.get_executor()`; by default here, one after the other. The table is
-        the same.
+        Where programs are compiled, each in its own process: any concurrent.futures.Executor, such
+        as Dask's `client.get_executor()`. By default they are compiled here, one after the other.
+        The table is the same.
     progress
-        Called with each mesh and its phases, and the seconds since the start; without it a line
-        says how far it is, in a terminal and a person's notebook. Of an executor's workers it is
-        told how many meshes are done.
+        Called with each mesh and its phases, and the seconds since the start. By default a progress
+        line is shown in terminals and interactive notebooks. With an executor, it receives the
+        number of finished meshes.
 
     Raises
     ------
     UsageError
-        There is no mesh, one is given twice or too large, the depths or the optimizer are none, the
-        target has no data of its links, `build` cannot be sent to the workers of an executor, or
-        no mesh could be compiled. There is no process group afterwards.
+        No mesh, a mesh given twice or too large, invalid depths or optimizer, or a target without
+        data on its links. Or `build` cannot be sent to the workers of an executor, or no mesh could
+        be compiled. No process group is left behind.
     KeyboardInterrupt
-        On an interrupt; the table of the meshes that are done is its attribute `scaling`.
+        On an interrupt; its attribute `scaling` has the table of the finished meshes.
 
     Examples
     --------

@@ -9,10 +9,10 @@ from workbench.report.measures import number
 
 @dataclass(frozen=True, slots=True)
 class RankRow:
-    """One rank: its program, what it holds, what it sends.
+    """One rank: its program, its memory, its traffic.
 
-    Ranks with the same `program` run the same code. Bytes are those of the rank alone; the peak is
-    that of *Memory*: weights, inputs and what lives at once.
+    Ranks with the same `program` run the same code. Bytes are per rank. The peak is that of
+    *Memory*: weights, inputs and live values.
     """
 
     rank: int  # which of the ranks, from 0
@@ -51,12 +51,12 @@ class RankRow:
 
 @dataclass(frozen=True, slots=True)
 class ScalingRow:
-    """One mesh: what a step of its first rank takes and holds, by models; nothing was run.
+    """One mesh: modelled time and memory of a step of its first rank; nothing was run.
 
-    `program` tells meshes apart that run other code. What is None is not known, and `why` says so.
-    `error` is the relative one of `step_us`, None where a part was held against no measurement;
-    what is exposed is a difference, and has an interval of its own by the same errors.
-    `peak_bytes` and `reserved_bytes` have the optimizer's state in them.
+    `program` distinguishes meshes that run different code. Unknown figures are None, and `why` has
+    the reason. `error` is the relative error of `step_us`, None if a part was never compared with a
+    measurement. Exposed time is a difference, with its own interval from the same errors.
+    `peak_bytes` and `reserved_bytes` include the optimizer's state.
     """
 
     mesh: str  # its dimensions, such as `dp 64 × tp 8`
@@ -140,7 +140,7 @@ class ScalingRow:
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """What one rank holds of a parameter, a buffer or an input, by its name in the model."""
+    """One rank's part of a parameter, a buffer or an input, by its name in the model."""
 
     name: str  # its name in the model; `args[0]` for an input
     shape: tuple[int, ...]  # the shape of what the rank holds

@@ -15,25 +15,25 @@ __all__ = ["expect"]
 
 @checked
 def expect(x: Any, **limits: Any) -> Expectation:
-    """What a compilation may come to: raises with all that is otherwise.
+    """Check a compilation against limits; raises one error with all violations.
 
-    `breaks`, `recompiles`, `fallbacks`, `graphs` and `kernels` are counts, `peak_bytes` is counted
-    as `memory` does, `compile_s` was measured. A number is the most that may be; a text has a
-    comparison, such as `">= 1"` or `"<= 1.5 GB"`. The result has a method for each, so that limits
-    can be stated one by one. In tests: the marker and the fixture `compiles` of pytest.
+    `breaks`, `recompiles`, `fallbacks`, `graphs` and `kernels` are counts. `peak_bytes` is counted
+    as in `memory`; `compile_s` is measured. A number is a maximum; a string has a comparison, such
+    as `">= 1"` or `"<= 1.5 GB"`. The result has a method for each limit, to check them one by one.
+    In tests, use the pytest marker and fixture `compiles`.
 
     Parameters
     ----------
     x
-        What `aot_compile`, `package`, `load`, `inspect` or `explain` returned, a report, a session,
+        The result of `aot_compile`, `package`, `load`, `inspect` or `explain`, a report, a session,
         or the path of a file.
 
     Raises
     ------
     ExpectationError
-        Something is more, or less, than expected, or the record cannot tell; with the places.
+        A value is above or below its limit, or the report does not have it; with the places.
     UsageError
-        A name or a limit that there is not.
+        An unknown name or an invalid limit.
 
     Examples
     --------

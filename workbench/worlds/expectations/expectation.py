@@ -53,7 +53,7 @@ _WRITTEN = re.compile(r"\s*(<=|>=|==|<|>)?\s*(\d[\d_]*(?:\.\d+)?(?:e[+-]?\d+)?)\
 
 @dataclass(frozen=True)
 class Limit:
-    """What a number may be."""
+    """A limit on a number."""
 
     sign: str
     bound: float
@@ -90,57 +90,57 @@ _SHOWN = 8  # lines of evidence for one number
 
 
 class Expectation:
-    """Limits of a record, each checked when it is stated.
+    """Check limits on a compilation, each as soon as it is stated.
 
-    Every method takes the most that may be, `max`, `min` or `exactly`, and returns the same object.
-    Raises `ExpectationError` with what was found and where; what a record cannot tell raises it,
-    too.
+    Every method takes a maximum, or `max`, `min` or `exactly`, and returns the same object. Raises
+    `ExpectationError` with the value and its place. A value that the report does not have also
+    raises it.
     """
 
     def __init__(self, record: Record):
         self.record = record
 
     def __repr__(self) -> str:
-        """What it is of: a limit that does not hold has raised."""
+        """Name its subject; a violated limit has already raised."""
         return f"Expectation({_name(self.record)}: all limits hold)"
 
     @checked
     def breaks(self, at_most: int | None = None, **more: int) -> Expectation:
-        """Places at which a graph broke."""
+        """Limit the number of places with graph breaks."""
         return self._stated("breaks", at_most, more)
 
     @checked
     def recompiles(self, at_most: int | None = None, **more: int) -> Expectation:
-        """Compiles of what had been compiled."""
+        """Limit the recompiles."""
         return self._stated("recompiles", at_most, more)
 
     @checked
     def fallbacks(self, at_most: int | None = None, **more: int) -> Expectation:
-        """Frames that run eagerly from then on; of sessions only."""
+        """Limit the frames that run in eager from then on; for sessions only."""
         return self._stated("fallbacks", at_most, more)
 
     @checked
     def graphs(self, at_most: int | None = None, **more: int) -> Expectation:
-        """Captured graphs."""
+        """Limit the captured graphs."""
         return self._stated("graphs", at_most, more)
 
     @checked
     def kernels(self, at_most: int | None = None, **more: int) -> Expectation:
-        """Generated kernels and library calls."""
+        """Limit the generated kernels and library calls."""
         return self._stated("kernels", at_most, more)
 
     @checked
     def peak_bytes(self, at_most: float | str | None = None, **more: float | str) -> Expectation:
-        """The most bytes that live at once, as `wb.memory` counts them; `"<= 1.5 GB"` too."""
+        """Limit the peak live bytes, as `wb.memory` counts them; `"<= 1.5 GB"` also works."""
         return self._stated("peak_bytes", at_most, more)
 
     @checked
     def compile_s(self, at_most: float | str | None = None, **more: float | str) -> Expectation:
-        """Seconds that compiling took, as measured where it was recorded."""
+        """Limit the compile time in seconds, as measured where it was recorded."""
         return self._stated("compile_s", at_most, more)
 
     def compiled_something(self) -> Expectation:
-        """At least one graph: a limit on a program that compiled nothing says nothing."""
+        """Require at least one graph: otherwise a limit on the program is meaningless."""
         if read_quantity(self.record, "graphs").value or isinstance(self.record, Report):
             return self
         raise ExpectationError(
@@ -150,7 +150,7 @@ class Expectation:
 
     @checked
     def all(self, limits: Mapping[str, object]) -> Expectation:
-        """Every limit by name; raises once, with all that does not hold."""
+        """Check every limit by name; raises once, with all violations."""
         read = read_limits(limits)
         wrong = [text for name, one in read.items() for text in self._wrong(name, one)]
         if wrong:

@@ -17,16 +17,17 @@ __all__ = ["read_trace", "read_tritonparse"]
 
 @checked
 def read_trace(path: str | PathLike[str]) -> Trace:
-    """Read what torch wrote under `TORCH_TRACE`: one log, or a folder with those of processes.
+    """Read torch's `TORCH_TRACE` output: one log, or a folder with the logs of several processes.
 
-    The result is a report: graphs of every stage with their nodes, breaks, guards, recompilations,
-    kernels, phases, cache answers, failures. Its capabilities say what a log cannot tell. Of
-    several logs it holds everything, compile ids and threads named after the log; `.logs` has the
-    report of each alone, such as `.logs["rank 0"]`, ready to be compared with `diff`.
-    `.session()` is what was compiled, again and given up, as `wb.session` records it. Kinds of
-    records that are not known are in `.extra["unknown_records"]`; what was passed over in a
-    damaged log is counted in the notes of the request. Texts are checked against the digests in
-    their records, timers and other small records are not. Torch is not imported.
+    The result is a report: graphs of every stage with their nodes, breaks, guards, recompiles,
+    kernels, phases, cache hits and misses, failures. Its capabilities list what a log does not
+    contain. For several logs, it holds everything, with compile ids and threads named after the
+    log. `.logs` has the report of each log, such as `.logs["rank 0"]`, ready for `diff`.
+    `.session()` lists compiles, recompiles and skipped functions, as `wb.session` records them.
+
+    Unknown kinds of records are in `.extra["unknown_records"]`. The notes of the request count
+    skipped parts of a damaged log. Texts are checked against the digests in their records; timers
+    and other small records are not. Torch is not imported.
 
     Parameters
     ----------
@@ -36,7 +37,7 @@ def read_trace(path: str | PathLike[str]) -> Trace:
     Raises
     ------
     UsageError
-        There is no log, or it cannot be read.
+        The log is missing or cannot be read.
 
     Examples
     --------
@@ -50,16 +51,18 @@ def read_trace(path: str | PathLike[str]) -> Trace:
 
 @checked
 def read_tritonparse(path: str | PathLike[str]) -> Report:
-    """Read what tritonparse recorded of Triton kernels that were compiled and launched elsewhere.
+    """Read a tritonparse log of Triton kernels that were compiled and launched elsewhere.
 
-    The result is a report: `frame("kernels")` has the kernels with their Python source, shared
-    memory and launches, `frame("assembly")` the TTIR, TTGIR, LLVM IR, PTX or AMD assembly of each
-    configuration with the line of the source that it comes from, `frame("resources")` warps, stages
-    and, on AMD, registers and spills, `frame("launches")` grids and arguments with their counts,
-    `frame("autotune")` what Triton's autotuner timed. Logs of several processes are read as one; a
-    configuration that several of them compiled is there once. What was passed over in a damaged log
-    is told in the notes of the request, what such a log cannot tell in the capabilities. Neither
-    torch nor Triton is imported, and nothing of the log is run.
+    The result is a report. `frame("kernels")` has the kernels with their Python source, shared
+    memory and launches. `frame("assembly")` has the TTIR, TTGIR, LLVM IR, PTX or AMD assembly of
+    each configuration, mapped to source lines. `frame("resources")` has warps, stages and, on AMD,
+    registers and spills. `frame("launches")` has grids and arguments with their counts;
+    `frame("autotune")` has the timings of Triton's autotuner.
+
+    Logs of several processes are read as one. A configuration that several of them compiled appears
+    once. The notes of the request list skipped parts of a damaged log; the capabilities list what
+    such a log does not contain. Neither torch nor Triton is imported, and nothing from the log is
+    executed.
 
     Parameters
     ----------
@@ -70,7 +73,7 @@ def read_tritonparse(path: str | PathLike[str]) -> Report:
     Raises
     ------
     UsageError
-        There is no log, or it cannot be read, or no kernel is in it.
+        The log is missing, cannot be read, or has no kernels.
 
     Examples
     --------

@@ -80,49 +80,50 @@ def numerics(
     references: Mapping[Any, Callable[..., Any]] | None = None,
     progress: ProgressCallback | None = None,
 ) -> Numerics | ProgramsApart:
-    """Where compiled code departs from eager in its numbers, why, and whether it matters.
+    """Find where compiled code differs numerically from eager, why, and whether it matters.
 
-    Every operator that was taken apart, every pass and every kernel is computed from its own inputs
-    in three ways: as eager rounds it, in float64, and with 16 bits held in float32. So nothing is
-    inherited from earlier parts, and float64 judges who is nearer to the truth. The result has
-    `.sentence`, `.first`, `.frame()`, `.histogram(kernel, node)` and `.plot()`; the report of `x`
-    keeps it. Inputs and state are as before afterwards.
+    Every decomposed operator, every pass and every kernel is computed from its own inputs in three
+    ways: as eager rounds it, in float64, and with 16-bit types held in float32. Errors inherited
+    from earlier parts are therefore excluded, and float64 decides which side is more accurate. The
+    result has `.sentence`, `.first`, `.frame()`, `.histogram(kernel, node)` and `.plot()`; the
+    report of `x` keeps it. Inputs and state are restored afterwards.
 
     Parameters
     ----------
     x
-        What `aot_compile` made. Of a training step the backward is looked at as well, with outputs
-        weighed at random: the gradient of each operator beside autograd's. Of a virtual GPU every
-        Triton kernel is run on the CPU by Triton's interpreter; what a library of the GPU computes
-        is not checked. Of what was loaded, and of a package, the outputs are compared, and the
-        kernels where compiling the reference here gives the code of the file.
+        The result of `aot_compile`. For a training step, the backward pass is checked too, with
+        randomly weighted outputs: each operator's gradient against autograd's. For a virtual GPU,
+        Triton's interpreter runs every Triton kernel on the CPU; calls of GPU libraries are not
+        checked. For a loaded file or a package, the outputs are compared. Its kernels are compared
+        if compiling the reference here gives the code of the file.
     args, kwargs
-        The inputs of the call; they hold numbers. Left out: those of its compilation.
+        The inputs of the call, with real values. Default: the inputs of the compilation.
     against
-        Another program of the same call in place of eager: compiled in another mode, or for
-        training, or the file that `.save_values(path)` wrote in another release of torch. The
-        result then says where the two part first, bit for bit: `.sentence`, `.first`, `.frame()`.
+        Another program of the same call instead of eager: compiled in another mode, or for
+        training. Or the file that `.save_values(path)` wrote with another release of torch. The
+        result then has the first bitwise difference: `.sentence`, `.first`, `.frame()`.
     reference
-        What was compiled, where a file names nothing that can be imported.
+        The compiled function or module, if a file names none that can be imported.
     references
-        What Triton kernels and operators of yours should compute, each by its name or by the
-        kernel itself: `{"scale_kernel": lambda x, factor: x * factor}`. Such a function takes those
-        of the kernel's arguments that it names, as they were before, and returns the tensor that
-        the kernel writes, or a dict of several; that of an operator takes what the operator does.
-        It stands for the kernel in what eager computes. A kernel without one is not checked, which
-        the sentence says; all else is, from what the kernel really gave.
+        References for your Triton kernels and operators, by name or by the kernel itself:
+        `{"scale_kernel": lambda x, factor: x * factor}`. Such a function takes those of the
+        kernel's arguments that it names, with their values before the call. It returns the tensor
+        that the kernel writes, or a dict of several. A reference for an operator takes the
+        operator's arguments. In eager's computation, it replaces the kernel. A kernel without a
+        reference is not checked, and the sentence says so. All other parts are checked, from the
+        kernel's real output.
     progress
-        Called with the name of each phase and the seconds since the start; without it a line says
-        how far it is, in a terminal and a person's notebook.
+        Called with the name of each phase and the seconds since the start. By default a progress
+        line is shown in terminals and interactive notebooks.
 
     Raises
     ------
     UsageError
-        It was loaded from a file and names no reference, the call returns no tensors, its inputs
-        are left out and gone, `against` stands beside a package or a reference, or `references`
-        names what the call does not have.
+        It was loaded from a file that names no reference, the call returns no tensors, or its
+        inputs are not given and no longer exist. Or `against` is combined with a package or a
+        reference, or `references` names a kernel or operator that the call does not have.
     ContractError
-        The call is not the one that was compiled.
+        The call differs from the compiled one.
 
     Examples
     --------
@@ -196,32 +197,32 @@ def minify(
     options: Mapping[str, Any] | None = None,
     progress: ProgressCallback | None = None,
 ) -> Minified:
-    """The smallest part of a call that still fails when it is compiled, by torch's minifier.
+    """Find the smallest part of a call that still fails when compiled, with torch's minifier.
 
-    For what `numerics` cannot name, such as an error of the compiler itself. Every try compiles a
-    graph, in about a second. The result has `.sentence`, `.code`, `.module`, `.inputs` and
-    `.save(path)`, which writes a script that runs alone.
+    Use it for failures that `numerics` cannot locate, such as an error in the compiler itself.
+    Every try compiles a graph, in about a second. The result has `.sentence`, `.code`, `.module`,
+    `.inputs` and `.save(path)`, which writes a standalone script.
 
     Parameters
     ----------
     fn
-        A function or module, which is followed without gradients.
+        A function or module, traced without gradients.
     args, kwargs
         The inputs of the call.
     fails
-        `fails(graph_module, inputs)`, which compiles the graph itself and says whether that fails;
-        by default it fails where it raises as the whole does, or departs from float64 by more than
-        64 roundings and 8 times as much as eager.
+        `fails(graph_module, inputs)` compiles the graph itself and returns whether that fails. By
+        default a graph fails if it raises as the whole does. It also fails if its error against
+        float64 is more than 64 eps and more than 8 times eager's.
     options
-        Of the compilation, as for `aot_compile`.
+        Compiler options, as for `aot_compile`.
     progress
-        Called with each try; what it raises ends the work. Without it a line says how far it is, in
-        a terminal and a person's notebook.
+        Called with each try; an exception from it ends the search. By default a progress line is
+        shown in terminals and interactive notebooks.
 
     Raises
     ------
     UsageError
-        The call does not fail, or cannot be followed operator by operator.
+        The call does not fail, or cannot be traced operator by operator.
 
     Examples
     --------

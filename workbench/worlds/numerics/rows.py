@@ -12,14 +12,14 @@ _NEARER = 1.25
 
 @dataclass(frozen=True, slots=True)
 class Deviation:
-    """A value that one part computes otherwise than eager does from the same inputs.
+    """A value that one part computes differently from eager, given the same inputs.
 
-    Nothing is inherited: the part, and eager's nodes, were given the same numbers. Errors are
-    distances from float64 in roundings of the dtype (its eps) at the scale of the whole tensor:
-    `eager_off` that of eager's nodes, `own_off` that of the part, `noise` what one unit in the last
-    place of the part's own inputs does to the same value, the most of three draws. They are None
-    where they were not computed, for which `detail` has the reason. `histogram` counts elements by
-    their distance from eager in units in the last place, `exact_histogram` from float64.
+    Inherited errors are excluded: the part and eager's nodes had the same inputs. Errors are
+    distances from float64 in eps of the dtype, at the scale of the whole tensor. `eager_off` is the
+    error of eager's nodes, `own_off` that of the part. `noise` is the effect of one ulp in the
+    part's own inputs on the same value, the maximum of three draws. Errors that were not computed
+    are None; `detail` has the reason. `histogram` counts elements by their distance from eager in
+    ulps, `exact_histogram` from float64.
     """
 
     stage: str  # "decompositions", "passes" or "kernels"
@@ -50,10 +50,11 @@ class Deviation:
 
 @dataclass(frozen=True, slots=True)
 class NumericsStage:
-    """What one stage of the compilation does to the outputs, and by itself.
+    """The effect of one compilation stage on the outputs, inherited and its own.
 
-    `end_off` is how far its outputs are from float64, which it inherits in part; `own_off` the most
-    that it departs by itself. Both in roundings at the scale of a tensor, None where not computed.
+    `end_off` is the distance of its outputs from float64, in part inherited. `own_off` is the
+    largest error of its own. `end_off` and `own_off` are in eps at the scale of a tensor, None if
+    not computed.
     """
 
     stage: str  # "eager", a stage of graphs, or "program"
@@ -67,14 +68,14 @@ class NumericsStage:
 
 @dataclass(frozen=True, slots=True)
 class NumericsOutput:
-    """One output of the call, or an input that it writes to: program and eager beside float64.
+    """One output of the call, or an input that it writes to: program and eager against float64.
 
-    `noise` is what one unit in the last place of noise on all inputs and weights of floats does to
-    the output of eager: the most of three draws, in roundings. Where the output may be logits (the
-    last dimension is the classes), `rows` counts positions, `arg_max` those where the largest is
-    another, `top5` those where the set of the five largest is, `kl` is the mean divergence of
-    eager's distribution from the program's in nats; the three with `noise_` are the most that the
-    noise does.
+    `noise` is the effect on eager's output of one ulp of noise on all float inputs and weights: the
+    maximum of three draws, in eps. `rows`, `arg_max`, `top5` and `kl` are for outputs that may be
+    logits (the last dimension is the classes). `rows` counts positions. `arg_max` counts positions
+    with another largest value, `top5` those with another top-5 set. `kl` is the mean divergence of
+    eager's distribution from the program's in nats. The three with `noise_` are the maxima under
+    the noise.
     """
 
     output: str  # the output, by its place in what is returned
@@ -98,17 +99,17 @@ class NumericsOutput:
 
     @property
     def vanishes(self) -> bool:
-        """Whether float64 gives 0, so that there is no scale to count roundings at."""
+        """Whether float64 gives 0: eps then has no scale."""
         return self.eager_from_zero is not None
 
 
 @dataclass(frozen=True, slots=True)
 class NumericsCure:
-    """What one option does to the whole call: what it removes, and what it costs.
+    """The effect of one option on the whole call: what it removes, and its cost.
 
-    Values before and after; times are medians of calls measured in turn, `is_sure` whether one of
-    the two may be called the faster one. None where something was not measured; of a GPU that is
-    not here there are bounds by a model only.
+    Values are before and after. Times are medians of interleaved calls; `is_sure` says whether one
+    of the two is faster beyond the noise. Values that were not measured are None. For a GPU that is
+    not here, there are only modelled bounds.
     """
 
     option: str  # what is passed to the compilation
@@ -130,7 +131,7 @@ class NumericsCure:
 
     @property
     def helps(self) -> bool:
-        """Whether the outputs agree more with eager, or no less while a part departs less."""
+        """Whether outputs agree more with eager, or equally with fewer or smaller errors."""
         before, after = self.differ, self.differ_after
         if before is not None and after is not None and after != before:
             return after < before
@@ -143,7 +144,7 @@ class NumericsCure:
 
 @dataclass(frozen=True, slots=True)
 class NumericsProof:
-    """One kernel's nodes compiled by themselves, as they are and with the option of their cause.
+    """One kernel's nodes compiled separately, with and without the option of their cause.
 
     `differ` are shares of elements that differ from eager's, from the inputs of the call.
     """
@@ -159,12 +160,12 @@ class NumericsProof:
 
     @property
     def is_proved(self) -> bool:
-        """Whether the option takes away most of what differs: nine tenths of it."""
+        """Whether the option removes at least nine tenths of the differences."""
         return self.differ > 0 and self.differ_after <= 0.1 * self.differ
 
     @property
     def sentence(self) -> str:
-        """What the option changes, and whether that proves the cause."""
+        """The effect of the option, and whether it proves the cause."""
         verdict = "which proves it" if self.is_proved else "which does not prove it"
         return (
             f"{self.kernel}, {self.node}: {self.cause}. With {self.option} {self.differ_after:.1%} "
@@ -175,9 +176,10 @@ class NumericsProof:
 
 @dataclass(frozen=True, slots=True)
 class BatchRow:
-    """One row of a batch in other company, by the same kernels: equal bit for bit, or where not.
+    """One row of a batch with different batch contents: bitwise equal, or the first difference.
 
-    `kernel` and `node` are the first of the program whose part for this row is another one.
+    The kernels are the same. `kernel` and `node` are the first of the program whose part for this
+    row differs.
     """
 
     case: str  # "alone", or such as "with zeros behind it" and "in half of the batch"
@@ -193,11 +195,11 @@ class BatchRow:
 
 @dataclass(frozen=True, slots=True)
 class CommonValue:
-    """A value that two programs write down, from the same call, with all that each inherited.
+    """A value that two programs write, from the same call, including inherited errors.
 
-    `part` and `other_part` are the kernels or library calls that wrote it. `inherited` says that a
-    common value which it is computed from differs already; `reason` is why it parts where it is
-    the first to.
+    `part` and `other_part` are the kernels or library calls that wrote it. `inherited` says that
+    one of its inputs differs already, among the common values. `reason` explains the first
+    difference.
     """
 
     node: str  # the node of the captured graph, or of the lowered ones where it has no other name

@@ -19,35 +19,35 @@ __all__ = ["kernel"]
 def kernel(
     fn: Any, /, *args: Any, grid: Any = None, target: str = "h100", **meta: Any
 ) -> OwnKernel:
-    """A call of a kernel of Triton or Gluon, ready to be compiled, checked and tuned.
+    """Describe a call of a Triton or Gluon kernel, ready to be compiled, checked and tuned.
 
-    Written as the call itself: `add[(4,)](x, y, out, n, BLOCK=256)` is
-    `wb.kernel(add, x, y, out, n, grid=(4,), BLOCK=256)`. Nothing is compiled or run until
-    something is asked; the GPU need not be here. The types of the arguments, whether sizes are
-    divisible by 16 and the alignment of tensors are those of the call, as Triton specializes it.
+    Write it like the call itself: `add[(4,)](x, y, out, n, BLOCK=256)` is `wb.kernel(add, x, y,
+    out, n, grid=(4,), BLOCK=256)`. Compiling and running are lazy; no GPU is needed. Argument
+    types, divisibility of sizes by 16 and tensor alignment are those of the call, as Triton
+    specializes it.
 
     Parameters
     ----------
     fn
-        What `@triton.jit` or `@gluon.jit` made, with `@triton.autotune` and `@triton.heuristics`
-        or without. Of what `@helion.kernel` made the Triton is taken, in the configuration
-        `config=`, else in the first of its own; it needs no grid.
+        A `@triton.jit` or `@gluon.jit` kernel, with `@triton.autotune` and `@triton.heuristics` or
+        without. For a `@helion.kernel`, the generated Triton is used, in the configuration
+        `config=` or by default its first one; it needs no grid.
     args
-        Tensors, tensor descriptors and numbers. Tensors on meta have no numbers: such a call is
-        compiled, and cannot be run.
+        Tensors, tensor descriptors and numbers. Tensors on meta have no values: such a call can be
+        compiled but not run.
     grid
-        A tuple of 1 to 3 sizes, or a function of the values that gives one.
+        A tuple of 1 to 3 sizes, or a function of the values that returns one.
     target
         A GPU of `targets()`.
     meta
-        Arguments by name, values of `tl.constexpr` parameters, and options of Triton such as
+        Keyword arguments, values of `tl.constexpr` parameters, and Triton options such as
         `num_warps`.
 
     Raises
     ------
     UsageError
-        It is no kernel, an argument is missing or unknown, the grid is none, or there is no such
-        GPU.
+        It is not a kernel, an argument is missing or unknown, the grid is invalid, or the GPU is
+        unknown.
 
     Examples
     --------

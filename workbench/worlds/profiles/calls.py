@@ -15,28 +15,28 @@ __all__ = ["read_profile"]
 
 @checked
 def read_profile(path: str | PathLike[str], gpu: str | None = None) -> RunProfile:
-    """Read what `torch.profiler` wrote of a device: where its time went, by module and line.
+    """Read a `torch.profiler` trace of a device, and attribute its time to modules and lines.
 
-    `.sentence` says how long it took and how busy the device was, `.frame("kernels")` has a row for
-    each kernel by operator and shapes; further tables are `modules`, `lines`, `gaps`, `streams`,
-    `collectives`, `steps`, `memory` and `launches`. Times are measured, in µs. Only work of the
-    device counts whose launch is in the trace. `.notes` say what the trace lacks, with the option
-    of torch.profiler that records it, and what is wrong with it. Of a trace without a GPU it shows
-    the operators of the CPU. Nothing of the file is run; torch is not imported.
+    `.sentence` has the total time and how busy the device was. `.frame("kernels")` has a row for
+    each kernel by operator and shapes. Further tables are `modules`, `lines`, `gaps`, `streams`,
+    `collectives`, `steps`, `memory` and `launches`. Times are measured, in µs. Device work counts
+    only if its launch is in the trace. `.notes` list missing data, with the torch.profiler option
+    that records it, and errors in the trace. For a trace without a GPU, it shows the operators of
+    the CPU. Nothing from the file is executed; torch is not imported.
 
     Parameters
     ----------
     path
         A `*.json` or `*.json.gz` file of `export_chrome_trace`, or a folder with one for each rank.
     gpu
-        The GPU by its name in `targets()`, where the trace names none or another.
+        The GPU by its name in `targets()`, if the trace names none or a wrong one.
 
     Raises
     ------
     ArtifactError
-        The file is no trace of torch.profiler, or nothing of it can be read.
+        The file is not a torch.profiler trace, or it cannot be read at all.
     UsageError
-        There is no such GPU, or no trace in the folder.
+        The GPU is unknown, or the folder has no trace.
 
     Examples
     --------

@@ -23,45 +23,45 @@ def session(
 ) -> LiveSession:
     """Record what plain torch.compile does in a running program, around any code.
 
-    Enter it with `with`, or call `start()` and `stop()`. It watches every thread of the process
-    from within, without an environment variable or a restart, and leaves nothing behind. What was
-    compiled before it begins is counted in `regions` under an empty `compile_id`.
+    Enter it with `with`, or call `start()` and `stop()`. It observes every thread of the process
+    from within, without an environment variable or a restart, and removes its hooks at the end.
+    Code compiled before it begins is counted in `regions` under an empty `compile_id`.
 
     Parameters
     ----------
     capture
-        "light" leaves torch's caches on: a report lacks what a hit leaves out. "full" compiles
-        everything again, so that every report is whole.
+        "light" leaves torch's caches on; a report then lacks what a cache hit skips. "full"
+        recompiles everything, for complete reports.
     steps
-        None: a step ends with `step()`, or with each item of `steps(loader)`. "optimizer": with
-        every step of an optimizer.
+        None: a step ends with `step()`, or with each item of `steps(loader)`. "optimizer": a step
+        ends with every step of an optimizer.
     profile
-        Run torch's profiler from its start to its end: `.profile` is then what `read_profile`
-        gives, of the GPU, on a machine without one of the operators of the CPU. It takes time:
-        the steps of such a session are slower.
+        Run torch's profiler from start to end. `.profile` then holds the result of `read_profile`
+        for the GPU, or for the CPU's operators on a machine without one. It adds overhead: the
+        steps of such a session are slower.
 
     Returns
     -------
     LiveSession
         `frame(name)` is one of these tables. `compiles`: id, function, file, line, step, at_s,
         kind, thread, total_s, dynamo_s, backend_s, codegen_s, guards, ops, breaks, outcome, cache,
-        why, has_report, inputs, caught. `recompiles`: compile_id, function, step, against,
-        nearest, guard, kind, source, expected, actual, variants, cost_s, file, line, also,
-        is_last_batch, fixed_by, resumed_at, changed_at, changed_by, changed_in,
-        suspects, set_by, made_by, called_by, called_as, is_of_module, writes, tried.
-        `breaks`: file, line, function, text, kind, reason, hints, count, compile_ids,
-        first_step, cost_s, within, ops_before, ops_after.
-        `fallbacks`: function, file, line, compile_id, step, how, why, eager_calls. `regions`,
-        for graphs of Inductor: compile_id, function, is_backward, calls, total_ms, mean_us,
-        first_us, inputs. `steps`: step, at_s, wall_ms, compile_s, graph_calls, in_graphs_ms,
-        outside_ms, events. `events`: step, at_s, kind, compile_id, function, text, cost_s.
-        `advice` are sentences, `report(3)` or `report("0/1")` is one compile's report, its
-        backward included.
+        why, has_report, inputs, caught. `recompiles`: compile_id, function, step, against, nearest,
+        guard, kind, source, expected, actual, variants, cost_s, file, line, also, is_last_batch,
+        fixed_by, resumed_at, changed_at, changed_by, changed_in, suspects, set_by, made_by,
+        called_by, called_as, is_of_module, writes, tried. `breaks`: file, line, function, text,
+        kind, reason, hints, count, compile_ids, first_step, cost_s, within, ops_before, ops_after.
+        `fallbacks`: function, file, line, compile_id, step, how, why, eager_calls. `regions`, for
+        Inductor graphs: compile_id, function, is_backward, calls, total_ms, mean_us, first_us,
+        inputs. `steps`: step, at_s, wall_ms, compile_s, graph_calls, in_graphs_ms, outside_ms,
+        events. `events`: step, at_s, kind, compile_id, function, text, cost_s.
+
+        `advice` has sentences. `report(3)` or `report("0/1")` is the report of one compile,
+        including its backward pass.
 
     Raises
     ------
     UsageError
-        Another session records in this process.
+        Another session is recording in this process.
 
     Examples
     --------

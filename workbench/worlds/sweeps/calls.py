@@ -41,52 +41,54 @@ def sweep(
     atol: float | None = None,
     progress: Callable[[Trial, bool], None] | None = None,
 ) -> Sweep:
-    """Compile and measure a function under many settings.
+    """Compile and measure a function under many configurations.
 
-    Each setting is compiled in a process of its own, compared with eager, and timed in turn with
-    the original; one that fails, crashes, hangs or fills memory is a row with its reason. What was
-    measured before, of the same code on the same machine, comes from the store.
+    Each configuration is compiled in its own process, compared with eager, and timed against it in
+    interleaved pairs. If one fails, crashes, hangs or runs out of memory, its row has the reason.
+    Earlier measurements of the same code on the same machine come from the store.
 
     Parameters
     ----------
     args
-        The example inputs, or a function that makes them of the sizes in `over`, such as
-        `lambda batch: (torch.randn(batch, 64),)`.
+        The example inputs, or a function that makes them from the sizes in `over`, such as `lambda
+        batch: (torch.randn(batch, 64),)`.
     over
         The values of each axis: `mode`, `backend`, `dtype`, `threads`, `dynamic` (True, False),
-        `target` (names in `targets()`: figures of a model in place of times), an option of
-        Inductor by its name, or a size that `args` takes. Inside of kernels:
-        `max_autotune_gemm_backends` ("ATEN,CPP"), `template` (a regular expression for names of
-        the autotuner's choices), and for virtual GPUs parameters of Triton kernels: `XBLOCK`,
+        `target`, an Inductor option by its name, or a size that `args` takes. A `target` is a name
+        in `targets()`; its figures are modelled, not timed. Axes for kernels are
+        `max_autotune_gemm_backends` ("ATEN,CPP") and `template` (a regular expression for names of
+        the autotuner's choices). For virtual GPUs, Triton parameters also work: `XBLOCK`,
         `num_warps`, `k0.num_stages`, ….
     executor
-        Where trials run: any concurrent.futures.Executor, such as Dask's `client.get_executor()`;
-        by default this machine.
+        Where trials run: any concurrent.futures.Executor, such as Dask's `client.get_executor()`.
+        Default: this machine.
     store
         An SQLite file, by default in the user's cache folder.
     strategy, objective, trials, seconds
-        "grid" tries everything; "random", "halving" and "tpe" (by Optuna) look for what is best
-        for "latency", "throughput", "first_call" or "memory", within a budget of trials or seconds.
+        "grid" tries everything. "random", "halving" and "tpe" (by Optuna) search within a budget of
+        trials or seconds. They optimize "latency", "throughput", "first_call" or "memory".
     jobs
-        How many trials run at a time; compilations do so, measurements wait for each other.
+        How many trials run at a time. Compilations run in parallel, measurements one at a time.
     timeout_s, memory_bytes
-        What one trial may take.
+        Limits of one trial.
     compile_only
-        Run nothing: compile times, kernels and traffic alone.
+        Run nothing: compile times, kernels and traffic only.
     spread, measure_s
-        Measure until half of the 99.9 % interval is this share of the median, or so many seconds.
+        Measure until half of the 99.9 % interval is this share of the median, or for this many
+        seconds.
     rtol, atol
-        The tolerance against eager, in place of that of the dtype.
+        The tolerance against eager, instead of the dtype's default.
     progress
         Called with each row, and whether it came from the store. Its method `started`, if it has
-        one, is told first what runs: `.so_far()` and `.cancel()` may be called by any thread.
+        one, is first called with the running sweep. Any thread may call the sweep's `.so_far()` and
+        `.cancel()`.
 
     Raises
     ------
     UsageError
-        An axis or a value is unknown; the nearest match is named.
+        An axis or a value is unknown; the error names the nearest match.
     KeyboardInterrupt
-        On an interrupt; what is done is its attribute `sweep`, and in the store.
+        On an interrupt; its attribute `sweep` has the finished trials, which are also in the store.
 
     Examples
     --------

@@ -31,9 +31,9 @@ Texts = tuple[tuple[str, str], ...]
 
 @dataclass
 class Running:
-    """What `progress.started` is given; any thread may read it.
+    """A running sweep, as `progress.started` receives it; any thread may read it.
 
-    `planned` are the settings that are tried; None where a search decides that.
+    `planned` are the configurations to try; None if a search decides.
     """
 
     runner: Runner
@@ -51,7 +51,7 @@ class Running:
 
     @property
     def tried(self) -> tuple[Texts, ...]:
-        """The settings that are being tried now."""
+        """The configurations in progress."""
         return tuple(trial.settings for trial in self.runner.tried)
 
     @property
@@ -60,7 +60,7 @@ class Running:
         return {row.title for row in dict(self.rows).values() if row.key in self.known}
 
     def cancel(self) -> None:
-        """End what runs and start nothing else; what is done is kept."""
+        """End the running trials and start no others; finished trials are kept."""
         self.runner.cancel()
 
     def note(self, *, again: bool = True) -> Sweep:
@@ -70,7 +70,7 @@ class Running:
         return sweep
 
     def so_far(self) -> Sweep:
-        """The rows that have ended, in the order of the settings."""
+        """Return the finished rows, in the order of the configurations."""
         runner, rows = self.runner, dict(self.rows)
         unknown = "; ".join(runner.content.unknown)
         note = (

@@ -293,9 +293,9 @@ def _literal(text: str) -> str:
 
 @dataclass(frozen=True)
 class Recommendation(Presented):
-    """What to take, why, and how to write it down.
+    """Hold a recommended configuration, its reason, and its code.
 
-    `code` is empty where no setting is faster than the original beyond the noise.
+    `code` is empty if no configuration is faster than eager beyond the noise.
     """
 
     choice: Choice
@@ -304,7 +304,7 @@ class Recommendation(Presented):
 
     @property
     def settings(self) -> dict[str, str]:
-        """The value of each axis; of the shortest median where `choice.is_sure` is False."""
+        """The value of each axis; if `choice.is_sure` is False, those of the shortest median."""
         return dict(self.choice.winner.settings)
 
     def __repr__(self) -> str:
@@ -331,10 +331,10 @@ Overall = Verdict | Literal["mixed"]
 
 @dataclass(frozen=True)
 class Setting:
-    """One setting without its sizes: its rows, one for each size, and its score (less is better).
+    """One configuration without its sizes: a row for each size, and its score (less is better).
 
-    The score is a geometric mean over the sizes, in µs, seconds or bytes of one call; for the
-    throughput µs for one item. `same` are the settings that generate the same code.
+    The score is a geometric mean over the sizes, in µs, seconds or bytes of one call; for
+    throughput, µs per item. `same` are the configurations that generate the same code.
     """
 
     settings: tuple[tuple[str, str], ...]
@@ -344,27 +344,27 @@ class Setting:
 
     @property
     def title(self) -> str:
-        """The settings in one line."""
+        """The configuration in one line."""
         return ", ".join(f"{name}={value}" for name, value in self.settings) or "as it is"
 
     @cached_property
     def pairs(self) -> tuple[PairedTimes, ...]:
-        """The original and this setting, timed in turn, for each row."""
+        """Interleaved timings of eager and this configuration, for each row."""
         return tuple(row.pairs for row in self.rows)
 
     @property
     def verdict(self) -> Overall:
-        """What may be said of it against the original, over all sizes."""
+        """The verdict against eager, over all sizes."""
         return judge([pairs.verdict for pairs in self.pairs])
 
     @property
     def is_compared(self) -> bool:
-        """Whether every effect of it was compared with the original."""
+        """Whether every effect of it was compared with eager."""
         return all(row.is_compared for row in self.rows)
 
     @property
     def is_model(self) -> bool:
-        """Whether a cost model gave its times."""
+        """Whether its times are modelled."""
         return any(row.is_model for row in self.rows)
 
     @property
@@ -376,11 +376,11 @@ class Setting:
 
 @dataclass(frozen=True)
 class Effect:
-    """What the choice on one axis changes where all others are the same.
+    """The effect of the choice on one axis, where all others are the same.
 
-    `ratio` is the score with the worst value over that with the best, a geometric mean.
-    `comparison` is of the pair that says most, the worst after the best; None for what is not
-    timed. `verdict` is over all pairs.
+    `ratio` is the score with the worst value divided by that with the best, a geometric mean.
+    `comparison` is of the clearest pair, the worst after the best; None if nothing was timed.
+    `verdict` is over all pairs.
     """
 
     axis: str
@@ -393,9 +393,9 @@ class Effect:
 
 @dataclass(frozen=True)
 class Choice:
-    """The setting with the best figure for an objective, and what may be said of it.
+    """The best configuration for an objective, with its verdict.
 
-    `runner_up` is compared with it by `comparison`; None for what is not timed.
+    `comparison` compares `runner_up` with it; None if nothing was timed.
     """
 
     objective: str
@@ -406,7 +406,7 @@ class Choice:
 
     @property
     def is_sure(self) -> bool:
-        """Whether it is faster than the original and than the next, by more than the noise."""
+        """Whether it is faster than eager and than the next one, beyond the noise."""
         is_first = self.comparison is None or self.comparison.verdict == "slower"
         return self.objective in TIMED and self.winner.verdict == "faster" and is_first
 

@@ -38,13 +38,13 @@ _STORE_ENDINGS = (".sqlite", ".sqlite3", ".db")
 
 @dataclass(frozen=True)
 class Sweep(Presented):
-    """What was measured under many settings.
+    """Hold the results of many configurations.
 
-    `name` is the function, `expression` what stands for it in code, `axes` the values of each axis
-    as texts in the order in which they were given, `sizes` the axes that the inputs were made of,
-    `trials` the rows in the order of the settings. `from_store` counts rows that were not run
-    again. `notes` say what a reader should know, such as why the store was not asked. `read` gives
-    the record of a row, `view` is the live view that has followed the sweep.
+    `name` is the function, `expression` its expression in code, and `axes` the values of each axis
+    as texts in the given order. `sizes` are the axes that determine the inputs; `trials` are the
+    rows in the order of the configurations. `from_store` counts rows that did not run again.
+    `notes` are for the reader, such as why the store was not used. `read` returns the report of a
+    row; `view` is the live view that has followed the sweep.
 
     Examples
     --------
@@ -71,22 +71,22 @@ class Sweep(Presented):
         return len(self.trials)
 
     def frame(self) -> pandas.DataFrame:
-        """A row for each setting: its axes, how it ended, and every figure with its unit."""
+        """Return a row for each configuration: axes, status, and every figure with its unit."""
         return presenter().frame(self)
 
     @checked
     def choices(self, rows: Sequence[int | Trial] | None = None) -> pandas.DataFrame:
-        """Every choice inside of the kernels: a row for each that was timed, or ranked by a model.
+        """Return every choice inside the kernels: a row for each that was timed or modelled.
 
         After the axes come `op`, `choice`, `kind`, `time_us` (of the choice alone, by Inductor's
-        autotuner), `against_best`, `chosen`, `is_model` (nothing was timed) and `why` it fell out.
-        `rows` are those of some settings, by number.
+        autotuner), `against_best`, `chosen`, `is_model` (nothing was timed) and `why` it was
+        dropped. `rows` selects configurations by number.
         """
         return presenter().frame(self, "choices", rows)
 
     @checked
     def rivals(self, row: int | Trial) -> tuple[Rivals, ...]:
-        """Winner and runner-up of every tuned operation of one row, with their code."""
+        """Return the two best choices of each tuned operation of one row, with their code."""
         return self.report(row).rivals()
 
     @checked
@@ -95,12 +95,12 @@ class Sweep(Presented):
         objective: str = "latency",
         constraint: Mapping[str, Any] | Callable[[Trial], bool] | None = None,
     ) -> Recommendation:
-        """The setting to take, why, how sure that is, and the line of code that uses it.
+        """Recommend a configuration, with the reason, the confidence, and the line of code for it.
 
-        `objective` is "latency", "throughput" (of the first size, such as the batch),
-        "first_call" or "memory". `constraint` is a function of a row, or maps an axis to its value
-        and figures to limits, such as `{"batch": 8, "peak_bytes": "<= 2e6"}`. Raises `UsageError`
-        where no row fits.
+        `objective` is "latency", "throughput" (of the first size, such as the batch), "first_call"
+        or "memory". `constraint` is a function of a row, or maps an axis to its value and figures
+        to limits, such as `{"batch": 8, "peak_bytes": "<= 2e6"}`. Raises `UsageError` if no row
+        fits.
         """
         from workbench.worlds.sweeps.recommendation import choose_recommended
 
@@ -110,10 +110,10 @@ class Sweep(Presented):
 
     @checked
     def plot(self, chart: str = "pareto", **choice: Any) -> matplotlib.figure.Figure:
-        """One of the charts `heat`, `parallel`, `pareto` and `distribution`.
+        """Draw one of the charts `heat`, `parallel`, `pareto` and `distribution`.
 
         A heat map takes `x=` and `y=`, the names of two axes, and `metric=`, a column of `frame()`.
-        Raises `UsageError` for a chart, axis or metric that there is not.
+        Raises `UsageError` for an unknown chart, axis or metric.
         """
         metric = by_former_name(
             "figure", "metric", choice.pop("figure", None), choice.pop("metric", None)
@@ -124,21 +124,21 @@ class Sweep(Presented):
 
     @checked
     def to_html(self, path: str | PathLike[str] | None = None) -> str:
-        """A page with the table and the charts, which needs no network; written to `path`."""
+        """Return a page with the table and the charts, written to `path`; it needs no network."""
         return presenter().page(self, path)
 
     def __getstate__(self) -> dict[str, Any]:
-        """What was measured, without the store and the view that belong to this process."""
+        """Return the results, without the store and the view, which belong to this process."""
         return {**vars(self), "read": None, "view": None}
 
     @checked
     def export(self, path: str | PathLike[str]) -> None:
-        """Write it for other programs: `.csv`, `.parquet`, or `.sqlite` with the records of rows.
+        """Write it for other programs: `.csv`, `.parquet`, or `.sqlite` with the reports of rows.
 
-        An `.sqlite` file is a store: what is there already stays, and `wb.sweep(store=…)` answers
-        from it. A table has the columns of `frame()` and what `load` needs besides. Parquet needs
-        pyarrow (`aot-workbench[parquet]`). Raises `UsageError` for another ending, `ArtifactError`
-        where nothing can be written.
+        An `.sqlite` file is a store: existing content is kept, and `wb.sweep(store=…)` reads from
+        it. A table has the columns of `frame()` and further ones for `load`. Parquet needs pyarrow
+        (`aot-workbench[parquet]`). Raises `UsageError` for another ending, `ArtifactError` if
+        nothing can be written.
         """
         file = check_file_path(path)
         if not file.lower().endswith(_STORE_ENDINGS):
@@ -160,10 +160,10 @@ class Sweep(Presented):
     @staticmethod
     @checked
     def load(path: str | PathLike[str] | None = None, which: str | int | None = None) -> Sweep:
-        """Open a store, also somebody else's, or what `export` wrote; nothing is written or run.
+        """Open a store, your own or another, or an exported file; nothing is written or run.
 
-        `path` is by default the store of this user. `which` is a function's name or a row of
-        `stored(path)`; by default it is the last sweep. Raises `UsageError` when there is none,
+        `path` is by default this user's store. `which` is a function's name or a row of
+        `stored(path)`, by default the last sweep. Raises `UsageError` when there is none,
         `ArtifactError` for another file.
         """
         file = None if path is None else check_file_path(path)
@@ -176,16 +176,17 @@ class Sweep(Presented):
     @staticmethod
     @checked
     def stored(path: str | PathLike[str] | None = None) -> pandas.DataFrame:
-        """The sweeps of a store, by default of this user: a row for each, the last one last.
+        """Return the sweeps of a store, by default of this user: a row for each, the last one last.
 
-        Columns: `name`, `over` (axes with how many values), `settings`, `done`, `machine`, `when`.
+        Columns: `name`, `over` (axes with numbers of values), `settings`, `done`, `machine`,
+        `when`.
         """
         file = None if path is None else check_file_path(path)
         return presenter().rows_frame(list_stored(file), StoredSweep)
 
     @checked
     def trial(self, row: int | Trial) -> Trial:
-        """One row, by its number or itself; raises `UsageError` for a number that there is not."""
+        """Return one row, by its number or itself; raises `UsageError` for an unknown number."""
         if not isinstance(row, int):
             return row
         if row >= len(self.trials):
@@ -195,7 +196,7 @@ class Sweep(Presented):
 
     @checked
     def report(self, row: int | Trial) -> Report:
-        """The full record of one row, by its number or itself.
+        """Return the full report of one row, given by its number or itself.
 
         Raises `UsageError` when none was kept.
         """
@@ -209,7 +210,7 @@ class Sweep(Presented):
 
     @checked
     def diff(self, a: int | Trial, b: int | Trial) -> Diff:
-        """What differs between the records of two rows, by their numbers or themselves.
+        """Compare the reports of two rows, given by their numbers or themselves.
 
         Raises `UsageError` when one was not kept.
         """
@@ -219,7 +220,7 @@ class Sweep(Presented):
         return compare(self.report(first), self.report(second), apart(first, second))
 
     def __repr__(self) -> str:
-        """A short stable summary without times: how the settings ended."""
+        """A short stable summary without times: the status of the configurations."""
         counts = Counter(trial.status for trial in self.trials)
         ended = ", ".join(f"{count} {status}" for status, count in counts.items())
         axes = " × ".join(f"{name} ({len(values)})" for name, values in self.axes.items())

@@ -41,10 +41,10 @@ TABLES = ("ranks", "shards", "order", "collectives")
 
 @dataclass(frozen=True, repr=False)
 class Ranks(Presented):
-    """What several ranks of a cluster compiled to, which of them differ, and why.
+    """Hold the compilations of several ranks of a cluster, with their differences and causes.
 
-    `mesh` are the sizes of the cluster by name, `why_these` says how the ranks were chosen. Every
-    one was compiled by itself; nothing is known of the others. `programs` are in the order of the
+    `mesh` has the sizes of the cluster by name. `why_these` says how the ranks were chosen. Each
+    was compiled separately; nothing is known of the other ranks. `programs` are in the order of the
     ranks.
     """
 
@@ -56,19 +56,19 @@ class Ranks(Presented):
 
     @property
     def reports(self) -> dict[int, Report]:
-        """The record of each rank that was compiled."""
+        """The report of each compiled rank."""
         return {
             program.rank: program.report for program in self.programs if program.report is not None
         }
 
     @property
     def errors(self) -> dict[int, str]:
-        """Why the others were not."""
+        """The reasons why the other ranks were not compiled."""
         return {program.rank: program.error for program in self.programs if program.report is None}
 
     @cached_property
     def same_code(self) -> tuple[tuple[int, ...], ...]:
-        """The ranks that run the same code, together: those of the first one first."""
+        """Groups of ranks that run the same code; the group of the first rank is first."""
         return group_by_program(self._alike)
 
     @cached_property
@@ -78,12 +78,12 @@ class Ranks(Presented):
 
     @property
     def hangs(self) -> tuple[str, ...]:
-        """A sentence for each rank that would wait for another one, or mix up what it gets."""
+        """A sentence for each rank that deadlocks or receives the wrong data."""
         return tuple(row.note for row in self.order if row.note)
 
     @property
     def is_same(self) -> bool:
-        """Whether all were compiled, to the same code."""
+        """Whether all were compiled to the same code."""
         return not self.errors and len(self.same_code) == 1
 
     @cached_property
@@ -94,16 +94,16 @@ class Ranks(Presented):
 
     @cached_property
     def sentences(self) -> tuple[str, ...]:
-        """What matters of it in plain words: first what would hang, then what differs."""
+        """The findings in plain words: deadlocks first, then differences."""
         return tuple(_tell(self))
 
     @checked
     def frame(self, name: str = "ranks") -> pandas.DataFrame:
-        """One of the tables "ranks", "shards", "order" and "collectives".
+        """Return one of the tables "ranks", "shards", "order" and "collectives".
 
-        `shards`: what each rank holds of every parameter, buffer and input. `order`: the
-        collectives of each group, compared between its ranks. `collectives`: those of every rank.
-        Raises `UsageError` for another name.
+        `shards`: each rank's shard of every parameter, buffer and input. `order`: the collectives
+        of each group, compared between its ranks. `collectives`: those of every rank. Raises
+        `UsageError` for another name.
         """
         if name not in TABLES:
             raise UsageError(f"There is no table {name!r}: ask for {join_words(TABLES)}.")
@@ -124,10 +124,10 @@ class Ranks(Presented):
 
     @checked
     def diff(self, a: int | None = None, b: int | None = None) -> Diff:
-        """What differs between two ranks, as `wb.diff` has it, with groups called as on the mesh.
+        """Compare two ranks, as `wb.diff` does, with groups named as on the mesh.
 
-        By default the first rank and the first one that runs something else; the last where none
-        does. Raises `UsageError` for a rank that was not compiled.
+        By default, it compares the first rank with the first one that runs other code. If all run
+        the same code, it takes the last rank. Raises `UsageError` for a rank that was not compiled.
         """
         ranks = list(self.reports)
         if len(ranks) == 1:
@@ -144,7 +144,7 @@ class Ranks(Presented):
 
     @checked
     def to_html(self, path: str | PathLike[str] | None = None) -> str:
-        """A self-contained page, which needs no network; written to `path` when given."""
+        """Return a self-contained page, which needs no network; written to `path` when given."""
         return presenter().page(self, path)
 
     @cached_property

@@ -54,10 +54,10 @@ HELD_BACK = 1.64
 
 @dataclass(frozen=True)
 class StepTime:
-    """A step by the models, in µs.
+    """Hold a modelled step time, in µs.
 
-    `error` is the relative one of the whole, None where a part was not measured. What is exposed
-    is a difference, and may be off by more: between the least and the most, by the same errors.
+    `error` is the relative error of the whole, None if a part was not measured. Exposed time is a
+    difference and may have a larger error. Its least and most follow from the same errors.
     """
 
     whole_us: float
@@ -71,7 +71,7 @@ class StepTime:
 
 @dataclass(frozen=True)
 class MeshProgram:
-    """A mesh: its row, and the first rank's program, of the most layers that were compiled."""
+    """Hold a mesh: its row, and the first rank's program with the most compiled layers."""
 
     row: ScalingRow
     program: RankProgram
@@ -79,11 +79,11 @@ class MeshProgram:
 
 @dataclass(frozen=True, repr=False)
 class Scaling(Presented):
-    """What a step takes on meshes of several sizes, what of it is exposed, and what a rank holds.
+    """Hold step time, exposed communication and memory per rank for several meshes.
 
-    Every number is modelled or counted; nothing was run. `compilations` is how often a program was
-    compiled for it, `extended` says from how many layers figures were extended, and `capacity` is
-    the memory of a GPU, in bytes. `missing` says what no figure holds.
+    Every number is modelled or counted; nothing was run. `compilations` is the number of compiled
+    programs. `extended` has the numbers of layers that figures were extrapolated from. `capacity`
+    is the memory of a GPU in bytes. `missing` lists what no figure includes.
     """
 
     name: str
@@ -97,17 +97,17 @@ class Scaling(Presented):
 
     @property
     def reports(self) -> tuple[Report | None, ...]:
-        """The record of the first rank of each mesh; None where there is none."""
+        """The report of the first rank of each mesh; None if there is none."""
         return tuple(mesh.program.report for mesh in self.meshes)
 
     @cached_property
     def same_code(self) -> tuple[tuple[int, ...], ...]:
-        """The meshes whose first ranks run the same code, together, by their places."""
+        """Groups of meshes whose first ranks run the same code, by position."""
         return group_alike([mesh.program for mesh in self.meshes])
 
     @cached_property
     def rows(self) -> tuple[ScalingRow, ...]:
-        """A row for each mesh, in the order in which they were given."""
+        """A row for each mesh, in the given order."""
         programs = {place: n for n, same in enumerate(self.same_code) for place in same}
         return tuple(
             replace(mesh.row, program=programs.get(place)) for place, mesh in enumerate(self.meshes)
@@ -115,21 +115,21 @@ class Scaling(Presented):
 
     @cached_property
     def sentences(self) -> tuple[str, ...]:
-        """What comes of it in plain words: times and memory first, then how sure they are."""
+        """The conclusions in plain words: times and memory first, then their errors."""
         return tuple(_tell(self))
 
     @checked
     def frame(self) -> pandas.DataFrame:
-        """A row for each mesh."""
+        """Return a row for each mesh."""
         return presenter().rows_frame(self.rows, ScalingRow)
 
     def plot(self) -> Figure:
-        """A step and the memory of a rank, a bar for each mesh."""
+        """Plot step time and memory per rank, a bar for each mesh."""
         return presenter().plot(self)
 
     @checked
     def to_html(self, path: str | PathLike[str] | None = None) -> str:
-        """A self-contained page, which needs no network; written to `path` when given."""
+        """Return a self-contained page, which needs no network; written to `path` when given."""
         return presenter().page(self, path)
 
 

@@ -62,12 +62,12 @@ _IN_REPORT = {"deviations": "numerics", "stages": "numerics_stages", "outputs": 
 
 @dataclass(frozen=True, repr=False)
 class Numerics(Presented):
-    """Where a compiled call departs from eager, why, and whether it matters.
+    """Hold the differences of a compiled call from eager, with their causes and effects.
 
-    `deviations` are values that a part computes otherwise from the same inputs, in the order of the
-    compiler; `compared` counts the values that were compared, `not_compared` says what was not,
-    `unlike` which outputs are of other sizes or types than eager's. `offers` are options beside
-    those that a cause names, each with the kernels that it is about.
+    `deviations` are values that a part computes differently from the same inputs, in the order of
+    the compiler. `compared` counts the compared values, `not_compared` lists the others, and
+    `unlike` lists outputs with other sizes or types than eager's. `offers` are options in addition
+    to those that a cause names, each with the kernels that it concerns.
     """
 
     report: Report
@@ -83,42 +83,42 @@ class Numerics(Presented):
 
     @property
     def sentence(self) -> str:
-        """Whether it is nearer to float64 than eager; then what departs, and whether it matters."""
+        """Whether it is closer to float64 than eager, then the differences and their relevance."""
         return " ".join((*self._answer.sentences, *self.notes))
 
     @property
     def first_sentence(self) -> str:
-        """What departs first, where, and by how much; "" where all of it is rounding."""
+        """The first difference, its place and its size; "" if all are rounding errors."""
         return self._answer.say_first()
 
     @property
     def first(self) -> Deviation | None:
-        """The first value whose deviation is no rounding and above the noise; None without one."""
+        """The first value with a difference beyond rounding and above the noise, or None."""
         return self._answer.first
 
     @property
     def answers(self) -> dict[str, str]:
-        """Five questions with their answers: does it matter, where, why, its cure, the cost."""
+        """Five questions with their answers: does it matter, where, why, its fix, the cost."""
         return dict(self.questions.answers)
 
     @property
     def questions(self) -> FiveQuestions:
-        """What the answers are made of, with the row that they are about."""
+        """The basis of the answers, with the row that they are about."""
         return FiveQuestions(self._answer, self.tried, self.opportunities)
 
     @property
     def sorted(self) -> list[Deviation]:
-        """The deviations, the worst cause first."""
+        """The differing values, the worst cause first."""
         return sort_worst(self.deviations)
 
     @property
     def tried(self) -> tuple[NumericsCure, ...]:
-        """The options that were tried, with what each removes and costs."""
+        """The options that were tried, with the effect and cost of each."""
         return tuple(read_table(self.report, _CURES, NumericsCure))
 
     @property
     def opportunities(self) -> tuple[Opportunity, ...]:
-        """The options that would change deviations, as changes to try."""
+        """Options that would change differing values, as changes to try."""
         return list_cures(self.deviations, self.offers)
 
     @property
@@ -127,7 +127,7 @@ class Numerics(Presented):
 
     @checked
     def frame(self, name: str = "deviations") -> pandas.DataFrame:
-        """The `deviations`, the worst cause first, the `stages` or the `outputs` as a DataFrame.
+        """Return the `deviations` (worst cause first), `stages` or `outputs` as a DataFrame.
 
         Raises `UsageError` for another name.
         """
@@ -142,11 +142,11 @@ class Numerics(Presented):
     def histogram(
         self, kernel: str, node: str | None = None, *, against: str = "eager"
     ) -> dict[str, int]:
-        """How many elements of a value are how many units in the last place from eager's.
+        """Count the elements of a value by their distance from eager in ulps.
 
         `kernel` is an id (`k0`) or the name of a part, `node` one of its nodes, by default the
-        worst; `against="float64"` counts from the exact values. Raises `UsageError` for a value
-        that does not deviate; the message lists those that do.
+        worst. `against="float64"` counts from the exact values. Raises `UsageError` for a value
+        without a difference; the message lists those with one.
         """
         row = self.find(kernel, node)
         if against not in ("eager", "float64"):
@@ -154,7 +154,7 @@ class Numerics(Presented):
         return dict(row.histogram if against == "eager" else row.exact_histogram)
 
     def find(self, kernel: str, node: str | None = None) -> Deviation:
-        """The worst row of a kernel or part, or that of one of its nodes; see `histogram`."""
+        """Return the worst row of a kernel or part, or of one of its nodes; see `histogram`."""
         rows = [r for r in sort_worst(self.deviations) if kernel in (r.kernel, r.part)]
         if node is not None:
             rows = [row for row in rows if row.node == node]
@@ -167,14 +167,14 @@ class Numerics(Presented):
 
     @checked
     def plot(self) -> matplotlib.figure.Figure:
-        """A bar for each stage: what it adds by itself, beside eager and the noise floor."""
+        """Plot a bar for each stage: its own error, with eager's error and the noise floor."""
         return presenter().plot(self)
 
     def _ipython_display_(self) -> None:
         presenter().display(self)
 
     def __repr__(self) -> str:
-        """A short stable summary: no numbers of a measurement."""
+        """A short stable summary, without measured values."""
         name = self.report.request.name or "?"
         beyond = sum(map(is_no_rounding, self.deviations))
         what = plural(len(self.deviations), "deviation") if self.deviations else "no deviation"
@@ -189,20 +189,20 @@ class Numerics(Presented):
 
 @dataclass(frozen=True, repr=False)
 class BatchInvariance:
-    """Whether a row of a batch is the same bit for bit in other company."""
+    """Whether a row of a batch is bitwise equal with different batch contents."""
 
     row: int
     rows: tuple[BatchRow, ...]
 
     @property
     def is_invariant(self) -> bool | None:
-        """Whether it is in every case; None where one was not compared and none differs."""
+        """Whether it is in every case; None if a case was not compared and none differs."""
         known = [row.equal for row in self.rows]
         return False if False in known else None if None in known or not known else True
 
     @property
     def sentence(self) -> str:
-        """In which company the row is another one, by which kernel first, and why."""
+        """The batch contents with which the row differs, the first differing kernel, and why."""
         other = [row for row in self.rows if row.equal is False]
         same = [row.case for row in self.rows if row.equal]
         lost = [row for row in self.rows if row.equal is None]
@@ -219,7 +219,7 @@ class BatchInvariance:
         return " ".join(sentences)
 
     def frame(self) -> pandas.DataFrame:
-        """A row for each company that it was put into."""
+        """Return a row for each tried batch."""
         return presenter().rows_frame(self.rows, BatchRow)
 
     def __repr__(self) -> str:
@@ -230,10 +230,10 @@ class BatchInvariance:
 
 @dataclass(frozen=True, repr=False)
 class ProgramsApart(Presented):
-    """Where two programs part: values that both write down, in the order of the first one.
+    """Compare two programs by common values, in the order of the first program.
 
-    `outputs` has a row for each output, `unlike` says which are no two of a kind, `notes` what the
-    two ran on, where that is not the same.
+    `outputs` has a row for each output, `unlike` lists outputs that cannot be paired. `notes`
+    describe the environments of both, if they differ.
     """
 
     name: str
@@ -245,23 +245,23 @@ class ProgramsApart(Presented):
 
     @property
     def first(self) -> CommonValue | None:
-        """The first value that differs while all that it is computed from agrees; None without one.
+        """The first value that differs while all its inputs agree; None without one.
 
-        Where nothing that both write down differs, the first output that does.
+        If no common value differs, it is the first output that does.
         """
         own = (row for row in (*self.values, *self.outputs) if row.differ and not row.inherited)
         return next(own, None)
 
     @property
     def is_equal(self) -> bool | None:
-        """Whether all is the same bit for bit; None where no output was compared."""
+        """Whether everything is bitwise equal; None if no output was compared."""
         if self.unlike or any(row.differ for row in (*self.values, *self.outputs)):
             return False
         return True if self.outputs else None
 
     @property
     def sentence(self) -> str:
-        """Where the two part first, why, and how much of what they write down differs."""
+        """The first difference, its reason, and the share of common values that differ."""
         counted = f"{plural(len(self.values), 'value')} and {plural(len(self.outputs), 'output')}"
         row, every = self.first, (*self.values, *self.outputs)
         if row is None:
@@ -286,7 +286,7 @@ class ProgramsApart(Presented):
 
     @checked
     def frame(self, name: str = "values") -> pandas.DataFrame:
-        """The `values` that both write down, or the `outputs`, as a DataFrame.
+        """Return the `values` that both programs write, or the `outputs`, as a DataFrame.
 
         Raises `UsageError` for another name.
         """
@@ -297,7 +297,7 @@ class ProgramsApart(Presented):
 
     @checked
     def to_html(self, path: str | PathLike[str] | None = None) -> str:
-        """A page; without a path its text."""
+        """Return a page as text, written to `path` when given."""
         return presenter().page(self, path)
 
     def __repr__(self) -> str:

@@ -89,7 +89,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class LiveNumerics(Numerics):
-    """The same where the compilation is alive: parts of it are compiled again, or written down."""
+    """Compare numerics of a live compilation, whose parts can be recompiled or saved."""
 
     program: HostProgram = field(kw_only=True, compare=False)
     compiled: CompiledBase = field(kw_only=True, compare=False)
@@ -100,9 +100,9 @@ class LiveNumerics(Numerics):
 
     @checked
     def subgraph(self, kernel: str, node: str | None = None) -> torch.fx.GraphModule:
-        """The nodes that a kernel computes, as a module of the values that it is given.
+        """Return the nodes that a kernel computes, as a module of its inputs.
 
-        Raises `UsageError` for what is no kernel, and for nodes that cannot stand alone.
+        Raises `UsageError` for anything but a kernel, and for nodes that cannot run alone.
         """
         return self._isolate(kernel, node).build()
 
@@ -110,10 +110,10 @@ class LiveNumerics(Numerics):
     def prove(
         self, kernel: str, node: str | None = None, progress: ProgressCallback | None = None
     ) -> NumericsProof:
-        """Compile the nodes of a kernel as they are and with the option of their cause.
+        """Compile the nodes of a kernel without and with the option of their cause.
 
         Both run on the inputs of the call, and are compared with eager: `.sentence` says whether
-        the option takes the deviation away. Raises `UsageError` where no option is known.
+        the option removes the difference. Raises `UsageError` if no option is known.
         """
         from workbench.worlds.numerics.questions.cure_trials import prove_cause
 
@@ -128,13 +128,13 @@ class LiveNumerics(Numerics):
 
     @checked
     def repro(self, kernel: str, path: str | PathLike[str], node: str | None = None) -> str:
-        """Write a script that runs one kernel alone, on the inputs of the call beside it.
+        """Write a script that runs one kernel alone, on saved inputs of the call; returns the path.
 
         It compares with eager and with float64, and needs torch and a C++ compiler. A Triton kernel
-        runs on a GPU where there is one, else in Triton's interpreter, for which this package is
-        needed. The inputs are in the file of the same name that ends in `.pt`, which holds numbers
-        of yours. Returns the path. Raises `UsageError` for a call of a library, and for a Triton
-        kernel of yours, which has no nodes to compare it with.
+        runs on a GPU if there is one. Otherwise it runs in Triton's interpreter, which needs this
+        package. The inputs are in the file of the same name that ends in `.pt`, and contain your
+        values. Raises `UsageError` for a library call, and for your own Triton kernels, which have
+        no nodes to compare with.
         """
         chosen = Path(check_file_path(path))
         part = self._isolate(kernel, node)
@@ -146,10 +146,10 @@ class LiveNumerics(Numerics):
 
     @checked
     def save_values(self, path: str | PathLike[str]) -> str:
-        """Write what each kernel left in this call, to compare another program with; the path.
+        """Write each kernel's results in this call, to compare another program; returns the path.
 
-        In another release of torch, or with other options: `wb.numerics(other, args, against=path)`
-        with the same inputs and weights. The file holds numbers of yours.
+        `wb.numerics(other, args, against=path)` compares them with another release of torch, or
+        with other options, given the same inputs and weights. The file contains your values.
         """
         from workbench.worlds.numerics.computing.comparisons import keep_call
 
@@ -159,18 +159,17 @@ class LiveNumerics(Numerics):
 
     @property
     def tried(self) -> tuple[NumericsCure, ...]:
-        """The options that were tried since, with what each removes and costs."""
+        """The options that were tried since, with the effect and cost of each."""
         return tuple(read_table(self.asked.report, "numerics_cures", NumericsCure))
 
     @checked
     def cures(self, progress: ProgressCallback | None = None) -> tuple[NumericsCure, ...]:
-        """The options that help, with what each removes and costs; each is compiled and run.
+        """Return the options that help, with the effect and cost of each; compiles and runs them.
 
-        Tried are the options that a cause names, those of this torch to round as eager does, and
-        the worst kernel not fused; `tried` has those that do not help, too. Kernels
-        and bytes are counted, times measured in turn with those of the call as it is, or bounded by
-        a model where the GPU is not here.
-        The report keeps them; `.frame("cures")` has them as a table.
+        It tries the options that a cause names, this torch's options to round as eager does, and
+        the worst kernel unfused. `tried` also has those that do not help. Kernels and bytes are
+        counted. Times are measured interleaved with the unchanged call, or bounded by a model if
+        the GPU is not here. The report keeps them; `.frame("cures")` has them as a table.
         """
         from workbench.worlds.numerics.questions.cure_trials import try_cure
 
@@ -188,12 +187,13 @@ class LiveNumerics(Numerics):
 
     @checked
     def batch_invariance(self, row: int = 0) -> BatchInvariance:
-        """Whether a row of the batch is the same bit for bit alone, among zeros, in half of it.
+        """Check whether a row is bitwise equal alone, among zeros, and in half of the batch.
 
-        The same compiled kernels run, and the first that gives the row another value is named. The
-        batch is the first dimension that may vary, as `dynamic_shapes` has it, in every argument
-        that has it; where none may, that of the first tensor among the arguments, and of others of
-        its length, but for parameters. Raises `UsageError` where there is none, or no such row.
+        The same compiled kernels run, and the first one that gives another value for the row is
+        named. The batch is the first dynamic dimension, by `dynamic_shapes`, in every argument that
+        has it. Without one, it is the first dimension of the first tensor among the arguments, and
+        of others of its length, except parameters. Raises `UsageError` if there is no such
+        dimension or row.
         """
         args, kwargs = self.call
         parts = (leaf for _, leaf in leaves((args, dict(kwargs)), LeafPath("call")))
@@ -208,7 +208,7 @@ class LiveNumerics(Numerics):
 
     @checked
     def frame(self, name: str = "deviations") -> pandas.DataFrame:
-        """As of a record; `cures` are tried when they are asked for, each in some seconds."""
+        """Return a table as a saved report does; `cures` are tried on request, each in seconds."""
         if name == "cures":
             return presenter().rows_frame(self.cures(), NumericsCure)
         return super().frame(name)

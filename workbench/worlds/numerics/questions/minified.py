@@ -53,10 +53,10 @@ for one, other in zip(eager, compiled):
 
 @dataclass(frozen=True, repr=False)
 class Minified:
-    """A part of a call that still fails, as a module of its inputs.
+    """Hold a part of a call that still fails, as a module of its inputs.
 
-    `nodes` counts the operators in it, `nodes_before` those of the whole, `tries` the graphs that
-    were compiled; `how` says how it fails.
+    `nodes` counts its operators, `nodes_before` those of the whole call, and `tries` the compiled
+    graphs. `how` describes the failure.
     """
 
     name: str
@@ -69,12 +69,12 @@ class Minified:
 
     @property
     def code(self) -> str:
-        """The part as Python."""
+        """The part as Python code."""
         return self.module.code.strip()
 
     @property
     def sentence(self) -> str:
-        """How much is left of the call, and how it fails."""
+        """The remaining share of the call, and its failure."""
         left = f"{plural(self.nodes, 'operator')} of {self.nodes_before}"
         tries = plural(self.tries, "try", "tries")
         verb = "fails" if self.nodes == 1 else "fail"
@@ -82,10 +82,10 @@ class Minified:
 
     @checked
     def save(self, path: str | PathLike[str]) -> str:
-        """Write a script that runs the part by torch alone, its inputs beside it; the path.
+        """Write a script that runs the part with torch alone, and its inputs; returns the path.
 
-        The inputs are in the file of the same name that ends in `.pt`, and hold numbers of yours.
-        Raises `UsageError` where the part holds constants.
+        The inputs are in the file of the same name that ends in `.pt`, and contain your values.
+        Raises `UsageError` if the part holds constants.
         """
         chosen = Path(check_file_path(path))
         if any(node.op == "get_attr" for node in self.module.graph.nodes):

@@ -44,9 +44,9 @@ if TYPE_CHECKING:
 
 
 class OwnKernel(LiveOnly, ReportHolder):
-    """A call of a hand-written kernel, for a GPU that need not be here.
+    """Describe a call of a hand-written kernel, for a GPU that is not needed here.
 
-    Nothing is compiled or run until something is asked.
+    Compiling and running are lazy.
     """
 
     instead: ClassVar[str] = "Save its record with k.save(path), or make it again with wb.kernel."
@@ -65,16 +65,16 @@ class OwnKernel(LiveOnly, ReportHolder):
 
     @property
     def target(self) -> str:
-        """The name of the GPU that it is for."""
+        """The name of its GPU."""
         return self.gpu.name
 
     @property
     @checked
     def report(self) -> Report:
-        """What it was compiled to for its GPU, compiled at the first look.
+        """The report of its compilation for its GPU, compiled on first access.
 
-        Raises `UsageError` where Triton does not compile it, or no configuration of its autotuner
-        fits on the GPU.
+        Raises `UsageError` if Triton does not compile it, or no configuration of its autotuner fits
+        on the GPU.
         """
         return self._compile()
 
@@ -88,7 +88,7 @@ class OwnKernel(LiveOnly, ReportHolder):
 
     @property
     def live_actions(self) -> tuple[LiveAction, ...]:
-        """What a live view can start while this is alive, each with the reason where it cannot."""
+        """The actions of a live view while this is alive, with a reason if one is blocked."""
         from workbench.worlds.own_kernels.handles.kernel_actions import list_kernel_actions
 
         def compile_for(target: str, steps: ProgressCallback) -> OwnKernel:
@@ -106,19 +106,19 @@ class OwnKernel(LiveOnly, ReportHolder):
 
     @checked
     def update(self, report: Report) -> None:
-        """From now on this is the report, for instance with what a check has counted."""
+        """Replace the report, for example with one that includes the counts of a check."""
         before, self._report = self.report, report
         self._notify(before, report)
 
     @checked
     def frame(self, name: str = "resources", *, time_limit: float = 60.0) -> pandas.DataFrame:
-        """A table of the report, such as "resources", "roofline" or "accesses".
+        """Return a table of the report, such as "resources", "roofline" or "accesses".
 
-        The first time "accesses" is asked for, the call is run under watch, which says which
-        addresses each line reaches; sectors, widths and shares used follow from them and from the
-        compiled code. The L1 and L2 caches, other warps, TMA and what matrix units read of shared
-        memory are not in it. That run is ended after `time_limit` seconds: what is counted until
-        then says so, and a longer limit runs it again.
+        On first access, "accesses" runs the call instrumented, to find the addresses of each line.
+        Sectors, widths and used shares follow from them and from the compiled code. Not counted:
+        L1/L2 hits, other warps, TMA, and Tensor Core reads of shared memory. The run ends after
+        `time_limit` seconds. A partial count is marked as partial, and a longer limit runs it
+        again.
         """
         if name == "layouts":
             self._look_at_layouts()
@@ -128,19 +128,19 @@ class OwnKernel(LiveOnly, ReportHolder):
 
     @checked
     def layouts(self) -> pandas.DataFrame:
-        """Line, operation, shape and layout of the tensors, registers, lanes and warps of each.
+        """Return a row for each tensor: line, operation, shape, layout, registers, lanes and warps.
 
-        Of those that go through shared memory also how often a wavefront waits for its banks.
-        Nothing is run for it but the compiler. Raises as `frame("accesses")` does.
+        For tensors that go through shared memory, also how often a wavefront waits for its banks.
+        Only the compiler runs. Raises as `frame("accesses")` does.
         """
         return self.frame("layouts")
 
     @checked
     def layout(self, line: int | str, op: str = "") -> Layout:
-        """Which warp, lane and register hold which element of the tensor of a line.
+        """Return which warp, lane and register hold which element of the tensor of a line.
 
-        `line` is its number, or a part of its text; `op` a part of the operation's name, where a
-        line has several. Raises `UsageError` where the line has no layout.
+        `line` is its number, or a part of its text. If a line has several operations, `op` is a
+        part of the operation's name. Raises `UsageError` if the line has no layout.
         """
         from workbench.analysis.kernel_layouts.kernel_layout import find_layout
 
@@ -170,7 +170,7 @@ class OwnKernel(LiveOnly, ReportHolder):
 
     @checked
     def on(self, target: str) -> OwnKernel:
-        """The same call for another GPU of `targets()`; raises `UsageError` for what is none."""
+        """Return the same call for another GPU of `targets()`; raises `UsageError` if unknown."""
         gpu = list_known_gpus()[target]
         if gpu.name == self.gpu.name:
             return self
@@ -178,9 +178,10 @@ class OwnKernel(LiveOnly, ReportHolder):
 
     @checked
     def matrix(self, targets: Sequence[str], *, progress: ProgressCallback | None = None) -> Matrix:
-        """The call compiled for several GPUs, none of which has to be here, and compared.
+        """Compile the call for several GPUs and compare; needs no GPU.
 
-        Raises `UsageError` for what is no GPU. Where Triton does not compile it, a note says why.
+        Raises `UsageError` for an unknown GPU. If Triton does not compile it, a note has the
+        reason.
         """
         from workbench.worlds.own_kernels.handles.compiling import compare_call
 
@@ -196,9 +197,9 @@ class OwnKernel(LiveOnly, ReportHolder):
     ) -> RankedConfigs:
         """Compile configurations for the GPU and rank them by a model; none is run.
 
-        `configs` are `triton.Config` or mappings of values; without them those of the autotuner.
-        For products of matrices `sizes` are M, N and K, where no arguments have these names, and E
-        and TOP for a mixture of experts. Raises `UsageError` without configurations.
+        `configs` are `triton.Config` or mappings of values; by default the autotuner's. For
+        matmuls, `sizes` are M, N and K if no arguments have these names, and E and TOP for a
+        mixture of experts. Raises `UsageError` without configurations.
         """
         from workbench.worlds.own_kernels.handles.tuning import rank_call
 
@@ -220,7 +221,7 @@ class OwnKernel(LiveOnly, ReportHolder):
         return replace(self.call, recorded=partial(read_record_work, report, kernel))
 
     def memory(self) -> NoReturn:
-        """Refuse: a kernel holds what it is given."""
+        """Refuse: a kernel only holds its arguments."""
         raise UsageError(
             f"{self.name} is a kernel by itself, which allocates nothing: wb.memory is of programs."
         )
@@ -238,42 +239,45 @@ class OwnKernel(LiveOnly, ReportHolder):
         triton_viz: bool = True,
         progress: ProgressCallback | None = None,
     ) -> KernelCheck:
-        """Run the call on the CPU under watch, and say which lines are wrong.
+        """Run the call instrumented on the CPU, and report the lines with errors.
 
-        Found are accesses outside of the tensors that were passed (of the views, not of what they
-        are views of), races between programs, lanes of one store that disagree, a read and a write
-        of one place by two lanes without a barrier, reads of what nobody wrote, writes to an input
-        that `writes` does not name, and values that differ.
-        It says nothing of other sizes and inputs than those that were run; sizes that are multiples
-        of a block in every call are named. Of tensors on meta only accesses out of bounds are
-        found, as sizes and strides decide them. Nothing is written to the arguments.
+        It detects out-of-bounds accesses (per view, not per storage), races between program
+        instances, and conflicting lanes in one store. It also detects missing barriers between a
+        read and a write of one address by two lanes, reads of uninitialized memory, writes to an
+        input that `writes` does not name, and wrong values.
+
+        It proves nothing for sizes and inputs that were not run. Sizes that are multiples of a
+        block in every call are named. For tensors on meta, only out-of-bounds accesses that depend
+        on sizes and strides are found. Nothing is written to the arguments.
 
         Parameters
         ----------
         reference
-            A function of the same arguments that returns what the kernel is to write: a tensor,
-            several in the order of `writes`, a dict by name, or None where it changes them.
+            A function of the same arguments that returns the expected output. The output is a
+            tensor, several in the order of `writes`, a dict by name, or None if it changes them in
+            place.
         writes
-            The arguments that the reference returns; by default all that the kernel writes to. An
-            input that is written and not among them is a finding.
+            The arguments that the reference returns; by default all that the kernel writes to. A
+            write to any other input is a finding.
         fresh
-            Arguments whose content nobody wrote before the call, such as what `torch.empty` gave.
+            Arguments that are uninitialized before the call, such as the result of `torch.empty`.
         cases
-            Further calls: tuples of arguments, or dicts of those that differ by name. By default
-            one with every size one less that is a multiple of a block, where shapes, strides and
-            grid follow from it; None for the given call alone.
+            Further calls: tuples of arguments, or dicts of changed arguments by name. By default
+            one call, with each size that is a multiple of a block reduced by one. This requires
+            that shapes, strides and grid follow from the size. None runs only the given call.
         sample
-            The most programs of a grid that are run, spread over it; by default all.
+            The maximum number of program instances to run, spread over the grid; by default all.
         time_limit
             Seconds after which a run is ended.
         triton_viz
-            Whether triton-viz is asked about the given call, too, where it is installed. What it
-            says is marked `by` it, and is no finding where the run of every program contradicts it.
+            Also check the given call with triton-viz, if it is installed. Its results are marked
+            `by` it. They are dropped as findings if the run of every program instance contradicts
+            them.
 
         Raises
         ------
         UsageError
-            A case, a name or a number is none; the grid cannot be computed.
+            An invalid case, name or number, or the grid cannot be computed.
 
         Examples
         --------
@@ -305,13 +309,14 @@ class OwnKernel(LiveOnly, ReportHolder):
         store: str | PathLike[str] | None = None,
         progress: ProgressCallback | None = None,
     ) -> Tuned:
-        """Compile configurations for GPUs that need not be here, and rank them by a model.
+        """Compile configurations for GPUs that are not needed here, and rank them by a model.
 
-        Discarded, with the reason, are those that do not compile, or not in time, do not fit,
-        launch nothing, have too wide a grid, spill in their loop, or step over a block of scales.
-        What is left was modelled, not measured: `.sentence` says how far the model was off on real
-        GPUs.
-        `.why(1, 2)` compares two, `.write_vllm`, `.write_sglang`, `.write_triton`, `.write_helion`
+        Configurations are discarded, with the reason, if they do not compile (in time), do not fit,
+        launch nothing or have too wide a grid. Those that spill in their loop or step over a block
+        of scales are discarded, too. The rest is modelled, not measured: `.sentence` has the
+        model's error on real GPUs.
+
+        `.why(1, 2)` compares two. `.write_vllm`, `.write_sglang`, `.write_triton`, `.write_helion`
         and, for kernels of compiled programs, `.write_inductor` write the best.
 
         Parameters
@@ -319,41 +324,41 @@ class OwnKernel(LiveOnly, ReportHolder):
         target
             A GPU, or several; by default the kernel's own.
         sizes
-            For products of matrices the numbers of rows, such as `[1, 16, 64, 4096]`, or mappings
-            with M, N, K, and E and TOP for a mixture of experts: a result for each.
+            For matmuls the numbers of rows, such as `[1, 16, 64, 4096]`, or mappings with M, N, K,
+            and E and TOP for a mixture of experts. Each gets its own result.
         space
             Values by name, such as `{"BLOCK_M": [64, 128], "num_warps": [4, 8]}`, or a list of
-            `triton.Config`; "product", "product with scales", "reduction" or "pointwise" for what
-            is usual. By default the configurations of the autotuner, else what is usual, for
-            Inductor's kernels what `rank_configs` of the program tries.
+            `triton.Config`. "product", "product with scales", "reduction" and "pointwise" are usual
+            search spaces. By default the autotuner's configurations, if any, or a usual search
+            space. For Inductor's kernels, the default is that of the program's `rank_configs`.
         budget
-            How many are compiled, or for how many seconds where it is a float; the rest is said to
-            be not compiled.
+            How many are compiled, or a float for the number of seconds. The others are reported as
+            not compiled.
         prior
-            Files or folders of configurations that won on GPUs: see `rank_configs` of a compiled
-            program. By default published winners are taken for products with scales and products
-            of experts where they rank better than the model alone; `[]` takes none.
+            Files or folders with best configs of GPUs: see `rank_configs` of a compiled program. By
+            default published best configs are used for block-scaled GEMMs and MoE GEMMs where they
+            rank better than the model alone; `[]` uses none.
         check
-            What `check` is asked with, such as `{"reference": f}`: the first of each case are
-            checked on the CPU until five are left, and those that are wrong are discarded.
+            Arguments for `check`, such as `{"reference": f}`. The top configurations of each case
+            are checked on the CPU until five are left; wrong ones are discarded.
         measure
-            How many of the best are timed on the GPU of this machine; five where it is True.
+            How many of the best to time on the GPU of this machine; True means five.
         time_limit
-            Seconds of one configuration in the compiler, after which it is given up.
+            Seconds in the compiler after which one configuration is abandoned.
         executor
             Where they are compiled: any concurrent.futures.Executor, such as Dask's
-            `client.get_executor()`; by default in the worker of this process.
+            `client.get_executor()`. By default in the worker of this process.
         store
-            An SQLite file, by default the one in the user's cache folder: what an earlier
-            run compiled of the same source, values, GPU, releases and switches of Triton is
-            taken from it, so that one that was interrupted goes on. `.from_store` counts them.
+            An SQLite file, by default the one in the user's cache folder. Earlier builds with the
+            same source, values, GPU, releases and Triton settings come from it, and an interrupted
+            run can continue. `.from_store` counts them.
 
         Raises
         ------
         ArtifactError
-            `store` is no store, or a damaged one.
+            `store` is not a store, or is damaged.
         UsageError
-            There is no such GPU, size, space or file; `measure` without the GPU.
+            An unknown GPU, size, space or file, or `measure` without the GPU.
 
         Examples
         --------
@@ -390,16 +395,16 @@ class OwnKernel(LiveOnly, ReportHolder):
 
     @checked
     def save(self, path: str | PathLike[str]) -> None:
-        """Write its record to a `.wbr` file, which `wb.Report.load` opens without the kernel."""
+        """Write its report to a `.wbr` file, which `wb.Report.load` opens without the kernel."""
         self.report.save(path)
 
     @checked
     def to_html(self, path: str | PathLike[str] | None = None) -> str:
-        """The view as a self-contained page, written to `path` when given; without one its text."""
+        """Return the view as a self-contained page, written to `path` when given."""
         return self.report.to_html(path)
 
     def __repr__(self) -> str:
-        """A short stable summary: no times, no addresses; nothing is compiled for it."""
+        """A short stable summary: no times, no addresses; it compiles nothing."""
         given = ", ".join(f"{name}={value}" for name, value in self.call.meta.items())
         grid = self.call.grid if not callable(self.call.grid) else "by the values"
         return f"Kernel({self.name}, {self.target}, grid {grid}{', ' if given else ''}{given})"

@@ -38,12 +38,12 @@ if TYPE_CHECKING:
 
 
 class RunProfile(Presented):
-    """What a device did while torch.profiler recorded it.
+    """Hold the work of a device while torch.profiler recorded it.
 
-    `frame(name)` gives a table: `kernels`, `modules`, `lines`, `gaps`, `streams`, `collectives`,
-    `steps`, `memory`, `launches`, `ranks`, for a timeline `events` and `host`, and `record` after
-    `with_report`. Times are measured, in µs. `notes` say what the file lacks and what is wrong with
-    it.
+    `frame(name)` returns a table: `kernels`, `modules`, `lines`, `gaps`, `streams`, `collectives`,
+    `steps`, `memory`, `launches` or `ranks`. `events` and `host` are for a timeline; `record`
+    exists after `with_report`. Times are measured, in µs. `notes` list missing data and errors of
+    the file.
 
     Examples
     --------
@@ -68,12 +68,12 @@ class RunProfile(Presented):
         return f"RunProfile({where}, {plural(len(kernels), what)}, {calls})"
 
     def __str__(self) -> str:
-        """What a terminal shows of it: a screen of at most 80 columns."""
+        """Show it for a terminal: a screen of at most 80 columns."""
         return presenter().text(self)
 
     @property
     def header(self) -> ProfileHeader:
-        """What it is of, and its totals."""
+        """The subject of the profile, and its totals."""
         return self._header
 
     @property
@@ -82,11 +82,11 @@ class RunProfile(Presented):
         return self._tables
 
     def with_tables(self, **tables: Table[Any]) -> RunProfile:
-        """A copy with these tables in the place of its own."""
+        """Return a copy with these tables in place of its own."""
         return RunProfile(self._header, {**self._tables, **tables}, self._records)
 
     def of_own_rank(self) -> RunProfile:
-        """The rows of the rank that the totals are of, and the list of all ranks."""
+        """The rows of the rank that has the totals, and the list of all ranks."""
         rank = self._header.rank
         if rank is None:
             return self
@@ -99,10 +99,10 @@ class RunProfile(Presented):
 
     @checked
     def with_report(self, report: Any) -> RunProfile:
-        """The profile with the lines, nodes and operations of the kernels that a record has.
+        """Return the profile with the lines, nodes and operations of kernels in a report.
 
-        The other way round it is `Report.with_profile`. Raises `UsageError` when none of the
-        kernels that Inductor generated for the report ran.
+        `Report.with_profile` does the reverse. Raises `UsageError` if no Inductor kernel of the
+        report ran.
         """
         if not isinstance(report, Report):
             raise UsageError(f"report: expected a report, got {type(report).__name__}.")
@@ -118,43 +118,43 @@ class RunProfile(Presented):
 
     @property
     def sentence(self) -> str:
-        """How long it took, how busy the device was, and where the time went."""
+        """The total time, how busy the device was, and where the time went."""
         return presenter().sentences(self)[0]
 
     @property
     def gpu(self) -> str:
-        """The GPU by its name in `targets()`; empty where none of them fits."""
+        """The GPU by its name in `targets()`; empty if none matches."""
         return self._header.gpu
 
     @property
     def total_us(self) -> float:
-        """µs from the first work of the device whose launch is in the profile to the last."""
+        """µs from the first to the last device work whose launch is in the profile."""
         return self._header.total_us
 
     @property
     def busy_us(self) -> float:
-        """µs of `total_us` in which any stream of the device worked."""
+        """µs of `total_us` in which at least one stream of the device was active."""
         return self._header.busy_us
 
     @property
     def idle_us(self) -> float:
-        """µs of `total_us` in which none did."""
+        """µs of `total_us` in which no stream was active."""
         return self._header.idle_us
 
     @property
     def opportunities(self) -> tuple[ProfileOpportunity, ...]:
-        """What to change, the largest saving first, each with the µs that it concerns."""
+        """Possible changes, the largest saving first, each with the µs that it concerns."""
         return tuple(self._tables["opportunities"])
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What is wrong with the file, and what it lacks with the option that records it."""
+        """Errors of the file, and missing data with the option that records it."""
         lacking = (f"{what}: {how}." for what, how in self._header.missing)
         return (*self._header.notes, *lacking)
 
     @checked
     def frame(self, name: str = "kernels") -> pandas.DataFrame:
-        """One table as a DataFrame; raises `UsageError` for another name."""
+        """Return one table as a DataFrame; raises `UsageError` for another name."""
         return presenter().frame(self, name)
 
     @checked
@@ -166,14 +166,15 @@ class RunProfile(Presented):
     @classmethod
     @checked
     def load(cls, path: str | PathLike[str]) -> RunProfile:
-        """Open a `.wbr` file that `save` wrote; tables are read when first asked for.
+        """Open a `.wbr` file that `save` wrote; tables are read on first access.
 
-        Raises `ArtifactError` when the file is missing, damaged, of a newer schema or no profile.
+        Raises `ArtifactError` when the file is missing, damaged, of a newer schema or not a
+        profile.
         """
         return RunProfile(*read(path))
 
     def to_bytes(self) -> bytes:
-        """What `save` writes; any gzip tool shows it as lines of JSON."""
+        """Return the content that `save` writes; any gzip tool shows it as lines of JSON."""
         return to_bytes(self.header, self.tables)
 
     @classmethod
@@ -191,16 +192,16 @@ class RunProfile(Presented):
 
     @checked
     def to_html(self, path: str | PathLike[str] | None = None, *, redact: bool = False) -> str:
-        """A self-contained page, written to `path` when given; `redact` drops paths of files."""
+        """Return a self-contained page, written to `path` when given; `redact` drops file paths."""
         return presenter().page(self, path, redact=redact)
 
     @checked
     def to_perfetto(self, path: str | PathLike[str]) -> str:
         """Write a trace that Perfetto and chrome://tracing open; returns the path.
 
-        The runs of kernels by device and stream, and what threads of the CPU did; of several ranks
-        a process for each, by the clocks of their machines.
-        Raises `UsageError` where it has no timeline, `ArtifactError` where it cannot be written.
+        It has kernel runs by device and stream, and the activity of CPU threads. Several ranks are
+        one process each, by the clocks of their machines. Raises `UsageError` without a timeline,
+        `ArtifactError` if it cannot be written.
         """
         chosen = check_file_path(path)
         presenter().export(self, chosen)

@@ -26,9 +26,9 @@ _COMPARED = 16
 
 @dataclass(frozen=True)
 class SessionChange:
-    """One quantity of both sessions; `unit` is "count" or "s". None where it was not measured.
+    """One quantity of both sessions; `unit` is "count" or "s". None if it was not measured.
 
-    Seconds of two sessions were not taken in turn: they stand beside each other, no verdict.
+    Seconds of two sessions were not measured interleaved: they are listed without a verdict.
     """
 
     what: str
@@ -46,10 +46,11 @@ class SessionChange:
 
 @dataclass(frozen=True)
 class PlaceChange:
-    """A break, a cause of recompiles or a frame that runs eagerly, which one session lacks.
+    """A break, a cause of recompiles or a frame run in eager, which one session lacks.
 
-    `kind`: "break", "recompile", "fallback" or "graph": an operator of a captured graph that came,
-    went or is called with other constants. `is_gone` when only the first session has it.
+    `kind` is "break", "recompile", "fallback" or "graph". "graph" is an operator of a captured
+    graph that was added, removed or called with other constants. `is_gone` when only the first
+    session has it.
     """
 
     kind: str
@@ -60,7 +61,7 @@ class PlaceChange:
 
 
 class SessionDiff(Presented):
-    """What differs between two sessions: quantities, and places that are gone or new."""
+    """Compare two sessions: quantities, and places that are gone or new."""
 
     def __init__(
         self,
@@ -71,16 +72,16 @@ class SessionDiff(Presented):
         self.names, self.changes, self.places = names, changes, places
 
     def frame(self) -> pandas.DataFrame:
-        """The quantities: what, a, b, unit."""
+        """Return the quantities: what, a, b, unit."""
         return presenter().rows_frame(self.changes, SessionChange)
 
     def place_frame(self) -> pandas.DataFrame:
-        """The places: kind, function, place, text, is_gone."""
+        """Return the places: kind, function, place, text, is_gone."""
         return presenter().rows_frame(self.places, PlaceChange)
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What differs: each quantity, then the places that are gone or new."""
+        """The differences: each quantity, then the places that are gone or new."""
         counts = (f"{one.what}: {one.words}" for one in self.changes if one.a != one.b)
         places = (
             f"{'gone' if one.is_gone else 'new'}: {one.kind} of {one.function} ({one.place}): "
@@ -90,7 +91,7 @@ class SessionDiff(Presented):
         return (*counts, *places)
 
     def __repr__(self) -> str:
-        """A line for each quantity that differs, then the places."""
+        """Show a line for each quantity that differs, then the places."""
         lines = [f"{self.names[0]} → {self.names[1]}"]
         lines += [f"  {one.what:<28}{one.words}" for one in self.changes if one.a != one.b]
         lines += [

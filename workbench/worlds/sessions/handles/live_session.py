@@ -34,7 +34,7 @@ Item = TypeVar("Item")
 
 
 class LiveSession(LiveOnly, Session):
-    """A session of this process; its tables and reports are those of the moment they are read."""
+    """Record a session of this process; its tables and reports are current when read."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class LiveSession(LiveOnly, Session):
         self._matched: Any = None
 
     def start(self) -> Self:
-        """Begin to record; raises `UsageError` when it has begun, or another one records."""
+        """Start recording; raises `UsageError` if it has started, or another session records."""
         if self._recorder is not None:
             raise UsageError("This session has begun already: make another with wb.session().")
         recorder = SessionRecorder(self._capture, ends_at_optimizer=self._ends_at_optimizer)
@@ -73,9 +73,9 @@ class LiveSession(LiveOnly, Session):
         return self
 
     def stop(self) -> Self:
-        """Undo every hook; what was recorded stays. A second time does nothing.
+        """Remove every hook; the records stay. A second call does nothing.
 
-        What the advice may say of recompiles is tried on copies of the calls, for 20 s at most.
+        Possible advice on recompiles is tried on copies of the calls, for 20 s at most.
         """
         return self._stopped(is_tried=True)
 
@@ -94,10 +94,10 @@ class LiveSession(LiveOnly, Session):
 
     @property
     def profile(self) -> Any:
-        """What torch's profiler saw from start to stop; see `wb.read_profile`.
+        """The torch.profiler trace from start to stop; see `wb.read_profile`.
 
-        On a GPU its kernels have the lines and nodes of the reports that the session kept.
-        Raises `UsageError` while it records, and where it takes no profile.
+        On a GPU, its kernels have the lines and nodes of the reports that the session kept. Raises
+        `UsageError` while it records, and if it takes no profile.
         """
         if self._profile is None:
             raise UsageError(
@@ -119,7 +119,7 @@ class LiveSession(LiveOnly, Session):
         self._stopped(is_tried=error[:1] == (None,))
 
     def step(self) -> None:
-        """End a step of the program; what was compiled and called since the last one is its own."""
+        """End a step of the program; it owns all compiles and calls since the last step."""
         if self._recorder is None or not self._recorder.is_running:
             raise UsageError("step() ends a step of a session that records; this one does not.")
         self._recorder.steps.end()
@@ -128,9 +128,9 @@ class LiveSession(LiveOnly, Session):
 
     @checked
     def steps(self, items: Iterable[Item]) -> Iterator[Item]:
-        """The items, such as the batches of a loader; each ends a step when the next is asked.
+        """Yield the items, such as the batches of a loader; each request ends a step.
 
-        Raises `UsageError` for what is not iterable.
+        Raises `UsageError` for an object that is not iterable.
         """
         if self._recorder is not None:
             self._recorder.had_no_item = True
@@ -143,7 +143,7 @@ class LiveSession(LiveOnly, Session):
 
     @property
     def why_no_trial(self) -> str | None:
-        """Why no patch can be tried, in a sentence; None where one can."""
+        """The reason why no patch can be tried, in a sentence; None if one can."""
         is_done = self._recorder is not None and not self.is_running
         return None if is_done else "A patch is tried when the session has stopped."
 
@@ -151,8 +151,7 @@ class LiveSession(LiveOnly, Session):
     def start_patch(self, id: str) -> BackgroundTask[TriedChange]:
         """Start to try a patch of the advice, by its id, as soon as no cell runs.
 
-        Nothing of the program is changed. Raises `UsageError` while it records and for a patch that
-        there is not.
+        The program stays unchanged. Raises `UsageError` while it records and for an unknown patch.
         """
         recorder = self._recorder
         if recorder is None or self.why_no_trial is not None:
@@ -161,21 +160,21 @@ class LiveSession(LiveOnly, Session):
 
     @property
     def is_running(self) -> bool:
-        """Whether it records."""
+        """Whether it is recording."""
         return self._recorder is not None and self._recorder.is_running
 
     @property
     def header(self) -> ProgramHeader:
-        """Where and how long it was recorded."""
+        """The place and the duration of the recording."""
         return super().header if self._recorder is None else self._recorder.header()
 
     @property
     def tables(self) -> Mapping[str, Table[Any]]:
-        """Every table by name, as it is now."""
+        """Every table by name, with its current rows."""
         return super().tables if self._recorder is None else self._recorder.tables()
 
     def so_far(self) -> Session:
-        """What there is now, with the step and the compiles that go on while it records.
+        """Return the current state, including the step and the compiles in progress.
 
         Any thread may call this.
         """
@@ -186,12 +185,12 @@ class LiveSession(LiveOnly, Session):
 
     @checked
     def to_html(self, path: str | PathLike[str] | None = None, *, redact: bool = False) -> str:
-        """A page of what there is now, read once: every look at the tables makes them anew."""
+        """Return a page of the current state, read once: each table access rebuilds the tables."""
         return Session(self.header, self.tables, self.reports).to_html(path, redact=redact)
 
     @property
     def reports(self) -> Mapping[int, Report]:
-        """The reports that were kept, by the row of their compile; each is made when asked for."""
+        """The kept reports, by the row of their compile; each is made on first access."""
         return super().reports if self._recorder is None else self._recorder.reports()
 
 

@@ -33,12 +33,12 @@ if TYPE_CHECKING:
 
 
 class Session(ProgramRecord):
-    """What plain torch.compile did while a program ran, with a report of each compile.
+    """Hold the compiles of plain torch.compile while a program ran, with a report of each.
 
-    `frame(name)` gives a table: `compiles`, `recompiles` (the nearest earlier variant says why),
-    `breaks`, `fallbacks` (frames that run eagerly from now on), `regions` (calls and time of each
-    compiled graph), `steps`, `events`. Times are measured on the host. `view` is the live view
-    that has followed it, None without one.
+    `frame(name)` returns a table: `compiles`, `recompiles` (explained by the nearest earlier
+    variant), `breaks`, `fallbacks` (frames that run in eager from then on), `regions` (calls and
+    time of each compiled graph), `steps` or `events`. Times are measured on the host. `view` is the
+    live view that has followed it, None without one.
 
     Examples
     --------
@@ -66,7 +66,7 @@ class Session(ProgramRecord):
 
     @property
     def header(self) -> ProgramHeader:
-        """Where and how long it was recorded."""
+        """The place and the duration of the recording."""
         return self._header
 
     @property
@@ -76,16 +76,16 @@ class Session(ProgramRecord):
 
     @property
     def reports(self) -> Mapping[int, Report]:
-        """The reports that were kept, by the row of their compile."""
+        """The kept reports, by the row of their compile."""
         return self._reports
 
     @property
     def is_running(self) -> bool:
-        """Whether it records."""
+        """Whether it is recording."""
         return False
 
     def so_far(self) -> Session:
-        """What there is now, with the step and the compiles that go on while it records.
+        """Return the current state, including the step and the compiles in progress.
 
         Any thread may call this.
         """
@@ -93,31 +93,31 @@ class Session(ProgramRecord):
 
     @checked
     def frame(self, name: str) -> pandas.DataFrame:
-        """One table as a DataFrame; raises `UsageError` for another name."""
+        """Return one table as a DataFrame; raises `UsageError` for another name."""
         return presenter().frame(self, name)
 
     @property
     def advice(self) -> tuple[str, ...]:
-        """What to change, in sentences, that with the greatest cost first."""
+        """Recommended changes in sentences, the greatest cost first."""
         return presenter().sentences(self)
 
     @property
     def why_no_trial(self) -> str | None:
-        """Why no patch can be tried, in a sentence; None where one can."""
+        """The reason why no patch can be tried, in a sentence; None if one can."""
         return "The program is not here: a patch is tried in the process that recorded it."
 
     @checked
     def start_patch(self, id: str) -> Any:
-        """Start to try a patch of the advice, by its id; raises `UsageError` where none can be."""
+        """Start to try a patch of the advice, by its id; raises `UsageError` if none can run."""
         raise UsageError(self.why_no_trial or f"There is no patch {id!r} in this session.")
 
     @checked
     def report(self, which: int | str) -> Report:
-        """The report of one compile: by its row in `compiles`, or by its id such as "0/1".
+        """Return the report of one compile: by its row in `compiles`, or by its id such as "0/1".
 
-        A backward is in the report of its forward, also where it was compiled later. Of several
-        compiles with one id it is the last. That of a recompile says why, `request.again`. Raises
-        `UsageError` for one that there is not, or that was not kept.
+        A backward pass is in the report of its forward pass, even if compiled later. If several
+        compiles have one id, it is the last. The report of a recompile has its reason,
+        `request.again`. Raises `UsageError` for an unknown compile, or if its report was not kept.
         """
         rows = self.tables["compiles"]
         at = which if isinstance(which, int) else _row_of(rows, which)
@@ -142,12 +142,12 @@ class Session(ProgramRecord):
         fallbacks: int | None = None,
         breaks: int | None = None,
     ) -> None:
-        """Raise `ExpectationError` with the sentences where there were more than so many.
+        """Raise `ExpectationError` with the sentences if the counts exceed their limits.
 
-        `recompiles` counts compiles of what had been compiled, `breaks` places (not those that
-        torch makes for itself, as around a compiled step of an optimizer), `fallbacks` frames.
-        Nothing passes where no graph was compiled and none was called, or where the compile of a
-        function failed and the program went on without.
+        `recompiles` counts recompiles, `fallbacks` frames, and `breaks` places. Breaks that torch
+        makes for itself, as around a compiled optimizer step, do not count. The check fails if no
+        graph was compiled and none was called. It also fails if a function's compile failed and the
+        program continued without it.
         """
         by_noun = {
             "recompile": (recompiles, len(list_recompiles(self.tables))),
@@ -175,14 +175,14 @@ class Session(ProgramRecord):
     @classmethod
     @checked
     def load(cls, path: str | PathLike[str]) -> Session:
-        """Open a `.wbs` file; reports are read when first asked for, nothing of it is run.
+        """Open a `.wbs` file; reports are read on first access, and nothing from it is executed.
 
         Raises `ArtifactError` when the file is missing, damaged or of a newer schema.
         """
         return Session(*read(path))
 
     def to_bytes(self) -> bytes:
-        """What `save` writes."""
+        """Return the content that `save` writes."""
         return to_bytes((self.header, self.tables, self.reports))
 
     @classmethod
@@ -199,12 +199,12 @@ class Session(ProgramRecord):
         return presenter().view(self)
 
     def plot(self) -> matplotlib.figure.Figure:
-        """What each step's time went into; raises `UsageError` where no step has ended."""
+        """Plot the time of each step by activity; raises `UsageError` if no step has ended."""
         return presenter().plot(self)
 
     @checked
     def to_html(self, path: str | PathLike[str] | None = None, *, redact: bool = False) -> str:
-        """A self-contained page, written to `path` when given; `redact` drops sources."""
+        """Return a self-contained page, written to `path` when given; `redact` drops sources."""
         return presenter().page(self, path, redact=redact)
 
 
