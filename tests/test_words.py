@@ -46,7 +46,7 @@ MOST = {
     "output": 0.52,
     "error": 0.23,
     "sentence": 0.20,
-    "docstring": 0.36,
+    "docstring": 0.07,
     "term": 0.20,
     "front end": 0.09,
 }
