@@ -66,6 +66,7 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.world("clusters", "expectations", "numerics", "own_kernels", "sessions", "sweeps")
 @pytest.mark.filterwarnings("ignore")
 def test_a_sample_of_wrong_arguments(elsewhere: Path) -> None:
     assert failures(elsewhere, "eager", STEP) == []

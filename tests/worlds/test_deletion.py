@@ -131,7 +131,7 @@ def test_a_record_with_numbers_is_opened_and_keeps_them(tmp_path: Path) -> None:
     assert len(after.frame("numerics")) == len(before.frame("numerics")) > 0
 
 
-@pytest.mark.world("sessions")
+@pytest.mark.world("sessions", "expectations")
 def test_the_file_of_a_session_says_what_is_missing(tmp_path: Path) -> None:
     """What was compiled is called all the same, and saved without one."""
     shutil.copytree(PACKAGE, tmp_path / "workbench", ignore=shutil.ignore_patterns("__pycache__"))

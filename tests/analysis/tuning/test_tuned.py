@@ -44,6 +44,7 @@ def test_the_sentence_says_that_it_was_modelled_and_how_far_that_was_off() -> No
     assert "Modelled, not measured. Of 198 published winners" in TUNED.sentence
 
 
+@pytest.mark.world("own_kernels")  # which shows it as text
 def test_a_first_that_the_model_cannot_tell_from_others_says_so() -> None:
     near = [replace(SMALL, stages=n, model_us=9.0 + n / 100) for n in (1, 2, 40)]
     case = make_case(1, *near, LOST)
