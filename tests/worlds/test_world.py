@@ -203,6 +203,9 @@ class Wrong(World):
         more = Pane("more", "More", lambda report, context: Content({"name": "gone"}))
         return (taken, 5, more, Pane("bad", "Bad", lambda report, context: 1 / 0))
 
+    def list_cards(self):
+        return {"more": [5]}
+
     def list_actions(self):
         raise RuntimeError("no action today")
 
@@ -273,6 +276,7 @@ def test_what_is_wrong_in_a_world_is_left_out_with_its_name_and_the_rest_works(w
         "The pane 'kernels' of the world wrong is left out",
         "A pane of the world wrong is left out: 5 is none",
         "'name' of the pane more is left out",
+        "Each card of the world wrong is left out: TypeError: a card of more is of type int",
         "Each action of the world wrong is left out: RuntimeError: no action today",
         "Each live action of the world wrong is left out: ZeroDivisionError",
         "The magics Taking are left out: it takes aot_compile",

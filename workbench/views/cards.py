@@ -9,7 +9,7 @@ from typing import Any
 from workbench.views.kit.card import Card
 from workbench.views.tables.column import Column
 from workbench.views.wire.block_messages import CardSpec
-from workbench.worlds.world import gather
+from workbench.worlds.world import World, gather
 
 _NO = "–"
 
@@ -176,7 +176,17 @@ _OWN: Mapping[str, Sequence[Card]] = {
 @cache
 def find_cards() -> Mapping[str, Sequence[Card]]:
     """By kind of thing, also those of worlds."""
-    return gather(lambda world: world.list_cards(), _OWN, "card")
+    return gather(_read_cards, _OWN, "card")
+
+
+def _read_cards(world: World) -> Mapping[str, Sequence[Card]]:
+    """Those of a world; raises `TypeError` for what is not a card, which no view could draw."""
+    listed: Mapping[str, Sequence[Card]] = world.list_cards()
+    for kind, cards in listed.items():
+        for card in cards:
+            if not isinstance(card, Card):
+                raise TypeError(f"a card of {kind} is of type {type(card).__name__}")
+    return listed
 
 
 def list_cards(document: Mapping[str, Any]) -> dict[str, list[CardSpec]]:
@@ -191,5 +201,5 @@ def list_cards(document: Mapping[str, Any]) -> dict[str, list[CardSpec]]:
 def _find(document: Mapping[str, Any], place: str) -> Any:
     value: Any = document
     for name in place.split("."):
-        value = None if value is None else value.get(name)
+        value = value.get(name) if isinstance(value, Mapping) else None
     return value

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from os import PathLike, fspath
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import torch
 
@@ -35,7 +35,7 @@ from workbench.handles.compiled_module import make_compiled, unwrap_originals
 from workbench.report import Report
 from workbench.specs import Gpu
 from workbench.tasks.progress_events import ProgressCallback
-from workbench.worlds.world import ask, list_worlds
+from workbench.worlds.world import World, ask, list_worlds
 
 if TYPE_CHECKING:
     from workbench.analysis.gpu_model.matrix import Matrix
@@ -78,6 +78,7 @@ def compile_for_target(
     return made
 
 
+@runtime_checkable
 class ModuleHooks(Protocol):
     """Describe the call hooks of a module."""
 
@@ -97,12 +98,18 @@ def _find_hooks(request: CompileRequest) -> ModuleHooks | None:
     if not (torch.distributed.is_available() and torch.distributed.is_initialized()):
         return None
     for world in list_worlds():
-        hooks: ModuleHooks | None = ask(
-            world, lambda w: w.read_hooks(request), None, "what hooks send"
-        )
+        hooks = ask(world, lambda w: _read_hooks(w, request), None, "what hooks send")
         if hooks is not None:
             return hooks
     return None
+
+
+def _read_hooks(world: World, request: CompileRequest) -> ModuleHooks | None:
+    """Those that a world reads; raises `TypeError` for what cannot be asked as `ModuleHooks`."""
+    hooks = world.read_hooks(request)
+    if hooks is None or isinstance(hooks, ModuleHooks):
+        return hooks
+    raise TypeError(f"read_hooks gave a value of type {type(hooks).__name__}")
 
 
 @contextmanager
