@@ -46,6 +46,16 @@ THEME = """(name) => {
     jupyterapp.commands.execute('apputils:change-theme', { theme: name });
     return 1;  // the promise of the command is not awaited: it may never be settled
 }"""
+WATCH_WORK = """(text) => {
+    window.hasShownWork = false;
+    const observer = new MutationObserver(() => {
+        const strips = [...document.querySelectorAll('.wb .job')];
+        if (!strips.some((strip) => strip.textContent.includes(text))) return;
+        window.hasShownWork = true;
+        observer.disconnect();
+    });
+    observer.observe(document.body, { subtree: true, childList: true, characterData: true });
+}"""
 
 
 class NoChromium(RuntimeError):
@@ -112,6 +122,17 @@ def one_view(scope: Any) -> Any:
     view = scope.locator(".wb:visible")
     expect(view).to_have_count(1, timeout=60_000)
     return view
+
+
+@contextmanager
+def shows_work(view: Any, text: str = "") -> Iterator[None]:
+    """Within the block the strip of work in the background appears in the page, with a text.
+
+    Work that is short is over before a locator looks; an observer sees each change of the page.
+    """
+    view.page.evaluate(WATCH_WORK, text)
+    yield
+    view.page.wait_for_function("() => window.hasShownWork", timeout=60_000)
 
 
 def save_notebook(page: Any) -> None:

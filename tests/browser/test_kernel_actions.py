@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.browser.cells import Notebook
-from tests.browser.driving import one_view
+from tests.browser.driving import one_view, shows_work
 from tests.browser.panes import open_pane
 from tests.browser.test_dead_kernel import SAID
 
@@ -43,8 +43,8 @@ def test_checks_and_accesses_are_filled_in_the_background(notebook: Notebook) ->
     view.get_by_role("tab", name="Kernels").wait_for()
     open_pane(view, "Checks")
     view.get_by_text("Each program of the grid runs on the CPU").wait_for()
-    view.get_by_role("button", name="Run under watch").click()
-    view.get_by_role("group", name="Work in the background").wait_for()
+    with shows_work(view):
+        view.get_by_role("button", name="Run under watch").click()
     view.get_by_text(re.compile("^Out of bounds: line 6 ")).first.wait_for(timeout=LONG)
     assert view.locator(".checks .st-break").count() == 1
     open_pane(view, "Accesses")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.browser.cells import Notebook
-from tests.browser.driving import Lab, one_view
+from tests.browser.driving import Lab, one_view, shows_work
 from tests.browser.panes import open_pane
 
 LONG = 120_000
@@ -62,8 +62,8 @@ def test_a_file_is_saved_and_compared_with_a_machine(view: Any, lab: Lab) -> Non
 def test_choices_are_timed_in_the_place_of_what_is_shown(view: Any) -> None:
     open_pane(view, "Autotune")
     view.get_by_text("Compiles it once more and times each choice on top.").wait_for()
-    view.get_by_role("button", name="Try max-autotune").click()
-    view.get_by_text("Compiling Linear with max-autotune…").wait_for()
+    with shows_work(view, "Compiling Linear with max-autotune…"):
+        view.get_by_role("button", name="Try max-autotune").click()
     view.get_by_role("button", name="Try max-autotune").wait_for(state="hidden", timeout=LONG)
     view.get_by_text("nothing to choose from in this mode either").wait_for()
 
@@ -78,8 +78,8 @@ def test_a_profile_fills_the_roofline_of_a_cpu(view: Any) -> None:
     dialog = view.get_by_role("dialog", name="Compile for another target")
     dialog.get_by_role("button", name="Close").click()
     empty.get_by_text(takes).wait_for()
-    empty.get_by_role("button", name="Profile").click()
-    view.get_by_role("group", name="Work in the background").wait_for()
+    with shows_work(view):
+        empty.get_by_role("button", name="Profile").click()
     empty.wait_for(state="hidden", timeout=LONG)
     assert view.get_by_role("tab", name="Roofline").get_attribute("aria-selected") == "true"
     view.get_by_label("Cost").wait_for()

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.browser.cells import Notebook
-from tests.browser.driving import one_view
+from tests.browser.driving import one_view, shows_work
 from tests.browser.panes import open_pane
 
 
@@ -42,8 +42,8 @@ def test_another_gpu_takes_the_place_of_the_first(view: Any) -> None:
     view.locator(".tbody .tr").first.click()
     view.locator(".tbody .tr[aria-selected=true]").wait_for()
     view.get_by_role("tab", name="Overview").click()
-    choose(view, "a100").get_by_role("button", name="Compile for a100").click()
-    view.get_by_text("Compiling f for a100…").wait_for()
+    with shows_work(view, "Compiling f for a100…"):
+        choose(view, "a100").get_by_role("button", name="Compile for a100").click()
     view.locator("button.target:enabled", has_text="a100").wait_for(timeout=120_000)
     view.get_by_text(re.compile("cell 1")).first.wait_for()  # not the file that IPython made up
     view.get_by_role("tab", name="Kernels").click()
