@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from docs.generate import words
+from docs.generate.pages import WRITTEN
 from workbench.command_line.main import main
 from workbench.glossary import ANY_WORD, ANYWHERE, find_term, read_glossary
 from workbench.report import Report
@@ -42,10 +43,11 @@ def test_a_word_says_what_it_is_its_unit_and_where_it_is_from() -> None:
 
 
 def test_the_page_of_the_documentation_is_the_table() -> None:
-    (page,) = words.pages()
+    page = (WRITTEN / words.GLOSSARY).read_text(encoding="utf-8")
+    assert page == words.write_glossary(), "python -m docs.generate.words"
     for term in read_glossary().values():
-        assert f"| {term.what}. | {term.unit} | {term.source} |" in page.text
-    assert page.text.count("\n| ") == len(read_glossary()) + 2 * page.text.count("\n## ")
+        assert f"| {term.what}. | {term.unit} | {term.source} |" in page
+    assert page.count("\n| ") == len(read_glossary()) + 2 * page.count("\n## ")
 
 
 def test_the_command_prints_what_the_tips_say(capsys: pytest.CaptureFixture[str]) -> None:

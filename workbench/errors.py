@@ -51,6 +51,17 @@ class WorkbenchError(Exception):
 
     report: ReportBase | None = None
 
+    def __init__(self, *parts: object) -> None:
+        super().__init__(*parts)
+        self.add_note(f"Causes and fixes: {self.help_page}")
+
+    @property
+    def help_page(self) -> str:
+        """The section of the documentation on its class, or on the public class above it."""
+        kinds = (kind.__name__ for kind in type(self).__mro__)
+        name = next(name for name in kinds if name in __all__)
+        return f"docs/pages/guide/troubleshooting.md#{name.lower()}"
+
 
 class UsageError(WorkbenchError):
     """An argument, option or flag that cannot be honoured."""

@@ -11,6 +11,7 @@ ROOT = Path(__file__).parents[2]
 WRITTEN = ROOT / "docs" / "pages"
 HOME, WHICH = "index.md", "which.md"
 GUIDE = (
+    "guide/how-it-works.md",
     "guide/the-view.md",
     "guide/virtual-gpus.md",
     "guide/sessions.md",
@@ -27,7 +28,10 @@ GUIDE = (
     "guide/sweeps.md",
     "guide/two-compilations.md",
     "guide/expectations.md",
+    "guide/times.md",
     "guide/failures.md",
+    "guide/troubleshooting.md",
+    "guide/glossary.md",
 )
 ABOUT = (
     "about/limits.md",

@@ -1,18 +1,20 @@
-"""Every word over a column and beside a figure, as the tips of the view say it."""
+"""The glossary: `python -m docs.generate.words` writes `docs/pages/guide/glossary.md`."""
 
 from __future__ import annotations
 
-from docs.generate.pages import Page
+from docs.generate.pages import WRITTEN
 from workbench.glossary import ANY_WORD, ANYWHERE, Term, read_glossary
 from workbench.views.panes.registry import list_panes
 
-_HEAD = """# Words
+GLOSSARY = "guide/glossary.md"
+_HEAD = """# Glossary
 
-What stands over a column or beside a figure: the tip over it says the same. `workbench words`
-prints this table, `workbench words occupancy` a part of it. Where a word is not listed for its
-place, it means what it means anywhere.
+The first table has the concepts. The others explain column heads and figures, with the text of
+their tooltips. A word that is not listed for its table has its meaning from *Anywhere*. `workbench
+words occupancy` prints one entry.
 """
 _TITLES = {
+    "concepts": "Concepts",
     ANYWHERE: "Anywhere",
     "figures": "Details of the Overview",
     "chips": "Chips of the Overview",
@@ -21,10 +23,10 @@ _TITLES = {
     "costs": "Kernels",
     "kernel": "A kernel, and a configuration of it",
     "groups": "Fusion: kernels and library calls",
-    "rejected": "Fusion: pairs apart",
+    "rejected": "Fusion: not fused",
     "cuda_graphs": "CUDA graphs",
     "guards": "Guards",
-    "recompiles": "Compiled again",
+    "recompiles": "Recompilations",
     "break": "A graph break",
     "storages": "Memory",
     "accesses": "Accesses",
@@ -40,8 +42,8 @@ _TITLES = {
     "members": "Artifact: members",
     "requirements": "Artifact: what it needs",
     "contract": "Artifact: what it takes and gives",
-    "leaves": "Artifact: outputs beside eager",
-    "ways": "Artifact: ways to a first result",
+    "leaves": "Artifact: outputs and eager",
+    "ways": "Artifact: start-up modes",
     "nodes": "Graphs",
     "file": "Artifact: facts",
     "opcode": "An instruction",
@@ -56,10 +58,10 @@ _TITLES = {
 }
 
 
-def pages() -> list[Page]:
-    """One page, a section for each place."""
+def write_glossary() -> str:
+    """The page, a section for each place."""
     sections = "\n\n".join("\n".join(_section(place)) for place in _places())
-    return [Page("reference/words.md", "Words", f"{_HEAD}\n{sections}\n")]
+    return f"{_HEAD}\n{sections}\n"
 
 
 def _places() -> list[str]:
@@ -68,7 +70,7 @@ def _places() -> list[str]:
 
 def _section(place: str) -> list[str]:
     terms = [term for term in read_glossary().values() if term.place == place]
-    lines = [f"## {_TITLES[place]} {{ #{place} }}", ""]
+    lines = [f"## {_TITLES[place]}", ""]
     lines += ["| word | what it is | unit | source |", "| --- | --- | --- | --- |"]
     return lines + [_row(term) for term in terms]
 
@@ -78,3 +80,7 @@ def _row(term: Term) -> str:
     word = titles.get(term.word, term.word) if term.place == "chips" else term.word
     name = "*any other*" if word == ANY_WORD else word
     return f"| {name} | {term.what}. | {term.unit} | {term.source} |"
+
+
+if __name__ == "__main__":
+    (WRITTEN / GLOSSARY).write_text(write_glossary(), encoding="utf-8")

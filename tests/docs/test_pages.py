@@ -147,3 +147,18 @@ def test_a_link_that_leads_nowhere_is_found(tmp_path: Path) -> None:
         "a.html: gone.html is not there.",
         "b.html loads https://example.org/x.js from another host.",
     ]
+
+
+def test_every_public_name_answers_a_question() -> None:
+    page = pages.source(pages.WHICH).read_text(encoding="utf-8")
+    names = [name for name in wb.__all__ if name not in errors]
+    assert [name for name in names if not re.search(rf"\bwb\.{name}\b", page)] == []
+
+
+@pytest.mark.parametrize("name", errors)
+def test_an_error_leads_to_its_section(name: str) -> None:
+    (note,) = getattr(wb, name)("It went wrong.").__notes__
+    page, _, anchor = note.removeprefix("Causes and fixes: ").partition("#")
+    headings = re.findall(r"^### (\w+)$", (pages.ROOT / page).read_text("utf-8"), re.MULTILINE)
+    assert anchor == name.lower()
+    assert name in headings

@@ -209,7 +209,7 @@ def show_plain_errors(shell: InteractiveShell, magic: str) -> Iterator[None]:
     except UsageError as error:
         raise OneLine(f"{magic}: {error}") from error
     except WorkbenchError as error:
-        lines = [f"{type(error).__name__}: {error}", "", "%tb shows the traceback."]
+        lines = [f"{type(error).__name__}: {error}", *error.__notes__, "%tb shows the traceback."]
         _shorten(shell, error, lines)
         raise
     except KeyboardInterrupt as error:

@@ -30,7 +30,7 @@ def main(words: Sequence[str] | None = None) -> int:
         return WRONG_USE
     chosen = build_command_parser().parse_args(words)
     from workbench.command_line import commands
-    from workbench.errors import WorkbenchError
+    from workbench.errors import UsageError, WorkbenchError
 
     read = getattr(chosen, "read", None)
     try:
@@ -38,7 +38,8 @@ def main(words: Sequence[str] | None = None) -> int:
             return commands.show(chosen.command, read(chosen), chosen)
         return int(getattr(commands, chosen.command)(chosen))
     except (WorkbenchError, OSError) as error:
-        print(f"workbench {chosen.command}: {error}", file=sys.stderr)
+        notes = () if isinstance(error, UsageError | OSError) else error.__notes__
+        print(f"workbench {chosen.command}: {error}", *notes, sep="\n", file=sys.stderr)
     except Exception:  # Python's own exit code of an error, 1, would read as a finding
         traceback.print_exc()
     except SystemExit as error:  # of the program that is looked at: what it asks for is no verdict
