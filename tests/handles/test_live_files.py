@@ -54,5 +54,5 @@ def test_nothing_is_written_over_and_a_name_is_needed(compiled: Any, tmp_path: P
 def test_a_file_that_is_gone_cannot_be_compared(compiled: Any, tmp_path: Path) -> None:
     start_save(compiled, str(tmp_path / "gone.aot")).result(60)
     (tmp_path / "gone.aot").unlink()
-    with pytest.raises(UsageError, match="is not there any more"):
+    with pytest.raises(UsageError, match="no longer exists"):
         start_check(compiled, "")

@@ -200,8 +200,8 @@ def test_a_process_that_dies_is_a_reason(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        ({"ways": ("ours", "theirs")}, "There is no way 'theirs'. Take some of: eager, "),
-        ({"ways": ()}, "Name at least one way"),
+        ({"ways": ("ours", "theirs")}, "'theirs' is not a start-up mode. Choose from: eager, "),
+        ({"ways": ()}, "Name at least one start-up mode"),
         ({"model": "encoder"}, "names one of several in a package"),
     ],
 )
@@ -269,7 +269,7 @@ def test_classes_of_a_script_are_handed_over(tmp_path: Path) -> None:
     assert done.stdout.count(", ok\n") == 2
     assert "since nobody can import them: Net" in done.stdout
     assert "NOT ok" in done.stdout
-    assert "compiled code draws others than eager" in done.stdout
+    assert "differ between compiled code and eager" in done.stdout
 
 
 @pytest.mark.slow

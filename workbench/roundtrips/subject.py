@@ -37,7 +37,7 @@ Leaves = dict[str, list[tuple[str, Any]]]
 NEED_ORIGINAL = ("eager", "compile_cold", "compile_warm")
 """Ways that call the original itself."""
 _NO_ORIGINAL = (
-    "the original is not alive here and has no importable name: pass it as "
+    "the original function is not in this process and cannot be imported: pass it as "
     "roundtrip(..., reference=function)"
 )
 

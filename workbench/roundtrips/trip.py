@@ -92,11 +92,11 @@ def _chosen(ways: Sequence[str] | None) -> tuple[str, ...]:
     for way in chosen:
         if way not in all_ways:
             raise UsageError(
-                f"There is no way {way!r}. Take some of: {', '.join(all_ways)}."
+                f"{way!r} is not a start-up mode. Choose from: {', '.join(all_ways)}."
                 f"{suggest(way, all_ways)}"
             )
     if not chosen:
-        raise UsageError(f"Name at least one way: {', '.join(all_ways)}.")
+        raise UsageError(f"Name at least one start-up mode: {', '.join(all_ways)}.")
     return tuple(way for way in all_ways if way in chosen)
 
 
@@ -184,7 +184,7 @@ class _Trip:
             return self.subject.expected.leaves, []
         if "eager" in outputs:
             return outputs["eager"], ["compared with eager in its own process"]
-        why = self.subject.reasons.get("eager", "eager was not among the ways")
+        why = self.subject.reasons.get("eager", "eager was not among the start-up modes")
         return None, [f"nothing was compared: {why}"]
 
     def _why_different(self, leaves: Sequence[RoundTripLeaf]) -> Iterator[str]:
@@ -192,7 +192,7 @@ class _Trip:
         targets = (*captured, *self.subject.operators)
         if not all(leaf.ok for leaf in leaves) and any(map(_RANDOM.search, targets)):
             yield (
-                "it draws random numbers, and compiled code draws others than eager: compile with "
+                "its random numbers differ between compiled code and eager: compile with "
                 f"{_LIKE_EAGER[bool(self.subject.operators)]} to compare, or in evaluation mode"
             )
 
@@ -294,7 +294,7 @@ def _random_rows(
         if states.get(name) == others.get(name):
             continue
         if "random" not in actual:
-            yield _apart(way, name, "the process of this way does not tell it", checked=False)
+            yield _apart(way, name, "its process does not report this value", checked=False)
         elif otherwise and name.startswith(TORCH_RANDOM):
             yield _apart(way, name, otherwise, checked=False)
         else:

@@ -50,8 +50,8 @@ _NO_CLIENT = "a client in C++ is written for packages: wb.package(model, args, p
 _NO_LOADER = "torch has no loader of its own for a function with its breaks"
 _IN_PYTHON = "code with breaks runs in Python: a client in C++ is written for packages"
 _NO_NAME = (
-    "no other process has {name}: it, or the class of what it belongs to, stands in a script, a "
-    "notebook or another function. Put that into a module"
+    "no other process can import {name}: it or its class is defined in a script, a notebook or "
+    "another function. Move it into a module"
 )
 
 

@@ -119,8 +119,8 @@ def test_a_trial_shows_both_by_the_model_and_what_its_error_allows() -> None:
     assert ("Too close to say" in words) is not is_apart
     assert (format_saved(tried) == "too close to say") is not is_apart
     assert "rank" in repr(tried)
-    assert "a cluster that is not there any more" in (advice.why_not or "")
+    assert "a cluster that no longer exists" in (advice.why_not or "")
     with wb.virtual_cluster({"dp": 16}):
-        assert "a cluster that is not there any more" in (advice.why_not or "")
-    with pytest.raises(wb.UsageError, match="not there any more"):
+        assert "a cluster that no longer exists" in (advice.why_not or "")
+    with pytest.raises(wb.UsageError, match="no longer exists"):
         advice.try_()

@@ -66,7 +66,7 @@ def test_what_is_no_group_is_left_to_others() -> None:
 def test_a_mesh_of_a_cluster_that_is_gone_is_refused() -> None:
     with wb.virtual_cluster({"tp": 4}) as mesh:
         value = distribute_tensor(torch.empty(8, device="meta"), mesh, [Shard(0)])
-    gone = "made in a cluster that is not there any more"
+    gone = "belongs to a cluster that no longer exists"
     with pytest.raises(wb.UsageError, match=gone):
         packed(value)
     with wb.virtual_cluster({"tp": 8}), pytest.raises(wb.UsageError, match=gone):

@@ -230,9 +230,8 @@ def require_groups(mesh: Any) -> None:
         if names and sizes == list(mesh.shape):
             return
     raise UsageError(
-        f"{mesh} was made in a cluster that is not there any more. Build the model and compile it "
-        "inside the same `with wb.virtual_cluster(…)`, or beside the process group that it was "
-        "built with."
+        f"{mesh} belongs to a cluster that no longer exists. Build the model and compile it inside "
+        "the same `with wb.virtual_cluster(…)`, or with the process group that it was built with."
     )
 
 
