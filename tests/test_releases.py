@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -87,3 +88,12 @@ def test_a_session_opens_with_its_compiles_and_breaks(folder: Path) -> None:
 def test_what_is_inside_can_be_told(folder: Path, name: str) -> None:
     found = wb.inspect(folder / name)
     assert "x float32[4, 8] cpu" in repr(found)
+
+
+def test_the_changelog_and_the_kept_files_have_this_version() -> None:
+    changelog = (RECORDS.parents[1] / "CHANGELOG.md").read_text("utf-8")
+    versions = re.findall(r"^## (\d+\.\d+\.\d+)$", changelog, re.MULTILINE)
+    assert versions[0] == wb.__version__
+    assert [f"v{version.replace('.', '_')}" for version in reversed(versions)] == [
+        folder.name for folder in RELEASES
+    ]

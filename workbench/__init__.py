@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from workbench.report.record import Report as Report
     from workbench.settings import options as options
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOMES = {
     "Package": "workbench.handles.packages.package",
