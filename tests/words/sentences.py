@@ -77,6 +77,8 @@ def _read_documents(root: Path) -> Iterator[Sentence]:
     for name in ("README", "CHANGELOG", "CONTRIBUTING"):
         yield from read_markdown(name, f"{name}.md", (root / f"{name}.md").read_text("utf-8"))
     for path in sorted((root / "docs" / "pages").rglob("*.md")):
+        if path.name == "glossary.md":  # of the terms, which are read where they are written
+            continue
         kind = "about" if path.parent.name == "about" else "guide"
         yield from read_markdown(kind, str(path.relative_to(root)), path.read_text("utf-8"))
 
