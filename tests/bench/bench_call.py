@@ -18,7 +18,8 @@ REACH_STATE_US = 0.02
 STATES = 20
 CALLS = 2000
 CONDITIONS = (
-    "2 tensors of 4 float32 on the CPU, backend eager, 2,000 calls a round, rounds in turn; warm"
+    "2 tensors of 4 float32 on the CPU, eager backend. 2,000 calls a round, rounds "
+    "interleaved, warm"
 )
 
 
@@ -60,7 +61,7 @@ def _of_states(inputs: Any, quick: bool) -> Figure:
     own = statistics.median((b - a) / STATES for a, b, _, _ in rounds)
     torchs = statistics.median((d - c) / STATES for _, _, c, d in rounds)
     gap = statistics.median((b - a - d + c) / STATES for a, b, c, d in rounds)
-    name = "each further state that a call checks - the same in torch.compile (us)"
+    name = "each further state checked in a call - the same in torch.compile (us)"
     return Figure(name, own, torchs, gap, REACH_STATE_US, "us")
 
 
