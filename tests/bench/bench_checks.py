@@ -69,8 +69,8 @@ def figures(quick: bool = False) -> Iterator[Figure]:
                 raise RuntimeError(found.sentence)
         took = statistics.median(times[1:])  # the first one imports
         note = (
-            f"{statistics.median(walls[1:]):.2f} s wall time at a load of {os.getloadavg()[0]:.0f}; "
-            f"the first one {times[0]:.2f} CPU s"
+            f"{statistics.median(walls[1:]):.2f} s wall time at a load of "
+            f"{os.getloadavg()[0]:.0f}; the first one {times[0]:.2f} CPU s"
         )
         yield Figure(f"check of a {name} (CPU s)", took, None, took, reach, "s", note)
         log = max(row.log_bytes for row in found.cases) / 1e6

@@ -65,9 +65,9 @@ _UNIT = re.compile(r" \((?:ms|s|us|MB|GB|kB)\)")  # stands behind the value
 _UNITS = {"us": "µs", "ratio": "", "count": ""}
 
 
-def shown(value: float, unit: str) -> str:
+def shown(value: float, unit: str, digits: int = 3) -> str:
     """A value in three digits, with its unit: two would show 1.056 as no more than 1.05."""
-    number = f"{value:.3g}" if value < 1000 else f"{value:,.0f}"
+    number = f"{value:.{digits}g}" if value < 1000 else f"{value:,.0f}"
     return f"{number} {_UNITS.get(unit, unit)}".strip()
 
 
@@ -111,10 +111,13 @@ def _row(name: str, row: Recorded | None, above: str | None, is_one_place: bool)
     title = _UNIT.sub("", name)
     if row is None:
         return f"| {title} | not measured yet | | |"
-    value = shown(row.value, row.unit) + ("" if is_one_place else f" ({row.place})")
+    reach = "" if row.reach is None else f"≤ {shown(row.reach, row.unit)}"
+    value = shown(row.value, row.unit)
+    if not row.passed and reach.endswith(f" {value}"):  # rounded to what it missed
+        value = shown(row.value, row.unit, digits=4)
+    value += "" if is_one_place else f" ({row.place})"
     if not row.passed:
         value += ", **missed**"
-    reach = "" if row.reach is None else f"≤ {shown(row.reach, row.unit)}"
     conditions = "as above" if row.conditions == above else row.conditions
     return f"| {title} | {value} | {reach} | {conditions} |"
 

@@ -168,7 +168,8 @@ def tell(rows: Sequence[Peaks]) -> None:
     """Print the largest errors, with the program that each is of."""
     print_rows("peaks", map(asdict, rows))
     worst = max(rows, key=lambda row: abs(row.error))
-    note = f"{worst.program} ({worst.error:+.1%}) of {len(rows)} programs. Not counted: {worst.missing}"
+    note = f"{worst.program} ({worst.error:+.1%}) of {len(rows)} programs. Not counted: "
+    note += worst.missing
     print_figure(
         "largest error of the counted peak", abs(worst.error), "share", reach=ALLOCATED, note=note
     )

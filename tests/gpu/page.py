@@ -25,7 +25,7 @@ def table(record: GpuRecord) -> str:
     lines = [textwrap.fill(words, 110, break_on_hyphens=False), ""]
     lines += ["| | measured | target | conditions |", "| --- | --- | --- | --- |"]
     lines += [_row(figure) for figure in record.figures]
-    lines += [f"| {n}, the part | {o} | | |" for n, o in record.outcomes.items() if o != RAN]
+    lines += [f"| the part {n} | {o} | | |" for n, o in record.outcomes.items() if o != RAN]
     return "\n".join(lines) + "\n"
 
 

@@ -56,7 +56,7 @@ def tell_configs(kernels: Mapping[str, Times]) -> None:
         print_unchecked(name, "no kernel has three configurations with both times")
         return
     alikes, firsts, fews = zip(*found.values(), strict=True)
-    note = f"of {len(found)} kernels: {', '.join(found)}"
+    note = f"of {len(found)} kernels"
     mean = sum(alikes) / len(alikes)
     print_figure(name, mean, "Spearman", reach=ALIKE, rule=">=", note=f"mean {note}")
     for what, shares in (("top pick", firsts), (f"best of the top {FEW}", fews)):
