@@ -3,9 +3,10 @@
     … took 2.95 times. <!-- from: tests/gpu/gpu.json time of the top pick … = .2f -->
     … is not supported. <!-- shown by: tests/items/test_items.py::test_it -->
 
-A path goes through a JSON or TOML file by keys, positions and `len`, with ` :: ` between them. In a
-list, text finds the row that has it as a value. A `figures` list needs no key, a row stands for its
-`value`. The format is Python's. Several numbers of one file are parted by ` ; `.
+A path goes through a JSON or TOML file by keys and positions, with ` :: ` between. In a list, text
+finds the row that has it as a value; `len` and `count KEY.KEY=VALUE` count rows, `abs` drops a
+sign. A `figures` list needs no key, and a row stands for its `value`. The format is Python's. ` ; ` parts
+several numbers of one file.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import re
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, reduce
 from pathlib import Path
 from typing import Any
 
@@ -54,12 +55,28 @@ def find(data: Any, path: str) -> Any:
     if isinstance(data, dict) and steps[0] not in data:
         data = data["figures"]
     for step in steps:
-        if isinstance(data, dict):
-            data = data[step]
-        elif step == "len" or step.lstrip("-").isdigit():
-            data = len(data) if step == "len" else data[int(step)]
-        else:
-            (data,) = (row for row in data if step in row.values())
+        data = _take(data, step)
+    return _read_value(data)
+
+
+def _take(data: Any, step: str) -> Any:
+    """What a step leads to."""
+    if step in ("len", "abs"):
+        return len(data) if step == "len" else abs(_read_value(data))
+    if step.startswith("count "):
+        keys, _, wanted = step.removeprefix("count ").partition("=")
+        rows = data.values() if isinstance(data, dict) else data
+        return sum(
+            reduce(lambda row, key: row.get(key, {}), keys.split("."), row) == wanted
+            for row in rows
+        )
+    if isinstance(data, list) and not step.isdigit():
+        (row,) = (row for row in data if step in row.values())
+        return row
+    return data[int(step) if isinstance(data, list) else step]
+
+
+def _read_value(data: Any) -> Any:
     return data["value"] if isinstance(data, dict) else data
 
 
