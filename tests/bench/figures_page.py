@@ -87,11 +87,12 @@ def table(record: Record) -> str:
 def _introduction(record: Record) -> str:
     places = record.places
     is_one = len(places) == 1
-    where = " and ".join(
-        _place(places[at]) + ("" if is_one else f" ({at})") for at in sorted(places)
+    machines = (
+        f"{'Machine' if is_one else f'Machine ({letter})'}: {_place(places[letter])}."
+        for letter in sorted(places)
     )
     words = (
-        f"`make bench` measured these figures on {where}. "
+        f"`make bench` measured these figures. {' '.join(machines)} "
         "[tests/bench/bench.json](../../../tests/bench/bench.json) has all of them. *X / Y* is "
         "the ratio of both times, measured interleaved. Below 1, aot-workbench is faster."
     )
@@ -101,8 +102,8 @@ def _introduction(record: Record) -> str:
 def _place(place: Place) -> str:
     here, versions = place.machine, place.versions
     return (
-        f"{here['cores']} cores ({here['processor']}, {here['vectors']}) with "
-        f"{here['memory_gib']} GiB, {here['gpu'] or 'no GPU'}, Python {versions['python']} and "
+        f"{here['cores']} cores ({here['processor']}, {here['vectors']}), "
+        f"{here['memory_gib']} GiB, {here['gpu'] or 'no GPU'}, Python {versions['python']}, "
         f"torch {versions['torch']}"
     )
 

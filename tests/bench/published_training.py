@@ -146,8 +146,8 @@ def explain_memory(run: Published, told_gib: float) -> str:
 
 
 _WHY_NO_MEMORY = (
-    "memory: left out, because two pairs of depths (3 and 4, 2 and 4) extrapolate too far apart "
-    "at 80 layers"
+    "memory: left out. Layers 3 and 4 and layers 2 and 4 extrapolate to totals for 80 layers that "
+    "are too far apart"
 )
 WHY_EAGER = (
     "tokens: eager kernels are not modelled; memory: counted peak live bytes, compared with "
