@@ -3,18 +3,20 @@
     … took 2.95 times. <!-- from: tests/gpu/gpu.json time of the top pick … = .2f -->
     … is not supported. <!-- shown by: tests/items/test_items.py::test_it -->
 
-A path goes through a JSON or TOML file by keys and positions, with ` :: ` between. In a list, text
-finds the row that has it as a value; `len` and `count KEY.KEY=VALUE` count rows, `abs` drops a
-sign. A `figures` list needs no key, and a row stands for its `value`. The format is Python's. ` ; ` parts
-several numbers of one file.
+A path goes through a JSON or TOML file, or the constants of a Python file, by keys and positions,
+with ` :: ` between. In a list, text finds the row that has it as a value. `len` and
+`count KEY.KEY=VALUE` count rows, `abs` drops a sign. A `figures` list needs no key, and a row
+stands for its `value`. The format is Python's. ` ; ` parts several numbers of one file.
 """
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 import tomllib
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, reduce
 from pathlib import Path
@@ -70,10 +72,10 @@ def _take(data: Any, step: str) -> Any:
             reduce(lambda row, key: row.get(key, {}), keys.split("."), row) == wanted
             for row in rows
         )
-    if isinstance(data, list) and not step.isdigit():
+    if isinstance(data, list | tuple) and not step.isdigit():
         (row,) = (row for row in data if step in row.values())
         return row
-    return data[int(step) if isinstance(data, list) else step]
+    return data[int(step) if isinstance(data, list | tuple) else step]
 
 
 def _read_value(data: Any) -> Any:
@@ -93,4 +95,20 @@ def has_number(text: str, number: str) -> bool:
 @cache
 def _load(file: str) -> Any:
     text = (ROOT / file).read_text()
+    if file.endswith(".py"):
+        return dict(_list_constants(ast.parse(text)))
     return tomllib.loads(text) if file.endswith(".toml") else json.loads(text)
+
+
+def _list_constants(module: ast.Module) -> Iterator[tuple[str, Any]]:
+    """The names of a module that stand for literals."""
+    for line in module.body:
+        if isinstance(line, ast.Assign):
+            (target,) = line.targets
+            with suppress(ValueError):
+                value = ast.literal_eval(line.value)
+                if isinstance(target, ast.Tuple):
+                    names = (ast.unparse(each) for each in target.elts)
+                    yield from zip(names, value, strict=True)
+                else:
+                    yield ast.unparse(target), value

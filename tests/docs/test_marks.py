@@ -61,6 +61,11 @@ def test_a_path_goes_through_rows_by_what_they_have() -> None:
     ]
 
 
+def test_constants_of_a_python_file_are_numbers_too() -> None:
+    mark = Mark("from", "workbench/report/paired.py FEWEST = d ; SURE = .1%", "")
+    assert dict(list_numbers(mark)) == {"FEWEST": "11", "SURE": "99.9 %"}
+
+
 @pytest.mark.parametrize("text", ["12.95 times", "2.951 times", "2.95,1", "−2.95"])
 def test_a_part_of_a_number_is_another_number(text: str) -> None:
     assert has_number("at most 2.95×, or so", "2.95")
