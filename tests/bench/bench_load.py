@@ -64,7 +64,7 @@ def figures(quick: bool = False) -> Iterator[Figure]:
         conditions=CONDITIONS.replace("The model has the weights, so none", "The weights"),
     )
     yield Figure(
-        "save of that .aot: reading it back",
+        "save of an .aot, 6-layer GPT-2: reading it back",
         *(read_back_s, None, read_back_s, READ_BACK_S, "s"),
         conditions="Median of five saves in one process. The model does not run",
     )

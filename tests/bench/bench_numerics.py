@@ -39,7 +39,7 @@ def figures(quick: bool = False) -> Iterator[Figure]:
             yield Figure(name, look[0], None, look[0], reach, "s", "")
             if dtype == torch.float32 and layers == 2:
                 calls = look[0] / eager[0]
-                yield Figure("  in calls of eager", look[0], eager[0], calls, 60.0, "x", "")
+                yield Figure("  over an eager call", look[0], eager[0], calls, 60.0, "x", "")
                 allowed = 2 * eager[1] + 200e6
                 note = f"peak {look[1] / 1e6:.0f} MB, eager {eager[1] / 1e6:.0f} MB"
                 yield Figure(

@@ -30,7 +30,7 @@ HASHED = {
 WEIGHTS = ("beside", "inside")
 PLACES = {"beside": "separate", "inside": "embedded"}  # the words of the names
 TOLERANCE = 1e-5
-CHECK = "call of a package, 2 tensors: checked - check=False (us)"
+CHECK = "cost of checks per call of a package, 2 tensors (us)"
 CHECK_REACH_US = 1.5
 CALLS = 2000
 CHECK_CONDITIONS = (
