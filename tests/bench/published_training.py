@@ -122,9 +122,9 @@ def explain_tokens(run: Published, kernels_ms: float, exposed_ms: float) -> str:
     if least < 1:
         return words
     return (
-        f"{words}. If it hid everything, kernels would take {least:.2f}× their modelled time. The "
-        "GPUs were limited to 500 W, and no peak rate is published for that limit. Matmuls are "
-        "modelled at 700 W and full clock, which is the likely reason"
+        f"{words}. Even with all of it hidden, kernels would have to take {least:.2f}× their "
+        "modelled time. The GPUs were limited to 500 W, and the source gives no peak rate for "
+        "that. Matmuls are modelled at 700 W and full clock, which is the likely reason"
     )
 
 
