@@ -85,7 +85,7 @@ def test_a_record_is_identical_with_itself(report: Report, told: Told) -> None:
     assert {row.aspect for row in rows} == set(differences.ASPECTS)
     differences.tell(rows, {"other": "it failed"})
     found, tables = told()
-    assert found["identical: all that is compared"]["value"] == 1.0
+    assert found["identical: everything compared"]["value"] == 1.0
     assert found["identical: sass"]["note"] == "4 compared, 0 not checked"
     assert tables == [{"program": "other", "reason": "it failed"}]
 
@@ -136,7 +136,7 @@ def test_settings_that_differ_are_said_once_and_are_in_no_share(report: Report, 
     other = replace(report, texts={**report.texts, **texts})
     differences.tell(differences.compared("scores", report, other), {})
     found, (row,) = told()
-    assert found["identical: all that is compared"]["value"] == 1.0
+    assert found["identical: everything compared"]["value"] == 1.0
     assert (row["aspect"], row["kernels"]) == ("settings", 4)
     assert row["difference"].startswith("inductor_meta['backend_hash']: 'A79")
 
@@ -168,10 +168,10 @@ def test_programs_that_the_device_computes_otherwise_are_named(told: Told) -> No
     accuracy.tell(rows, {"c": "drawn"})
     found, tables = told()
     counted = found["interpreter: programs compared with float64"]
-    assert (counted["value"], counted["reach"], counted["note"]) == (2, 40, "c: drawn")
+    assert (counted["value"], counted["reach"], counted["note"]) == (2, 40, "1 not compared")
     assert found["interpreter: same verdict as the device"]["value"] == 0.5
-    assert found["interpreter: same verdict as the device"]["note"] == "another: b"
-    assert [row["program"] for row in tables] == ["a", "b"]
+    assert found["interpreter: same verdict as the device"]["note"] == "differs: b"
+    assert [row["program"] for row in tables] == ["c", "a", "b"]
 
 
 def test_without_programs_the_interpreter_is_not_checked(told: Told) -> None:
@@ -212,18 +212,17 @@ def test_configurations_are_ranked_by_kernel(told: Told) -> None:
     right, wrong = [(1, 5.0), (2, 6.0), (3, 9.0)], [(3, 5.0), (1, 9.0), (2, 6.0)]
     ranks.tell_configs({"k0": right, "k1": wrong, "k2": right[:2]})
     found, _ = told()
-    assert found["rank correlation of the configurations of k0"]["value"] == pytest.approx(1)
-    worst = found["rank correlation of the configurations of k1"]
+    assert found["rank correlation of configurations: k0"]["value"] == pytest.approx(1)
+    worst = found["rank correlation of configurations: k1"]
     assert worst["value"] == pytest.approx(-1)
     assert worst["note"] == (
-        "3 configurations; the model's first takes 1.80 times the fastest, the best of its first 5 "
-        "1.00 times"
+        "3 configurations. The top pick takes 1.80× the best time, the best of the top 5 1.00×"
     )
-    assert found["rank correlation of the configurations of k2"]["value"] is None
+    assert found["rank correlation of configurations: k2"]["value"] is None
     mean = found["rank correlation of rank_configs and measured times"]
     assert (mean["value"], mean["reach"]) == (pytest.approx(0), 0.8)
-    assert found["the model's first over the fastest configuration"]["value"] == 1.8
-    assert found["the model's best of the first 5 over the fastest configuration"]["value"] == 1
+    assert found["time of the top pick over the fastest configuration"]["value"] == 1.8
+    assert found["time of the best of the top 5 over the fastest configuration"]["value"] == 1
 
 
 KERNEL = """import triton
@@ -284,12 +283,12 @@ def test_launches_by_the_model_stand_beside_a_trace(told: Told) -> None:
     rows, _ = told()
     assert rows["saved by CUDA graphs, by wb.launches"]["value"] == pytest.approx(0.2)
     assert rows["saved by CUDA graphs, measured"]["value"] == pytest.approx(0.25)
-    then = rows["saved by CUDA graphs, by wb.launches with the profile's cost of a launch"]
-    assert (then["value"], then["note"]) == (0.3, "6.0 µs a launch")
+    then = rows["saved by CUDA graphs, by wb.launches with the profiled launch cost"]
+    assert (then["value"], then["note"]) == (0.3, "6.0 µs per launch")
     launching.tell(replace(found, graph_us=None, traced=None, no_graph="it cannot be recorded"))
     rows, _ = told()
     assert rows["saved by CUDA graphs, measured"]["note"] == "it cannot be recorded"
-    assert rows["starts of kernels by the model over those in a trace"]["value"] is None
+    assert rows["modelled kernel launches over those in a trace"]["value"] is None
 
 
 def test_kernels_of_a_trace_are_those_of_the_device() -> None:
@@ -314,15 +313,15 @@ def test_files_that_compile_or_fail_are_said(told: Told) -> None:
     ]
     files.tell(rows, 5)
     found, tables = told()
-    compiled = found["kernels that Triton compiled while files were loaded and called"]
+    compiled = found["kernels compiled by Triton while files are loaded and called"]
     assert (compiled["value"], compiled["reach"]) == (1, 0)
     assert compiled["note"] == "perceptron: triton_poi_0"
-    trained = found["files for training that give what eager gives"]
+    trained = found["files for training that match eager"]
     assert (trained["value"], trained["reach"]) == (1, 2)
     assert len(tables) == 3
     files.tell(rows[2:], 5)
     found, _ = told()
-    assert found["kernels that Triton compiled while files were loaded and called"]["value"] is None
+    assert found["kernels compiled by Triton while files are loaded and called"]["value"] is None
 
 
 def test_a_mixture_of_weights_is_found(told: Told) -> None:
@@ -348,13 +347,13 @@ def test_the_worst_peak_is_the_figure(told: Told) -> None:
     found, _ = told()
     worst = found["largest error of the counted peak"]
     assert worst["value"] == pytest.approx(0.1)
-    assert worst["note"] == "b (+10.0%); 2 programs; not counted: scratch"
-    name = "largest error of the model of reserved memory"
+    assert worst["note"] == "b (+10.0%) of 2 programs. Not counted: scratch"
+    name = "largest error of modelled reserved memory"
     assert found[name]["value"] is None
     memory.tell([*rows, Peaks("c", 100, 100, 210, 200, "")])
     found, _ = told()
     assert found[name]["value"] == pytest.approx(0.05)
-    assert found[name]["note"] == "c (+5.0%); 1 of 3 programs"
+    assert found[name]["note"] == "c (+5.0%). Modelled for 1 of 3 programs"
 
 
 def test_a_mode_that_fails_has_a_reason(told: Told) -> None:
@@ -402,9 +401,9 @@ def test_a_profile_stands_beside_that_of_torch(told: Told) -> None:
     profiling.tell(found)
     rows, _ = told()
     assert rows["rank correlation of wb.profile and torch's profiler"]["value"] == pytest.approx(1)
-    name = "largest difference of a kernel's time by wb.profile and in a trace of whole calls"
+    name = "largest difference between a kernel's time in wb.profile and in a trace"
     assert rows[name]["value"] == pytest.approx(0.25)
-    assert rows["the times of kernels are by a trace"]["value"] == 0
+    assert rows["kernel times come from a trace"]["value"] == 0
     assert rows["kernels of a training step that wb.profile has measured"]["reach"] == 9
     assert rows["kernels that wb.profile has measured"]["reach"] == 4
     profiling.tell(replace(found, by_trace={}))

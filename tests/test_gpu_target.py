@@ -173,5 +173,5 @@ def test_a_row_of_the_page_says_what_was_missed_and_what_was_not_checked() -> No
     assert page.table(record).splitlines()[-3:] == [
         r"| share a\|b | 0.5, **missed** | ≥ 0.95 |  |",
         "| it | *not checked* |  | no reason |",
-        "| files, the part | failed with exit code 1 | | |",
+        "| the part files | failed with exit code 1 | | |",
     ]

@@ -10,6 +10,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / "README.md").read_text()
+READ = re.sub(r"<!--.*?-->", "", TEXT, flags=re.DOTALL)
 TARGETS = re.findall(
     r"^    make ([\w-]+)|`make ([\w-]+)",
     TEXT + (ROOT / "CONTRIBUTING.md").read_text(),
@@ -20,8 +21,8 @@ MOST_LINES, MOST_BYTES = 170, 10_000
 
 
 def test_it_is_read_in_five_minutes() -> None:
-    assert TEXT.count("\n") <= MOST_LINES
-    assert len(TEXT.encode()) <= MOST_BYTES
+    assert READ.count("\n") <= MOST_LINES
+    assert len(READ.encode()) <= MOST_BYTES
 
 
 def test_its_listing_runs_and_the_report_is_the_promised_one(

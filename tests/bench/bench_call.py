@@ -18,7 +18,8 @@ REACH_STATE_US = 0.02
 STATES = 20
 CALLS = 2000
 CONDITIONS = (
-    "2 tensors of 4 float32 on the CPU, backend eager, 2,000 calls a round, rounds in turn; warm"
+    "2 tensors of 4 float32 on the CPU, eager backend. 2,000 calls a round, rounds "
+    "interleaved, warm"
 )
 
 
@@ -32,14 +33,14 @@ def figures(quick: bool = False) -> Iterator[Figure]:
         path = Path(folder) / "add.aot"
         wb.aot_compile(_add, inputs, backend="eager").save(path)
         loaded = wb.load(path), wb.load(path)
-    name = "call of a loaded 2-input function, all checks - without (us)"
+    name = "cost of all checks per call, loaded 2-input function (us)"
     yield _cost(name, loaded, inputs, REACH_US, quick)
     function = _with_helpers(10)
     made = [wb.aot_compile(function, inputs, backend="eager") for _ in range(2)]
-    name = "call of a function with 10 inlined functions, all checks - without (us)"
+    name = "cost of all checks per call, function with 10 inlined functions (us)"
     yield _cost(name, made, inputs, REACH_INLINED_US, quick)
     made = [wb.aot_compile(_add, inputs, backend="eager") for _ in range(2)]
-    name = "call of a 2-input function where it was compiled, all checks - without (us)"
+    name = "cost of all checks per call, 2-input function where it was compiled (us)"
     yield _cost(name, made, inputs, REACH_LIVE_US, quick)
     yield _of_states(inputs, quick)
 
@@ -60,7 +61,7 @@ def _of_states(inputs: Any, quick: bool) -> Figure:
     own = statistics.median((b - a) / STATES for a, b, _, _ in rounds)
     torchs = statistics.median((d - c) / STATES for _, _, c, d in rounds)
     gap = statistics.median((b - a - d + c) / STATES for a, b, c, d in rounds)
-    name = "each further state that a call checks - the same in torch.compile (us)"
+    name = "cost of each further checked state, above torch.compile's (us)"
     return Figure(name, own, torchs, gap, REACH_STATE_US, "us")
 
 

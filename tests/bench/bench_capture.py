@@ -17,8 +17,8 @@ from tests.bench.figure import Figure, child, empty_caches, interleaved, ratio
 NAME = "compile with full capture / plain torch, 6-layer GPT-2 (CPU s)"
 REACH = 1.10
 CONDITIONS = (
-    "width 256, length 64, no gradients; CPU seconds of the process; libraries of the kernels "
-    "built before, caches of graphs empty each time; torch's without a record"
+    "Width 256, length 64, no gradients. CPU seconds of the process. Kernel libraries already "
+    "built, graph caches emptied each time. Plain torch records nothing"
 )
 FOLDER = "TORCHINDUCTOR_CACHE_DIR"
 

@@ -12,9 +12,9 @@ from typing import Any
 from tests.bench.figure import Figure, child, children, empty_caches, peak_bytes
 
 CONDITIONS = (
-    "budgets: a GPT-2 of 6 layers, width 256, length 64, its partitioner asked for eleven budgets "
-    "one after the other; fits: Llama-3-8B, bfloat16, AdamW in float32, 2,048 tokens, without "
-    "weights, 2 and 4 layers compiled for a virtual H100 by a worker that has compiled something"
+    "Budgets: eleven memory budgets for a 6-layer GPT-2, width 256, length 64. Fits: "
+    "Llama-3-8B in bfloat16 with float32 AdamW, 2,048 tokens, no weights, compiled with 2 and "
+    "4 layers for a virtual H100 by a warm worker"
 )
 
 

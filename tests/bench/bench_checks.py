@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from tests.bench.figure import Figure, cpu_seconds
 
 CONDITIONS = (
-    "one call with a reference that is computed before; CPU seconds of this process and of the "
-    "interpreter, which is warm; the median of five"
+    "One call, with the reference computed before. CPU seconds of this process and of the "
+    "warm interpreter, median of five"
 )
 NEEDS_QUIET = False  # CPU seconds of work that never waits: what else runs makes them larger
 LOG_MB = 100.0
@@ -39,7 +39,7 @@ def figures(quick: bool = False) -> Iterator[Figure]:
                 ("out",),
             ),
         ),
-        "product of 512 × 512 × 512": (
+        "512 × 512 × 512 GEMM": (
             2.0,
             Case(
                 kernels.matmul,
@@ -69,9 +69,9 @@ def figures(quick: bool = False) -> Iterator[Figure]:
                 raise RuntimeError(found.sentence)
         took = statistics.median(times[1:])  # the first one imports
         note = (
-            f"{statistics.median(walls[1:]):.2f} s by the clock beside {os.getloadavg()[0]:.0f} "
-            f"other processes; the first one {times[0]:.2f} CPU s"
+            f"{statistics.median(walls[1:]):.2f} s wall time at a load of "
+            f"{os.getloadavg()[0]:.0f}; the first one {times[0]:.2f} CPU s"
         )
         yield Figure(f"check of a {name} (CPU s)", took, None, took, reach, "s", note)
         log = max(row.log_bytes for row in found.cases) / 1e6
-        yield Figure("  log of accesses", log, None, log, LOG_MB, "MB")
+        yield Figure("  access log", log, None, log, LOG_MB, "MB")

@@ -14,7 +14,7 @@ from tests.bench.view_pages import UNTIL, open_page, whole_page
 from tests.big_report import NODES_PER_KERNEL, NODES_PER_LAYER, big_report
 from tests.browser.driving import running_chromium
 
-CONDITIONS = "headless Chromium without a GPU, 1280 × 800; profile: 2 cores, float32"
+CONDITIONS = "Headless Chromium without a GPU, 1280 × 800. Profile: 2 cores, float32"
 LAYERS = 24
 KERNELS = 10_000
 HEADS = "#sorted"

@@ -15,11 +15,11 @@ NAME = "first aot_compile, {} kernel{}, empty cache / torch's"
 REACH = {"one": 0.35, "four": 1.0}
 REACH_S = {"one": 3.0, "four": 6.0}
 CONDITIONS = (
-    "{} float32; fresh processes, torch imported before, to the first result; "
-    "every cache empty, g++ in the page cache, 2 threads"
+    "{} float32, to the first result. Fresh processes with torch already imported. Empty "
+    "caches, g++ in the page cache, 2 threads"
 )
 SIZES = {"one": "64 × 32", "four": "64 × 64"}
-FOUR = "; the fourth kernel has the header precompiled that the first three do without"
+FOUR = ". The header is precompiled from the fourth kernel on"
 """What one kernel does not pay: `compile_cache` postpones torch's precompiled header."""
 
 

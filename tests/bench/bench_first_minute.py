@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from tests.bench.figure import ROOT, Figure, child, empty_caches
 
 CONDITIONS = (
-    "fresh processes, every cache empty, g++ in the page cache, 2 threads; the notebook: all cells "
-    "of the first one, its kernel's start included; the U-Net: one level down with attention "
-    "and up again, 8 channels, a float32 image of 32 × 32, torch imported before, to its result"
+    "Fresh processes, empty caches, g++ in the page cache, 2 threads. Notebook: all cells of "
+    "notebook 1 and its kernel's start. U-Net: one level with attention, 8 channels, a 32 × "
+    "32 float32 image, torch already imported, to its result"
 )
 _NOTEBOOK = "01_quick_start.ipynb"
 

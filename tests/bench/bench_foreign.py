@@ -14,8 +14,8 @@ from tests.bench.figure import Figure, child, empty_caches, interleaved
 NAME = "compile 20 small foreign models with aot_eager / torch.compile (CPU s)"
 REACH = 1.10
 CONDITIONS = (
-    "20 models of transformers, two layers of width 32; CPU seconds of the process to the first "
-    "result; in turn, who goes first changes; sums over the models of the medians of 4"
+    "20 transformers models, two layers of width 32. CPU seconds to the first result, "
+    "interleaved in alternating order. Sum over the models of the median of 4"
 )
 Way = Callable[[], object]
 

@@ -11,7 +11,9 @@ from collections.abc import Iterator
 from tests.bench.figure import ROOT, Figure, child
 
 REACH_MS = 1.0
-CONDITIONS = "fresh interpreters, median; compiled bytecode, files in the page cache; no torch"
+CONDITIONS = (
+    "Fresh interpreters, median. Bytecode compiled, files in the page cache, torch not imported"
+)
 
 
 def figures(quick: bool = False) -> Iterator[Figure]:

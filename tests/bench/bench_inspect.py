@@ -13,26 +13,27 @@ from pathlib import Path
 from tests.bench.figure import Figure, child, peak_bytes
 
 SIZE = 1 << 30
-NAME = "inspect of a 1 GB package, weights {place}: {what}"
+NAME = "inspect of a 1 GB package, {place} weights: {what}"
 CONDITIONS = (
-    "1 GiB of zeros with a small library; fresh processes, the workbench imported before; "
-    "file in the page cache; the bulk is not hashed"
+    "1 GiB of zeros with a small library. Fresh processes that have imported workbench, file "
+    "in the page cache. The bulk is not hashed"
 )
 SECONDS, MEGABYTES = 0.3, 100
+PLACES = {"beside": "separate", "inside": "embedded"}  # the words of the names
 
 
 def figures(quick: bool = False) -> Iterator[Figure]:
     with tempfile.TemporaryDirectory() as folder:
-        for place in ("beside", "inside"):
+        for place, words in PLACES.items():
             path = Path(folder) / f"{place}.pt2"
             _write(path, place)
             runs = [child(__name__, str(path), variables={}) for _ in range(1 if quick else 5)]
             path.unlink()
             seconds = statistics.median(run["seconds"] for run in runs)
             peak = max(run["megabytes"] for run in runs)
-            name = NAME.format(place=place, what="seconds")
+            name = NAME.format(place=words, what="seconds")
             yield Figure(name, seconds, None, seconds, SECONDS, "s", f"{len(runs)} processes")
-            name = NAME.format(place=place, what="peak MB")
+            name = NAME.format(place=words, what="peak MB")
             yield Figure(name, peak, None, peak, MEGABYTES, "MB", "with Python itself")
 
 

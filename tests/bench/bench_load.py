@@ -22,15 +22,15 @@ REACH, REACH_S = 0.12, 0.25
 READ_BACK_S = 0.05
 PACKAGE_S = 0.14
 CONDITIONS = (
-    "width 256, length 64, no gradients; fresh processes that have torch and the model, every "
-    "cache empty, file in the page cache, compiled bytecode; weights are the model's, none in the "
-    "file to hash; 2 threads"
+    "Width 256, length 64, no gradients, 2 threads. Fresh processes that have torch and the "
+    "model, empty caches, file in the page cache, bytecode compiled. The model has the "
+    "weights, so none are hashed"
 )
 OTHERS = {
-    "torch": ("torch's loader", "torch's file of aot_compile, which needs two cures"),
+    "torch": ("torch's loader", "Torch's own `aot_compile` file, which needs two fixes"),
     "artifacts": (
         "torch.compile with its artifacts",
-        "torch.compiler.load_cache_artifacts, then torch.compile",
+        "Torch uses `torch.compiler.load_cache_artifacts`, then `torch.compile`",
     ),
 }
 """What torch has for the same: the words of the name, and how it is used."""
@@ -52,21 +52,21 @@ def figures(quick: bool = False) -> Iterator[Figure]:
         for way, (words, how) in OTHERS.items():
             pairs = interleaved(partial(measure, "ours"), partial(measure, way), 1 if quick else 3)
             found = ratio(NAME.format(words), *pairs, REACH if way == "torch" else None)
-            yield replace(found, conditions=f"{CONDITIONS}; {how}")
+            yield replace(found, conditions=f"{CONDITIONS}. {how}")
             if way == "torch":
                 yield in_seconds(found, REACH_S, CONDITIONS)
         packages = [measure("package") for _ in range(1 if quick else 9)]
     middle = statistics.median(packages)
     yield Figure(
-        "load + first call of a .pt2 with the import of the workbench, the same GPT-2",
+        "load + first call of a .pt2 with the import of workbench, the same GPT-2",
         *(middle, None, middle, PACKAGE_S, "s"),
         note=f"{len(packages)} processes, {min(packages):.3f} to {max(packages):.3f}",
-        conditions=f"{CONDITIONS.replace('none in the file to hash', 'in the file')}",
+        conditions=CONDITIONS.replace("The model has the weights, so none", "The weights"),
     )
     yield Figure(
-        "save of that .aot: reading it back",
+        "save of an .aot, 6-layer GPT-2: reading it back",
         *(read_back_s, None, read_back_s, READ_BACK_S, "s"),
-        conditions="the median of five saves in one process; nothing of the model runs",
+        conditions="Median of five saves in one process. The model does not run",
     )
     worst = max(differences)
     yield Figure("  largest difference from eager", worst, None, worst, TOLERANCE, "")

@@ -12,8 +12,8 @@ from tests.bench.figure import Figure, child, empty_caches
 NAME = "kernels of an encoder × 6 GPUs, empty Triton cache (s)"
 REACH = 60.0
 CONDITIONS = (
-    "six layers, width 128; warm worker, the model captured and compiled for the H100 before; "
-    "every kernel compiled for the other five"
+    "Six layers, width 128, warm worker. The model is already captured and compiled for the "
+    "H100. Every kernel is compiled for the other five GPUs"
 )
 TARGETS = ("h100", "a100", "l4", "b200", "t4", "mi300x")  # six architectures of two vendors
 

@@ -17,9 +17,9 @@ from workbench.analysis.memory.timeline import timeline
 
 REACH_MEDIAN, REACH_WORST, REACH_S = 0.01, 0.10, 0.1
 CONDITIONS = (
-    "bytes above weights and inputs on the CPU, float32; a step is forward and backward; too low "
-    "where convolutions, attention, sorting take memory inside; time of the count: the record "
-    "is open, its tables are read"
+    "Bytes above weights and inputs on the CPU, float32. A step is one forward and one "
+    "backward pass. Too low where convolutions, attention and sorting allocate internally. "
+    "The count is timed with the report open and its tables read"
 )
 
 

@@ -14,8 +14,8 @@ from tests.bench.figure import Figure, child, empty_caches
 
 TOLERANCE = 1e-5
 CONDITIONS = (
-    "twenty small models of transformers; saved by one process, loaded by another with empty "
-    "caches; torch's path without any cure"
+    "Twenty small transformers models. Saved by one process, loaded by another with empty "
+    "caches. Torch's path has no fixes applied"
 )
 
 

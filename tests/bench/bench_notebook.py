@@ -18,7 +18,7 @@ from workbench.views.pages.report_page import build_document
 from workbench.views.static_html.render import keep
 from workbench.views.wire.codec import bundle
 
-CONDITIONS = "width 256, length 64, no gradients; default share of a record in a cell"
+CONDITIONS = "Width 256, length 64, no gradients. Default share of a report in a cell"
 COMPILATIONS = 10
 STAGES = 8
 

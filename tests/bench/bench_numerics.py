@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 from tests.bench.figure import Figure
 
 CONDITIONS = (
-    "GPT-2 of 2 or 8 layers, width 768, vocabulary 5000, 64 tokens, random weights; two threads, "
-    "after compiling"
+    "GPT-2 of 2 or 8 layers, width 768, vocabulary 5,000, 64 tokens, random weights. Two "
+    "threads, after compiling"
 )
 _LOOK_S = 0.01
 
@@ -35,15 +35,15 @@ def figures(quick: bool = False) -> Iterator[Figure]:
             look = _measure(
                 lambda compiled=compiled: wb.numerics(compiled, (ids,)), 1 if quick else 3
             )
-            name = f"numbers of GPT-2, {layers} layers, {str(dtype).removeprefix('torch.')} (s)"
+            name = f"wb.numerics of GPT-2, {layers} layers, {str(dtype).removeprefix('torch.')} (s)"
             yield Figure(name, look[0], None, look[0], reach, "s", "")
             if dtype == torch.float32 and layers == 2:
                 calls = look[0] / eager[0]
-                yield Figure("  in eager calls", look[0], eager[0], calls, 60.0, "x", "")
+                yield Figure("  over an eager call", look[0], eager[0], calls, 60.0, "x", "")
                 allowed = 2 * eager[1] + 200e6
                 note = f"peak {look[1] / 1e6:.0f} MB, eager {eager[1] / 1e6:.0f} MB"
                 yield Figure(
-                    "  peak of memory, to 2 eager + 200 MB",
+                    "  peak memory over 2 × eager + 200 MB",
                     look[1] / 1e6,
                     allowed / 1e6,
                     look[1] / allowed,

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from tests.bench.figure import Figure
 
 CONDITIONS = (
-    "saving measured / predicted at most, of bytes and kernels counted in the generated code, or "
-    "of the bounds of the roofline; GPUs are virtual. A case that saves nothing where up to "
-    "something was predicted is off by more than a factor of two"
+    "Measured saving over the largest predicted one, in bytes and kernels counted in the "
+    "generated code or in roofline bounds. GPUs are virtual. A case that saves nothing where "
+    "a saving was predicted counts as off by more than a factor of two"
 )
 MOST_BEYOND = 2  # cases that may be off by more than a factor of two
 

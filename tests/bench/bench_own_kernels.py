@@ -14,9 +14,9 @@ REACH = 0.6
 KERNELS = ("add", "softmax", "rms_norm", "rope", "matmul")
 TARGETS = ("h100", "b200", "a100")
 CONDITIONS = (
-    f"{', '.join(KERNELS)}, each for {', '.join(TARGETS)}; a worker that has compiled something "
-    "else, empty Triton cache; from wb.kernel to its record with SASS; CPU seconds of the process, "
-    "the worker and NVIDIA's tools together"
+    f"{', '.join(KERNELS)}, each for {', '.join(TARGETS)}. Warm worker, empty Triton cache. "
+    "From `wb.kernel` to its report with SASS. CPU seconds of the process, the worker and "
+    "NVIDIA's tools together"
 )
 NEEDS_QUIET = False  # CPU seconds: what else runs makes them larger, never smaller
 

@@ -17,30 +17,33 @@ from typing import Any
 from tests.bench.bench_load import gpt2
 from tests.bench.figure import ROOT, Figure, child, empty_caches, in_seconds, interleaved, ratio
 
-LOAD = "load + first call of a .pt2, 6-layer GPT-2, empty cache / torch's loader, weights {}"
+LOAD = "load + first call of a .pt2, 6-layer GPT-2, empty cache / torch's loader, {} weights"
 LOAD_REACH, LOAD_REACH_S = 0.01, 0.06
 CONDITIONS = (
-    "width 256, length 64; fresh processes, every cache empty, file in the page cache, compiled "
-    "bytecode; 2 threads"
+    "Width 256, length 64, 2 threads. Fresh processes, empty caches, file in the page cache, "
+    "bytecode compiled"
 )
 HASHED = {
-    "beside": "weights mapped, their hash is compared beside the clock",
-    "inside": "weights in the library, which is hashed inside the clock",
+    "beside": "Mapped weights, whose hash is compared outside the timed part",
+    "inside": "Weights in the library, hashed in the timed part",
 }
 WEIGHTS = ("beside", "inside")
+PLACES = {"beside": "separate", "inside": "embedded"}  # the words of the names
 TOLERANCE = 1e-5
-CHECK = "call of a package, 2 tensors: checked - check=False (us)"
+CHECK = "cost of checks per call of a package, 2 tensors (us)"
 CHECK_REACH_US = 1.5
 CALLS = 2000
-CHECK_CONDITIONS = "2 tensors of 4 × 8 float32, a dynamic batch, 2,000 calls a round, in turn; warm"
+CHECK_CONDITIONS = (
+    "2 tensors of 4 × 8 float32, dynamic batch. 2,000 calls a round, interleaved, warm"
+)
 RUNNERS = "time per call of 2 threads, 2 runners / 1 runner"
 RUNNERS_REACH = 1 / 1.7
-RUNNERS_CONDITIONS = "6-layer GPT-2; each kernel has one thread; warm, 20 calls a thread and round"
+RUNNERS_CONDITIONS = "6-layer GPT-2, one thread per kernel. Warm, 20 calls per thread and round"
 BIG = "load of a package with 1 GB of mapped weights (s)"
 BIG_REACH_S = 0.5
 BIG_CONDITIONS = (
-    "one embedding of 1 GiB beside the library; fresh processes, import of the workbench included, "
-    "torch imported before; file in the page cache"
+    "One embedding of 1 GiB next to the library. Fresh processes with torch already imported, "
+    "import of workbench included. File in the page cache"
 )
 BIG_ROWS, BIG_WIDTH = 1 << 20, 256  # float32: 1 GiB
 
@@ -76,8 +79,8 @@ def _start(folder: Path, weights: str, pairs: int) -> Iterator[Figure]:
         return float(found["seconds"])
 
     ours, theirs = interleaved(lambda: measure("ours"), lambda: measure("torch"), pairs)
-    found = ratio(LOAD.format(weights), ours, theirs, LOAD_REACH)
-    conditions = f"{CONDITIONS}; {HASHED[weights]}"
+    found = ratio(LOAD.format(PLACES[weights]), ours, theirs, LOAD_REACH)
+    conditions = f"{CONDITIONS}. {HASHED[weights]}"
     yield replace(found, conditions=conditions)
     yield in_seconds(found, LOAD_REACH_S, conditions)
     worst = max(differences)
@@ -194,10 +197,10 @@ def _big(path: Path, repeats: int) -> Iterator[Figure]:
             runs.append(child(__name__, "big", str(path), variables=variables))
     note = f"{path.stat().st_size / 2**30:.2f} GiB"
     loaded, hashed = (statistics.median(run[part] for run in runs) for part in ("load", "hash"))
-    beside = BIG_CONDITIONS + "; the hash of the weights is compared beside the clock"
+    beside = BIG_CONDITIONS + ". The hash comparison is not timed"
     yield Figure(BIG, loaded, None, loaded, BIG_REACH_S, "s", note, beside)
-    inside = BIG_CONDITIONS + "; until the hash is compared, a first call included"
-    name = "  until their hash is compared"
+    inside = BIG_CONDITIONS + ". Includes the hash comparison and a first call"
+    name = "  with the hash comparison"
     yield Figure(name, hashed, None, hashed, None, "s", note, inside)
 
 

@@ -13,8 +13,8 @@ from tests.training_steps import STEPS
 NEEDS_QUIET = False  # bytes are counted, whatever else the machine does
 PREVIEWED = (0.9, 0.7, 0.5, 0.3, 0.1, 0.0)
 CONDITIONS = (
-    "six budgets of each step of tests/training_steps.py, each compiled, its preview beside the "
-    "peak that is counted from the compiled forward and backward; no times"
+    "Six budgets for each step of tests/training_steps.py, each compiled. The preview is "
+    "compared with the peak counted from the compiled forward and backward passes. No times"
 )
 NAME = "preview of memory budgets, worst {} (%)"
 

@@ -18,9 +18,9 @@ import orjson
 from tests.bench.figure import ROOT, Figure, child, peak_bytes
 
 CONDITIONS = (
-    "a training step of a vision transformer on an H200, compiled and eager, with shapes, modules "
-    "and stacks, repeated with other ids and times; fresh processes, import and all tables "
-    "included; file in the page cache"
+    "A vision transformer's training step on an H200, compiled and eager, with shapes, "
+    "modules and stacks, repeated with other ids and times. Fresh processes, import and all "
+    "tables included. File in the page cache"
 )
 TRACES = ROOT / "tests" / "gpu" / "traces" / "h200"
 STEPS = ("patches_step_compiled.json.gz", "patches_step_eager.json.gz")

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from tests.bench.figure import Figure, child, empty_caches
 
 CONDITIONS = (
-    "wb.rehearse of eleven functions one after the other, in a process that has explained each of "
-    "them before: every cure is captured again, run twice and compared, on the CPU without Inductor"
+    "`wb.rehearse` of eleven functions in turn, in a process that has already explained each. "
+    "Every fix is captured again, run twice and compared, on the CPU without Inductor"
 )
 MOST_S = 6.0
 

@@ -16,8 +16,8 @@ from tests.bench.figure import ROOT, Figure, child
 
 REACH_MB, REACH_S, REACH_EXTRA_MB = 8, 0.5, 200
 CONDITIONS = (
-    "width 256, length 64, with gradients; opened in a fresh process, import included, file in "
-    "the page cache; memory: what a compilation with the record has more than torch's without"
+    "Width 256, length 64, with gradients. Opened in a fresh process, import included, file "
+    "in the page cache. Memory: compilation with a report compared with torch's without"
 )
 MB = 1e6
 

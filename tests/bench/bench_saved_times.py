@@ -10,10 +10,10 @@ from tests.bench.figure import Figure, child
 from tests.bench.saved import Saved
 
 CONDITIONS = (
-    "host, 2 cores, float32; measured / the middle of the range that is predicted; predicted from "
-    "the least times of each kernel in three profiles, measured as the difference of the minima of "
-    "60 calls of each, in turn; a process whose allocator keeps what it has: memory new from the "
-    "system costs more than the kernels that fill it, and whether it is new changes by chance"
+    "Host, 2 cores, float32. Measured saving over the middle of the predicted range. "
+    "Predicted from each kernel's least time in three profiles. Measured as the difference of "
+    "the minima of 60 interleaved calls. The allocator keeps freed memory, because new pages "
+    "from the system cost more than the kernels that fill them"
 )
 LEAST_CALLS, CALLS = 20, 60
 KEPT = {"MALLOC_MMAP_THRESHOLD_": str(1 << 30), "MALLOC_TRIM_THRESHOLD_": str(1 << 31)}

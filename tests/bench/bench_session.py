@@ -16,9 +16,10 @@ from tests.bench.bench_load import gpt2
 from tests.bench.figure import Figure, child, empty_caches, interleaved, ratio
 
 CONDITIONS = (
-    "capture light; a call: 64 floats, minima of rounds in turn; a step: two layers of width 512, "
-    "batch 128, forward, backward and SGD; a live view: its document made and packed on a thread; "
-    "a compile: a GPT-2 of 6 layers, the smallest two Linear; caches of graphs warm"
+    "Light capture, warm graph caches. A call: 64 floats, minima of interleaved rounds. A "
+    "step: two layers of width 512, batch 128, forward, backward and SGD. A live view: its "
+    "document is built and packed on a thread. A compile: a 6-layer GPT-2, or two Linear "
+    "layers for the smallest"
 )
 CALLS = 4000
 STEPS = 10_000
@@ -52,7 +53,7 @@ def figures(quick: bool = False) -> Iterator[Figure]:
         1.01,
     )
     yield ratio(
-        "training step of 5 ms in a session with its view live / without (CPU s)",
+        "training step of 5 ms in a session with a live view / without (CPU s)",
         found["viewed_on"],
         found["viewed_off"],
         1.01,

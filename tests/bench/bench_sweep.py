@@ -11,9 +11,7 @@ from typing import Any
 
 from tests.bench.figure import Figure, ratio
 
-CONDITIONS = (
-    "softmax over 64 columns, mode default; a process for each trial; a new store; 8 trials"
-)
+CONDITIONS = "Softmax over 64 columns, default mode. One process per trial, new store, 8 trials"
 
 
 def figures(quick: bool = False) -> Iterator[Figure]:

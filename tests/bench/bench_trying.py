@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from tests.bench.figure import Figure, child, empty_caches
 
 CONDITIONS = (
-    "aot_compile of a program, then try_ of one opportunity of it in the same process, which finds "
-    "the kernels that both have in Inductor's cache; caches empty before, another program compiled "
-    "first; a try compiles a copy, compares outputs and times both (host only), makes the diff; "
-    "GPUs are virtual"
+    "`aot_compile` of a program, then `try_` of one of its opportunities in the same process. "
+    "Kernels of both are in Inductor's cache, which was empty before. Another program is "
+    "compiled first. A try compiles a copy, compares outputs, times both (host only) and "
+    "makes the diff. GPUs are virtual"
 )
 MOST_S = 2.0
 PROGRAMS = {

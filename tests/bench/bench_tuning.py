@@ -10,10 +10,10 @@ from typing import Any
 
 from tests.bench.figure import Figure, child, children, cpu_seconds, empty_caches
 
-NAME = "configurations of one product, 200 tuned (s)"
+NAME = "200 configurations of one GEMM, tuned (s)"
 REACH = 90.0
 CONDITIONS = (
-    "scaled float8 product, M = 64; warm worker, empty Triton cache; h100; CPU seconds are those "
+    "Block-scaled FP8 GEMM, M = 64, for an H100. Warm worker, empty Triton cache. CPU seconds "
     "of the process, the worker and NVIDIA's tools together"
 )
 NEEDS_QUIET = False  # what else runs makes both larger, never smaller; the load is said
@@ -24,7 +24,7 @@ def figures(quick: bool = False) -> Iterator[Figure]:
     with empty_caches() as variables:
         found = child(__name__, variables=variables)
     note = f"{found['ranked']} ranked, {found['discarded']} discarded"
-    shared = f"{CONDITIONS}; {os.cpu_count()} cores at a load of {found['load']:.1f}"
+    shared = f"{CONDITIONS}. {os.cpu_count()} cores at a load of {found['load']:.1f}"
     yield Figure(NAME, found["seconds"], None, found["seconds"], REACH, "s", note, shared)
     yield Figure("  CPU seconds", found["work"], None, found["work"], None, "s", "", shared)
 

@@ -15,9 +15,9 @@ import torch
 from tests.bench.figure import Figure, child, empty_caches, interleaved, ratio
 
 CONDITIONS = (
-    "a GPT-2 of 2 layers, width 256, length 64, with a print in its midst, variants for batches of "
-    "2 and of any other number, no gradients; fresh processes that have torch and the model, every "
-    "cache empty, no compiler asked, file in the page cache"
+    "A 2-layer GPT-2, width 256, length 64, with a print in the middle. Variants for batch 2 "
+    "and any other batch, no gradients. Fresh processes that have torch and the model, empty "
+    "caches, no compiler called, file in the page cache"
 )
 NAME = "load + first call of an .aotv, 2-layer GPT-2 with a break, empty cache"
 REACH = 0.5  # seconds

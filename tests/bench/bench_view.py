@@ -18,7 +18,7 @@ from tests.bench.view_pages import MOVE, PAINTED, UNTIL, open_page, whole_page
 from tests.big_report import big_report
 from tests.browser.driving import Lab, running_chromium, running_lab, watched_page
 
-CONDITIONS = "headless Chromium without a GPU, 1280 × 800; live: JupyterLab and its kernel"
+CONDITIONS = "Headless Chromium without a GPU, 1280 × 800. Live: JupyterLab and its kernel"
 GRAPHS = "[role=tab][id$=-graphs]"
 KERNELS = "[role=tab][id$=-kernels]"
 ROWS = "() => document.querySelectorAll('.graph [role=row]').length > 10"

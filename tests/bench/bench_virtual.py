@@ -13,8 +13,8 @@ from tests.bench.figure import Figure, child, empty_caches
 TARGET = "h100"
 REACH_S = {"encoder": 6.0, "small": 1.5}
 CONDITIONS = (
-    "six layers of width 128, batch 2, length 64 and more; a worker that has compiled something "
-    "else; capture included; kernels never compiled before"
+    "Six layers of width 128, batch 2, length 64 and more. Warm worker, capture included, "
+    "kernels compiled for the first time"
 )
 NAMES = {
     "encoder": "virtual H100: six-layer encoder, warm worker",

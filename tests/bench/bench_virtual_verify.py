@@ -10,7 +10,7 @@ from tests.bench.figure import Figure
 
 REACH_S = 12.0
 CONDITIONS = (
-    "batch 2, length 64, width 128; Triton's interpreter on the CPU, warm, eager and the "
+    "Batch 2, length 64, width 128. Triton's interpreter on the CPU, warm, eager and the "
     "comparison included"
 )
 TARGET = "h100"

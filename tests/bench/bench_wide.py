@@ -15,11 +15,11 @@ from tests.bench.bench_capture import FOLDER, compile_cpu
 from tests.bench.figure import Figure, child, empty_caches, interleaved, ratio
 
 CONDITIONS = (
-    "on the host; CPU seconds of the process, kernels built before, caches of graphs empty each "
-    "time; 50 graphs: torch.compile in a session that records all of them / without; a view: the "
-    "document of the record, packed, its page for a session; the second view, of a record that "
-    "nobody has looked at; the step without dropout, whose seeds would make a kernel of their own "
-    "of each layer's, to be built"
+    "On the host, CPU seconds of the process. Kernels already built, graph caches emptied "
+    "each time. 50 graphs: `torch.compile` in a session that records all of them, over "
+    "`torch.compile` alone. A view: the report's document, packed, and its page for a "
+    "session. The second view of an unopened report is timed. The step has no dropout, whose "
+    "seeds would give each layer its own kernel"
 )
 NEEDS_QUIET = False  # CPU seconds, in turn: what else runs makes them larger, never smaller
 REACH, REACH_MB, REACH_VIEW_S = 1.10, 5, 0.3

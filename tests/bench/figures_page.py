@@ -17,15 +17,15 @@ HEADLINES = (
     "compile with full capture / plain torch, 6-layer GPT-2 (CPU s)",
     "load + first call of an .aot, 6-layer GPT-2, empty cache / torch's loader",
     "load + first call of an .aot, 6-layer GPT-2, empty cache / torch.compile with its artifacts",
-    "load + first call of a .pt2, 6-layer GPT-2, empty cache / torch's loader, weights beside",
-    "load + first call of a .pt2, 6-layer GPT-2, empty cache / torch's loader, weights inside",
-    "call of a loaded 2-input function, all checks - without (us)",
-    "call of a package, 2 tensors: checked - check=False (us)",
+    "load + first call of a .pt2, 6-layer GPT-2, empty cache / torch's loader, separate weights",
+    "load + first call of a .pt2, 6-layer GPT-2, empty cache / torch's loader, embedded weights",
+    "cost of all checks per call, loaded 2-input function (us)",
+    "cost of checks per call of a package, 2 tensors (us)",
     "time per call of 2 threads, 2 runners / 1 runner",
     "load of a package with 1 GB of mapped weights (s)",
-    "load of a package with 1 GB of mapped weights (s): until their hash is compared",
-    "inspect of a 1 GB package, weights inside: seconds",
-    "inspect of a 1 GB package, weights inside: peak MB",
+    "load of a package with 1 GB of mapped weights (s): with the hash comparison",
+    "inspect of a 1 GB package, embedded weights: seconds",
+    "inspect of a 1 GB package, embedded weights: peak MB",
     "report of a 24-layer GPT-2 training step (MB)",
     "report of a 24-layer GPT-2 training step (MB): open",
     "diff of two 6-layer GPT-2 reports, dynamic sizes (s)",
@@ -34,8 +34,8 @@ HEADLINES = (
     "virtual H100: six-layer encoder, warm worker",
     "kernels of an encoder × 6 GPUs, empty Triton cache (s)",
     "wb.kernel, warm, the slowest (CPU s)",
-    "configurations of one product, 200 tuned (s)",
-    "configurations of one product, 200 tuned (s): CPU seconds",
+    "200 configurations of one GEMM, tuned (s)",
+    "200 configurations of one GEMM, tuned (s): CPU seconds",
     "verify six-layer encoder, virtual H100, whole program (s)",
     "Llama-3-8B for a virtual H100 (s)",
     "Llama-3-8B training step for a virtual H100 (s)",
@@ -45,29 +45,29 @@ HEADLINES = (
     "one rank: tensor parallel, 8 ranks, forward (s)",
     "one rank: FSDP, 64 ranks, forward and backward (s)",
     "one rank: FSDP and tensor parallel, 512 ranks, forward and backward (s)",
-    "one rank of 512: memory of the process that compiles (GB)",
+    "one rank of 512: memory of the compiling process (GB)",
     "compile a graph of 1,000 nodes / plain torch (CPU s)",
     "compile a 24-layer GPT-2 training step / plain torch (CPU s)",
     "compile a program of 50 graphs / plain torch (CPU s)",
     "training step of 5 ms in a session / without (CPU s)",
     "torch.compile of GPT-2 in a session / without (CPU s)",
-    "numbers of GPT-2, 2 layers, float32 (s)",
-    "numbers of GPT-2, 2 layers, float32 (s): in eager calls",
-    "numbers of GPT-2, 8 layers, float32 (s)",
+    "wb.numerics of GPT-2, 2 layers, float32 (s)",
+    "wb.numerics of GPT-2, 2 layers, float32 (s): over an eager call",
+    "wb.numerics of GPT-2, 8 layers, float32 (s)",
     "batch invariance of GPT-2, 2 layers, 4 rows (s)",
-    "check of a product of 512 × 512 × 512 (CPU s)",
-    "check of a product of 512 × 512 × 512 (CPU s): log of accesses",
+    "check of a 512 × 512 × 512 GEMM (CPU s)",
+    "check of a 512 × 512 × 512 GEMM (CPU s): access log",
     "check of a softmax of 1024 × 1000 (CPU s)",
-    "check of a softmax of 1024 × 1000 (CPU s): log of accesses",
+    "check of a softmax of 1024 × 1000 (CPU s): access log",
 )
 """The figures that the page shows, by their names in the file; it shows all that were missed."""
 _UNIT = re.compile(r" \((?:ms|s|us|MB|GB|kB)\)")  # stands behind the value
 _UNITS = {"us": "µs", "ratio": "", "count": ""}
 
 
-def shown(value: float, unit: str) -> str:
+def shown(value: float, unit: str, digits: int = 3) -> str:
     """A value in three digits, with its unit: two would show 1.056 as no more than 1.05."""
-    number = f"{value:.3g}" if value < 1000 else f"{value:,.0f}"
+    number = f"{value:.{digits}g}" if value < 1000 else f"{value:,.0f}"
     return f"{number} {_UNITS.get(unit, unit)}".strip()
 
 
@@ -76,8 +76,10 @@ def table(record: Record) -> str:
     is_one = len(record.places) == 1
     missed = [name for name, row in record.figures.items() if not row.passed]
     names = dict.fromkeys((*HEADLINES, *missed))
-    rows = [_row(name, record.figures.get(name), is_one) for name in names]
-    lines = [_introduction(record), "", "| | measured | to reach | conditions |"]
+    found = [record.figures.get(name) for name in names]
+    before = [None, *(row.conditions if row else None for row in found)]
+    rows = [_row(*each, is_one) for each in zip(names, found, before, strict=False)]
+    lines = [_introduction(record), "", "| | measured | target | conditions |"]
     lines += ["| --- | --- | --- | --- |", *rows]
     return "\n".join(lines) + "\n"
 
@@ -85,11 +87,14 @@ def table(record: Record) -> str:
 def _introduction(record: Record) -> str:
     places = record.places
     is_one = len(places) == 1
-    where = "; ".join(("" if is_one else f"{at}: ") + _place(places[at]) for at in sorted(places))
+    machines = (
+        f"{'Machine' if is_one else f'Machine ({letter})'}: {_place(places[letter])}."
+        for letter in sorted(places)
+    )
     words = (
-        f"Of `make bench`{' on ' if is_one else '. Machines: '}{where}. "
-        "[tests/bench/bench.json](../../../tests/bench/bench.json) has all figures. *a / b* is "
-        "ours to theirs, measured in turn: below 1 is faster here."
+        f"`make bench` measured these figures. {' '.join(machines)} "
+        "[tests/bench/bench.json](../../../tests/bench/bench.json) has all of them. *X / Y* is "
+        "the ratio of both times, measured interleaved. Below 1, aot-workbench is faster."
     )
     return textwrap.fill(words, 110, break_on_hyphens=False)
 
@@ -103,15 +108,19 @@ def _place(place: Place) -> str:
     )
 
 
-def _row(name: str, row: Recorded | None, is_one_place: bool) -> str:
+def _row(name: str, row: Recorded | None, above: str | None, is_one_place: bool) -> str:
     title = _UNIT.sub("", name)
     if row is None:
         return f"| {title} | not measured yet | | |"
-    value = shown(row.value, row.unit) + ("" if is_one_place else f" ({row.place})")
+    reach = "" if row.reach is None else f"≤ {shown(row.reach, row.unit)}"
+    value = shown(row.value, row.unit)
+    if not row.passed and reach.endswith(f" {value}"):  # rounded to what it missed
+        value = shown(row.value, row.unit, digits=4)
+    value += "" if is_one_place else f" ({row.place})"
     if not row.passed:
         value += ", **missed**"
-    reach = "" if row.reach is None else f"≤ {shown(row.reach, row.unit)}"
-    return f"| {title} | {value} | {reach} | {row.conditions} |"
+    conditions = "as above" if row.conditions == above else row.conditions
+    return f"| {title} | {value} | {reach} | {conditions} |"
 
 
 def on_page(text: str) -> str:

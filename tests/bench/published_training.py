@@ -101,29 +101,30 @@ _GIB = 2**30
 
 
 def explain_tokens(run: Published, kernels_ms: float, exposed_ms: float) -> str:
-    """By which part a step is off, and what of that can be counted."""
+    """Which part of a step is off, and how much of that can be counted."""
     own = run.parameters / prod(run.mesh.values())
     gathered = run.parameters / run.mesh.get("tp", 1)
     adam = 40 * own / _BANDWIDTH  # 28 B of AdamW as one kernel, 12 B of clipping the gradients
     copies = 2 * 4 * gathered / _BANDWIDTH  # out of the gathered buffers, in bf16, twice a step
     words = (
-        f"tokens: a step took {run.step_s * 1e3:,.0f} ms, told are {kernels_ms:,.0f} ms of kernels "
-        f"and {exposed_ms:,.0f} ms of waits. Of what is left out, the optimizer, clipping and the "
-        f"copies of FSDP2 take at least {(adam + copies) * 1e3:.0f} ms at 2.4 TB/s"
+        f"tokens: a step took {run.step_s * 1e3:,.0f} ms, modelled as {kernels_ms:,.0f} ms of "
+        f"kernels and {exposed_ms:,.0f} ms of exposed communication. The optimizer, gradient "
+        "clipping and FSDP2's copies are not modelled and take at least "
+        f"{(adam + copies) * 1e3:.0f} ms at 2.4 TB/s"
     )
     if "tp" in run.mesh:
         return (
-            f"{words}; messages between the ranks of tensor parallelism are told in bf16, where "
-            "torchao sends float8"
+            f"{words}. Transfers between tensor-parallel ranks are modelled in bf16, where "
+            "torchao sends FP8"
         )
     least = run.step_s * 1e3 / kernels_ms
-    hidden = "FSDP2 hides waits by gathering a layer ahead"
+    words = f"{words}. FSDP2 hides communication by prefetching a layer"
     if least < 1:
-        return f"{words}. {hidden}"
+        return words
     return (
-        f"{words}. {hidden}: without any, kernels would take {least:.2f} times what is told. The "
-        "GPUs were held to 500 W, for which the source knows no peak; products are told by those "
-        "of 700 W, as short calls at full clock reach it, and that is the likely reason"
+        f"{words}. Even with all of it hidden, kernels would have to take {least:.2f}× their "
+        "modelled time. The GPUs were limited to 500 W, and the source gives no peak rate for "
+        "that. Matmuls are modelled at 700 W and full clock, which is the likely reason"
     )
 
 
@@ -136,21 +137,22 @@ def explain_memory(run: Published, told_gib: float) -> str:
     root = 2 * embedding / ranks / _GIB
     ahead = 2 * 2 * (run.parameters - 2 * embedding) / layers / ranks / _GIB
     return (
-        f"memory: FSDP2 reduces on a stream of its own, whose memory nothing else takes again: "
-        f"{gradients:.1f} GiB of gradients; it keeps the embedding gathered, {root:.1f} GiB, and "
-        f"the buffers of two layers, {ahead:.1f} GiB. With these it would be "
-        f"{told_gib + gradients + root + ahead:.1f} GiB. Its launcher asks for expandable "
-        "segments, with which less is reserved than the model has it"
+        f"memory: FSDP2 reduces on its own stream, whose memory nothing else reuses, which is "
+        f"{gradients:.1f} GiB of gradients. It keeps the gathered embedding ({root:.1f} GiB) and "
+        f"the buffers of two layers ({ahead:.1f} GiB). With these, the total would be "
+        f"{told_gib + gradients + root + ahead:.1f} GiB. The launcher asks for expandable "
+        "segments, which reserve less than modelled"
     )
 
 
 _WHY_NO_MEMORY = (
-    "memory: not told, since the lines through 3 and 4 and through 2 and 4 layers lie too far "
-    "apart at 80"
+    "memory: left out. Layers 3 and 4 and layers 2 and 4 extrapolate to totals for 80 layers that "
+    "are too far apart"
 )
 WHY_EAGER = (
-    "tokens: of eager kernels nothing is modelled; memory: counted, where reserved is published: "
-    "how its allocator places what eager makes is not modelled, and neither are FSDP2's buffers"
+    "tokens: eager kernels are not modelled; memory: counted peak live bytes, compared with "
+    "published reserved memory. How the allocator places eager's tensors and FSDP2's buffers is "
+    "not modelled"
 )
 
 
@@ -225,16 +227,16 @@ def _count_eager(run: Published) -> Compared:
 
 
 def write_table(rows: Sequence[Mapping[str, Any]]) -> str:
-    """The figures that were told, beside the published ones, and why they are off."""
+    """The modelled figures next to the published ones, and why they differ."""
     lines = [
-        "| | published | told | off by | to reach |",
+        "| | published | modelled | error | target |",
         "| --- | --- | --- | --- | --- |",
     ]
     for row in rows:
         run = row["run"]
         for what, unit, published, told, within in (
             ("tokens", " per second and GPU", "tokens_per_s", "told_tokens_per_s", TOKENS_WITHIN),
-            ("memory", ", GiB of a GPU", "memory_gib", "told_memory_gib", MEMORY_WITHIN),
+            ("memory", ", GiB per GPU", "memory_gib", "told_memory_gib", MEMORY_WITHIN),
         ):
             off = "not checked"
             if row[told] is not None:
@@ -245,7 +247,11 @@ def write_table(rows: Sequence[Mapping[str, Any]]) -> str:
                 f"{'–' if row[told] is None else format(row[told], ',')} | {off} | "
                 f"within {within:.0%} |"
             )
-    reasons = (f"- {_name(row['run'])}: {row['why']}." for row in rows)
+    reasons = (
+        f"- {_name(row['run'])}, {why}."
+        for row in rows
+        for why in row["why"].replace("; memory: ", "|memory: ").split("|")
+    )
     return "\n".join((*lines, "", *reasons)) + "\n"
 
 

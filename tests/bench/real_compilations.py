@@ -70,7 +70,7 @@ class Compared:
 
     @property
     def is_same(self) -> bool:
-        """Whether the PTX is equal to the letter."""
+        """Whether the PTX is byte-identical."""
         return not self.error and "ptx" not in self.differ
 
     @property
@@ -208,28 +208,34 @@ def make_table(rows: Sequence[Compared]) -> str:
 
 
 def make_sums(rows: Sequence[Compared]) -> str:
-    """A line for each release: how many are equal, and how its options differ from the log's."""
-    told = []
-    for version in dict.fromkeys(row.version for row in rows):
-        own = [row for row in rows if row.version == version]
-        same = sum(row.is_same for row in own)
-        alike = sum(not row.error and len(set(row.instructions)) == 1 for row in own)
-        ttgir = sum(not row.error and "ttgir" not in row.differ for row in own)
-        llir, ptx = (sum(stage in row.from_log for row in own) for stage in ("llir", "ptx"))
-        lacks, newer = (
-            ", ".join(f"`{name}`" for name in dict.fromkeys(names)) or "none"
-            for names in (
-                (name for row in own for name in row.unknown),
-                (name for row in own for name in row.newer),
-            )
+    """How many are equal in each stage, and how each release's options differ from the log's."""
+    versions = list(dict.fromkeys(row.version for row in rows))
+    columns = [_sum([row for row in rows if row.version == version]) for version in versions]
+    lines = [f"| | {' | '.join(f'Triton {version}' for version in versions)} |"]
+    lines.append(f"| --- |{' --- |' * len(versions)}")
+    for name in columns[0]:
+        lines.append(f"| {name} | {' | '.join(column[name] for column in columns)} |")
+    return "\n".join(lines) + "\n"
+
+
+def _sum(rows: Sequence[Compared]) -> dict[str, str]:
+    lacks, newer = (
+        ", ".join(f"`{name}`" for name in dict.fromkeys(names)) or "–"
+        for names in (
+            (name for row in rows for name in row.unknown),
+            (name for row in rows for name in row.newer),
         )
-        told.append(
-            f"- **Triton {version}**: of {len(own)}, PTX equal to the letter {same}, the same "
-            f"instructions {alike}, the same TTGIR {ttgir}. Single stages: the log's LLVM IR "
-            f"from its TTGIR {llir}, the log's PTX from its LLVM IR {ptx}. Options that only "
-            f"the log has: {lacks}; that only this release has: {newer}.\n"
-        )
-    return "".join(told)
+    )
+    made = [row for row in rows if not row.error]
+    counts = {
+        "byte-identical PTX": sum(row.is_same for row in rows),
+        "same instructions": sum(len(set(row.instructions)) == 1 for row in made),
+        "same TTGIR": sum("ttgir" not in row.differ for row in made),
+        "same LLVM IR, from the log's TTGIR": sum("llir" in row.from_log for row in rows),
+        "same PTX, from the log's LLVM IR": sum("ptx" in row.from_log for row in rows),
+    }
+    told = {name: f"{count} of {len(rows)}" for name, count in counts.items()}
+    return {**told, "options only in the log": lacks, "options only in this release": newer}
 
 
 def main(arguments: Sequence[str]) -> int:

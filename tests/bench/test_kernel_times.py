@@ -31,7 +31,7 @@ def test_what_was_missed_is_bold() -> None:
     }
     reach = {"products": 0.1, "movers": 0.15, "sum": 0.15, "modelled": 0.9, "rank": 0.95}
     told = make_table({"reach": reach, "rows": [row], "errors": {}})
-    assert "| a | h100 | others | 3 | **20 %** | 10 % | **−30 %** | 95 % | **0.90** |" in told
+    assert "| a | h100 | 1 | **20 %** | 10 % | **−30 %** | 95 % | **0.90** |" in told
 
 
 def test_equal_values_share_a_rank() -> None:

@@ -16,6 +16,7 @@ from tests.bench.real_compilations import (
     clean,
     compile_with,
     find_signature,
+    make_sums,
     make_table,
     name_alike,
     read_kernels,
@@ -73,6 +74,7 @@ def test_a_row_says_in_what_code_differs() -> None:
         "3 instructions for 2; LLVM IR, PTX",
     ]
     assert "| `k` | N=1 | equal | 1 of 2" in make_table([same, spelt])
+    assert "| same instructions | 1 of 2 | 0 of 1 |" in make_sums([same, other, spelt])
 
 
 def test_the_page_has_the_twelve() -> None:

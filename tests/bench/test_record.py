@@ -66,7 +66,7 @@ def test_figures_of_another_machine_stay_with_its_letter(monkeypatch: pytest.Mon
         "| load | 0.3 s (b) | ≤ 0.5 s | 2 threads |",
         "| load: peak memory | 600 MB (a), **missed** | ≤ 250 MB | with a hash |",
     ]
-    assert "b: 2 cores (x86_64, AVX-512)" in " ".join(lines)
+    assert "Machine (b): 2 cores (x86_64, AVX-512), 24 GiB" in " ".join(lines)
 
 
 def test_a_machine_without_a_figure_goes() -> None:

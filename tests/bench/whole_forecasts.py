@@ -78,13 +78,13 @@ def make_table(rows: Sequence[Row]) -> str:
         f"this machine. Their median error is {statistics.median(offs):.0%} (target: at most "
         f"{REACH:.0%}). The interval holds in {sum(held)} of {len(held)}.",
         "",
-        "| program | kernels | measured | forecast | off | interval holds | not known |",
+        "| program | kernels | measured | forecast | error | interval holds | unknown |",
         "| --- | --- | --- | --- | --- | --- | --- |",
     ]
     for row in sorted(rows, key=lambda row: str(row["model"])):
         off = f"{row['off']:+.0%}".replace("-", "−")
         off = off if abs(row["off"]) <= REACH else f"**{off}**"
-        holds = {True: "yes", False: "**no**", None: "not told"}[row["holds"]]
+        holds = {True: "yes", False: "**no**", None: "–"}[row["holds"]]
         lines.append(
             f"| {row['model']} | {row['kernels']} | {row['measured_us']:,.0f} µs "
             f"| {row['told_us']:,.0f} µs | {off} | {holds} | {_explain(row)} |"
@@ -95,8 +95,8 @@ def make_table(rows: Sequence[Row]) -> str:
 def _explain(row: Row) -> str:
     """What keeps a program from being compared."""
     if not row["is_same"]:
-        return "this torch calls other libraries than the one that ran"
-    return f"{row['unknown']} of the library calls" if row["unknown"] else ""
+        return "this torch calls other libraries than the measured one"
+    return f"{row['unknown']} library calls" if row["unknown"] else ""
 
 
 def on_page(text: str) -> str:

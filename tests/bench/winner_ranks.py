@@ -50,11 +50,11 @@ BEGIN, END = "<!-- {}: written by tests.bench.winner_ranks -->\n", "<!-- end of 
 FEW_ROWS = 256
 REACH = {"five": 0.75, "fifth": 0.85}
 WAYS = {
-    "model": "the model",
-    "both": "the model, with winners of other devices as prior",
-    "published": "the model, with all winners but those of the same sizes as prior",
-    "others": "what won most often for this M on other devices",
-    "same": "what won most often for this M on this device, other problems",
+    "model": "model",
+    "both": "model, prior from other devices",
+    "published": "model, prior from other sizes",
+    "others": "baseline: other devices",
+    "same": "baseline: this device",
 }
 MODELS = ("model", "both", "published")
 SOURCE = "configurations tuned on H100, H200, B200, A100, MI300X, from the wheel of sglang 0.5.23"
@@ -242,7 +242,7 @@ def make_table(record: Mapping[str, Any]) -> str:
     """The table of the page; what misses its reach, or a baseline, is bold."""
     heads = ["device", "kernel", "problems", "candidates", *WAYS.values()]
     lines = [f"| {' | '.join(heads)} |", f"| {' | '.join(['---'] * len(heads))} |"]
-    lines.append(f"| *to reach* | | | | {'≥ 75 % / ≥ 85 % | ' * len(MODELS)} | |")
+    lines.append(f"| *target* | | | | {'≥ 75 % / ≥ 85 % | ' * len(MODELS)} | |")
     for row in record["rows"]:
         low, high = row["candidates"]
         shares = row["shares"]
@@ -266,7 +266,7 @@ def make_parts(record: Mapping[str, Any]) -> str:
         "candidates",
         f"M ≤ {FEW_ROWS}",
         f"M > {FEW_ROWS}",
-        "modelled time of the winner over that of the first",
+        "modelled time, winner / top pick",
     ]
     lines = [f"| {' | '.join(heads)} |", f"| {' | '.join(['---'] * len(heads))} |"]
     for row in record["rows"]:
@@ -289,10 +289,10 @@ def make_again(record: Mapping[str, Any]) -> str:
     """The table of devices that were tuned twice."""
     heads = [
         "device",
-        "releases of Triton",
+        "Triton releases",
         "problems",
-        "the same won twice",
-        "the later winner by nearness to the earlier",
+        "same winner",
+        "later winner by nearness",
     ]
     lines = [f"| {' | '.join(heads)} |", f"| {' | '.join(['---'] * len(heads))} |"]
     for row in record["again"]:
@@ -383,27 +383,27 @@ def make_errors(record: Mapping[str, Any], page: str) -> str:
     """The file by which `k.tune` says how far the model is known to be off."""
     inductor = time_configs(json.loads(GPU.read_text()))
     told = re.search(
-        r"In the middle of (\d+) problems .* first takes ([\d.]+) times the fastest, and in (\d+) "
-        r"the best of its first five takes at most ([\d.]+) times",
+        r"Over (\d+) problems, .* top pick takes ([\d.]+)× the best time\. In (\d+) of them, the "
+        r"best of the top 5 takes at most ([\d.]+)×",
         page,
     )
     assert told
     lines = [
-        "# How far the model of products was off: written by tests.bench.winner_ranks.",
+        "# Errors of the GEMM model: written by tests.bench.winner_ranks.",
         f'date = "{record["date"]}"',
         "",
         "[timed]  # on one GPU, every configuration",
         'gpu = "h200"',
         f"problems = {told[1]}",
-        f"first = {told[2]}  # times the fastest, in the middle",
-        f"near = {told[3]}  # problems in which the best of five is within",
-        f"within = {told[4]}  # times the fastest",
+        f"first = {told[2]}  # times the best time, median",
+        f"near = {told[3]}  # problems in which the best of the top 5 is within",
+        f"within = {told[4]}  # times the best time",
         "",
-        "[generated]  # kernels of Inductor, by tests/gpu/gpu.json",
+        "[generated]  # Inductor kernels, by tests/gpu/gpu.json",
         f'gpu = "{inductor["gpu"]}"',
         f"kernels = {inductor['kernels']}",
-        f"first = {inductor['first']}  # times the fastest, least and most",
-        f"five = {inductor['five']}  # the best of the first five",
+        f"first = {inductor['first']}  # times the best time, least and most",
+        f"five = {inductor['five']}  # the best of the top 5",
     ]
     for row in record["rows"]:
         shares, published = row["shares"]["model"], row["shares"]["published"]

@@ -42,7 +42,10 @@ def tell(rows: Sequence[Errors], left_out: Mapping[str, str]) -> None:
         "programs",
         reach=WANTED,
         rule=">=",
-        note="; ".join(f"{n}: {why}" for n, why in left_out.items()),
+        note=f"{len(left_out)} not compared",
+    )
+    print_rows(
+        "not compared with float64", ({"program": n, "reason": w} for n, w in left_out.items())
     )
     print_rows("results", map(asdict, rows))
     if not rows:
@@ -51,12 +54,12 @@ def tell(rows: Sequence[Errors], left_out: Mapping[str, str]) -> None:
     for who, verdict in (("interpreter", "interpreter_verdict"), ("device", "device_verdict")):
         wrong = sorted({row.program for row in rows if getattr(row, verdict) != "passed"})
         print_figure(
-            f"interpreter: programs in which the {who} is within the tolerance of float64",
+            f"programs where the {who} is within tolerance of float64",
             1 - len(wrong) / len(programs),
             "share",
             reach=1.0,
             rule=">=",
-            note=f"beyond it: {', '.join(wrong) or 'none'}",
+            note=f"outside: {', '.join(wrong) or 'none'}",
         )
     other = sorted({row.program for row in rows if not row.is_foretold})
     print_figure(
@@ -65,7 +68,7 @@ def tell(rows: Sequence[Errors], left_out: Mapping[str, str]) -> None:
         "share",
         reach=1.0,
         rule=">=",
-        note=f"another: {', '.join(other) or 'none'}",
+        note=f"differs: {', '.join(other) or 'none'}",
     )
     ratios = [row.device / row.interpreter for row in rows if row.interpreter > 0]
     finite = sorted(ratio for ratio in ratios if isfinite(ratio))

@@ -204,14 +204,14 @@ def tell(rows: Sequence[Same], left_out: Mapping[str, str]) -> None:
     value, checked, unchecked = share(rows)
     programs = len({row.program for row in rows})
     note = (
-        f"{checked} comparisons of {programs} programs; {unchecked} not checked; names of files in "
+        f"{checked} comparisons of {programs} programs, {unchecked} not checked. File names in "
+        "PTX are ignored"
     )
-    note += "PTX are left out"
     if checked:
-        name = "identical: all that is compared"
+        name = "identical: everything compared"
         print_figure(name, value, "share", reach=SHARE, rule=">=", note=note)
     else:
-        print_unchecked("identical: all that is compared", f"nothing was compared: {note}")
+        print_unchecked("identical: everything compared", f"nothing was compared: {note}")
     for aspect in ASPECTS:
         value, checked, unchecked = share(row for row in rows if row.aspect == aspect)
         note = f"{checked} compared, {unchecked} not checked"

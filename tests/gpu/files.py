@@ -66,7 +66,7 @@ def tell(rows: Sequence[Loaded], wanted: int) -> None:
     """Print how many files run as eager does, and what was compiled for them."""
     print_rows("loaded files", (vars(row) for row in rows))
     ran = [row for row in rows if not row.failure]
-    name = "kernels that Triton compiled while files were loaded and called"
+    name = "kernels compiled by Triton while files are loaded and called"
     if not ran:
         print_unchecked(name, f"no file could be loaded: {[row.failure for row in rows]}")
     else:
@@ -81,12 +81,12 @@ def tell(rows: Sequence[Loaded], wanted: int) -> None:
     for kind, trains in (("inference", False), ("training", True)):
         agree = [row.model for row in ran if row.agrees and row.trains == trains]
         print_figure(
-            f"files for {kind} that give what eager gives",
+            f"files for {kind} that match eager",
             len(agree),
             "files",
             reach=sum(MODELS[row.model].trains == trains for row in rows),
             rule=">=",
-            note=f"{', '.join(agree)}; of {wanted} models in all",
+            note=f"{', '.join(agree)} ({wanted} models in total)",
         )
     if ran:
         slowest = max(ran, key=lambda row: row.load_s)

@@ -16,7 +16,7 @@ from workbench.report.profile_record import read_measured_call
 
 LAYERS = 100
 """Each is a product and a loop: 200 small kernels."""
-SEED = "23 % were expected of 200 small kernels"
+SEED = "23 % expected for 200 small kernels"
 MODEL = "by a model, of times that were measured on the device"
 _CALLS = 50
 
@@ -49,18 +49,18 @@ class Launching:
 def tell(found: Launching) -> None:
     """Print the model beside the measured times."""
     if found.traced is None:
-        print_unchecked("starts of kernels by the model over those in a trace", "no trace has any")
+        print_unchecked("modelled kernel launches over those in a trace", "no trace has any")
     else:
-        note = f"{found.starts} by the model, {found.traced} in torch's profile"
+        note = f"{found.starts} modelled, {found.traced} in torch's profile"
         print_figure(
-            "starts of kernels by the model over those in a trace",
+            "modelled kernel launches over those in a trace",
             found.starts / found.traced,
             "ratio",
             note=note,
         )
-    note = f"{found.predicted_us:.0f} µs by the model, {found.call_us:.0f} µs measured"
+    note = f"{found.predicted_us:.0f} µs modelled, {found.call_us:.0f} µs measured"
     print_figure(
-        "time of a call by wb.launches over the measured one",
+        "call time by wb.launches over measured",
         found.predicted_us / found.call_us,
         "ratio",
         note=note,
@@ -70,18 +70,18 @@ def tell(found: Launching) -> None:
         "saved by CUDA graphs, by wb.launches", predicted, "share", note=SEED, source=MODEL
     )
     print_figure(
-        "saved by CUDA graphs, by wb.launches with the profile's cost of a launch",
+        "saved by CUDA graphs, by wb.launches with the profiled launch cost",
         found.saved_then,
         "share",
-        note=f"{found.launch_us:.1f} µs a launch",
+        note=f"{found.launch_us:.1f} µs per launch",
     )
     if found.graph_us is None:
         print_unchecked("saved by CUDA graphs, measured", found.no_graph)
         return
     saved = 1 - found.graph_us / found.call_us
-    note = f"{found.call_us:.0f} µs, as one CUDA graph {found.graph_us:.0f} µs; {SEED}"
+    note = f"{found.call_us:.0f} µs, or {found.graph_us:.0f} µs as one CUDA graph. {SEED}"
     print_figure("saved by CUDA graphs, measured", saved, "share", note=note)
-    print_figure("saving by CUDA graphs, predicted less measured", predicted - saved, "share")
+    print_figure("saved by CUDA graphs, predicted minus measured", predicted - saved, "share")
 
 
 def call_us(call: Callable[[], object], wait: Callable[[], object], calls: int = _CALLS) -> float:

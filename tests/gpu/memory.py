@@ -168,20 +168,19 @@ def tell(rows: Sequence[Peaks]) -> None:
     """Print the largest errors, with the program that each is of."""
     print_rows("peaks", map(asdict, rows))
     worst = max(rows, key=lambda row: abs(row.error))
-    note = (
-        f"{worst.program} ({worst.error:+.1%}); {len(rows)} programs; not counted: {worst.missing}"
-    )
+    note = f"{worst.program} ({worst.error:+.1%}) of {len(rows)} programs. Not counted: "
+    note += worst.missing
     print_figure(
         "largest error of the counted peak", abs(worst.error), "share", reach=ALLOCATED, note=note
     )
-    name = "largest error of the model of reserved memory"
+    name = "largest error of modelled reserved memory"
     errors = {row.program: row.reserved_error for row in rows}
     known = {program: error for program, error in errors.items() if error is not None}
     if not known:
-        print_unchecked(name, "no record has a model of what torch's allocator reserves")
+        print_unchecked(name, "no report models what torch's allocator reserves")
         return
     program, error = max(known.items(), key=lambda pair: abs(pair[1]))
-    note = f"{program} ({error:+.1%}); {len(known)} of {len(rows)} programs"
+    note = f"{program} ({error:+.1%}). Modelled for {len(known)} of {len(rows)} programs"
     print_figure(name, abs(error), "share", reach=RESERVED, note=note)
 
 

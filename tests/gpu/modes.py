@@ -16,7 +16,7 @@ from tests.gpu.launching import call_us, waiting
 DEFAULT = "default"
 TUNED = "max-autotune-no-cudagraphs"
 MODES = (DEFAULT, "reduce-overhead", TUNED, "max-autotune")
-SEED = "10 to 30 % were expected of max-autotune"
+SEED = "10 to 30 % expected of max-autotune"
 
 
 def two_layers(x: Tensor, w: Tensor, v: Tensor) -> Tensor:

@@ -33,8 +33,8 @@ def steps(folder: Path, device: str, target: str) -> Mapping[str, Step]:
     """What is measured of packages, by name."""
     own, sent = folder / "own.pt2", folder / "sent.pt2"
     return {
-        "a package that was built without the device": lambda: sent_package(sent, device, target),
-        "a package that was built on the device": lambda: own_package(own, device),
+        "a package built without the device": lambda: sent_package(sent, device, target),
+        "a package built on the device": lambda: own_package(own, device),
         "two runners on two streams": lambda: two_streams(_first(own, sent), device),
         "weights swapped while serving": lambda: swapped(_first(own, sent), device),
     }
@@ -52,14 +52,14 @@ def sent_package(path: Path, device: str, target: str) -> None:
     """Build for the virtual GPU, load here."""
     module, x = MODEL.made()
     wb.package(module, (x,), path=path, target=target)
-    _agrees(path, device, "a package that was built without the device")
+    _agrees(path, device, "a package built without the device")
 
 
 def own_package(path: Path, device: str) -> None:
     """Build and load here."""
     module, x = MODEL.made(device)
     wb.package(module, (x,), path=path)
-    _agrees(path, device, "a package that was built on the device")
+    _agrees(path, device, "a package built on the device")
 
 
 def opened(path: Path, num_runners: int = 1) -> Any:
@@ -113,14 +113,14 @@ def two_streams(path: Path, device: str, calls: int = CALLS) -> None:
         together = _timed(lambda: in_threads(lambda: serve(0, calls), lambda: serve(1, calls)))
         right = sum(torch.allclose(found, wanted[n], RTOL, ATOL) for n, found in results)
     print_figure(
-        "calls from two streams that give what eager gives",
+        "calls from two streams that match eager",
         right / len(results),
         "share",
         reach=1.0,
         rule=">=",
         note=f"{len(results)} calls",
     )
-    print_figure("calls per second from two streams over those from one", alone / together, "ratio")
+    print_figure("calls per second, two streams over one", alone / together, "ratio")
 
 
 def _timed(run: Callable[[], object]) -> float:

@@ -10,21 +10,22 @@ from tests.gpu.record import GpuFigure, GpuRecord
 
 BEGIN = "<!-- gpu figures: written by python -m tests.gpu --page -->\n"
 END = "<!-- end of gpu figures -->\n"
-_LONGEST_NOTE = 300  # letters
+_LONGEST_NOTE = 300  # characters
 
 
 def table(record: GpuRecord) -> str:
     """The device, a row for each figure, and the parts that did not end well."""
     here = record.found
     words = (
-        f"Of `make test-gpu` on an {here['device']}, torch {here['torch']}, Triton "
-        f"{here['triton']}. [tests/gpu/gpu.json](../../../tests/gpu/gpu.json) has the rows that "
-        "they were computed from. What takes no times ran side by side."
+        f"`make test-gpu` measured these figures on an {here['device']} with torch "
+        f"{here['torch']} and Triton {here['triton']}. "
+        "[tests/gpu/gpu.json](../../../tests/gpu/gpu.json) has the rows behind them. Untimed "
+        "parts ran in parallel."
     )
     lines = [textwrap.fill(words, 110, break_on_hyphens=False), ""]
-    lines += ["| | measured | to reach | conditions |", "| --- | --- | --- | --- |"]
+    lines += ["| | measured | target | conditions |", "| --- | --- | --- | --- |"]
     lines += [_row(figure) for figure in record.figures]
-    lines += [f"| {n}, the part | {o} | | |" for n, o in record.outcomes.items() if o != RAN]
+    lines += [f"| the part {n} | {o} | | |" for n, o in record.outcomes.items() if o != RAN]
     return "\n".join(lines) + "\n"
 
 

@@ -59,7 +59,7 @@ def tell(found: Profiled) -> None:
         note=f"of {found.kernels}",
     )
     print_figure(
-        "the code and its result are those of before the profile",
+        "code and result unchanged by the profile",
         float(found.is_unchanged),
         "yes or no",
         reach=1,
@@ -67,7 +67,7 @@ def tell(found: Profiled) -> None:
     )
     is_measured = found.overview.startswith("measured")
     print_figure(
-        "the Overview is in measured time",
+        "the Overview uses measured time",
         float(is_measured),
         "yes or no",
         reach=1,
@@ -83,7 +83,7 @@ def tell(found: Profiled) -> None:
         note=f"of {found.of_step}",
     )
     print_figure(
-        "the times of kernels are by a trace",
+        "kernel times come from a trace",
         float("by events" not in found.clock),
         "yes or no",
         reach=1,
@@ -104,7 +104,7 @@ def tell(found: Profiled) -> None:
     note = f"{len(pairs)} generated kernels"
     print_figure(name, alike(pairs), "Spearman", reach=ALIKE, rule=">=", note=note)
     worst = max(abs(timed / traced - 1) for traced, timed in pairs)
-    name = "largest difference of a kernel's time by wb.profile and in a trace of whole calls"
+    name = "largest difference between a kernel's time in wb.profile and in a trace"
     print_figure(name, worst, "share", reach=NEAR, note=note)
 
 

@@ -38,7 +38,7 @@ def tell_configs(kernels: Mapping[str, Times]) -> None:
     """Print how the ranks of each kernel's configurations do; every pair is a rank and a time."""
     found: dict[str, tuple[float, float, float]] = {}
     for name, times in kernels.items():
-        called = f"rank correlation of the configurations of {name}"
+        called = f"rank correlation of configurations: {name}"
         if len(times) < FEWEST:
             print_unchecked(called, f"{len(times)} of its configurations have both times")
             continue
@@ -47,8 +47,8 @@ def tell_configs(kernels: Mapping[str, Times]) -> None:
         first, few = measured[0] / least, min(measured[:FEW]) / least
         found[name] = alike(times), first, few
         note = (
-            f"{len(times)} configurations; the model's first takes {first:.2f} times the fastest, "
-            f"the best of its first {FEW} {few:.2f} times"
+            f"{len(times)} configurations. The top pick takes {first:.2f}× the best time, "
+            f"the best of the top {FEW} {few:.2f}×"
         )
         print_figure(called, found[name][0], "Spearman", note=note)
     name = "rank correlation of rank_configs and measured times"
@@ -56,9 +56,9 @@ def tell_configs(kernels: Mapping[str, Times]) -> None:
         print_unchecked(name, "no kernel has three configurations with both times")
         return
     alikes, firsts, fews = zip(*found.values(), strict=True)
-    note = f"of {len(found)} kernels: {', '.join(found)}"
+    note = f"of {len(found)} kernels"
     mean = sum(alikes) / len(alikes)
     print_figure(name, mean, "Spearman", reach=ALIKE, rule=">=", note=f"mean {note}")
-    for what, shares in (("first", firsts), (f"best of the first {FEW}", fews)):
-        name = f"the model's {what} over the fastest configuration"
+    for what, shares in (("top pick", firsts), (f"best of the top {FEW}", fews)):
+        name = f"time of the {what} over the fastest configuration"
         print_figure(name, max(shares), "ratio", note=f"largest {note}")

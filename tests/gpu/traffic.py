@@ -26,7 +26,7 @@ from workbench.analysis.fusion.traffic import total
 from workbench.report import Report
 
 COUNTERS = ("dram__bytes_read.sum", "dram__bytes_write.sum")
-NAME = "traffic of the original over that of the fused code, by counters"
+NAME = "eager traffic over fused traffic, by hardware counters"
 ELEMENTS = 1 << 27  # beyond any cache
 NEAR = 0.15
 _LONGEST_S = 120
@@ -84,16 +84,16 @@ def tell(counted: Counted | str, model: float | None) -> None:
         print_unchecked("traffic saved by fusion, by the model", "a size is not known")
     else:
         print_figure(
-            "traffic of the original over that of the fused code, by the model",
+            "eager traffic over fused traffic, by the model",
             model,
             "ratio",
-            source="counted from the record",
+            source="counted from the report",
         )
     if isinstance(counted, str):
         print_unchecked(NAME, counted)
         return
     factor = counted.original / counted.compiled
-    note = f"{counted.original / 1e6:.0f} MB and {counted.compiled / 1e6:.0f} MB of DRAM"
+    note = f"{counted.original / 1e6:.0f} MB and {counted.compiled / 1e6:.0f} MB of DRAM traffic"
     print_figure(NAME, factor, "ratio", note=note)
     if model is not None:
         print_figure(

@@ -77,7 +77,9 @@ def tell(name: str, made: Callable[[str], wb.Sweep], device: str) -> None:
     ]
     print_rows(f"sweep of {name}", rows)
     sure = [verdict for verdict in found.frame()["verdict"] if verdict in ("faster", "slower")]
-    print_figure(f"settings of {name} with a verdict", len(sure), "count", note=said[:400])
+    print_figure(
+        f"configurations of {name} with a verdict", len(sure), "count", note=said.partition(". ")[0]
+    )
 
 
 def main(device: str = "cuda") -> int:

@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 MARKS = "not slow and not gpu"
 WHOLE = ["tests", "--ignore=tests/browser", "--ignore=tests/notebooks"]
 SPREAD = ["-n", "3", "--dist", "loadgroup", "--max-worker-restart", "0"]  # as `make test` does
-WORDS = "all but slow, GPU and browser"
+WORDS = "all but slow, GPU and browser tests"
 
 
 def main(arguments: list[str]) -> int:

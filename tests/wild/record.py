@@ -30,14 +30,14 @@ VERDICTS = {
 """Every verdict with what it says."""
 
 WORDS = {
-    "breaks": "with graph breaks, explained in the table",
+    "breaks": "with graph breaks",
     "torch": "failing in plain torch too",
-    "not compared": "with another result at each call of eager",
+    "not compared": "nondeterministic in eager",
     "not made": "not made",
-    "over time": "over the limit of time",
+    "over time": "over the time limit",
     "ours": "failing only with us",
     "failed": "not compiled",
-    "differs": "with another result",
+    "differs": "with a wrong result",
     "not run": "not run yet",
 }
 """The verdicts other than "right" in the sentence of the page."""
@@ -108,21 +108,21 @@ def counts(table: Mapping[str, Any], column: str) -> Counter[str]:
 
 
 def sentence(table: Mapping[str, Any]) -> str:
-    """What the page says of the table, with every verdict that is in it."""
+    """What the page says about the table, with every verdict that is in it."""
     return (
-        f"Of the {table['asked']['inference']} kinds of causal language model that transformers "
-        f"{table['transformers']} ships, made tiny by one recipe, "
-        f"{right(table, 'inference')} compile, load in a fresh process and agree with eager on "
-        f"torch {table['torch']}{rest(table, 'inference')}. With gradients "
+        f"transformers {table['transformers']} has {table['asked']['inference']} kinds of causal "
+        f"language models, which one recipe makes tiny. On torch {table['torch']}, "
+        f"{right(table, 'inference')} of {table['asked']['inference']} compile, load in a fresh "
+        f"process and agree with eager{rest(table, 'inference')}. With gradients, "
         f"{right(table, 'gradients')} of {table['asked']['gradients']} do"
-        f"{rest(table, 'gradients')}; for a virtual H100 {right(table, 'h100')} of "
+        f"{rest(table, 'gradients')}. For a virtual H100, {right(table, 'h100')} of "
         f"{table['asked']['h100']} compile and pass `verify`{rest(table, 'h100')}."
     )
 
 
 def paragraph(table: Mapping[str, Any]) -> str:
     """The sentence in lines, with where to read more."""
-    words = f"{sentence(table)} Each with its figures or its reason: `tests/wild/results.json`."
+    words = f"{sentence(table)} `tests/wild/results.json` has the figures or the reason for each."
     return textwrap.fill(words, WIDTH, break_long_words=False, break_on_hyphens=False)
 
 

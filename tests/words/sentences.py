@@ -13,7 +13,7 @@ from typing import Any
 ROOT = Path(__file__).parents[2]
 _END = re.compile(r"(?<=[.!?])\)?\s+(?=[A-Z`*\"“(])")
 _LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
-_CODE = re.compile(r"```.*?```", re.DOTALL)
+_CODE = re.compile(r"```.*?```|<!-- (?:from|shown by):.*?-->", re.DOTALL)
 _ITEM = re.compile(r"^[-*] |^\d+\. ")
 _LITERAL = re.compile(r'"((?:[^"\\\n]|\\.)*)"|`((?:[^`\\]|\\.)*)`|>([^<>{}\n]{12,})<')
 _NO_SENTENCE = re.compile(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
 from dataclasses import replace
 from pathlib import Path
@@ -32,7 +33,7 @@ from opportunity_cases import (
 import workbench as wb
 from tests.older_releases import since
 from workbench.analysis.opportunities.opportunity import SURE, read_cost
-from workbench.analysis.opportunities.rules import opportunities
+from workbench.analysis.opportunities.rules import RULES, opportunities
 from workbench.report import Kernel, Report, Table
 from workbench.report.profile_record import MeasuredCall, add_measured_call
 from workbench.report.rows import Recompile
@@ -484,3 +485,8 @@ def test_a_number_that_changed_is_one_entry_with_its_line_and_values() -> None:
     assert found.line == Counts.forward.__code__.co_firstlineno + 1
     assert found.line_id is not None
     torch._dynamo.reset()
+
+
+def test_no_rule_recommends_coordinate_descent() -> None:
+    sources = (Path(inspect.getfile(rule)).read_text() for rule in RULES)
+    assert not any("coordinate_descent" in source for source in sources)

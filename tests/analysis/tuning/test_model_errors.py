@@ -49,11 +49,7 @@ def test_what_is_said_of_generated_kernels_is_what_a_gpu_took() -> None:
     assert most == 2.95
     assert f"{low:.2f} to {most:.2f} times the fastest" in describe_error("pointwise", ["h100"])
     five = " to ".join(f"{each:.2f}" for each in told["five"])
-    guide = (PAGE.parents[1] / "guide" / "virtual-gpus.md").read_text()
-    figures = PAGE.with_name("figures.md").read_text()
-    ends = [f"{least:.2f}–{largest:.2f}×" for least, largest in (told["first"], told["five"])]
-    assert all(end in guide for end in ends)
-    for text in (figures, Recompilable.rank_configs.__doc__, loop_times.__doc__):
+    for text in (Recompilable.rank_configs.__doc__, loop_times.__doc__):
         words = " ".join((text or "").split())
         assert f"{low:.2f} to {most:.2f} times the fastest" in words
         assert f"{five} times" in words
