@@ -57,7 +57,7 @@ def test_each_configuration_is_compiled_and_has_a_place(
     assert times == sorted(times)
     assert all(row.estimate and row.registers and row.occupancy for row in found.rows)
     assert found.rows[0].rejection is None
-    assert "times the best by the model" in str(found.rows[-1].rejection)
+    assert "× the best modelled time" in str(found.rows[-1].rejection)
     assert {row.kernel for row in found.report.ranked_configs} == {"k0"}
 
 
@@ -88,7 +88,7 @@ def test_a_product_of_the_user_is_ranked_by_what_its_loop_issues(worker: CrossCo
     assert worst.model_us
     assert best.model_us
     assert worst.model_us > best.model_us > 256 * 1024 * 2048 * 2 / 1979e6
-    assert str(best.note).startswith("by the model a step along K mostly waits for ")
+    assert str(best.note).startswith("modelled: K loop limited by ")
 
 
 def test_a_prior_and_a_block_of_scales_change_the_order_of_experts(

@@ -81,7 +81,7 @@ def test_configurations_of_the_autotuner_are_ranked_by_a_model(tuned: OwnKernel)
     ranked = tuned.rank_configs()
     assert [row.rank for row in ranked.rows] == [1, 1, 3, 4]  # two that the model cannot tell apart
     assert all(row.model_us for row in ranked.rows)
-    assert "a step along K mostly waits for" in (ranked.rows[0].note or "")
+    assert "K loop limited by" in (ranked.rows[0].note or "")
     assert len(tuned.report.ranked_configs) == 4
 
 

@@ -140,7 +140,7 @@ def build_document(tuned: Tuned) -> Document:
     return Document(
         f"{tuned.kernel}, {tuned.kind}",
         [
-            *map(Sentence, (tuned.sentence, *tuned.remarks)),
+            *map(Sentence, (tuned.sentence, *tuned.remarks, tuned.error)),
             *(Heat(each, is_open=True) for each in maps[:1]),
             OnPage(lambda: map(Heat, maps[1:])),
             Table("All configurations", _COLUMNS, rows, ".frame()"),
