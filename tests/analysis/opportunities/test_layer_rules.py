@@ -65,7 +65,7 @@ def test_many_equal_layers_can_be_compiled_once() -> None:
     report = captured([*(Layer() for _ in range(9)), Layer(2 * WIDTH)])
     (text,) = said(report)
     assert "Compile the 9 identical layers layers.0–8 once" in text
-    assert "Compiling took" in text
+    assert "Compilation took" in text
     (made,) = find_single_layers(Facts(report))
     assert made.after[0] == "@torch.compiler.nested_compile_region"
     assert made.why_not is not None

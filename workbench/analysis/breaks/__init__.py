@@ -1,4 +1,4 @@
-"""Graph breaks: the statement at each, and the changes that take it away."""
+"""Graph breaks: the statement at each, and the changes that remove it."""
 
 DOORS = {
     "broken_statement": "The statement at a break as a tree, and what a cure of it is.",

@@ -1,4 +1,4 @@
-"""Random numbers that Python draws, drawn by an operator while the compiled code runs."""
+"""Random numbers that Python draws, drawn by a custom operator in the graph."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from workbench.analysis.breaks.host_calls import join_dotted
 
 _TITLE = "Draw the number in an operator"
 _DRAWN = (
-    "An operator of your own draws the number while the compiled code runs, from the same "
-    "generator, so that it is the same number."
+    "A custom operator draws the number at run time from the same generator, so it is the same "
+    "number."
 )
 _SEVERAL = (
-    "One operator of your own draws the numbers while the compiled code runs, in the order of the "
-    "line and from the same generator, so that they are the same numbers."
+    "One custom operator draws the numbers at run time, in the order of the line and from the same "
+    "generator, so they are the same numbers."
 )
 _WHOLE = {"randint", "randrange", "getrandbits", "integers"}
 _REAL = {
