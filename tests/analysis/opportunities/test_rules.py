@@ -388,7 +388,7 @@ def with_message(x: torch.Tensor) -> torch.Tensor:
 
 
 def test_breaks_of_one_line_that_one_rewrite_mends_are_one_change() -> None:
-    """As seen: two rows "Keep the message out of the compiled code", both of line 38."""
+    """As seen: two rows "Keep the message out of compiled code", both of line 38."""
     explained = wb.explain(with_message, (torch.rand(3),))
     assert len(explained.breaks) == 2
     (found,) = wb.opportunities(explained)

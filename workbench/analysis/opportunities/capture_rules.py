@@ -34,7 +34,7 @@ def graph_breaks(facts: Facts) -> Iterator[Opportunity]:
                 facts,
                 item,
                 kind="rewrite",
-                text=f"{rewrite.title} to remove a graph break ({here}). {rewrite.why}",
+                text=f"{rewrite.title}: this removes a graph break ({here}). {rewrite.why}",
                 sure="likely",
                 before=rewrite.change.before,
                 after=rewrite.change.after,
