@@ -14,7 +14,7 @@ torch.compile with an empty cache folder and with the one that this left, torch'
 the file, the workbench's."""
 
 CPP = "cpp"
-"""One more way of a package, last and only when asked for: a program in C++, built for it."""
+"""One more start-up mode of a package, last and only on request: a C++ program built for it."""
 
 LOADING = ("model", "read", "unpack", "rebuild", "dlopen", "guards", "load", "compile")
 """The phases between the imports and the first call."""
@@ -49,19 +49,19 @@ class RoundTripWay:
     )
     first_result_s: float | None = number("First result", "s", source="measured")
     total_s: float | None = None
-    steady_s: float | None = number("p50", "s", "The median of later calls", source="measured")
+    steady_s: float | None = number("p50", "s", "Median of later calls", source="measured")
     note: str | None = None
     steady_p99_s: float | None = number(
         "p99",
         "s",
-        "What 99 % of later calls take at most; the slowest of fewer than 100",
+        "99th percentile of later calls; of fewer than 100, the slowest",
         source="measured",
     )
     steady_calls: int | None = number("Calls", "number")
     peak_rss_bytes: int | None = number(
         "Peak RSS",
         "B",
-        "The most memory that the process had resident, Python and torch included",
+        "Peak resident memory of the process, with Python and torch",
         source="measured",
     )
     steady_least_s: float | None = None  # seconds of the shortest of the later calls
@@ -109,7 +109,7 @@ def way_of(
     calls_s: Sequence[float],
     peak_rss_bytes: int | None,
 ) -> RoundTripWay:
-    """A way that ran, summed up from its phases, its outputs and the seconds of later calls."""
+    """A start-up mode that ran, from its phases, its outputs and the seconds of later calls."""
     import statistics  # which imports fractions and decimals: to start a package needs none
 
     took = {phase.phase: phase.duration_s for phase in phases}

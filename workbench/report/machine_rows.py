@@ -1,4 +1,4 @@
-"""The row types of what kernels became for a GPU, and of what a run under watch found."""
+"""The row types of kernels on a GPU, and of the findings of instrumented runs."""
 
 from __future__ import annotations
 
@@ -125,7 +125,9 @@ class KernelRoofline:
     kernel: str  # the kernel, by its id
     target: str
     moved_bytes: int | None = number("Moved", "B", source="model")  # each byte moved once
-    asked_bytes: int | None = number("Asked", "B", "What its programs ask for, in a checked run")
+    asked_bytes: int | None = number(
+        "Asked", "B", "Requested by its program instances, in a checked run"
+    )
     flops: int | None = number("FLOP", "amount")
     rate: str | None = None
     rate_tflops: float | None = None
@@ -156,21 +158,21 @@ class MatrixCell:
     choice: str = ""  # the configuration in words, such as "XBLOCK=128"
     warps: int | None = None
     stages: int | None = None
-    registers: int | None = number("Registers", "count", "Registers of a thread")
+    registers: int | None = number("Registers", "count", "Registers per thread")
     spills: int | None = number(
         "Spills",
         "count",
-        "Instructions that spill registers to memory and load them again",
+        "Instructions that spill registers and reload them",
         heading="Spills: stores and loads",
     )
-    smem_bytes: int | None = number("Shared", "B", "Shared memory of a block")
+    smem_bytes: int | None = number("Shared", "B", "Shared memory per block")
     blocks: int | None = None  # blocks that fit on one multiprocessor at a time
     occupancy: float | None = number(
         "Occupancy (est.)", "share", OCCUPANCY, heading="Occupancy (estimate)", source="model"
     )
     limiter: str | None = None  # what limits the occupancy, such as registers
     instructions: int | None = number(
-        "Instructions", "count", "Instructions of the machine code", heading="Instructions"
+        "Instructions", "count", "Machine instructions", heading="Instructions"
     )
     bound: str | None = None
     bound_us: float | None = number(
@@ -178,7 +180,7 @@ class MatrixCell:
         "us",
         f"{LEAST} (estimate)",
         source="model",
-        heading="Least time by the roofline (estimate)",
+        heading="Roofline time (estimate)",
     )
     estimate: bool = True  # from limits of the device or a model: nothing was run
     note: str | None = None
@@ -186,7 +188,7 @@ class MatrixCell:
     modelled_us: float | None = number(
         "Modelled (est.)",
         "us",
-        "What a calibrated model expects of one call",
+        "Time of one call by the calibrated model",
         source="model",
         heading="Modelled time of one call",
     )
@@ -212,20 +214,18 @@ class RankedConfig:
     blocks: int | None = None  # blocks that fit on one multiprocessor at a time
     occupancy: float | None = number("Occupancy (est.)", "share", "An estimate", source="model")
     limiter: str | None = None  # what limits the occupancy, such as registers
-    model_us: float | None = number(
-        "Model", "us", "What the model gives it, an estimate", source="model"
-    )
+    model_us: float | None = number("Model", "us", "Modelled time", source="model")
     rank: int | None = number("Rank", "number", source="model")
     rejection: str | None = field(default=None, metadata={"former": "losing"})
     estimate: bool = True  # from limits of the device or a model: nothing was run
     note: str | None = None  # a remark, such as why a value is missing
     placed_us: float | None = number(
-        "Model, prior", "us", "The model's time, less for what won elsewhere", source="model"
+        "Model, prior", "us", "Modelled time, adjusted by best configs elsewhere", source="model"
     )
 
     @property
     def ranked_us(self) -> float | None:
-        """The µs by which it has its place."""
+        """The µs that set its position."""
         return self.model_us if self.placed_us is None else self.placed_us
 
 
@@ -248,7 +248,7 @@ class CudaGraphPart:
 
 
 NOT_JUDGED = "not judged"
-"""The kind of what a check says nothing of."""
+"""The kind of findings that a check does not support."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,7 +276,7 @@ class KernelFinding:
     other_program: tuple[int, ...] = ()  # the program that it is in conflict with
     other_lane: tuple[int, ...] = ()  # the lane that it is in conflict with
     count: int = field(
-        default=1, metadata=describe("Places", meaning="How many places have this fault.")
+        default=1, metadata=describe("Places", meaning="How many places have this bug.")
     )
     case: str = ""  # what differs from the call that was given; empty for that call
     programs: tuple[int, ...] = ()  # the programs concerned, counted along the grid
@@ -295,7 +295,7 @@ class CheckedCase:
     case: str  # what differs from the call that was given; empty for that call
     verdict: str  # "passed", "failed", "not checked"; of others "nothing found", "contradicted"
     grid: tuple[int, ...]  # how many programs the grid has along each axis
-    programs: int = field(metadata=describe("Programs", meaning="Programs that were run."))
+    programs: int = field(metadata=describe("Programs", meaning="Program instances that were run."))
     judged: tuple[str, ...] = ()  # what was judged
     not_judged: tuple[str, ...] = ()  # what was not judged, and why
     notes: tuple[str, ...] = ()  # what the reader should know of it
@@ -304,16 +304,16 @@ class CheckedCase:
         metadata=describe("Time", "s", source="measured", meaning="Seconds of the run on a CPU."),
     )
     log_bytes: int = field(
-        default=0, metadata=describe("Log", "B", meaning="Memory that the log of accesses took.")
+        default=0, metadata=describe("Log", "B", meaning="Memory of the access log.")
     )
     asked_bytes: int = field(default=0, metadata=describe("Asked", "B"))
     least_read_bytes: int | None = field(
         default=None,
-        metadata=describe("Least read", "B", meaning="Different bytes that were read."),
+        metadata=describe("Least read", "B", meaning="Distinct bytes that were read."),
     )
     least_written_bytes: int | None = field(
         default=None,
-        metadata=describe("Least written", "B", meaning="Different bytes that were written."),
+        metadata=describe("Least written", "B", meaning="Distinct bytes that were written."),
     )
     operations: tuple[tuple[str, int], ...] = ()  # operations of floats by dtype, and of tl.dot
     by: str = ""  # the other tool that judged it, with its release; empty for the run under watch
@@ -341,39 +341,41 @@ class MemoryAccess:
     argument: str  # the argument whose memory it is
     kind: str  # "read", "write" or "atomic"
     bytes: int | None = number(
-        "Bytes", "B", hint="What all programs ask for", meaning="Bytes that all programs ask for."
+        "Bytes", "B", hint="Requested bytes", meaning="Bytes that all program instances request."
     )
     layout: str = ""  # who holds which element of the block, in words
     vector_bytes: int | None = number(
         "Width",
         "B",
-        hint="What one thread moves with one instruction",
-        meaning="Bytes that one thread moves with one instruction.",
+        hint="Bytes per thread and instruction",
+        meaning="Bytes that a thread moves with one instruction.",
     )
-    instructions: int | None = number("Instructions", hint="Of warps, in the programs looked at")
+    instructions: int | None = number(
+        "Instructions", hint="Warp instructions in the sampled program instances"
+    )
     sectors: float | None = number(
         "Sectors",
         "amount",
-        hint="That a warp's instruction touches",
-        meaning="Sectors that an instruction of a warp touches, in the mean.",
+        hint="Sectors per warp instruction",
+        meaning="Sectors that a warp instruction touches, on average.",
     )
     least_sectors: float | None = number(
         "Least",
         "amount",
-        hint="Sectors that its bytes would fill",
-        meaning="Sectors that its bytes would fill.",
+        hint="Sectors if fully coalesced",
+        meaning="Sectors that a fully coalesced access would touch.",
     )
     used: float | None = number(
         "Used",
         "share",
-        hint="Of what an instruction brings",
-        meaning="The share used of what one instruction brings.",
+        hint="Bytes used / bytes fetched",
+        meaning="Bytes used over bytes fetched, per instruction.",
     )
     used_l1: float | None = number(
         "Used, L1",
         "share",
-        hint="If the L1 cache keeps what a warp brought",
-        meaning="The share used, if the L1 cache keeps what a warp brought.",
+        hint="Bytes used / bytes fetched, with reuse in L1",
+        meaning="Bytes used over bytes fetched, if L1 keeps what a warp fetched.",
     )
     hint: str = ""  # what is wrong, what helps, and how that is known
     reason: str = ""  # why nothing was counted, or not all
@@ -383,21 +385,21 @@ class MemoryAccess:
     )
     shape: tuple[int, ...] = ()  # the block that a program moves
     element_bytes: int = field(
-        default=0, metadata=describe("Element", "B", meaning="Bytes of an element.")
+        default=0, metadata=describe("Element", "B", meaning="Bytes per element.")
     )
     programs: int = field(
         default=0,
-        metadata=describe(
-            "Programs looked at", meaning="Programs of the grid that were looked at."
-        ),
+        metadata=describe("Programs looked at", meaning="Sampled program instances of the grid."),
     )
     all_programs: int = field(
-        default=0, metadata=describe("Programs", meaning="All programs of the grid.")
+        default=0, metadata=describe("Programs", meaning="All program instances of the grid.")
     )
     lanes: tuple[int, ...] = ()  # one instruction: bytes by lane
     sector_bytes: int = field(
         default=0,
-        metadata=describe("Sector", "B", meaning="What memory is read in at least, in bytes."),
+        metadata=describe(
+            "Sector", "B", meaning="Sector size in bytes, the smallest memory transaction."
+        ),
     )
     bases: Bases = ()  # who holds which element
 
@@ -415,13 +417,11 @@ class KernelLayout:
     op: str  # the operation of TTGIR
     shape: tuple[int, ...]  # the sizes of the tensor
     layout: str  # who holds which element, in words
-    registers: int = field(metadata=describe("Registers", hint="Elements that a thread holds"))
+    registers: int = field(metadata=describe("Registers", hint="Elements per thread"))
     lanes: int = field(metadata=describe("Lanes", meaning="Lanes of a warp."))
     warps: int = field(metadata=describe("Warps"))
     shared: str = ""  # the layout of the shared memory that it is read from or written to
-    conflicts: int | None = number(
-        "Conflicts", hint="Waits of a wavefront for banks of shared memory"
-    )
+    conflicts: int | None = number("Conflicts", hint="Bank conflicts of shared memory")
     note: str = ""  # why conflicts are not known
     text: str = ""  # the line itself
     file: str | None = None  # the file, from the home folder or from site-packages on; or the cell

@@ -1,4 +1,4 @@
-"""What the numbers of a row are, said once; the numbers that several places tell, counted once."""
+"""Descriptions of the numbers in rows, and numbers that several places show."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 from workbench.glossary import ANYWHERE, find_term
 
-OCCUPANCY = "Warps that fit on a multiprocessor, of those that it can hold (estimate)"
-LEAST = "The least time that the roofline allows"
+OCCUPANCY = "Resident warps / maximum warps of a multiprocessor (estimate)"
+LEAST = "Roofline time"
 
 
 @dataclass(frozen=True, slots=True)

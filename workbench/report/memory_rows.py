@@ -1,4 +1,4 @@
-"""Rows about memory: what a program holds, what a training step saves and computes again."""
+"""Rows about memory: the storage of a program, saved activations and recomputation."""
 
 from __future__ import annotations
 

@@ -152,13 +152,13 @@ class PairedTimes:
         if self.has_been_disturbed:
             return f"other work disturbed {self.disturbed} of {plural(every, 'pair')}"
         if count < FEWEST:
-            return f"only {plural(count, 'pair')}, {FEWEST} are needed"
+            return f"only {plural(count, 'pair')} of at least {FEWEST}"
         if is_no_difference(self.ratio):
             return ""
         if not is_apart(self.ratio):
             return f"{describe_ends(self.ratio)} in {plural(count, 'pair')}"
         if (min(self.after_us) < min(self.before_us)) != (self.ratio.median < 1):
-            return "the shortest times say the opposite of the medians"
+            return "minimum times contradict the medians"
         return doubt_factor(self.factors or (self.ratio.median,))
 
     @cached_property
@@ -232,8 +232,8 @@ def compare_by_original(
     if not is_apart(ratio):
         return Comparison(ratio, "too noisy to say", describe_ends(ratio))
     if not is_apart(ratio, floor):
-        doubt = f"the original itself took {number_text(floor, 'fine_percent')} longer in one of"
-        return Comparison(ratio, "too noisy to say", f"{doubt} their processes")
+        doubt = f"eager itself took {number_text(floor, 'fine_percent')} longer in one process"
+        return Comparison(ratio, "too noisy to say", doubt)
     if is_large(ratio.median) and not (a.factors or b.factors):
         return Comparison(ratio, "too noisy to say", doubt_factor([ratio.median]))
     return Comparison(ratio, "faster" if ratio.median < 1 else "slower")

@@ -20,7 +20,7 @@ REFUSED_CALL = "torch cannot compile the call"
 REFUSED_GRAPH = "torch cannot compile the graph"
 """Kinds of breaks that torch raises an error for: where Dynamo traces, and behind it."""
 _LINE = re.compile(r"L:([^:]*):(\d{1,9})", re.ASCII)  # the id of a source line, as L:s0:12
-LOOP_HINT = "It is in a loop, so the whole function runs without being compiled."
+LOOP_HINT = "It is in a loop, so the whole function falls back to eager."
 
 
 def split_line(line: str) -> tuple[str, int]:
@@ -214,21 +214,21 @@ class Kernel:
     bytes_read: int | None = number(
         "Read",
         "B",
-        "Of one call, an estimate",
+        "Bytes per call (estimate)",
         source="model",
         place=Place("calls", "53px"),
     )
     bytes_written: int | None = number(
         "Written",
         "B",
-        "Of one call, an estimate",
+        "Bytes per call (estimate)",
         source="model",
         place=Place("calls", "53px"),
     )
     flops: int | None = number(
         "FLOP",
         "amount",
-        "Of one call, an estimate",
+        "Bytes per call (estimate)",
         place=Place("calls", "46px", is_wide=True),
     )
     text: str | None = None  # its source, generated; none for a call of a library
@@ -236,7 +236,7 @@ class Kernel:
         "Measured",
         "us",
         source="measured",
-        meaning="Measured microseconds of one call of the whole, all its calls together.",
+        meaning="Measured microseconds of all its calls in one call of the program.",
     )
     calls: int = number("Calls", default=1)
     called_from: tuple[str, ...] = ()
@@ -340,7 +340,7 @@ class AutotuneChoice:
     choice: str  # the configuration in words, such as "XBLOCK=128"
     kind: str  # the class of the choice, such as a template or a library
     time_ms: float | None = field(
-        metadata=describe("Time", "ms", source="measured", meaning="As the autotuner timed it.")
+        metadata=describe("Time", "ms", source="measured", meaning="Time by the autotuner.")
     )
     chosen: bool  # whether it was taken
     note: str | None = None  # a remark, such as why a value is missing
@@ -361,10 +361,10 @@ class Phase:
         metadata=describe("Start", "s", source="measured", meaning="Seconds from the start.")
     )
     duration_s: float = field(
-        metadata=describe("Total", "s", source="measured", meaning="Seconds that it took.")
+        metadata=describe("Total", "s", source="measured", meaning="Seconds in total.")
     )
     self_s: float = field(
-        metadata=describe("Self", "s", source="measured", meaning="Seconds in no phase inside.")
+        metadata=describe("Self", "s", source="measured", meaning="Seconds without inner phases.")
     )
     depth: int  # how deep it lies in others, from 0
     thread: str  # the thread that it ran on

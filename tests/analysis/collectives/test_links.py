@@ -74,8 +74,8 @@ def test_an_operator_without_a_model_has_no_time() -> None:
 @pytest.mark.parametrize(
     ("name", "given", "said"),
     [
-        ("h100-pcie", {}, "of h100-pcie no rate of its links is known: give nvlink_gb_s and nic"),
-        ("a10", {"nvlink_gb_s": 20.0}, "of a10 no rate of its links is known: give nic_gb_s"),
+        ("h100-pcie", {}, "the link rates of h100-pcie are not known: pass nvlink_gb_s and nic"),
+        ("a10", {"nvlink_gb_s": 20.0}, "the link rates of a10 are not known: pass nic_gb_s"),
         ("mi300x", {}, "mi300x communicates with RCCL"),  # giving rates would not help
         ("mi300x", {"nvlink_gb_s": 320.0, "nic_gb_s": 45.0}, "mi300x communicates with RCCL"),
     ],

@@ -33,7 +33,7 @@ def test_the_gpu_waits_for_kernels_that_are_shorter_than_their_launch() -> None:
 
 
 def test_a_time_cannot_be_negative() -> None:
-    with pytest.raises(wb.UsageError, match="each a finite number from 0"):
+    with pytest.raises(wb.UsageError, match="each finite and not negative"):
         wb.launches([1.0, -1.0])
     with pytest.raises(wb.UsageError, match="at least one"):
         wb.launches([])
@@ -114,8 +114,8 @@ def test_a_measured_call_stands_beside_the_model() -> None:
     assert found.plain_us == pytest.approx(1481, abs=1)
     assert found.saved == pytest.approx(0.71, abs=0.01)
     assert found.notes[-2:] == (
-        "measured: 4.31 ms a call, 2.91 times the model's; so a launch takes at most 21.6 µs there "
-        "with the rest of the call's Python",
+        "measured: 4.31 ms a call, 2.91× the model, or at most 21.6 µs a launch, including "
+        "the rest of the call's Python",
         *said,
     )
     assert wb.launches(measured, kernel_us=21.6, library_us=21.6).saved == pytest.approx(0.9, 0.01)
@@ -135,7 +135,7 @@ def test_without_cuda_graphs_the_whole_program_counts_as_one() -> None:
 
 
 def test_code_for_the_cpu_has_nothing_to_launch() -> None:
-    with pytest.raises(wb.UsageError, match="no kernels on a GPU"):
+    with pytest.raises(wb.UsageError, match="no GPU kernels"):
         wb.launches(report(languages="cc"))
 
 

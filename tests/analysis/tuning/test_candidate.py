@@ -119,7 +119,12 @@ def test_rows_of_a_record_say_what_is_against_them() -> None:
         make(4, occupancy=0.25, limiter="registers"),
         make(8, model_us=9.0, because="memory traffic"),
         make(16, verdict="does not fit", **refused),
-        make(32, verdict="fails the check", reason="its step reaches over a block", model_us=None),
+        make(
+            32,
+            verdict="fails the check",
+            reason="BLOCK_K spans several scale blocks",
+            model_us=None,
+        ),
         make(64, verdict="does not compile", reason="a power of 2", model_us=None),
         make(128, verdict="launches nothing", reason="the grid is 0.", model_us=None),
     ]
@@ -130,7 +135,7 @@ def test_rows_of_a_record_say_what_is_against_them() -> None:
     assert rows["B=8"].rejection == "1.80× the best modelled time"
     assert rows["B=8"].note == "modelled: limited by memory traffic; as counted"
     assert rows["B=16"].rejection == "cannot be launched: too much shared memory"
-    assert rows["B=32"].rejection == "its step reaches over a block"
+    assert rows["B=32"].rejection == "BLOCK_K spans several scale blocks"
     assert (rows["B=64"].rejection, rows["B=64"].note) == ("does not compile", "a power of 2")
     assert rows["B=128"].rejection == "launches nothing: the grid is 0"
     assert {rows[f"B={n}"].rank for n in (16, 32, 64, 128)} == {None}

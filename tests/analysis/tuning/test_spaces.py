@@ -25,13 +25,13 @@ def test_a_list_has_each_configuration_once_and_keeps_triton_configs_for_their_h
 @pytest.mark.parametrize(
     ("space", "words"),
     [
-        ({"BLOCK_Q": [64]}, "BLOCK_Q, which is none of its values"),
+        ({"BLOCK_Q": [64]}, "BLOCK_Q, which is not a parameter"),
         ({"BLOCK_M": []}, "no value for BLOCK_M"),
         ({"num_warps": [3]}, "powers of two"),
         ({"num_stages": [0]}, "positive integers"),
         ({"BLOCK_M": range(64), "BLOCK_N": range(64)}, f"at most {MOST:,} are tried"),
         ("everything", "a list of configurations, or one of product"),
-        ([3], "give triton.Config or values"),
+        ([3], "Pass triton.Config or values"),
     ],
 )
 def test_what_is_no_space_is_told(space: object, words: str) -> None:

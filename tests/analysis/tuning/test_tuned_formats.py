@@ -141,7 +141,7 @@ def test_devices_are_spelled_as_in_published_files(gpu: str, name: str) -> None:
     ("sizes", "dtype", "shape", "words"),
     [
         ({"N": 1, "K": 1}, "fp9", None, "dtype is 'fp9'"),
-        ({"N": 1}, "fp8_w8a8", (128, 128), "K of the product is not known"),
+        ({"N": 1}, "fp8_w8a8", (128, 128), "K is not known"),
         ({"N": 1, "K": 1}, None, None, "write_triton writes"),
     ],
 )
@@ -153,7 +153,7 @@ def test_what_has_no_such_file_is_told(
 
 
 def test_a_kernel_that_is_no_product_has_no_file_of_servers() -> None:
-    with pytest.raises(UsageError, match="need blocks called BLOCK_M"):
+    with pytest.raises(UsageError, match="need blocks named BLOCK_M"):
         write_served({1: Candidate((("BLOCK", 256),), 4, 1)})
 
 

@@ -111,10 +111,10 @@ def test_a_prior_and_a_block_of_scales_change_the_order_of_experts(
     assert all(row.model_us is None for row in unknown if row.rank)
     plain, known = rank(sizes=sizes, prior=[]), rank(sizes=sizes, prior=tmp_path)
     other = rank(sizes={**sizes, "M": 1 << 20}, prior=[tmp_path])
-    assert str(other[0].note).endswith("like this, so that it changes nothing")
+    assert str(other[0].note).endswith("similar problem and changes nothing")
     for rows in (plain, known):
         assert [row.rank for row in rows] == [1, 2, None, None]
-        assert str(rows[-1].rejection).startswith("its step along K, 256, reaches over a block")
+        assert str(rows[-1].rejection).startswith("BLOCK_K 256 spans several scale blocks")
         assert rows[-1].registers is None
     times = {row.choice: row.ranked_us or 0.0 for row in plain}
     placed = {row.choice: row.ranked_us or 0.0 for row in known if row.rank}

@@ -260,9 +260,7 @@ def test_what_the_call_writes_elsewhere_is_put_back_and_compared() -> None:
     found = wb.rehearse(noting, (torch.ones(3),))
     assert {cure.verdict for cure in found.cures} == {"not checked"}  # a clock that is read as 0
     assert "the value of global seen['took']" in found.cures[0].checked
-    assert set(found.advice.values()) == {
-        "read the clock around the compiled call"
-    }
+    assert set(found.advice.values()) == {"read the clock around the compiled call"}
     assert wb.rehearse(collecting, (torch.ones(3),)).cures[0].verdict == "cures"
     assert (seen, means) == ({}, [])
     result = _tried(collecting, torch.ones(3), "    means.append(x.mean().item())", "    pass")

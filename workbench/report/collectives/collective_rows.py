@@ -17,19 +17,19 @@ given `nvlink_gb_s` and `nic_gb_s`.
 """
 
 
-NETWORK = "it waits for other GPUs, not for this one: see the table `collectives`"
+NETWORK = "a collective, which waits for other GPUs: see the table `collectives`"
 """Why a collective has no cost among kernels."""
 
 ERRORS = (0.15, 0.3)
 """Within what of the time four of five published ones lie, of one node and of several: of 49 and 45
 times of nccl-tests, by which the rates here were chosen."""
 MOST_CHECKED_NODES, LEAST_CHECKED, LEAST_CHECKED_BYTES = 4, "64 KiB", 2**16
-"""On how many nodes, and from which message on, they were held against those times."""
+"""The most nodes and the smallest transfer for which they were validated."""
 
 NOTHING_SENT = (
-    "The process group is a virtual cluster's: its collectives send nothing, so that no rank's "
-    "numbers are there to compare. Verify all ranks of a small one with ranks= and build=, or "
-    "compile beside a real process group, as torchrun makes one."
+    "Collectives of a virtual cluster send nothing, so there are no results to compare. Verify all "
+    "ranks of a small cluster with ranks= and build=, or compile in a real process group, such as "
+    "torchrun's."
 )
 """Why numbers of a program are not checked that holds collectives of a fake group."""
 
@@ -112,18 +112,18 @@ class Collective:
     bytes: int | None = number(
         "Message",
         "B",
-        "As NCCL counts it: what an all-gather gives, what any other takes",
+        "Output bytes of an all-gather, input bytes of others (as NCCL counts)",
         source="counted",
-        meaning="Bytes as NCCL counts them: what an all-gather gives, what any other takes.",
+        meaning="Bytes as NCCL counts: output of an all-gather, input of others.",
     )
     dtype: str | None = None  # its dtype
     group: str = ""  # the process group, by torch's name
     mesh_dims: str = ""
     group_size: int | None = field(
-        default=None, metadata=describe("Ranks", meaning="How many ranks are in the group.")
+        default=None, metadata=describe("Ranks", meaning="Ranks in the group.")
     )
     group_nodes: int | None = field(
-        default=None, metadata=describe("Nodes", meaning="On how many nodes its ranks are.")
+        default=None, metadata=describe("Nodes", meaning="Nodes that the group spans.")
     )
     kernel: str | None = None  # the library call that starts it, by its id
     wait_kernel: str | None = None  # the library call that waits for it
@@ -137,15 +137,15 @@ class Collective:
     est_us: float | None = number(
         "Modelled",
         "us",
-        "By NCCL's own model, with the links that its group has",
+        "Time by NCCL's own model, for the links of its group",
         source="model",
     )
     exposed_us: float | None = number(
         "Exposed",
         "us",
-        "The kernels wait for it; modelled",
+        "Exposed time (modelled)",
         source="model",
-        meaning="µs that the kernels wait for it, by the model.",
+        meaning="Modelled µs that the kernels wait for it.",
     )
     algorithm: str | None = None  # NCCL's algorithm and protocol by that model, as `ring/LL128`
     why: str | None = None  # why it has no modelled time
@@ -155,16 +155,16 @@ class Collective:
     torch_est_us: float | None = number(
         "By torch",
         "us",
-        "By torch's own formula, which its passes go by",
+        "Time by torch's own formula, which its passes use",
         source="model",
-        meaning="µs of it by torch's own formula, which its passes go by.",
+        meaning="µs by torch's own formula, which its passes use.",
     )
     torch_exposed_us: float | None = number(
         "Exposed by torch",
         "us",
-        "What torch's passes expect the kernels to wait",
+        "Exposed time that torch's passes expect",
         source="model",
-        meaning="µs that torch's passes expect the kernels to wait for it; None where none ran.",
+        meaning="Exposed µs that torch's passes expect; None if none ran.",
     )
     origin: str = GRAPH  # "graph", or "hook": computed from what a hook will send
     block: str | None = None  # the module whose hook it is, where its place in the call is known
