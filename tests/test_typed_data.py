@@ -197,7 +197,7 @@ def test_a_report_with_a_column_of_another_type_is_refused_in_a_sentence() -> No
     data = Report(tables={"kernels": Table.of(Kernel, [Kernel("k0", "add", "cpp", "g0")])})
     stored = data.to_json()
     stored["tables"]["kernels"]["columns"]["name"] = [7]
-    words = r"its table of Kernel: name\[0\] is 7: expected a text"
+    words = r"table of Kernel\): name\[0\] is 7: expected a text"
     with pytest.raises(ArtifactError, match=words):
         Report.from_json(stored)
     damaged = Report(tables={"kernels": Table(Kernel, {"id": ["k0"], "name": [7]})}).to_bytes()

@@ -143,7 +143,7 @@ def test_a_saved_record_says_the_same(step: Memory, tmp_path: Path) -> None:
 @pytest.mark.parametrize("table", ["allocations", "memory_steps", "memory_peaks", "saved"])
 def test_every_table_is_a_frame(step: Memory, table: str) -> None:
     assert len(step.frame(table)) == len(step.rows(table))
-    with pytest.raises(wb.UsageError, match="There is no table 'others'"):
+    with pytest.raises(wb.UsageError, match="Table 'others' does not exist"):
         step.frame("others")
 
 

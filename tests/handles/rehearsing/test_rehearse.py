@@ -364,7 +364,7 @@ def test_what_the_function_raises_is_raised() -> None:
         wb.rehearse(failing, (torch.ones(3),))
     with pytest.raises(wb.UsageError):
         wb.rehearse(3, (torch.ones(3),))  # type: ignore[arg-type]
-    with pytest.raises(wb.UsageError, match="There is no table"):
+    with pytest.raises(wb.UsageError, match="does not exist"):
         wb.rehearse(breaking, (torch.ones(3),)).frame("rows")
 
 
