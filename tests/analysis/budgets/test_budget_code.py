@@ -62,7 +62,7 @@ def test_budgets_are_not_ranked_within_the_error_of_the_preview() -> None:
     wrong = replace(near, budget=0.0, preview_bytes=100, why_not="It draws again.")
     found = Budgets("step", 1.0, (own, near, far, wrong), ())
     assert found.promising == (far,)
-    assert ".at(0.5) compiles a lower one, previewed at 631 B to 921 B" in found.sentence
+    assert "Try .at(0.5), with a preview of 631 B to 921 B" in found.sentence
     assert (own.least_bytes, own.most_bytes) == (1000, 1000)
     nothing = Budgets("step", 1.0, (own, near, wrong), ())
     assert nothing.promising == ()

@@ -10,6 +10,8 @@ import pytest
 
 from workbench.analysis.collectives.links import (
     ERRORS,
+    LEAST_CHECKED_BYTES,
+    MOST_CHECKED_NODES,
     NIC_SHARE,
     Links,
     estimate_collective,
@@ -18,6 +20,7 @@ from workbench.analysis.collectives.links import (
 from workbench.specs import Catalogue
 
 GPUS = Catalogue.built_in()
+PUBLISHED = Path(__file__).parent / "published_collectives.csv"
 H100 = Links(nvlink_gbs=360.0, nic_gbs=45.0, major=9)
 
 
@@ -30,7 +33,7 @@ def time_it(op: str, sent: int, ranks: int, nodes: int = 1, links: Links = H100)
 @pytest.mark.parametrize("nodes", [1, 2])
 def test_four_of_five_published_times_lie_within_the_error_that_is_told(nodes: int) -> None:
     off = []
-    with (Path(__file__).parent / "published_collectives.csv").open() as file:
+    with PUBLISHED.open() as file:
         for row in csv.DictReader(file):
             if min(int(row["nodes"]), 2) != nodes:
                 continue
@@ -42,6 +45,15 @@ def test_four_of_five_published_times_lie_within_the_error_that_is_told(nodes: i
     off.sort()
     assert len(off) > 40
     assert off[int(0.8 * len(off))] == pytest.approx(ERRORS[nodes - 1], abs=0.02)
+
+
+def test_the_validated_sizes_are_those_of_the_published_times() -> None:
+    with PUBLISHED.open() as file:
+        rows = list(csv.DictReader(file))
+    assert max(int(row["nodes"]) for row in rows) == MOST_CHECKED_NODES
+    assert min(int(row["bytes"]) for row in rows) == LEAST_CHECKED_BYTES
+    single = sum(int(row["nodes"]) == 1 for row in rows)
+    assert (single, len(rows) - single) == (49, 45)
 
 
 def test_a_group_with_all_gpus_of_its_nodes_has_all_their_network_cards() -> None:

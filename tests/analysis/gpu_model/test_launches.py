@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 import workbench as wb
+from workbench.analysis.forecast.forecast import SLOW_HOST
+from workbench.analysis.gpu_model import launches as model
 from workbench.analysis.gpu_model.launches import tell_kernels_of
 from workbench.report import Kernel, Report, Request, Table
 from workbench.report.machine_rows import CudaGraphPart, KernelRoofline
@@ -101,7 +106,7 @@ def test_measured_times_come_before_bounds() -> None:
 
 
 def test_a_measured_call_stands_beside_the_model() -> None:
-    """200 small kernels on a machine with an H100, whose host took 16 to 22 µs a launch."""
+    """200 small kernels on a host that takes 21.6 µs a launch."""
     bounds = report(languages="xt" * 100)
     kernels = [
         replace(kernel, time_us=3.1 if kernel.language == "extern" else 1.2)
@@ -160,3 +165,22 @@ def test_it_answers_as_a_table_and_a_picture() -> None:
     assert list(table.graph_start_us) == pytest.approx([3.5, 5.5, 7.5])
     axes = found.plot().axes[0]
     assert "3 kernels: 22.4 µs one by one, 9.50 µs with CUDA graphs" in axes.get_title(loc="left")
+
+
+def test_the_documented_times_of_a_host_are_those_of_the_gpu_run() -> None:
+    run = json.loads((Path(__file__).parents[2] / "gpu" / "gpu.json").read_text())
+    rows = {row["name"]: row for row in run["figures"]}
+    by_model = rows["saved by CUDA graphs, by wb.launches"]
+    measured = rows["saved by CUDA graphs, measured"]
+    launch = rows["saved by CUDA graphs, by wb.launches with the profile's cost of a launch"]
+    whole = rows["time of a call by wb.launches over the measured one"]
+    (launch_us,) = re.findall(r"[\d.]+ µs", launch["note"])
+    call_us, graph_us = re.findall(r"\d+ µs", measured["note"])
+    model_us, _ = re.findall(r"\d+ µs", whole["note"])
+    words = " ".join((model.__doc__ or "").split())
+    assert run["found"]["device"].removeprefix("NVIDIA ") in words
+    assert f"took {call_us}, {launch_us} per launch, and {graph_us} as one CUDA graph" in words
+    assert f"CUDA graph: {measured['value']:.0%} less".replace("%", " %") in words
+    assert f"predicts {model_us} and {by_model['value']:.0%} less".replace("%", " %") in words
+    assert f"{launch_us} per launch" in " ".join((wb.launches.__doc__ or "").split())
+    assert 1 <= SLOW_HOST.kernel_us / float(launch_us.split()[0]) < 1.1

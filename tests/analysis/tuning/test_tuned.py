@@ -39,7 +39,7 @@ NONE = Tuned("mm", "pointwise", (make_case(1, LOST, LOST),))
 def test_the_sentence_says_that_it_was_modelled_and_how_far_that_was_off() -> None:
     assert TUNED.sentence.startswith(
         "mm on h100, M=1, N=7168, K=2048: BLOCK_M=16, BLOCK_N=64, BLOCK_K=64, 4 warps, 5 stages, "
-        "9.00 µs modelled; best of 3 configurations. mm on h100, M=64"
+        "9.00 µs modelled, best of 3 configurations. mm on h100, M=64"
     )
     assert TUNED.sentence.endswith(summarize_error(TUNED.kind, ["h100"]))
     assert "Checked on 198 published best configs" in TUNED.error
@@ -51,7 +51,7 @@ def test_a_first_that_the_model_cannot_tell_from_others_says_so() -> None:
     case = make_case(1, *near, LOST)
     assert case.doubt == "too close to call with 1 other"
     told = Tuned("mm", "pointwise", (case,)).sentence
-    assert "9.01 µs modelled; best of 4 configurations; too close to call with 1 other." in told
+    assert "9.01 µs modelled, best of 4 configurations, too close to call with 1 other." in told
     assert repr(Tuned("mm", "pointwise", (case,))).count("too close to call with 1") == 1
     unknown = make_case(1, replace(SMALL, model_us=None), replace(BEST, model_us=None))
     assert (make_case(1, LOST).doubt, unknown.doubt) == ("", "")

@@ -164,7 +164,7 @@ class _Answers:
         if between is not None and between.is_generated:
             text = (
                 f"{between.id} runs between them: {y.id} needs its result, and a kernel cannot "
-                "wait for another one in the middle."
+                "wait for another one while it runs."
             )
             return text, None, f"{between.id} runs between"
         if between is not None:

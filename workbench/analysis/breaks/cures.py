@@ -53,7 +53,7 @@ _LOGGER = re.compile(r"logging\.Logger method not supported")
 _HINTED = re.compile(r"torch\._dynamo\.config\.(\w+)`? ?(?:=|to|set to) ?`?True")
 _ASKED_FOR = "Set the Dynamo option that the hint names."
 _EXPLICIT = (
-    "Keep the call out of the graph explicitly: the break stays at the same cost, but is visible "
+    "Keep the call out of the graph explicitly. The break stays at the same cost, but is visible "
     "in the code and independent of Dynamo options."
 )
 _MOVED = "Move the message behind the last operator: the graph before it is then whole."

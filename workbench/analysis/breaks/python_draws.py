@@ -20,13 +20,10 @@ from workbench.analysis.breaks.broken_statement import (
 from workbench.analysis.breaks.host_calls import join_dotted
 
 _TITLE = "Draw the number in an operator"
-_DRAWN = (
-    "A custom operator draws the number at run time from the same generator, so it is the same "
-    "number."
-)
+_DRAWN = "A custom operator draws the same number at run time, from the same generator."
 _SEVERAL = (
-    "One custom operator draws the numbers at run time, in the order of the line and from the same "
-    "generator, so they are the same numbers."
+    "One custom operator draws the same numbers at run time, in the order of the line and from the "
+    "same generator."
 )
 _WHOLE = {"randint", "randrange", "getrandbits", "integers"}
 _REAL = {

@@ -26,7 +26,7 @@ PREVIEW_ERROR = (-0.24, 0.11)
 """The error of previews for six budgets of ten steps: tests/training_steps.py.
 
 Previews are not smoothed to fall with the budget, since measured peaks do not: each of three steps
-holds more at some smaller budget, the perceptron 2.92 MB at 0.5 and 3.72 MB at 0.2.
+holds more at some smaller budget.
 """
 
 
@@ -98,7 +98,7 @@ class Budgets(Presented):
             if point.budget == budget:
                 return point
         budgets = ", ".join(f"{point.budget:g}" for point in self.points)
-        raise UsageError(f"Budget {budget!r} was not analysed; choose one of: {budgets}.")
+        raise UsageError(f"Budget {budget!r} was not analysed; choose one of {budgets}.")
 
     @property
     def best(self) -> BudgetPoint:
@@ -128,8 +128,8 @@ class Budgets(Presented):
             first = self.promising[0]
             sizes = (number_text(size, "bytes") for size in (first.least_bytes, first.most_bytes))
             return (
-                f". .at({first.budget:g}) compiles a lower one, previewed at {' to '.join(sizes)} "
-                f"(preview error on ten steps: −{low} to +{high})."
+                f". Try .at({first.budget:g}), with a preview of {' to '.join(sizes)} (preview "
+                f"error on ten steps: −{low} to +{high})."
             )
         others = [p for p in self.points if p.peak_bytes is None and not p.why_not]
         if not others:

@@ -202,7 +202,7 @@ class Forecast(Presented):
             return presenter().rows_frame(self.lines, LineForecast)
         if name == "modules":
             return presenter().rows_frame(self.modules, ModuleForecast)
-        raise UsageError(f"There is no table {name!r}: ask for 'kernels', 'lines' or 'modules'.")
+        raise UsageError(f"Table {name!r} does not exist; choose 'kernels', 'lines' or 'modules'.")
 
     @property
     def lines(self) -> list[LineForecast]:

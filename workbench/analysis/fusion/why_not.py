@@ -273,7 +273,7 @@ class Apart:
         words = [self._words(nodes) for nodes in (start, (first,), end)]
         text = (
             f"In between, {words[1]} takes {through.rpartition(':')[2]} from {words[0]}, and "
-            f"{words[2]} needs its result: a kernel cannot wait for another one in the middle."
+            f"{words[2]} needs its result: a kernel cannot wait for another one while it runs."
         )
         if middle is not None and middle.is_fallback:
             op = middle.name.removeprefix("torch.ops.")

@@ -53,10 +53,10 @@ if TYPE_CHECKING:
     import pandas
 
 _WHOLE = (
-    "compiled without CUDA graphs: counted as if the whole program were one; "
-    "mode='reduce-overhead' says which parts torch records"
+    "compiled without CUDA graphs, so the whole program counts as one graph; "
+    "mode='reduce-overhead' shows which parts torch records"
 )
-_LEAST = "no kernel was measured: their times are bounds, so what is saved is at most this"
+_LEAST = "no kernel was measured: their times are roofline bounds, so this is the largest saving"
 _SOME_LEAST = "some kernels were not measured: their times are roofline bounds"
 _CPU = "CPU"
 _ON_CPU = "kernels on the CPU wait for the GPU and are not counted"

@@ -320,7 +320,7 @@ class KernelTensors:
         self._graph = graph
         if all(row.node is None for row in self._buffers.values()):
             raise UsageError(
-                "the record does not say which values its buffers hold: compile again with this "
+                "the report does not have the values of its buffers: compile again with this "
                 "version"
             )
         self._first: dict[str, str] = {}
@@ -385,8 +385,8 @@ class KernelTensors:
             return None
         if buffer.node is None:
             raise UsageError(
-                f"it reads {buffer.name}, which is a part of a value: the rest of an operator "
-                "that was split over several kernels"
+                f"it reads {buffer.name}, a part of a value of an operator that was split over "
+                "several kernels"
             )
         return buffer.node
 
@@ -471,8 +471,8 @@ class WrapperCalls:
                 continue
             if name not in self.layouts:
                 raise UsageError(
-                    f"{kernel} is called with {argument}, whose size is symbolic or not written "
-                    "in the wrapper: compile with fixed sizes to make a script of it."
+                    f"{kernel} is called with {argument}, whose size is symbolic or not in the "
+                    "wrapper: compile with fixed sizes."
                 )
             yield name, self.layouts[name]
 
@@ -563,8 +563,8 @@ class PrintedGraph:
         node = self._nodes.get(name)
         if node is None:
             raise UsageError(
-                f"its operators start from {name}, which the kernel is not given: it reads parts "
-                "of values that other kernels leave for it"
+                f"its operators start from {name}, but the kernel reads partial results of other "
+                "kernels instead"
             )
         if "torch.ops.higher_order" in node.code or "triton_kernel_wrapper" in node.code:
             raise UsageError(f"{name} is not an aten operator, so eager has no result to compare")
@@ -572,6 +572,6 @@ class PrintedGraph:
             raise UsageError(f"{name} draws random numbers, which eager draws differently")
         if _OF_THE_GRAPH.search(node.code):
             raise UsageError(
-                f"{name} reads a constant of the graph, which the record does not hold"
+                f"{name} reads a constant of the graph, which the report does not have"
             )
         return node.inputs

@@ -283,9 +283,8 @@ class Memory(Presented):
         worst = max(self.scratch, key=self._hold_while)
         step = worst.step if self._hold_while(worst) >= self.peak else self.peaks[-1].step or 0
         where = self.timeline.kernels[step] or self.timeline.walk.steps[step].kernel
-        return (
-            f" Not counted: {words}; at most {number_text(self.most, 'bytes')} in all, at {where}."
-        )
+        most = number_text(self.most, "bytes")
+        return f" Not counted: {words} (with it at most {most}, at {where})."
 
     @checked
     def measure(self, /, *args: Any, **kwargs: Any) -> Any:
@@ -296,8 +295,8 @@ class Memory(Presented):
         if self.measurer is None:
             raise UsageError(
                 f"{self.report.request.name} is a report, or compiled for another device "
-                f"({self.report.request.target}): memory is measured only on the CPU. Counted "
-                "values are in .peaks; compile for 'cpu' to compare."
+                f"({self.report.request.target}): memory is measured only on the CPU. See .peaks "
+                "for counted values; compile for 'cpu' to compare."
             )
         return self.measurer(*args, **kwargs)
 

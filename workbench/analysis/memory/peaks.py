@@ -154,9 +154,9 @@ class _Peaks:
 BLOCK, SMALL, SMALL_SEGMENT = 512, 1 << 20, 2 << 20
 LARGE, LARGE_SEGMENT, STEP = 10 << 20, 20 << 20, 2 << 20
 MODEL = (
-    "reserved bytes, modelled for torch's caching allocator with default options and this call "
-    "alone, without device context, library workspaces, expandable segments, several streams, and "
-    "frees on a full device"
+    "reserved bytes, modelled for torch's caching allocator with default options. Not modelled: "
+    "device context, library workspaces, expandable segments, several streams, frees on a full "
+    "device, other calls"
 )
 """Where reserved bytes come from, and what they leave out."""
 

@@ -14,7 +14,7 @@ from workbench.analysis.source.recompile_reasons import Reason, list_changes, re
 from workbench.report import Break
 
 _NAME = re.compile(r"[\w.\[\]']+")  # what can be assigned to
-_NO_NUMBER = "nothing: what runs between the parts of a broken graph is not in the record"
+_NO_NUMBER = "nothing: the code between the parts of a broken graph is not in the report"
 
 
 def graph_breaks(facts: Facts) -> Iterator[Opportunity]:

@@ -13,7 +13,7 @@ from workbench.report import Buffer, Kernel
 _COPIES = frozenset(("clone", "permute", "t", "transpose", "view", "reshape"))
 _PRODUCTS = frozenset(("mm", "addmm"))
 _COPYING = re.compile(r"\.(contiguous|clone)\(\)")
-_COUNTED = "counted: the bytes that the copying kernels move"
+_COUNTED = "counted: the traffic of the copying kernels"
 _STAYS = 0.5
 """The share of a copy's measured time that stays at most: reading, which the matmul then does."""
 
@@ -89,7 +89,7 @@ def find_padded_matrices(facts: Facts) -> Iterator[Opportunity]:
         text="Choose sizes whose rows and columns are multiples of 16 bytes (8 elements in "
         "bfloat16). Each call now pads the matrices with zeros for the GPU's matrix units.",
         sure="likely",
-        source="counted: the bytes that the padding kernels move" + facts.time_source(padding),
+        source="counted: the traffic of the padding kernels" + facts.time_source(padding),
         kernels=tuple(kernel.id for kernel in padding),
         **facts.place(n for k in readers.values() for n in facts.nodes_of(k)),
         saved_bytes_low=moved,

@@ -16,7 +16,6 @@ from workbench.report.profile_record import read_measured_call
 _TOGETHER = 8  # kernels in one, torch's combo_kernel_max_num_nodes
 _SMALLEST = 4  # groups of independent kernels below that are left alone
 _COST = LaunchCosts()
-_MODEL = "modelled: launch overhead"
 _PRODUCTS = frozenset(("mm", "addmm", "bmm", "baddbmm"))
 _TUNED = ("max_autotune", "max_autotune_gemm")
 
@@ -46,8 +45,8 @@ def find_independent_kernels(facts: Facts) -> Iterator[Opportunity]:
         text=f"Enable combo_kernels: it joins {len(kernels)} small independent kernels, up to "
         f"{_TOGETHER} in one launch.",
         sure="measured elsewhere",
-        source=f"counted: launches, with {_TOGETHER} kernels in one. Time, {_MODEL}, nothing if "
-        "the GPU has other work meanwhile",
+        source=f"counted: launches, with {_TOGETHER} kernels in one. Time: modelled launch "
+        "overhead, none if the GPU has other work meanwhile",
         kernels=tuple(kernel.id for kernel in kernels),
         **facts.place(n for k in kernels for n in facts.nodes_of(k)),
         saved_bytes_low=0,
@@ -76,7 +75,10 @@ def cuda_graphs(facts: Facts) -> Iterator[Opportunity]:
     if len(model.rows) < _SMALLEST or whole_us - model.graph_us < 0.1 * whole_us:
         return
     times = "" if forecast is None else f". Kernels modelled, {forecast.how_far}"
-    source = f"{_MODEL}, on some hosts several times as long; a profile measures yours{times}"
+    source = (
+        "modelled: launch overhead, on some hosts several times as long; a profile measures "
+        f"yours{times}"
+    )
     if measured_us > model.plain_us:
         source = "measured: the call, at most all of it but the modelled GPU time"
     yield Opportunity(

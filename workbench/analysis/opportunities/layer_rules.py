@@ -42,8 +42,8 @@ def find_single_layers(facts: Facts) -> Iterator[Opportunity]:
             rule="equal-layers",
             kind="rewrite",
             text=f"Compile the {len(numbers)} identical layers {layers} once: decorate the layer's "
-            f"forward with torch.compiler.nested_compile_region.{_took(facts)} No kernel is then "
-            "fused across layers, which adds a few launches per layer.",
+            f"forward with torch.compiler.nested_compile_region.{_took(facts)} Kernels no longer "
+            "fuse across layers, which adds a few launches per layer.",
             sure="measured elsewhere",
             source="counted: layers with the same operators of the same sizes. Measured: "
             f"{MEASURED}",

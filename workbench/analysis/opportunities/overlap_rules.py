@@ -146,4 +146,4 @@ def _tell_source(rows: Sequence[Collective]) -> str:
     error = f"± {number_text(ERRORS[min(nodes, 2) - 1], 'percent')}"
     if nodes > MOST_CHECKED_NODES:
         error = f"not validated on more than {MOST_CHECKED_NODES} nodes"
-    return f"modelled: at most the exposed time, by NCCL's model ({error}). A trial shows the rest"
+    return f"modelled: at most the exposed time, by NCCL's model ({error})"

@@ -85,7 +85,7 @@ class Rehearsal(Presented):
         one = next((row for row in self.cures if row.id == cure), None)
         if one is None:
             ids = ", ".join(row.id for row in self.cures) or "none"
-            raise UsageError(f"Fix {cure!r} does not exist; choose one of: {ids}.")
+            raise UsageError(f"Fix {cure!r} does not exist; choose one of {ids}.")
         if one.verdict == "refused":
             raise UsageError(f"Fix {cure} was refused: {one.checked} Choose another one.")
         return one.patch

@@ -137,9 +137,9 @@ class Tuned(Presented):
             first, whole = case.ranked[0], plural(len(case.candidates), "configuration")
             us = first.model_us
             time = f", {format_us(us)} modelled" if us is not None else ""
-            doubt = f"; {case.doubt}" if case.doubt else ""
+            doubt = f", {case.doubt}" if case.doubt else ""
             parts.append(
-                f"{self.kernel} on {case.name}: {first.name}{time}; best of {whole}{doubt}."
+                f"{self.kernel} on {case.name}: {first.name}{time}, best of {whole}{doubt}."
             )
         return " ".join([*parts, self._describe(summarize_error)])
 

@@ -21,13 +21,13 @@ NETWORK = "a collective, which waits for other GPUs: see the table `collectives`
 """Why a collective has no cost among kernels."""
 
 ERRORS = (0.15, 0.3)
-"""Within what of the time four of five published ones lie, of one node and of several: of 49 and 45
-times of nccl-tests, by which the rates here were chosen."""
+"""The relative error that holds for four of five published times of nccl-tests, on one node (49)
+and on several (45); the rates here were chosen by them."""
 MOST_CHECKED_NODES, LEAST_CHECKED, LEAST_CHECKED_BYTES = 4, "64 KiB", 2**16
 """The most nodes and the smallest transfer for which they were validated."""
 
 NOTHING_SENT = (
-    "Collectives of a virtual cluster send nothing, so there are no results to compare. Verify all "
+    "Collectives of a virtual cluster send nothing, so results cannot be compared. Verify all "
     "ranks of a small cluster with ranks= and build=, or compile in a real process group, such as "
     "torchrun's."
 )

@@ -129,5 +129,5 @@ def require_program_records(what: str) -> ProgramRecords:
     """The same; raises `UsageError` where no world does. `what` begins the sentence."""
     records = find_program_records()
     if records is None:
-        raise UsageError(f"{what}: sessions are not installed; reinstall aot-workbench.")
+        raise UsageError(f"{what}: sessions are not installed. Reinstall aot-workbench.")
     return records
