@@ -25,19 +25,19 @@ PHASES = ("start", "torch", "imports", "inputs", *LOADING, "first_call")
 
 @dataclass(frozen=True, slots=True)
 class RoundTripWay:
-    """One way in a process of its own; times are seconds, None for what it does not do.
+    """One start-up mode in its own process; times are seconds, None for phases that it lacks.
 
-    `imports_s` is what is imported beyond torch itself, `load_s` all of `LOADING`. `first_result_s`
-    is the time from having torch and the inputs to the first result: imports, load and first call;
-    `total_s` that from the start of the process. `steady_s` is the median (p50) of
-    `steady_calls` later calls, `steady_p99_s` what 99 % of them take at most (nearest rank: the
-    slowest call of fewer than 100). `peak_rss_bytes` is the most memory that its process had
-    resident up to then, Python and torch included, without what a GPU or other processes held. The
-    errors are the largest over the outputs; `ok` is None where not all could be compared. `note`
-    says why a way did not run (`ran` is False then), or what it did differently.
+    `imports_s` is for imports beyond torch itself, `load_s` for all of `LOADING`. `first_result_s`
+    is the time of imports, load and first call, after torch and the inputs are ready; `total_s` is
+    the time from the start of the process. `steady_s` is the median (p50) of `steady_calls` later
+    calls, `steady_p99_s` their 99th percentile (nearest rank: of fewer than 100, the slowest).
+    `peak_rss_bytes` is the peak resident memory of its process, with Python and torch, without GPU
+    memory and other processes. Errors are the largest over the outputs; `ok` is None if not all
+    could be compared. `note` says why a mode did not run (`ran` is then False), or what it did
+    differently.
     """
 
-    way: str  # the way, by its name
+    way: str  # the start-up mode, by its name
     ran: bool
     ok: bool | None = None
     bit_exact: bool | None = None  # whether every byte is the same

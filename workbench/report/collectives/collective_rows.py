@@ -94,20 +94,20 @@ GRAPH, HOOK = "graph", "hook"
 
 @dataclass(frozen=True, slots=True)
 class Collective:
-    """One collective of a generated program: what is sent, between whom, where one waits for it.
+    """One collective of a generated program: its size, its group, its start and its wait.
 
     `kernel` is the library call that starts it, `wait_kernel` the one that waits for it; `order`
-    and `wait_order` are their places among all kernels of the program, from 0. Between the two,
-    `hidden_by` run. `mesh_dims` is what the mesh calls the group, `group_nodes` on how many nodes
-    its ranks are. `called_from` are the lines that called its function, nearest first. Of one that
-    torch's passes merged from several, `merged_from` are those, and its lines are theirs. `moves`
-    has a text for each pass that tried to move it: `reorder: 3, data dependency detected …` is 3
-    places, and then torch's words for what stopped it; `async TP: 0, …` why that did not fuse it.
+    and `wait_order` are their positions among all kernels of the program, from 0. The kernels of
+    `hidden_by` run between the two. `mesh_dims` is the group's name in the mesh, `group_nodes` the
+    number of nodes that it spans. `called_from` are the lines that called its function, nearest
+    first. `merged_from` are the collectives that torch's passes merged into it; its lines are
+    theirs. `moves` has a text for each pass that tried to move it: `reorder: 3, data dependency
+    detected …` is 3 positions and torch's reason to stop; `async TP: 0, …` why it was not fused.
     """
 
     id: str  # its id, such as `c3`
     graph: str  # the lowered graph, by its id
-    is_backward: bool  # whether it is of the backward
+    is_backward: bool  # whether it belongs to the backward pass
     op: str  # the collective, such as `all_reduce`
     bytes: int | None = number(
         "Message",
@@ -147,11 +147,11 @@ class Collective:
         source="model",
         meaning="Modelled µs that the kernels wait for it.",
     )
-    algorithm: str | None = None  # NCCL's algorithm and protocol by that model, as `ring/LL128`
+    algorithm: str | None = None  # NCCL's modelled algorithm and protocol, such as `ring/LL128`
     why: str | None = None  # why it has no modelled time
-    bucket: int | None = None  # which bucket of its program, from 0; None for one by itself
-    merged_from: tuple[str, ...] = ()  # the FX nodes that it took the place of, by their ids
-    moves: tuple[str, ...] = ()  # by pass: how many places it was moved, and why no farther
+    bucket: int | None = None  # the bucket of its program, from 0; None for a single one
+    merged_from: tuple[str, ...] = ()  # the FX nodes that it replaced, by their ids
+    moves: tuple[str, ...] = ()  # by pass: how many positions it was moved, and why not farther
     torch_est_us: float | None = number(
         "By torch",
         "us",
