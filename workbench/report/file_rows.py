@@ -136,7 +136,7 @@ def way_of(
 
 
 def _verdict(leaves: Sequence[RoundTripLeaf]) -> bool | None:
-    """Whether all agree; None where nothing differs, and not all was checked."""
+    """Whether all agree; None if nothing differs, but not all were checked."""
     if any(leaf.checked and not leaf.ok for leaf in leaves):
         return False
     return True if leaves and all(leaf.checked for leaf in leaves) else None
@@ -144,7 +144,7 @@ def _verdict(leaves: Sequence[RoundTripLeaf]) -> bool | None:
 
 @dataclass(frozen=True, slots=True)
 class ArtifactFact:
-    """One thing about the file: its path, size, digest, who vouches for it, what it was made by."""
+    """One fact about the file: its path, size, digest, signer, or the versions that made it."""
 
     name: str  # its name
     value: str  # the fact, as text
@@ -155,22 +155,22 @@ class ArtifactMember:
     """One member of the file, or several of a kind; `size` is in bytes."""
 
     name: str  # its name
-    what: str  # what it holds
+    what: str  # its content
     size: int  # bytes
     sha256: str = ""  # the hash of its bytes
 
 
 @dataclass(frozen=True, slots=True)
 class ContractLeaf:
-    """One tensor or constant that the file takes or gives: `side` is "input" or "output".
+    """One input or output of the file, a tensor or constant: `side` is "input" or "output".
 
     `shape` is written with its ranges, such as `[batch in 2..64, 512]`. `model` names one of
     several models in a package.
     """
 
-    side: str  # whether it is taken or given: "input" or "output"
+    side: str  # "input" or "output"
     name: str  # its name
-    dtype: str  # the dtype that it has to have
+    dtype: str  # the required dtype
     shape: str
-    device: str = ""  # the device that it has to be on
+    device: str = ""  # the required device
     model: str = ""

@@ -120,7 +120,7 @@ class PairedTimes:
 
     @cached_property
     def verdict(self) -> Verdict:
-        """What the pairs allow to say of the second program."""
+        """The verdict on the second program."""
         if self.is_identical:
             return "identical"
         if self.doubt:
@@ -144,7 +144,7 @@ class PairedTimes:
 
     @cached_property
     def doubt(self) -> str:
-        """Why there is no verdict, without a full stop; nothing where there is one."""
+        """Why there is no verdict, without a full stop; empty if there is one."""
         if self.is_identical:
             return ""
         count = len(self)
@@ -163,7 +163,7 @@ class PairedTimes:
 
     @cached_property
     def sentence(self) -> str:
-        """What was found, in one sentence with the figures that it rests on."""
+        """The verdict in one sentence with its numbers."""
         if self.is_identical:
             return "The generated code is identical: it was not timed against itself."
         saved = f"{_time(self.saved_us.low)} to {_time(self.saved_us.high)}" if len(self) else ""

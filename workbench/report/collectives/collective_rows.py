@@ -171,7 +171,7 @@ class Collective:
 
 
 def is_unplaced(row: Collective) -> bool:
-    """Whether nothing is known of what runs beside it: a hook of a block by itself, or of DDP."""
+    """Whether its concurrent kernels are unknown: a hook of a block by itself, or of DDP."""
     return row.origin == HOOK and row.block is None
 
 
@@ -180,17 +180,17 @@ class CollectiveOrder:
     """The collectives of one group on two of its ranks, in the order in which they start.
 
     A group waits until all of its ranks have started the same collective. `place` is the first
-    that differs, from 0, and `here` and `there` what either rank starts then; None where all are
-    the same. What an all-to-all sends may differ between ranks, and is not compared.
+    that differs, from 0, and `here` and `there` are those that the ranks start then; None if all
+    are the same. Sizes of an all-to-all may differ between ranks, and are not compared.
     """
 
-    group: str  # what the mesh calls the group
-    group_size: int | None  # how many ranks are in the group; a log does not tell it
-    rank: int  # which of the ranks, from 0
+    group: str  # the group's name in the mesh
+    group_size: int | None  # ranks in the group; not known from a log
+    rank: int  # the rank, from 0
     other: int  # the rank that it is compared with
-    collectives: int  # how many of them both start alike
+    collectives: int  # collectives that both start alike
     place: int | None = None
     here: str | None = None
     there: str | None = None
-    note: str = ""  # what comes of it
-    compile_id: str = ""  # in which compile of logs; of ranks compiled here all are one program
+    note: str = ""  # the consequence
+    compile_id: str = ""  # the compile in logs; empty for ranks that were compiled here

@@ -1,4 +1,4 @@
-"""The record of what a program compiled while it ran: a world makes it, saves it and reads it."""
+"""The record of a running program's compilations: a world makes it, saves it and reads it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class ProgramRecord(Presented, ABC):
     @property
     @abstractmethod
     def advice(self) -> tuple[str, ...]:
-        """What to change, in sentences, that with the greatest cost first."""
+        """Suggested changes, in sentences, the most expensive cause first."""
 
     @abstractmethod
     def so_far(self) -> ProgramRecord:
@@ -75,7 +75,7 @@ class ProgramRecord(Presented, ABC):
 
     @abstractmethod
     def plot(self) -> matplotlib.figure.Figure:
-        """What each step's time went into; raises `UsageError` where no step has ended."""
+        """The time of each step by phase; raises `UsageError` if no step has ended."""
 
     @abstractmethod
     def to_html(self, path: str | PathLike[str] | None = None, *, redact: bool = False) -> str:
