@@ -152,7 +152,7 @@ class PairedTimes:
         if self.has_been_disturbed:
             return f"other work disturbed {self.disturbed} of {plural(every, 'pair')}"
         if count < FEWEST:
-            return f"only {plural(count, 'pair')} of at least {FEWEST}"
+            return f"only {plural(count, 'pair')}, {FEWEST} are needed"
         if is_no_difference(self.ratio):
             return ""
         if not is_apart(self.ratio):

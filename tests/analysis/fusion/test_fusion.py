@@ -40,7 +40,7 @@ def test_what_is_computed_twice_is_named_with_what_it_costs(reduced: Report) -> 
     assert list(worse.index) == ["k2"]
     words = worse.why_more["k2"]
     assert words.startswith("It moves 3.15 MB, its unfused operations 1.05 MB (estimates). ")
-    assert "It computes add, mul, relu again, which k0" in words
+    assert "It recomputes add, mul, relu, which k0" in words
     assert "Together these kernels still move less: 6.31 MB instead of 10.5 MB." in words
 
 
@@ -56,7 +56,7 @@ def test_it_is_silent_where_fusion_saves_and_about_libraries() -> None:
     rows = report.frame("traffic").set_index("kernel")
     (words,) = rows.why_more.dropna()
     assert rows.why_more["k15"] == words  # the residual, which the norm needs too
-    assert "It computes add_1 again, which k10 computes too" in words
+    assert "It recomputes add_1, which k10 computes too" in words
 
 
 class Convolutions(torch.nn.Module):

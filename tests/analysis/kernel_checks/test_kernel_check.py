@@ -30,7 +30,7 @@ def check(*rows: KernelFinding | CheckedCase) -> KernelCheck:
     ("found", "ok", "words"),
     [
         (check(PASSED), True, "Nothing found in add, in 1 call that was run. Looked for: races"),
-        (check(PASSED, LOST), None, "Not judged: the reference raised."),
+        (check(PASSED, LOST), None, "Not checked: the reference raised."),
         (check(LOST), None, "Nothing was checked: the reference raised."),
         (check(), None, "Nothing was checked: there was no kernel."),
         (check(PASSED, RACE, OUTSIDE), False, "Out of bounds: line 7. 1 more finding."),

@@ -84,7 +84,7 @@ def _product(m: int, n: int, k: int, dtype: str = "c10::BFloat16") -> OperatorCa
 def test_an_odd_size_is_the_reason_for_an_old_kernel() -> None:
     name = "cutlass_75_tensorop_bf16_s1688gemm_bf16_256x128_tn_align1"
     assert _slow(name, _product(4096, 4096, 5185)) == [
-        "a Turing kernel (align1) on Hopper, since K = 5,185 is odd: pad to 5,192"
+        "a Turing kernel (align1) on Hopper, because K = 5,185 is odd: pad to 5,192"
     ]
 
 

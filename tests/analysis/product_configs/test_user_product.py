@@ -124,7 +124,7 @@ def test_sizes_of_another_name_or_kind_are_refused() -> None:
         check_sizes({"M": 0})
     with pytest.raises(UsageError, match="An MoE needs both"):
         check_sizes({"E": 8})
-    with pytest.raises(UsageError, match="TOP is 9, more than the 8 experts"):
+    with pytest.raises(UsageError, match="TOP is 9, but there are only 8 experts"):
         check_sizes({"E": 8, "TOP": 9})
 
 

@@ -309,7 +309,7 @@ def test_a_size_that_is_given_twice_is_one_case() -> None:
 
 def test_a_kernel_without_constants_is_modelled_by_what_its_programs_move() -> None:
     kernel = wb.kernel(add_without_constants, X, X, torch.empty(N), N, grid=(32,))
-    with pytest.raises(wb.UsageError, match=r'Give space=\{"num_warps": \[values\]\}'):
+    with pytest.raises(wb.UsageError, match=r'Pass space=\{"num_warps": \[values\]\}'):
         kernel.tune()
     made = kernel.tune(space={"num_warps": [4]})
     (same,) = make_add().tune(space={"BLOCK": [128], "num_warps": [4]}).best()
