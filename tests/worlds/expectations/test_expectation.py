@@ -68,7 +68,9 @@ def test_all_that_does_not_hold_is_said_at_once_with_the_places(report: wb.Repor
 def test_what_a_record_cannot_tell_does_not_hold(report: wb.Report) -> None:
     with pytest.raises(wb.ExpectationError, match="fallbacks is not known: only a session records"):
         wb.expect(report).fallbacks(0)
-    with pytest.raises(wb.ExpectationError, match=r"peak_bytes is not known: .* lacks the text of the"):
+    with pytest.raises(
+        wb.ExpectationError, match=r"peak_bytes is not known: .* lacks the text of the"
+    ):
         wb.expect("tests/records/mlp/static.wbr", peak_bytes="<= 1 GB")
 
 
